@@ -1,0 +1,59 @@
+# Everything a fresh Debian 12 machine needs: `make build`, `make test` and `make demo` each install what is missing
+# (Debian packages, then Python wheels into build/env), configure build/release and build. A second call redoes nothing.
+#
+#   make build      the command, build/release/collage
+#   make test       build, then every test but the long ones
+#   make test-long  the long tests
+#   make demo       build, then a short tour of what Collage does
+#   make install    PREFIX=/usr/local: command, library, headers, CMake package
+#   make asan       the tests under the address and undefined-behaviour sanitizers
+#   make format     clang-format over the tree      make lint   clang and clang-tidy, warnings as errors
+#   make clean      removes the build folders, keeps the Python environment
+
+SHELL := /bin/bash
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+ENV := build/env
+CTEST := $(ENV)/bin/ctest --output-on-failure --no-tests=error -j $(JOBS)
+
+.PHONY: build test test-long demo install asan format lint clean setup setup-lint
+.DEFAULT_GOAL := build
+
+setup:
+	@bash tools/setup/packages.sh tools/setup/packages.txt
+	@bash tools/setup/wheels.sh
+
+setup-lint: setup
+	@bash tools/setup/packages.sh tools/setup/packages-lint.txt
+
+build: setup
+	@bash tools/setup/configure.sh release
+	@ninja -C build/release -j $(JOBS)
+
+test: build
+	@$(CTEST) --test-dir build/release -LE long
+
+test-long: build
+	@$(CTEST) --test-dir build/release -L long
+
+demo: build
+	@bash tools/demo/demo.sh
+
+install: build
+	@$(ENV)/bin/cmake --install build/release --prefix $(PREFIX)
+
+asan: setup
+	@bash tools/setup/configure.sh asan
+	@ninja -C build/asan -j $(JOBS)
+	@$(CTEST) --test-dir build/asan -LE long
+
+format: setup-lint
+	@bash tools/setup/format.sh
+
+lint: setup-lint
+	@bash tools/setup/configure.sh clang
+	@ninja -C build/clang -j $(JOBS) collage_generated
+	@$(ENV)/bin/python tools/setup/lint.py build/clang $(FILES)
+
+clean:
+	rm -rf build/release build/dev build/asan build/clang build/setup

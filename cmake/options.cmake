@@ -1,0 +1,30 @@
+# Compiler options for the project's own code. The instruction set is a question for run time: no -march=native here.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_ENABLE_EXPORTS ON)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "Flags of the Release build")
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+option(COLLAGE_TESTS "Build the tests" ON)
+set(COLLAGE_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
+set(COLLAGE_ENV ${PROJECT_SOURCE_DIR}/build/env CACHE PATH "Python environment that holds the wheels")
+
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(COLLAGE_CCACHE ccache)
+  if(COLLAGE_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${COLLAGE_CCACHE})
+  endif()
+endif()
+
+# collage_options: linked by every target of our own, never by generated code.
+add_library(collage_options INTERFACE)
+target_compile_options(collage_options INTERFACE -Wall -Wextra -Werror)
+if(COLLAGE_SANITIZE)
+  add_compile_options(-fsanitize=${COLLAGE_SANITIZE} -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${COLLAGE_SANITIZE})
+endif()

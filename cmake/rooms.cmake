@@ -1,0 +1,73 @@
+# How a room of src/ becomes a library, and how rooms become programs.
+#
+# A room's library is linked whole wherever it is linked at all: operators and backends register themselves from static
+# objects that nothing else refers to, and plugins resolve their symbols against the program that loads them.
+
+set_property(GLOBAL PROPERTY COLLAGE_ROOMS "")
+
+# collage_room(PATH [DEPENDS room...] [LIBS target...])
+# Makes collage_<room> (slashes become underscores) from src/PATH/*.cc and the folders below it that are no rooms of
+# their own; an interface library where there are no sources yet.
+function(collage_room path)
+  cmake_parse_arguments(arg "" "" "DEPENDS;LIBS" ${ARGN})
+  string(REPLACE "/" "_" name ${path})
+  set(target collage_${name})
+  set(dir ${PROJECT_SOURCE_DIR}/src/${path})
+  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cc)
+  if(NOT path STREQUAL "backend")
+    file(GLOB nested CONFIGURE_DEPENDS ${dir}/*/*.cc)
+    list(APPEND sources ${nested})
+  endif()
+  set(scope INTERFACE)
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE collage_options)
+    set_property(GLOBAL APPEND PROPERTY COLLAGE_ROOMS ${target})
+  else()
+    add_library(${target} INTERFACE)
+  endif()
+  target_include_directories(${target} ${scope} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
+                                                ${PROJECT_BINARY_DIR}/generated/include)
+  target_include_directories(${target} SYSTEM ${scope} ${DLPACK_INCLUDE_DIR})
+  list(TRANSFORM arg_DEPENDS PREPEND collage_)
+  target_link_libraries(${target} ${scope} ${arg_DEPENDS} ${arg_LIBS})
+endfunction()
+
+# collage_link_whole(TARGET): every room that ends up in TARGET, directly or not, goes in whole.
+function(collage_link_whole target)
+  get_property(rooms GLOBAL PROPERTY COLLAGE_ROOMS)
+  if(rooms)
+    list(JOIN rooms "," rooms)
+    set_property(TARGET ${target} PROPERTY LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${rooms}")
+  endif()
+endfunction()
+
+# libcollage.so: all rooms, what the command, other programs and (through them) plugins share.
+function(collage_library)
+  file(WRITE ${PROJECT_BINARY_DIR}/generated/collage_library.cc "// Holds the rooms together.\n")
+  add_library(collage_lib SHARED ${PROJECT_BINARY_DIR}/generated/collage_library.cc)
+  add_library(collage::collage ALIAS collage_lib)
+  collage_link_whole(collage_lib)
+  target_link_libraries(collage_lib PRIVATE collage_report)
+  target_include_directories(
+    collage_lib PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                       $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated/include> $<INSTALL_INTERFACE:include>)
+  set_target_properties(
+    collage_lib
+    PROPERTIES OUTPUT_NAME collage
+               EXPORT_NAME collage
+               VERSION ${PROJECT_VERSION}
+               SOVERSION ${PROJECT_VERSION_MAJOR}
+               LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endfunction()
+
+# The command: sees the rooms' headers, takes their code from libcollage.so.
+function(collage_tool)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/collage/*.cc)
+  add_executable(collage ${sources})
+  set_target_properties(collage PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  target_link_libraries(collage PRIVATE collage_options collage_lib $<COMPILE_ONLY:collage_report> CLI11::CLI11
+                                        tomlplusplus::tomlplusplus fmt::fmt spdlog::spdlog OpenMP::OpenMP_CXX)
+  target_include_directories(collage PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tools)
+endfunction()

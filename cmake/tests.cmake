@@ -1,0 +1,78 @@
+# Tests, found by looking. tests/<room>/*_test.cc become one program <room>_test; long_*_test.cc in the same folder become
+# <room>_long_test with the label `long`, which `make test` leaves out. Other .cc files of the folder are helpers of both.
+# tests/cli, tests/conformance and tests/layers may hold *_test.py, run by the environment's Python with COLLAGE_BIN set.
+
+if(NOT COLLAGE_TESTS)
+  return()
+endif()
+enable_testing()
+include(GoogleTest)
+find_package(GTest REQUIRED)
+find_package(rapidcheck QUIET)
+find_path(RAPIDCHECK_INCLUDE_DIR rapidcheck.h REQUIRED)
+find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
+
+set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+if(COLLAGE_SANITIZE)
+  list(APPEND COLLAGE_TEST_ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0)
+endif()
+
+function(collage_test_program name room label timeout sources)
+  add_executable(${name} ${sources})
+  collage_link_whole(${name})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(${name} SYSTEM PRIVATE ${RAPIDCHECK_INCLUDE_DIR})
+  target_compile_definitions(${name} PRIVATE COLLAGE_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${name} PRIVATE collage_options collage_${room} GTest::gmock GTest::gtest GTest::gtest_main
+                                        ${RAPIDCHECK_LIBRARY})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  gtest_discover_tests(
+    ${name}
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    TEST_PREFIX "${room}."
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    PROPERTIES TIMEOUT ${timeout} LABELS "${label}" ENVIRONMENT "${COLLAGE_TEST_ENVIRONMENT}")
+endfunction()
+
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.cc)
+set(folders "")
+foreach(source IN LISTS sources)
+  get_filename_component(folder ${source} DIRECTORY)
+  list(APPEND folders ${folder})
+endforeach()
+list(REMOVE_DUPLICATES folders)
+foreach(folder IN LISTS folders)
+  string(REPLACE "/" "_" room ${folder})
+  if(NOT TARGET collage_${room})
+    message(STATUS "tests/${folder}: left out, its room is not built")
+    continue()
+  endif()
+  file(GLOB helpers CONFIGURE_DEPENDS tests/${folder}/*.cc)
+  file(GLOB short CONFIGURE_DEPENDS tests/${folder}/*_test.cc)
+  file(GLOB long CONFIGURE_DEPENDS tests/${folder}/long_*_test.cc)
+  list(REMOVE_ITEM helpers ${short})
+  if(long)
+    list(REMOVE_ITEM short ${long})
+    collage_test_program(${room}_long_test ${room} long 1800 "${long};${helpers}")
+  endif()
+  if(short)
+    collage_test_program(${room}_test ${room} ${room} 120 "${short};${helpers}")
+  endif()
+endforeach()
+
+file(GLOB_RECURSE scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.py)
+foreach(script IN LISTS scripts)
+  string(REGEX REPLACE "[.]py$" "" name ${script})
+  string(REPLACE "/" "." name ${name})
+  add_test(NAME ${name} COMMAND ${COLLAGE_ENV}/bin/python ${PROJECT_SOURCE_DIR}/tests/${script}
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set(timeout 300)
+  set(label script)
+  if(script MATCHES "(^|/)long_")
+    set(timeout 3600)
+    set(label long)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS ${label} ENVIRONMENT
+                                          "${COLLAGE_TEST_ENVIRONMENT};PYTHONDONTWRITEBYTECODE=1")
+endforeach()

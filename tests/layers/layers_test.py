@@ -1,0 +1,162 @@
+"""Checks that every include respects the layers: a folder may include itself and what stands above it in ROOMS.
+
+A backend's folder may include itself and src/backend/, never another backend. The public headers include only one another
+and the standard library. The test first plants violations in a scratch tree and fails if the check does not see them.
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+# Top to bottom: a later room may include an earlier one.
+ROOMS = [
+    "base",
+    "runtime",
+    "ir",
+    "ops",
+    "tensor_program",
+    "pattern",
+    "frontend/onnx",
+    "passes",
+    "partition",
+    "backend",
+    "cost",
+    "search",
+    "compiler",
+    "report",
+]
+PUBLIC = "public headers"
+TOOLS = "tools"
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+# The one generated public header (cmake/version.h.in).
+GENERATED = {"collage/version.h"}
+
+
+def room_of(path):
+    """The room that a path relative to src/ belongs to: one of ROOMS or backend/<name>; None if it has none."""
+    parts = path.split("/")
+    if parts[0] == "backend" and len(parts) > 2:
+        return "/".join(parts[:2])
+    for room in ROOMS:
+        if path.startswith(room + "/"):
+            return room
+    return None
+
+
+def rank(room):
+    return ROOMS.index("backend" if room.startswith("backend/") else room)
+
+
+def forbidden(source, target):
+    """Why a file of room `source` may not include one of room `target`; None if it may."""
+    if target == PUBLIC or source in (target, TOOLS):
+        return None
+    if source == PUBLIC:
+        return "a public header may not include a header of src/"
+    if rank(target) > rank(source):
+        return f"{source} stands above {target}"
+    if rank(target) == rank(source):
+        if target == "backend":
+            return None
+        return f"{source} may not know the backend {target}"
+    return None
+
+
+def sources(root, folder):
+    for at, _, names in sorted(os.walk(os.path.join(root, folder))):
+        for name in sorted(names):
+            if name.endswith((".h", ".cc", ".inc")):
+                yield os.path.relpath(os.path.join(at, name), root)
+
+
+def check(root):
+    """Every violation under root, as 'file:line: why', and the number of includes looked at."""
+    problems, seen = [], 0
+    for folder in ("include", "src", "tools"):
+        for path in sources(root, folder):
+            inside = path.split("/", 1)[1]
+            room = {"include": PUBLIC, "tools": TOOLS}.get(folder) or room_of(inside)
+            if room is None:
+                problems.append(f"{path}:1: {inside.split('/')[0]} is no room of the design")
+                continue
+            with open(os.path.join(root, path), encoding="utf-8") as file:
+                text = file.read()
+            for match in INCLUDE.finditer(text):
+                seen += 1
+                quoted, name = match[1] == '"', match[2]
+                where = f"{path}:{text.count(chr(10), 0, match.start(2)) + 1}"
+                if ".." in name.split("/"):
+                    problems.append(f'{where}: "{name}" must be named from src/')
+                elif os.path.isfile(os.path.join(root, "include", name)) or name in GENERATED:
+                    pass
+                elif os.path.isfile(os.path.join(root, "src", name)):
+                    target = room_of(name)
+                    why = forbidden(room, target) if target else f"{name} is in no room"
+                    if why:
+                        problems.append(f'{where}: includes "{name}": {why}')
+                elif room == PUBLIC and ("/" in name or name.endswith(".h")):
+                    problems.append(f"{where}: a public header may not need {name}")
+                elif quoted and not (folder == "tools" and os.path.isfile(os.path.join(root, "tools", name))):
+                    problems.append(f'{where}: "{name}" is not found from src/ or include/')
+    return problems, seen
+
+
+# (file, what it includes, is that forbidden). Every included file exists in the scratch tree.
+PLANTED = [
+    ("src/base/a.h", '"runtime/b.h"', True),
+    ("src/runtime/c.cc", '"base/a.h"', False),
+    ("src/runtime/d.cc", "<ir/e.h>", True),
+    ("src/ir/e.h", '"ir/nested/f.h"', False),
+    ("src/pattern/g.cc", '"frontend/onnx/h.h"', True),
+    ("src/passes/i.cc", '"frontend/onnx/h.h"', False),
+    ("src/backend/j.h", '"backend/native/k.h"', True),
+    ("src/backend/native/l.cc", '"backend/native/k.h"', False),
+    ("src/backend/native/m.cc", '"backend/j.h"', False),
+    ("src/backend/native/n.cc", '"backend/onednn/o.h"', True),
+    ("src/backend/onednn/p.cc", '"cost/q.h"', True),
+    ("src/cost/r.cc", '"backend/native/k.h"', False),
+    ("src/cost/s.cc", '"../base/a.h"', True),
+    ("src/cost/t.cc", '"nowhere/u.h"', True),
+    ("src/ir/u.cc", '"backend/../backend/j.h"', True),
+    ("src/base/v.cc", '"collage/w.h"', False),
+    ("src/stray/x.cc", "<vector>", True),
+    ("include/collage/w.h", "<vector>", False),
+    ("include/collage/y.h", '"base/a.h"', True),
+    ("include/collage/z.h", "<Halide.h>", True),
+    ("tools/collage/main.cc", '"report/aa.h"', False),
+]
+LEAVES = ["runtime/b.h", "ir/nested/f.h", "frontend/onnx/h.h", "backend/native/k.h", "backend/onednn/o.h", "cost/q.h", "report/aa.h"]
+
+
+def self_test():
+    """Plants good and bad includes and returns those that check() judges wrongly."""
+    with tempfile.TemporaryDirectory() as root:
+        for leaf in LEAVES:
+            path = os.path.join(root, "src", leaf)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            open(path, "w", encoding="utf-8").close()
+        for path, name, _ in PLANTED:
+            os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(f"// planted\n#include {name}\n")
+        found = {problem.split(":")[0] for problem in check(root)[0]}
+    return [
+        f"self-test: {path} includes {name}: {'not seen' if bad else 'wrongly refused'}"
+        for path, name, bad in PLANTED
+        if bad != (path in found)
+    ]
+
+
+def main():
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    wrong = self_test()
+    problems, seen = check(root)
+    for line in wrong + problems:
+        print(line)
+    print(f"layers: {seen} includes, {len(problems)} forbidden; {len(PLANTED)} planted, {len(wrong)} misjudged")
+    return 1 if wrong or problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
