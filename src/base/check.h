@@ -1,0 +1,17 @@
+// COLLAGE_CHECK(condition, format, …): for our own bugs only. Prints where and what, then aborts. What input, a backend
+// or the hardware can cause is a Status instead.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#define COLLAGE_CHECK(condition, ...)                                                              \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      ::fmt::print(stderr, "{}:{}: internal check failed: {}: {}\n", __FILE__, __LINE__, #condition, \
+                   ::fmt::format(__VA_ARGS__));                                                    \
+      ::std::abort();                                                                              \
+    }                                                                                              \
+  } while (false)

@@ -1,0 +1,18 @@
+// Files, read whole and published atomically (temporary file, fsync, rename): a reader never sees half a file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace collage {
+
+Result<std::string> read_file(const std::filesystem::path& path);
+Status write_file_atomically(const std::filesystem::path& path, std::string_view content);
+// $COLLAGE_CACHE, else $XDG_CACHE_HOME/collage, else $HOME/.cache/collage. Created with mode 0700; an error when it cannot be
+// created or belongs to another user (the caller warns once and goes on without a cache).
+Result<std::filesystem::path> cache_folder();
+
+}  // namespace collage
