@@ -1,0 +1,35 @@
+// Encoding: how a tensor exists at a kernel boundary: its dtype, its layout, and the virtual device (device and memory
+// scope) it lives on. Every change of encoding is a conversion, a kernel with a measured cost, so that one search covers
+// layout, precision and placement.
+#pragma once
+
+#include <compare>
+#include <string>
+
+#include "runtime/layout.h"
+
+namespace collage {
+
+// A device by kind and number, and a memory scope on it ("" is the device's ordinary memory).
+struct VirtualDevice {
+  std::string device = "cpu";
+  int id = 0;
+  std::string memory_scope;
+  auto operator<=>(const VirtualDevice&) const = default;
+};
+
+struct Encoding {
+  DType dtype = DType::kFloat32;
+  Layout layout;
+  VirtualDevice device;
+  bool operator==(const Encoding&) const = default;
+  bool operator<(const Encoding& other) const {
+    if (dtype != other.dtype) return dtype < other.dtype;
+    if (!(layout == other.layout)) return layout < other.layout;
+    return device < other.device;
+  }
+  bool is_plain() const { return layout.is_plain() && device == VirtualDevice{}; }
+  std::string to_string() const;  // "float32:aBcd16b", "float32" when plain on the CPU
+};
+
+}  // namespace collage

@@ -1,0 +1,35 @@
+// Kernel: a compiled variant. It has prepacked its constants once; `run` reads and writes buffers that the caller owns, in the
+// encodings the variant promised, with the workspace it asked for. Buffers are aligned to 64 bytes. Inputs are never written.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/result.h"
+
+namespace collage {
+
+struct KernelArgs {
+  void* const* inputs;   // one per kernel parameter
+  void* const* outputs;  // one per result
+  void* workspace;       // workspace_bytes() bytes, contents undefined
+};
+
+// Whose threads a kernel computes with. The executor parks the OpenMP team around kernels that bring their own.
+enum class ThreadUse {
+  kTeam,     // the process's OpenMP (libgomp) team, or none
+  kOwnPool,  // a pool of its own (TBB): idle team workers must be parked while it runs
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // Not reentrant: one call at a time per kernel object.
+  virtual Status run(const KernelArgs& args) = 0;
+  virtual size_t workspace_bytes() const { return 0; }
+  // Bytes of constants the kernel holds (prepacked), which stream through the caches on each run.
+  virtual size_t constant_bytes() const { return 0; }
+  virtual ThreadUse thread_use() const { return ThreadUse::kTeam; }
+};
+
+}  // namespace collage

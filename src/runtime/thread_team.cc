@@ -1,0 +1,79 @@
+#include "runtime/thread_team.h"
+
+#include <linux/futex.h>
+#include <omp.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <fstream>
+#include <string>
+
+namespace collage {
+
+namespace {
+
+// Whole cores granted by the cgroup v2 quota ("max 100000" or "200000 100000"), or `fallback`.
+int cgroup_cores(int fallback) {
+  std::ifstream in("/sys/fs/cgroup/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (!(in >> quota >> period) || quota == "max" || period <= 0) return fallback;
+  char* end = nullptr;
+  double microseconds = std::strtod(quota.c_str(), &end);
+  if (end == quota.c_str() || microseconds <= 0) return fallback;
+  return std::max(1, static_cast<int>(microseconds / period + 0.5));
+}
+
+void futex_wait(std::atomic<int>& word, int expected) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+
+void futex_wake_all(std::atomic<int>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1 << 30, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+int ThreadTeam::available_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return std::max(1, std::min(cores, cgroup_cores(cores)));
+}
+
+ThreadTeam::ThreadTeam(int threads) : size_(threads > 0 ? threads : available_cores()) {
+  omp_set_dynamic(0);
+  omp_set_num_threads(size_);
+}
+
+void ThreadTeam::run(const std::function<void(int)>& body) {
+#pragma omp parallel num_threads(size_)
+  body(omp_get_thread_num());
+}
+
+void ThreadTeam::park(const std::function<void()>& body) {
+  if (size_ == 1) return body();
+  std::atomic<int> parked{1};
+  std::exception_ptr failure;
+#pragma omp parallel num_threads(size_)
+  {
+    if (omp_get_thread_num() == 0) {
+      try {
+        body();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      parked.store(0, std::memory_order_release);
+      futex_wake_all(parked);
+    } else {
+      while (parked.load(std::memory_order_acquire) != 0) futex_wait(parked, 1);
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace collage
