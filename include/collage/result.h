@@ -1,9 +1,10 @@
-// Errors as values: a Status is success or an error with a code, a message and the chain of places it passed through;
-// a Result<T> is a value or such a Status. Everything that input, a backend or the hardware can cause is reported this
-// way; the library never throws and never aborts on it.
+// Errors as values: a Status is success or an error with a code, a message and the chain of places
+// it passed through; a Result<T> is a value or such a Status. Everything that input, a backend or
+// the hardware can cause is reported this way; the library never throws and never aborts on it.
 //
 //   collage::Result<collage::Program> program = collage::compile(model, options);
-//   if (!program) { std::cerr << program.status().to_string() << "\n"; return program.status().exit_code(); }
+//   if (!program) { std::cerr << program.status().to_string() << "\n"; return
+//   program.status().exit_code(); }
 #pragma once
 
 #include <cstdlib>
@@ -33,7 +34,8 @@ class [[nodiscard]] Status {
   Status() = default;  // success
   Status(ErrorCode code, std::string message)
       : error_(std::make_unique<Error>(Error{code, std::move(message), {}})) {}
-  Status(const Status& other) : error_(other.error_ ? std::make_unique<Error>(*other.error_) : nullptr) {}
+  Status(const Status& other)
+      : error_(other.error_ ? std::make_unique<Error>(*other.error_) : nullptr) {}
   Status(Status&&) noexcept = default;
   Status& operator=(const Status& other) {
     if (this != &other) error_ = other.error_ ? std::make_unique<Error>(*other.error_) : nullptr;
@@ -50,7 +52,8 @@ class [[nodiscard]] Status {
     static const std::string kEmpty;
     return error_ ? error_->message : kEmpty;
   }
-  // One line: outermost context first, then the message. "model.onnx: node 'conv1' (Conv): negative stride -2".
+  // One line: outermost context first, then the message. "model.onnx: node 'conv1' (Conv): negative
+  // stride -2".
   std::string to_string() const {
     if (!error_) return "ok";
     std::string text;
@@ -72,16 +75,19 @@ class [[nodiscard]] Status {
   std::unique_ptr<Error> error_;  // null on success: a Status costs one pointer
 };
 
-// A value of type T, or the Status that says why there is none. Reading the value of a failed Result aborts.
+// A value of type T, or the Status that says why there is none. Reading the value of a failed
+// Result aborts.
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                // NOLINT: implicit on purpose
-  Result(Status status) : status_(std::move(status)) {}        // NOLINT: implicit on purpose; must be an error
+  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(Status status)
+      : status_(std::move(status)) {}  // NOLINT: implicit on purpose; must be an error
   template <typename U>
-    requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
-             !std::is_same_v<std::remove_cvref_t<U>, Status> && !std::is_same_v<std::remove_cvref_t<U>, Result>)
-  Result(U&& value) : value_(std::forward<U>(value)) {}  // NOLINT: implicit on purpose
+  requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
+           !std::is_same_v<std::remove_cvref_t<U>, Status> &&
+           !std::is_same_v<std::remove_cvref_t<U>, Result>) Result(U&& value)
+      : value_(std::forward<U>(value)) {}  // NOLINT: implicit on purpose
 
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }

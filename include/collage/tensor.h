@@ -1,5 +1,6 @@
-// Tensors as the user and every kernel boundary see them: a dtype, a row-major shape and bytes. A Tensor shares its
-// storage when copied; `clone()` copies the bytes. Storage is aligned to 64 bytes when the library allocates it.
+// Tensors as the user and every kernel boundary see them: a dtype, a row-major shape and bytes. A
+// Tensor shares its storage when copied; `clone()` copies the bytes. Storage is aligned to 64 bytes
+// when the library allocates it.
 #pragma once
 
 #include <collage/result.h>
@@ -32,31 +33,66 @@ enum class DType : uint8_t {
   kBool,  // one byte, 0 or 1
 };
 
-size_t dtype_size(DType dtype);                            // bytes of one element
-std::string_view dtype_name(DType dtype);                  // "float32", "int64", "bool" …
-Result<DType> parse_dtype(std::string_view name);          // inverse of dtype_name
+size_t dtype_size(DType dtype);                    // bytes of one element
+std::string_view dtype_name(DType dtype);          // "float32", "int64", "bool" …
+Result<DType> parse_dtype(std::string_view name);  // inverse of dtype_name
 bool is_float(DType dtype);
 bool is_integer(DType dtype);  // signed or unsigned, not bool
 
 template <typename T>
 struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::kFloat32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::kFloat64; };
-template <> struct DTypeOf<int8_t> { static constexpr DType value = DType::kInt8; };
-template <> struct DTypeOf<int16_t> { static constexpr DType value = DType::kInt16; };
-template <> struct DTypeOf<int32_t> { static constexpr DType value = DType::kInt32; };
-template <> struct DTypeOf<int64_t> { static constexpr DType value = DType::kInt64; };
-template <> struct DTypeOf<uint8_t> { static constexpr DType value = DType::kUInt8; };
-template <> struct DTypeOf<uint16_t> { static constexpr DType value = DType::kUInt16; };
-template <> struct DTypeOf<uint32_t> { static constexpr DType value = DType::kUInt32; };
-template <> struct DTypeOf<uint64_t> { static constexpr DType value = DType::kUInt64; };
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::kBool; };
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kFloat32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kFloat64;
+};
+template <>
+struct DTypeOf<int8_t> {
+  static constexpr DType value = DType::kInt8;
+};
+template <>
+struct DTypeOf<int16_t> {
+  static constexpr DType value = DType::kInt16;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::kInt32;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::kInt64;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::kUInt8;
+};
+template <>
+struct DTypeOf<uint16_t> {
+  static constexpr DType value = DType::kUInt16;
+};
+template <>
+struct DTypeOf<uint32_t> {
+  static constexpr DType value = DType::kUInt32;
+};
+template <>
+struct DTypeOf<uint64_t> {
+  static constexpr DType value = DType::kUInt64;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::kBool;
+};
 
-using Shape = std::vector<int64_t>;  // row-major, outermost first; empty for a scalar; dimensions are >= 0
+using Shape =
+    std::vector<int64_t>;  // row-major, outermost first; empty for a scalar; dimensions are >= 0
 
-// Number of elements (1 for a scalar), or an error when a dimension is negative or the product overflows 2^62.
+// Number of elements (1 for a scalar), or an error when a dimension is negative or the product
+// overflows 2^62.
 Result<int64_t> checked_num_elements(const Shape& shape);
-int64_t num_elements(const Shape& shape);  // for shapes already known to be valid
+int64_t num_elements(const Shape& shape);         // for shapes already known to be valid
 std::string shape_to_string(const Shape& shape);  // "(1, 3, 224, 224)"
 
 class Tensor {
@@ -71,7 +107,9 @@ class Tensor {
   template <typename T>
   static Tensor from(Shape shape, const std::vector<T>& values);
   template <typename T>
-  static Tensor scalar(T value) { return from<T>({}, {value}); }
+  static Tensor scalar(T value) {
+    return from<T>({}, {value});
+  }
   // A view of memory owned by somebody else, who must outlive it.
   static Tensor borrow(DType dtype, Shape shape, void* data);
   // A view that keeps `owner` alive.
@@ -86,16 +124,23 @@ class Tensor {
   void* raw() { return data_; }
   const void* raw() const { return data_; }
   template <typename T>
-  T* data() { return static_cast<T*>(data_); }
+  T* data() {
+    return static_cast<T*>(data_);
+  }
   template <typename T>
-  const T* data() const { return static_cast<const T*>(data_); }
+  const T* data() const {
+    return static_cast<const T*>(data_);
+  }
   template <typename T>
-  std::span<const T> values() const { return {data<T>(), static_cast<size_t>(size())}; }
+  std::span<const T> values() const {
+    return {data<T>(), static_cast<size_t>(size())};
+  }
 
   Tensor clone() const;
   // The same storage with another shape of equally many elements.
   Tensor reshaped(Shape shape) const;
-  // Elements as double or int64, whatever the dtype (slow path: attributes, small constants, printing).
+  // Elements as double or int64, whatever the dtype (slow path: attributes, small constants,
+  // printing).
   double element_as_double(int64_t index) const;
   int64_t element_as_int64(int64_t index) const;
   // A DLPack view of this tensor on the CPU that keeps the storage alive until its deleter runs.

@@ -1,5 +1,5 @@
-// COLLAGE_CHECK(condition, format, …): for our own bugs only. Prints where and what, then aborts. What input, a backend
-// or the hardware can cause is a Status instead.
+// COLLAGE_CHECK(condition, format, …): for our own bugs only. Prints where and what, then aborts.
+// What input, a backend or the hardware can cause is a Status instead.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define COLLAGE_CHECK(condition, ...)                                                              \
-  do {                                                                                             \
-    if (!(condition)) {                                                                            \
-      ::fmt::print(stderr, "{}:{}: internal check failed: {}: {}\n", __FILE__, __LINE__, #condition, \
-                   ::fmt::format(__VA_ARGS__));                                                    \
-      ::std::abort();                                                                              \
-    }                                                                                              \
+#define COLLAGE_CHECK(condition, ...)                                                    \
+  do {                                                                                   \
+    if (!(condition)) {                                                                  \
+      ::fmt::print(stderr, "{}:{}: internal check failed: {}: {}\n", __FILE__, __LINE__, \
+                   #condition, ::fmt::format(__VA_ARGS__));                              \
+      ::std::abort();                                                                    \
+    }                                                                                    \
   } while (false)

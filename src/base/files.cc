@@ -66,10 +66,11 @@ Result<fs::path> cache_folder() {
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
       return internal_error("cache folder {}: {}", folder.string(), std::strerror(errno));
   }
-  struct stat info{};
+  struct stat info {};
   if (::stat(folder.c_str(), &info) != 0)
     return internal_error("cache folder {}: {}", folder.string(), std::strerror(errno));
-  if (!S_ISDIR(info.st_mode)) return internal_error("cache folder {}: not a folder", folder.string());
+  if (!S_ISDIR(info.st_mode))
+    return internal_error("cache folder {}: not a folder", folder.string());
   if (info.st_uid != ::geteuid())
     return internal_error("cache folder {}: belongs to another user", folder.string());
   if ((info.st_mode & 022) != 0)

@@ -1,4 +1,5 @@
-// Files, read whole and published atomically (temporary file, fsync, rename): a reader never sees half a file.
+// Files, read whole and published atomically (temporary file, fsync, rename): a reader never sees
+// half a file.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +12,9 @@ namespace collage {
 
 Result<std::string> read_file(const std::filesystem::path& path);
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content);
-// $COLLAGE_CACHE, else $XDG_CACHE_HOME/collage, else $HOME/.cache/collage. Created with mode 0700; an error when it cannot be
-// created or belongs to another user (the caller warns once and goes on without a cache).
+// $COLLAGE_CACHE, else $XDG_CACHE_HOME/collage, else $HOME/.cache/collage. Created with mode 0700;
+// an error when it cannot be created or belongs to another user (the caller warns once and goes on
+// without a cache).
 Result<std::filesystem::path> cache_folder();
 
 }  // namespace collage

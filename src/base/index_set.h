@@ -1,5 +1,6 @@
-// A set of small non-negative integers as a bit vector: the nodes of a dataflow graph, by their post-dfs index.
-// Sets of different capacity compare by content. Binary operations accept any capacities.
+// A set of small non-negative integers as a bit vector: the nodes of a dataflow graph, by their
+// post-dfs index. Sets of different capacity compare by content. Binary operations accept any
+// capacities.
 #pragma once
 
 #include <bit>
@@ -82,7 +83,8 @@ class IndexSet {
     return *this;
   }
   IndexSet& operator-=(const IndexSet& other) {
-    for (size_t w = 0; w < words_.size() && w < other.words_.size(); ++w) words_[w] &= ~other.words_[w];
+    for (size_t w = 0; w < words_.size() && w < other.words_.size(); ++w)
+      words_[w] &= ~other.words_[w];
     return *this;
   }
   friend IndexSet operator|(IndexSet a, const IndexSet& b) { return a |= b; }
@@ -96,7 +98,8 @@ class IndexSet {
     }
     return true;
   }
-  friend bool operator<(const IndexSet& a, const IndexSet& b) {  // lexicographic by word from the lowest
+  friend bool operator<(const IndexSet& a,
+                        const IndexSet& b) {  // lexicographic by word from the lowest
     size_t n = a.words_.size() > b.words_.size() ? a.words_.size() : b.words_.size();
     for (size_t w = 0; w < n; ++w) {
       uint64_t x = w < a.words_.size() ? a.words_[w] : 0, y = w < b.words_.size() ? b.words_[w] : 0;

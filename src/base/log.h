@@ -1,5 +1,5 @@
-// Logging for people who watch a run: spdlog on stderr. Levels: warn is always shown, info with -v, debug with -vv;
-// -q leaves errors only. Nothing is logged while something is timed.
+// Logging for people who watch a run: spdlog on stderr. Levels: warn is always shown, info with -v,
+// debug with -vv; -q leaves errors only. Nothing is logged while something is timed.
 #pragma once
 
 #include <spdlog/spdlog.h>

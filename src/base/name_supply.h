@@ -1,5 +1,6 @@
-// Fresh names: the first request for "conv" gives "conv", the next "conv_1", then "conv_2". Characters outside
-// [A-Za-z0-9_] become '_', so that a name is safe as a symbol and as a file name.
+// Fresh names: the first request for "conv" gives "conv", the next "conv_1", then "conv_2".
+// Characters outside [A-Za-z0-9_] become '_', so that a name is safe as a symbol and as a file
+// name.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// Encoding: how a tensor exists at a kernel boundary: its dtype, its layout, and the virtual device (device and memory
-// scope) it lives on. Every change of encoding is a conversion, a kernel with a measured cost, so that one search covers
-// layout, precision and placement.
+// Encoding: how a tensor exists at a kernel boundary: its dtype, its layout, and the virtual device
+// (device and memory scope) it lives on. Every change of encoding is a conversion, a kernel with a
+// measured cost, so that one search covers layout, precision and placement.
 #pragma once
 
 #include <compare>

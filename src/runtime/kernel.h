@@ -1,5 +1,6 @@
-// Kernel: a compiled variant. It has prepacked its constants once; `run` reads and writes buffers that the caller owns, in the
-// encodings the variant promised, with the workspace it asked for. Buffers are aligned to 64 bytes. Inputs are never written.
+// Kernel: a compiled variant. It has prepacked its constants once; `run` reads and writes buffers
+// that the caller owns, in the encodings the variant promised, with the workspace it asked for.
+// Buffers are aligned to 64 bytes. Inputs are never written.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ struct KernelArgs {
   void* workspace;       // workspace_bytes() bytes, contents undefined
 };
 
-// Whose threads a kernel computes with. The executor parks the OpenMP team around kernels that bring their own.
+// Whose threads a kernel computes with. The executor parks the OpenMP team around kernels that
+// bring their own.
 enum class ThreadUse {
   kTeam,     // the process's OpenMP (libgomp) team, or none
   kOwnPool,  // a pool of its own (TBB): idle team workers must be parked while it runs

@@ -20,7 +20,8 @@ Result<Layout> Layout::parse(std::string_view tag) {
   }
   while (i < tag.size()) {
     int64_t size = 0;
-    for (; i < tag.size() && std::isdigit(static_cast<unsigned char>(tag[i])) && size < 1 << 20; ++i)
+    for (; i < tag.size() && std::isdigit(static_cast<unsigned char>(tag[i])) && size < 1 << 20;
+         ++i)
       size = size * 10 + (tag[i] - '0');
     if (size < 1 || i >= tag.size() || !std::islower(static_cast<unsigned char>(tag[i])))
       return usage_error("layout '{}': expected a block such as 16b at column {}", tag, i + 1);
@@ -78,7 +79,8 @@ std::string Layout::to_string() const { return is_plain() ? "plain" : tag(0); }
 
 Shape Layout::physical_shape(const Shape& logical) const {
   if (is_plain()) return logical;
-  COLLAGE_CHECK(order_.size() == logical.size(), "layout {} on rank {}", to_string(), logical.size());
+  COLLAGE_CHECK(order_.size() == logical.size(), "layout {} on rank {}", to_string(),
+                logical.size());
   Shape outer = logical;
   for (const Block& b : blocks_) {
     auto& extent = outer[static_cast<size_t>(b.dim)];

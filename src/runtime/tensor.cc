@@ -82,7 +82,8 @@ Result<Tensor> Tensor::allocate(DType dtype, Shape shape) {
   size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   void* memory = std::aligned_alloc(kAlignment, rounded ? rounded : kAlignment);
   if (memory == nullptr)
-    return internal_error("out of memory: {} bytes for a tensor of shape {}", bytes, shape_to_string(shape));
+    return internal_error("out of memory: {} bytes for a tensor of shape {}", bytes,
+                          shape_to_string(shape));
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.shape_ = std::move(shape);
@@ -123,7 +124,8 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::reshaped(Shape shape) const {
-  COLLAGE_CHECK(num_elements(shape) == size(), "reshape of {} to {}", shape_to_string(shape_), shape_to_string(shape));
+  COLLAGE_CHECK(num_elements(shape) == size(), "reshape of {} to {}", shape_to_string(shape_),
+                shape_to_string(shape));
   Tensor tensor = *this;
   tensor.shape_ = std::move(shape);
   return tensor;
@@ -146,27 +148,44 @@ float bfloat_to_float(uint16_t b) {
 template <typename Out>
 Out element(const void* data, DType dtype, int64_t i) {
   switch (dtype) {
-    case DType::kFloat32: return static_cast<Out>(static_cast<const float*>(data)[i]);
-    case DType::kFloat64: return static_cast<Out>(static_cast<const double*>(data)[i]);
-    case DType::kFloat16: return static_cast<Out>(half_to_float(static_cast<const uint16_t*>(data)[i]));
-    case DType::kBFloat16: return static_cast<Out>(bfloat_to_float(static_cast<const uint16_t*>(data)[i]));
-    case DType::kInt8: return static_cast<Out>(static_cast<const int8_t*>(data)[i]);
-    case DType::kInt16: return static_cast<Out>(static_cast<const int16_t*>(data)[i]);
-    case DType::kInt32: return static_cast<Out>(static_cast<const int32_t*>(data)[i]);
-    case DType::kInt64: return static_cast<Out>(static_cast<const int64_t*>(data)[i]);
-    case DType::kUInt8: return static_cast<Out>(static_cast<const uint8_t*>(data)[i]);
-    case DType::kUInt16: return static_cast<Out>(static_cast<const uint16_t*>(data)[i]);
-    case DType::kUInt32: return static_cast<Out>(static_cast<const uint32_t*>(data)[i]);
-    case DType::kUInt64: return static_cast<Out>(static_cast<const uint64_t*>(data)[i]);
-    case DType::kBool: return static_cast<Out>(static_cast<const uint8_t*>(data)[i] != 0);
+    case DType::kFloat32:
+      return static_cast<Out>(static_cast<const float*>(data)[i]);
+    case DType::kFloat64:
+      return static_cast<Out>(static_cast<const double*>(data)[i]);
+    case DType::kFloat16:
+      return static_cast<Out>(half_to_float(static_cast<const uint16_t*>(data)[i]));
+    case DType::kBFloat16:
+      return static_cast<Out>(bfloat_to_float(static_cast<const uint16_t*>(data)[i]));
+    case DType::kInt8:
+      return static_cast<Out>(static_cast<const int8_t*>(data)[i]);
+    case DType::kInt16:
+      return static_cast<Out>(static_cast<const int16_t*>(data)[i]);
+    case DType::kInt32:
+      return static_cast<Out>(static_cast<const int32_t*>(data)[i]);
+    case DType::kInt64:
+      return static_cast<Out>(static_cast<const int64_t*>(data)[i]);
+    case DType::kUInt8:
+      return static_cast<Out>(static_cast<const uint8_t*>(data)[i]);
+    case DType::kUInt16:
+      return static_cast<Out>(static_cast<const uint16_t*>(data)[i]);
+    case DType::kUInt32:
+      return static_cast<Out>(static_cast<const uint32_t*>(data)[i]);
+    case DType::kUInt64:
+      return static_cast<Out>(static_cast<const uint64_t*>(data)[i]);
+    case DType::kBool:
+      return static_cast<Out>(static_cast<const uint8_t*>(data)[i] != 0);
   }
   return Out{};
 }
 
 }  // namespace
 
-double Tensor::element_as_double(int64_t index) const { return element<double>(data_, dtype_, index); }
-int64_t Tensor::element_as_int64(int64_t index) const { return element<int64_t>(data_, dtype_, index); }
+double Tensor::element_as_double(int64_t index) const {
+  return element<double>(data_, dtype_, index);
+}
+int64_t Tensor::element_as_int64(int64_t index) const {
+  return element<int64_t>(data_, dtype_, index);
+}
 
 DLManagedTensor* Tensor::to_dlpack() const {
   struct Context {
@@ -179,12 +198,15 @@ DLManagedTensor* Tensor::to_dlpack() const {
   view.data = data_;
   view.device = {kDLCPU, 0};
   view.ndim = static_cast<int32_t>(shape_.size());
-  view.dtype = {static_cast<uint8_t>(info(dtype_).code), static_cast<uint8_t>(8 * info(dtype_).size), 1};
+  view.dtype = {static_cast<uint8_t>(info(dtype_).code),
+                static_cast<uint8_t>(8 * info(dtype_).size), 1};
   view.shape = context->shape.data();
   view.strides = nullptr;
   view.byte_offset = 0;
   context->managed.manager_ctx = context;
-  context->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Context*>(self->manager_ctx); };
+  context->managed.deleter = [](DLManagedTensor* self) {
+    delete static_cast<Context*>(self->manager_ctx);
+  };
   return &context->managed;
 }
 

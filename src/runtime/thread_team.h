@@ -1,7 +1,9 @@
-// One team of threads for every backend of the process: the OpenMP (libgomp) team of the calling thread.
+// One team of threads for every backend of the process: the OpenMP (libgomp) team of the calling
+// thread.
 //
-// `run` computes with the team. `park` runs a function on the calling thread while the others block on a futex: an idle
-// libgomp worker would otherwise spin for milliseconds and steal the core from a library that brings its own threads (TBB).
+// `run` computes with the team. `park` runs a function on the calling thread while the others block
+// on a futex: an idle libgomp worker would otherwise spin for milliseconds and steal the core from
+// a library that brings its own threads (TBB).
 //
 //   ThreadTeam team(2);
 //   team.run([&](int index) { work(index); });   // index in [0, size)
@@ -17,7 +19,8 @@ class ThreadTeam {
   // Cores this process may use: its affinity mask, capped by the container's CPU quota.
   static int available_cores();
 
-  // `threads` <= 0: available_cores(). Sets the OpenMP team size of the calling thread; use the team from that thread.
+  // `threads` <= 0: available_cores(). Sets the OpenMP team size of the calling thread; use the
+  // team from that thread.
   explicit ThreadTeam(int threads = 0);
   int size() const { return size_; }
 

@@ -1,0 +1,38 @@
+// Module: named functions of three kinds that may call each other: graph functions, tensor programs
+// and external functions. The latter two are known here only as AbstractFunction, so that ir does
+// not depend on their rooms. Modules are values: copying is cheap (expressions are shared), a pass
+// takes one and gives another.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "ir/expr.h"
+
+namespace collage {
+
+// A tensor program or an external function: callable from graph functions by its global name.
+class AbstractFunction {
+ public:
+  virtual ~AbstractFunction() = default;
+  virtual const Type& type() const = 0;       // a function type
+  virtual std::string to_text() const = 0;    // for the printer
+  virtual std::string kind_name() const = 0;  // "tensor_program", "external"
+};
+
+class Module {
+ public:
+  Module() = default;
+  explicit Module(Function main) { functions["main"] = std::move(main); }
+
+  std::map<std::string, Function> functions;  // graph functions by global name
+  std::map<std::string, std::shared_ptr<const AbstractFunction>> abstract_functions;
+
+  const Function& main() const { return functions.at("main"); }
+  bool has(const std::string& name) const {
+    return functions.count(name) != 0 || abstract_functions.count(name) != 0;
+  }
+};
+
+}  // namespace collage
