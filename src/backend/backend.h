@@ -1,0 +1,73 @@
+// Backend: the implementation behind a target kind. It says which sub-graphs it can take (its
+// partition rule), in which ways (variants), and compiles one (a kernel over caller-owned buffers).
+// Refusing is ordinary: every refusal is a Status with a reason, never an abort, and exceptions of
+// a vendor library are caught inside the backend's folder. Methods are const and may be called from
+// any one thread at a time per object.
+//
+// A backend is one folder under src/backend/ and one line in backend/registry.cc's caller
+// (compiler/backends.cc); nothing else compares its name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/variant.h"
+#include "ir/expr.h"
+#include "ir/target.h"
+#include "partition/rules/rule.h"
+#include "runtime/kernel.h"
+
+namespace collage {
+
+struct CompileOptions {
+  int threads = 1;           // size of the one thread team
+  std::string cache_folder;  // for compiled objects; empty: keep nothing on disk
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string name() const = 0;
+  // Version of the library behind it and of our own kernel sources; a part of every cost key:
+  // changing it invalidates measurements.
+  virtual std::string version() const = 0;
+  // Whether it can run here (instruction set, library loads), else the reason and what to install.
+  virtual Status available() const { return {}; }
+  // Breaks ties between costs whose intervals overlap, and stands in for Unknown costs: lower is
+  // preferred.
+  virtual int priority() const { return 100; }
+  // The host of last resort takes what no other backend can and is never counted as a
+  // single-backend cover.
+  virtual bool is_host() const { return false; }
+  // A whole-sub-graph toolchain (openvino) compiles large regions better than their parts; its
+  // single-backend cover uses maximal regions.
+  virtual bool prefers_maximal_regions() const { return false; }
+
+  virtual PartitionRulePtr partition_rule(const Target& target) const = 0;
+  // The ways to compute `function` (parameters are the tensors that flow in, constants are
+  // embedded), best guess first; or why it cannot. Calls may be wrapped in Composite functions:
+  // `inline_calls` gives the flat graph.
+  virtual Result<std::vector<Variant>> variants(const Function& function, const Target& target,
+                                                const CompileOptions& options) const = 0;
+  virtual Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
+                                                  const Target& target,
+                                                  const CompileOptions& options) const = 0;
+  // A kernel with one input and one output that changes the encoding of a tensor, or why it cannot.
+  virtual Result<std::unique_ptr<Kernel>> compile_conversion(const TensorType& type,
+                                                             const Encoding& from,
+                                                             const Encoding& to,
+                                                             const CompileOptions& options) const {
+    (void)type, (void)options;
+    return unsupported("{}: no conversion from {} to {}", name(), from.to_string(), to.to_string());
+  }
+};
+
+// Registered backends live for the rest of the process.
+void register_backend(std::unique_ptr<Backend> backend);
+Backend* find_backend(std::string_view name);  // null when not registered
+std::vector<Backend*> all_backends();          // in order of registration
+
+}  // namespace collage

@@ -1,0 +1,77 @@
+// SubGraph: a set of nodes 'inside' a sub-graph of a DataflowGraph, without building any
+// expression. What is inside determines the
+//   entry nodes   inside, with an input outside        input nodes    outside, feeding the inside
+//   exit nodes    inside, used outside or the result   output nodes   outside, fed from the inside
+// Constants are never inside: extraction copies every constant that an inside node reads into the
+// kernel, where the backend prepacks it, so candidates may share one. Sub-graphs are closed under
+// disjoint union, labelling and substitution.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/op.h"
+#include "partition/dataflow_graph.h"
+
+namespace collage {
+
+struct SubGraphConfig {
+  size_t max_depth = 0;     // most operator calls on a path from an entry to an exit; 0: no limit
+  size_t max_exits = 1;     // 0: no limit
+  bool allow_taps = false;  // an exit may also be used inside
+};
+
+class SubGraph {
+ public:
+  // A labelled sub-graph inside this one, extracted as a function with that "Composite" attribute.
+  struct Nested {
+    std::string label;
+    std::shared_ptr<const SubGraph> sub_graph;
+  };
+
+  SubGraph(const DataflowGraph& graph, IndexSet inside, FusionKind kind, std::string label = "",
+           std::vector<Nested> nested = {});
+
+  const IndexSet& inside() const { return inside_; }
+  FusionKind kind() const { return kind_; }
+  const std::string& label() const { return label_; }
+  const std::vector<Nested>& nested() const { return nested_; }
+  const IndexSet& entry() const { return entry_; }
+  const IndexSet& exit() const { return exit_; }
+  const IndexSet& input() const { return input_; }  // constants excluded
+  const IndexSet& output() const { return output_; }
+  size_t depth() const { return depth_; }
+  PostDfsIndex first_inside() const { return inside_.first(); }
+
+  // Convex (no path leaves and re-enters) and within the config's limits. `why` receives the reason
+  // when not.
+  bool is_valid(const DataflowGraph& graph, const SubGraphConfig& config,
+                std::string* why = nullptr) const;
+  bool is_convex(const DataflowGraph& graph) const;
+
+  // Both must be disjoint. Kind is the larger, nested ones are kept, labels joined by '+'.
+  SubGraph disjoint_union(const DataflowGraph& graph, const SubGraph& other) const;
+  // This sub-graph as one nested, labelled sub-graph of a new one over the same nodes.
+  SubGraph labelled(const DataflowGraph& graph, std::string label) const;
+  // With indices mapped into another graph; every inside index must be in the map.
+  SubGraph substitute(const DataflowGraph& new_graph,
+                      const std::unordered_map<PostDfsIndex, PostDfsIndex>& map) const;
+
+  // The sub-graph as a function: one parameter per input node in ascending index, a result that is
+  // the single exit's value or a tuple of all exits in ascending index; nested sub-graphs as calls
+  // of functions with "Composite". `attrs` are the function's.
+  Function extract(const DataflowGraph& graph, Attrs attrs = {}) const;
+  // Operator names of the calls inside, in order: "nn.conv2d+add+nn.relu".
+  std::string ops_label(const DataflowGraph& graph) const;
+
+ private:
+  IndexSet inside_, entry_, exit_, input_, output_;
+  FusionKind kind_;
+  std::string label_;
+  std::vector<Nested> nested_;
+  size_t depth_ = 0;
+};
+
+}  // namespace collage
