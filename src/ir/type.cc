@@ -4,11 +4,6 @@
 
 namespace collage {
 
-std::string TensorType::to_string() const {
-  if (shape.empty()) return std::string(dtype_name(dtype));
-  return fmt::format("Tensor[{}, {}]", shape_to_string(shape), dtype_name(dtype));
-}
-
 std::vector<TensorType> Type::leaves() const {
   if (is_tensor()) return {tensor_};
   std::vector<TensorType> leaves;

@@ -1,0 +1,142 @@
+#include "runtime/executor.h"
+
+#include <chrono>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace collage {
+
+namespace {
+
+bool is_aligned(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer) % kArenaAlignment == 0;
+}
+
+Status check_tensor(const Tensor& tensor, const PlanSignature& wanted, const char* role) {
+  if (tensor.shape() == wanted.type.shape && tensor.dtype() == wanted.type.dtype) return {};
+  return bad_model("{} '{}': expected {} {}, got {} {}", role, wanted.name,
+                   dtype_name(wanted.type.dtype), shape_to_string(wanted.type.shape),
+                   dtype_name(tensor.dtype()), shape_to_string(tensor.shape()));
+}
+
+}  // namespace
+
+Result<Executor> Executor::create(std::shared_ptr<const Plan> plan, int threads) {
+  Tensor arena = TRY(Tensor::allocate(DType::kUInt8, {static_cast<int64_t>(plan->arena_bytes)}));
+  return Executor(std::move(plan), std::move(arena), threads);
+}
+
+Executor::Executor(std::shared_ptr<const Plan> plan, Tensor arena, int threads)
+    : plan_(std::move(plan)),
+      arena_(std::move(arena)),
+      team_(threads),
+      addresses_(plan_->buffers.size()) {
+  auto* base = arena_.data<uint8_t>();
+  for (size_t i = 0; i < plan_->buffers.size(); ++i) {
+    const Buffer& buffer = plan_->buffers[i];
+    if (buffer.place == Buffer::Place::kArena) addresses_[i] = base + buffer.offset;
+    if (buffer.place == Buffer::Place::kConstant)
+      addresses_[i] = const_cast<void*>(buffer.constant.raw());
+  }
+  for (const Step& step : plan_->steps) {
+    bound_.push_back({step.kernel.get(), std::vector<void*>(step.inputs.size()),
+                      std::vector<void*>(step.outputs.size()), base + step.workspace_offset});
+    ThreadUse use = step.kernel->thread_use();
+    if (groups_.empty() || groups_.back().use != use)
+      groups_.push_back({bound_.size() - 1, bound_.size() - 1, use});
+    groups_.back().end = bound_.size();
+  }
+  staged_inputs_.resize(plan_->inputs.size());
+  staged_outputs_.resize(plan_->outputs.size());
+}
+
+Status Executor::bind(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  if (inputs.size() != plan_->inputs.size() || outputs.size() != plan_->outputs.size())
+    return bad_model("the program takes {} inputs and gives {} outputs, not {} and {}",
+                     plan_->inputs.size(), plan_->outputs.size(), inputs.size(), outputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    TRY(check_tensor(inputs[i], plan_->inputs[i], "input"));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const TensorType& type = plan_->outputs[i].type;
+    if (!outputs[i].defined()) outputs[i] = TRY(Tensor::allocate(type.dtype, type.shape));
+    TRY(check_tensor(outputs[i], plan_->outputs[i], "output"));
+  }
+  for (size_t i = 0; i < plan_->buffers.size(); ++i) {
+    const Buffer& buffer = plan_->buffers[i];
+    if (buffer.place == Buffer::Place::kInput) {
+      const Tensor& given = inputs[buffer.index];
+      addresses_[i] = const_cast<void*>(given.raw());
+      if (!is_aligned(given.raw())) {
+        Tensor& staged = staged_inputs_[buffer.index];
+        if (!staged.defined()) staged = TRY(Tensor::allocate(given.dtype(), given.shape()));
+        std::memcpy(staged.raw(), given.raw(), given.bytes());
+        addresses_[i] = staged.raw();
+      }
+    } else if (buffer.place == Buffer::Place::kOutput) {
+      Tensor& given = outputs[buffer.index];
+      addresses_[i] = given.raw();
+      if (!is_aligned(given.raw())) {
+        Tensor& staged = staged_outputs_[buffer.index];
+        if (!staged.defined()) staged = TRY(Tensor::allocate(given.dtype(), given.shape()));
+        addresses_[i] = staged.raw();
+      }
+    }
+  }
+  for (size_t s = 0; s < bound_.size(); ++s) {
+    const Step& step = plan_->steps[s];
+    for (size_t i = 0; i < step.inputs.size(); ++i)
+      bound_[s].inputs[i] = addresses_[step.inputs[i]];
+    for (size_t i = 0; i < step.outputs.size(); ++i)
+      bound_[s].outputs[i] = addresses_[step.outputs[i]];
+  }
+  return {};
+}
+
+Status Executor::execute(std::vector<double>* seconds) {
+  using Clock = std::chrono::steady_clock;
+  Status status;
+  auto run_group = [&](const Group& group) {
+    for (size_t s = group.begin; s < group.end; ++s) {
+      Bound& bound = bound_[s];
+      auto begin = seconds ? Clock::now() : Clock::time_point();
+      status = bound.kernel->run({bound.inputs.data(), bound.outputs.data(), bound.workspace});
+      if (seconds) (*seconds)[s] = std::chrono::duration<double>(Clock::now() - begin).count();
+      if (!status.ok()) {
+        status = std::move(status).with_context(plan_->steps[s].name);
+        return;
+      }
+    }
+  };
+  for (const Group& group : groups_) {
+    if (group.use == ThreadUse::kOwnPool) {
+      team_.park([&] { run_group(group); });
+    } else {
+      run_group(group);
+    }
+    if (!status.ok()) return status;
+  }
+  return status;
+}
+
+Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  return run(inputs, outputs, nullptr);
+}
+
+Status Executor::run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                              std::vector<double>& seconds) {
+  seconds.assign(plan_->steps.size(), 0.0);
+  return run(inputs, outputs, &seconds);
+}
+
+Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                     std::vector<double>* seconds) {
+  TRY(bind(inputs, outputs));
+  TRY(execute(seconds));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!is_aligned(outputs[i].raw()))
+      std::memcpy(outputs[i].raw(), staged_outputs_[i].raw(), outputs[i].bytes());
+  return {};
+}
+
+}  // namespace collage

@@ -1,0 +1,53 @@
+// Executor: runs a Plan. It owns the arena. Consecutive steps whose kernels bring their own threads
+// run inside one parked region of the team (see thread_team.h).
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "runtime/plan.h"
+#include "runtime/thread_team.h"
+
+namespace collage {
+
+class Executor {
+ public:
+  // Fails when the arena cannot be had.
+  static Result<Executor> create(std::shared_ptr<const Plan> plan, int threads);
+
+  const Plan& plan() const { return *plan_; }
+  // Inputs and outputs in the plan's order; shapes and dtypes must be the plan's (kBadModel
+  // otherwise). Outputs are allocated when undefined. Tensors that are not 64-byte aligned are
+  // copied. One call at a time.
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  // The same, with the seconds every step took in `seconds` (one entry a step).
+  Status run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                      std::vector<double>& seconds);
+
+ private:
+  struct Bound {
+    Kernel* kernel;
+    std::vector<void*> inputs, outputs;
+    void* workspace;
+  };
+  struct Group {  // steps [begin, end) with equal thread use
+    size_t begin, end;
+    ThreadUse use;
+  };
+  Executor(std::shared_ptr<const Plan> plan, Tensor arena, int threads);
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             std::vector<double>* seconds);
+  Status bind(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  Status execute(std::vector<double>* seconds);
+
+  std::shared_ptr<const Plan> plan_;
+  Tensor arena_;
+  ThreadTeam team_;
+  std::vector<void*> addresses_;  // of every buffer
+  std::vector<Bound> bound_;
+  std::vector<Group> groups_;
+  std::vector<Tensor> staged_inputs_, staged_outputs_;  // aligned stand-ins, made once when needed
+};
+
+}  // namespace collage
