@@ -1,0 +1,127 @@
+"""Runs a model in ONNX Runtime with every intermediate tensor as an output, to see whether its activations are alive.
+
+    python models/activations.py MODEL.onnx...      one line a tensor that looks wrong, then a summary of each model
+
+A tensor is dead when it is all zeros, constant, or not finite; an output is useless when two inputs give (almost) the
+same one. Saturation is reported for sigmoid and tanh: the share of elements within 1% of their limits.
+"""
+
+import os
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+
+FLOAT = onnx.TensorProto.FLOAT
+
+
+def _consumers(graph, name):
+    return [(node, list(node.input).index(name)) for node in graph.node if name in node.input]
+
+
+def _upper_bound(graph, name):
+    """How large an integer input may get: below the rows of the table it selects from, else 0 or 1 (a mask)."""
+    rows = {t.name: t.dims[0] for t in graph.initializer if t.dims}
+    bounds = [rows[n.input[0]] for n, i in _consumers(graph, name) if n.op_type == "Gather" and i == 1 and n.input[0] in rows]
+    return min(bounds, default=2)
+
+
+def random_inputs(model, seed, batch=1):
+    """One array an input of the graph: standard normal, or integers that are valid indices (masks keep most ones)."""
+    graph, generator, inputs = model.graph, np.random.Generator(np.random.PCG64(seed)), {}
+    weights = {t.name for t in graph.initializer}
+    for value in graph.input:
+        if value.name in weights:
+            continue
+        tensor = value.type.tensor_type
+        shape = [d.dim_value or batch for d in tensor.shape.dim]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        if np.issubdtype(dtype, np.floating):
+            inputs[value.name] = generator.standard_normal(shape).astype(dtype)
+        else:
+            bound = _upper_bound(graph, value.name)
+            drawn = generator.integers(0, bound if bound > 2 else 10, shape)
+            inputs[value.name] = drawn.astype(dtype) if bound > 2 else (drawn > 0).astype(dtype)
+    return inputs
+
+
+def _expose(model):
+    shown = {o.name for o in model.graph.output}
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    types = {v.name: v for v in inferred.graph.value_info}
+    for node in model.graph.node:
+        for name in node.output:
+            if name and name not in shown:
+                model.graph.output.append(types.get(name, onnx.helper.make_empty_tensor_value_info(name)))
+    return model
+
+
+def run_exposed(path, seeds=(1, 2)):
+    """Yields (names of the graph's own outputs, producer of each tensor, {tensor: array}) for each seed."""
+    folder = os.path.dirname(os.path.abspath(path))
+    original = onnx.load(path, load_external_data=False)
+    own = [o.name for o in original.graph.output]
+    producer = {name: node for node in original.graph.node for name in node.output}
+    feeds = [random_inputs(original, seed) for seed in seeds]
+    exposed = _expose(original)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    if any(t.data_location == onnx.TensorProto.EXTERNAL for t in exposed.graph.initializer):
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    session = onnxruntime.InferenceSession(exposed.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    names = [o.name for o in session.get_outputs()]
+    for feed in feeds:
+        yield own, producer, dict(zip(names, session.run(names, feed)))
+
+
+def dead_reason(array):
+    """Why a tensor is not alive, or None."""
+    if array.dtype.kind != "f":
+        return None
+    if not np.isfinite(array).all():
+        return "not finite"
+    if not array.any():
+        return "all zeros"
+    return None
+
+
+def problems(path):
+    """Everything wrong with a model's activations, as text."""
+    found = []
+    runs = list(run_exposed(path))
+    for own, _, tensors in runs:
+        found += [f"{name}: {reason}" for name, a in tensors.items() if (reason := dead_reason(a))]
+        found += [f"output {name}: constant" for name in own if np.ptp(tensors[name]) == 0 and tensors[name].size > 1]
+    (own, _, first), (_, _, second) = runs
+    for name in own:
+        spread = max(float(np.abs(first[name]).max()), 1e-30)
+        if float(np.abs(first[name] - second[name]).max()) < 0.01 * spread:
+            found.append(f"output {name}: two inputs give the same result to 1%")
+    return found
+
+
+def summary(path):
+    own, producer, tensors = next(run_exposed(path, seeds=(1,)))
+    floats = {n: a for n, a in tensors.items() if a.dtype == np.float32 and a.size > 1}
+    deviations = {n: float(a.std()) for n, a in floats.items()}
+    low, high = min(deviations, key=deviations.get), max(deviations, key=deviations.get)
+    saturated = [float((np.abs(a) > 0.99).mean()) for n, a in floats.items() if producer[n].op_type == "Tanh"]
+    saturated += [float(((a < 0.01) | (a > 0.99)).mean()) for n, a in floats.items() if producer[n].op_type == "Sigmoid"]
+    zeros = max((float((a == 0).mean()), n) for n, a in floats.items())
+    lines = [f"{os.path.basename(path)}: deviation {deviations[low]:.3g} ({low}) to {deviations[high]:.3g} ({high})",
+             f"  most zeros {zeros[0]:.1%} ({zeros[1]}); most saturated tanh or sigmoid {max(saturated, default=0):.1%}"]
+    for name in own:
+        a = tensors[name]
+        lines.append(f"  output {name} {a.shape}: mean {a.mean():.3g} deviation {a.std():.3g} range {a.min():.3g} to {a.max():.3g}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    failed = False
+    for model_path in sys.argv[1:]:
+        wrong = problems(model_path)
+        failed |= bool(wrong)
+        print("\n".join(wrong + [summary(model_path)]))
+    sys.exit(1 if failed else 0)

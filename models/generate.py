@@ -1,0 +1,80 @@
+"""Writes benchmark models as ONNX files with seeded weights.
+
+    python models/generate.py NAME... [-o DIR] [--small] [--seed N] [--dynamic-batch] [--stats] [--list]
+
+NAME is one of --list, or `workloads` (the ten benchmark models), `exports` (the second family) or `all`. `--small` keeps
+a model's structure and shrinks its channels, depth and sizes to under 3 MB and 0.1 GFLOP. The same seed gives a
+byte-identical file.
+"""
+
+import argparse
+import os
+import sys
+
+import mnist
+import mobilenet
+import resnet
+
+WORKLOADS = {
+    "resnet50": resnet.resnet50,
+    "resnext50": resnet.resnext50,
+    "resnet50_3d": resnet.resnet50_3d,
+    "mobilenet_v2": mobilenet.mobilenet_v2,
+}
+EXPORTS = {
+    "mnist": mnist.mnist,
+    "resnet50_full": resnet.resnet50_full,
+    "efficientnet_b0": mobilenet.efficientnet_b0,
+}
+VARIANTS = {"mobilenet_v2_b32": mobilenet.mobilenet_v2_b32}
+MODELS = WORKLOADS | EXPORTS | VARIANTS
+GROUPS = {"workloads": WORKLOADS, "exports": EXPORTS, "all": MODELS}
+DYNAMIC_BATCH = ("resnet50", "resnext50", "resnet50_3d", "resnet50_full", "mobilenet_v2", "efficientnet_b0", "mnist")
+EXTERNAL = ("nasrnn",)  # near or above the two gigabytes that a protobuf message may hold
+
+
+def generate(name, folder, small=False, seed=0, dynamic_batch=False):
+    """Writes FOLDER/NAME.onnx (and NAME.onnx.data for a very large model); returns its path."""
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"{name}.onnx")
+    extra = {"external_path": path + ".data"} if name in EXTERNAL and not small else {}
+    MODELS[name](seed, small, **extra).save(path, dynamic_batch)
+    return path
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Write benchmark models as ONNX files with seeded weights.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a model, `workloads`, `exports` or `all`")
+    parser.add_argument("-o", "--output", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "out"),
+                        metavar="DIR", help="where the files go (default: out/ beside this file)")
+    parser.add_argument("--small", action="store_true", help="the same structure, small enough for a test")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the weights (default 0)")
+    parser.add_argument("--dynamic-batch", action="store_true", help='make dimension 0 the symbol "batch"')
+    parser.add_argument("--stats", action="store_true", help="print nodes, operations and bytes of weights")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(MODELS))
+        return 0
+    if not options.names:
+        parser.error("no model named; --list prints the names")
+    if options.seed < 0:
+        parser.error("--seed must not be negative")
+    names = [n for given in options.names for n in GROUPS.get(given, [given])]
+    unknown = [n for n in names if n not in MODELS]
+    if unknown:
+        parser.error(f"no model is called {', '.join(unknown)}; --list prints the names")
+    if options.dynamic_batch and (fixed := [n for n in names if n not in DYNAMIC_BATCH]):
+        parser.error(f"--dynamic-batch works with {', '.join(DYNAMIC_BATCH)}, not with {', '.join(fixed)}")
+    for name in dict.fromkeys(names):
+        path = generate(name, options.output, options.small, options.seed, options.dynamic_batch)
+        if options.stats:
+            from stats import stats_line
+            print(stats_line(name, path))
+        else:
+            print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
