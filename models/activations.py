@@ -21,14 +21,14 @@ def _consumers(graph, name):
 
 
 def _upper_bound(graph, name):
-    """How large an integer input may get: below the rows of the table it selects from, else 0 or 1 (a mask)."""
+    """Rows of the table that an integer input selects from; None for an input that selects nothing (a mask)."""
     rows = {t.name: t.dims[0] for t in graph.initializer if t.dims}
     bounds = [rows[n.input[0]] for n, i in _consumers(graph, name) if n.op_type == "Gather" and i == 1 and n.input[0] in rows]
-    return min(bounds, default=2)
+    return min(bounds, default=None)
 
 
 def random_inputs(model, seed, batch=1):
-    """One array an input of the graph: standard normal, or integers that are valid indices (masks keep most ones)."""
+    """One array an input of the graph: standard normal, valid indices, or a mask of ones with zeros at its end."""
     graph, generator, inputs = model.graph, np.random.Generator(np.random.PCG64(seed)), {}
     weights = {t.name for t in graph.initializer}
     for value in graph.input:
@@ -41,8 +41,11 @@ def random_inputs(model, seed, batch=1):
             inputs[value.name] = generator.standard_normal(shape).astype(dtype)
         else:
             bound = _upper_bound(graph, value.name)
-            drawn = generator.integers(0, bound if bound > 2 else 10, shape)
-            inputs[value.name] = drawn.astype(dtype) if bound > 2 else (drawn > 0).astype(dtype)
+            if bound is None:
+                seen = generator.integers(shape[-1] // 2, shape[-1])
+                inputs[value.name] = np.broadcast_to(np.arange(shape[-1]) < seen, shape).astype(dtype)
+            else:
+                inputs[value.name] = generator.integers(0, bound, shape).astype(dtype)
     return inputs
 
 
@@ -105,7 +108,7 @@ def problems(path):
 def summary(path):
     own, producer, tensors = next(run_exposed(path, seeds=(1,)))
     floats = {n: a for n, a in tensors.items() if a.dtype == np.float32 and a.size > 1}
-    deviations = {n: float(a.std()) for n, a in floats.items()}
+    deviations = {n: float(a.std(dtype=np.float64)) for n, a in floats.items()}
     low, high = min(deviations, key=deviations.get), max(deviations, key=deviations.get)
     saturated = [float((np.abs(a) > 0.99).mean()) for n, a in floats.items() if producer[n].op_type == "Tanh"]
     saturated += [float(((a < 0.01) | (a > 0.99)).mean()) for n, a in floats.items() if producer[n].op_type == "Sigmoid"]

@@ -11,19 +11,35 @@ import argparse
 import os
 import sys
 
+import bert
+import dcgan
+import gpt2
 import mnist
 import mobilenet
+import nasnet_a
+import nasrnn
 import resnet
+import vit
+import yolov3
 
 WORKLOADS = {
+    "bert": bert.bert,
     "resnet50": resnet.resnet50,
     "resnext50": resnet.resnext50,
+    "nasnet_a": nasnet_a.nasnet_a,
+    "dcgan": dcgan.dcgan,
     "resnet50_3d": resnet.resnet50_3d,
+    "nasrnn": nasrnn.nasrnn,
+    "gpt2": gpt2.gpt2,
     "mobilenet_v2": mobilenet.mobilenet_v2,
+    "yolov3": yolov3.yolov3,
 }
 EXPORTS = {
     "mnist": mnist.mnist,
     "resnet50_full": resnet.resnet50_full,
+    "bert_base": bert.bert_base,
+    "gpt2_128": gpt2.gpt2_128,
+    "vit_b16": vit.vit_b16,
     "efficientnet_b0": mobilenet.efficientnet_b0,
 }
 VARIANTS = {"mobilenet_v2_b32": mobilenet.mobilenet_v2_b32}
@@ -34,12 +50,19 @@ EXTERNAL = ("nasrnn",)  # near or above the two gigabytes that a protobuf messag
 
 
 def generate(name, folder, small=False, seed=0, dynamic_batch=False):
-    """Writes FOLDER/NAME.onnx (and NAME.onnx.data for a very large model); returns its path."""
+    """Writes FOLDER/NAME.onnx (and NAME.onnx.data for a very large model); returns its path and its builder."""
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f"{name}.onnx")
     extra = {"external_path": path + ".data"} if name in EXTERNAL and not small else {}
-    MODELS[name](seed, small, **extra).save(path, dynamic_batch)
-    return path
+    builder = MODELS[name](seed, small, **extra)
+    builder.save(path, dynamic_batch)
+    return path, builder
+
+
+def stats_line(name, builder):
+    s = builder.stats()
+    return (f"{name:17} opset {builder.opset:2} {s['nodes']:4} nodes {s['flops'] / 1e9:9.3f} GFLOP, "
+            f"{s['flops_folded'] / 1e9:.3f} of them between constants {s['weight_bytes'] / 2**20:9.2f} MiB of weights")
 
 
 def main():
@@ -67,12 +90,8 @@ def main():
     if options.dynamic_batch and (fixed := [n for n in names if n not in DYNAMIC_BATCH]):
         parser.error(f"--dynamic-batch works with {', '.join(DYNAMIC_BATCH)}, not with {', '.join(fixed)}")
     for name in dict.fromkeys(names):
-        path = generate(name, options.output, options.small, options.seed, options.dynamic_batch)
-        if options.stats:
-            from stats import stats_line
-            print(stats_line(name, path))
-        else:
-            print(path)
+        path, builder = generate(name, options.output, options.small, options.seed, options.dynamic_batch)
+        print(stats_line(name, builder) if options.stats else path)
     return 0
 
 

@@ -56,6 +56,7 @@ class GraphBuilder:
         self.opset = opset
         self._nodes, self._initializers, self._inputs, self._outputs = [], [], [], []
         self._names, self._scopes, self._constants = set(), [], {}
+        self.shapes = {}  # of every input, initializer and node output
         self._external_path = external_path
         self._external_file = None
 
@@ -81,6 +82,7 @@ class GraphBuilder:
         self._names.add(name)
         value = Value(name, tuple(shape), dtype)
         self._inputs.append(value)
+        self.shapes[name] = value.shape
         return value
 
     def output(self, value, name):
@@ -94,6 +96,7 @@ class GraphBuilder:
                     node.input[i] = name
         self._names.add(name)
         self._outputs.append(Value(name, value.shape, value.dtype))
+        self.shapes[name] = self.shapes.pop(value.name)
 
     # ---- nodes ----
 
@@ -106,6 +109,7 @@ class GraphBuilder:
         outputs = [self._unique(f"{name}_output_{i}") for i in range(len(shapes))]
         names = ["" if value is None else value.name for value in inputs]
         self._nodes.append(helper.make_node(op, names, outputs, name=name, **attributes))
+        self.shapes.update((o, tuple(s)) for o, s in zip(outputs, shapes))
         return [Value(o, tuple(s), dtype) for o, s in zip(outputs, shapes)]
 
     def constant(self, array, name="const"):
@@ -114,8 +118,7 @@ class GraphBuilder:
         key = (array.dtype.str, array.shape, array.tobytes()) if name == "const" and array.size <= 64 else None
         if key in self._constants:
             return self._constants[key]
-        full = self._unique(".".join(self._scopes + [name]) if name != "const" else "const")
-        value = self._store(full, array)
+        value = self.store(name, array) if name != "const" else self._store(self._unique(name), array)
         if key is not None:
             self._constants[key] = value
         return value
@@ -123,27 +126,37 @@ class GraphBuilder:
     def shape_of(self, *dims):
         return self.constant(np.array(dims, dtype=np.int64))
 
-    def weight(self, name, shape, fan_in, gain=1.0, centre_axes=None):
-        full = ".".join(self._scopes + [name])
-        generator = np.random.Generator(np.random.PCG64([self.seed, zlib.crc32(f"{self.name}:{full}".encode())]))
-        array = generator.standard_normal(shape, dtype=np.float32)
+    def draw(self, name, shape, fan_in, gain=1.0, centre_axes=None):
+        """The array that weight() stores: normal, of variance gain^2 / fan_in, summing to zero over `centre_axes`."""
+        array = self._generator(name).standard_normal(shape, dtype=np.float32)
         array *= np.float32(gain / math.sqrt(fan_in))
         if centre_axes is not None:
             array -= array.mean(axis=centre_axes, keepdims=True, dtype=np.float64).astype(np.float32)
-        return self._store(self._unique(full), array)
+        return array
+
+    def weight(self, name, shape, fan_in, gain=1.0, centre_axes=None):
+        return self.store(name, self.draw(name, shape, fan_in, gain, centre_axes))
 
     def vector(self, name, size, mean=0.0, spread=0.05):
         """A small per-channel tensor: a bias, a scale, a running mean."""
-        full = ".".join(self._scopes + [name])
-        generator = np.random.Generator(np.random.PCG64([self.seed, zlib.crc32(f"{self.name}:{full}".encode())]))
-        array = np.float32(mean) + np.float32(spread) * generator.uniform(-1, 1, size).astype(np.float32)
-        return self._store(self._unique(full), array)
+        uniform = self._generator(name).uniform(-1, 1, size).astype(np.float32)
+        return self.store(name, np.float32(mean) + np.float32(spread) * uniform)
+
+    def store(self, name, array):
+        """An initializer of its own, named within the current scope."""
+        return self._store(self._unique(".".join(self._scopes + [name])), array)
+
+    def _generator(self, name):
+        full = ":".join([self.name] + self._scopes + [name])
+        return np.random.Generator(np.random.PCG64([self.seed, zlib.crc32(full.encode())]))
 
     def _store(self, name, array):
+        array = np.asarray(array, order="C")
+        self.shapes[name] = array.shape
         if self._external_path is None or array.nbytes <= 1024:
-            self._initializers.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+            self._initializers.append(numpy_helper.from_array(array, name))
         else:
-            self._initializers.append(self._store_external(name, np.ascontiguousarray(array)))
+            self._initializers.append(self._store_external(name, array))
         return Value(name, array.shape, helper.np_dtype_to_tensor_dtype(array.dtype))
 
     def _store_external(self, name, array):
@@ -335,6 +348,22 @@ class GraphBuilder:
                          mode="nearest", nearest_mode="floor")
 
     # ---- the file ----
+
+    def stats(self):
+        """Counts twice the multiply-adds of convolutions and products; other operations count nothing, as is customary."""
+        shape, constant, total, folded = self.shapes, {t.name for t in self._initializers}, 0, 0
+        for node in self._nodes:
+            flops = 0
+            if node.op_type in ("Conv", "MatMul", "Gemm"):
+                inner = shape[node.input[1]][1:] if node.op_type == "Conv" else shape[node.input[0]][-1:]
+                flops = 2 * math.prod(shape[node.output[0]]) * math.prod(inner)
+            total += flops
+            if all(not name or name in constant for name in node.input):
+                constant.update(node.output)
+                folded += flops
+        sizes = {t.name: helper.tensor_dtype_to_np_dtype(t.data_type).itemsize for t in self._initializers}
+        weights = sum(size * math.prod(shape[name]) for name, size in sizes.items())
+        return {"nodes": len(self._nodes), "flops": total, "flops_folded": folded, "weight_bytes": weights}
 
     def save(self, path, dynamic_batch=False):
         def info(value):

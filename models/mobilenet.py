@@ -18,7 +18,7 @@ def _inverted_residual(b, x, expansion, channels, stride):
     return b.add(x, y) if residual else y
 
 
-def mobilenet_v2(seed, small, batch=1, name="mobilenet_v2"):
+def mobilenet_v2(seed, small, batch=1):
     b = GraphBuilder("mobilenet_v2", seed, opset=13)
     stages, size, stem, last, classes = (MOBILENET_STAGES, 224, 32, 1280, 1000)
     if small:
@@ -46,8 +46,8 @@ def mobilenet_v2_b32(seed, small):
 
 def _squeeze_excite(b, x, squeezed):
     with b.scope("se"):
-        scale = b.swish(b.conv(b.global_pool(x), squeezed, 1, gain=2.0))
-        return b.mul(b.sigmoid(b.conv(scale, x.channels, 1, gain=2.0)), x)
+        scale = b.swish(b.conv(b.global_pool(x), squeezed, 1, gain=1.5))
+        return b.mul(b.sigmoid(b.conv(scale, x.channels, 1, gain=1.5)), x)
 
 
 def _mbconv(b, x, expansion, channels, stride, kernel):
@@ -57,7 +57,7 @@ def _mbconv(b, x, expansion, channels, stride, kernel):
     y = b.swish(b.batch_norm(b.conv(y, y.channels, kernel, stride, kernel // 2, y.channels, bias=False, gain=1.6)))
     y = _squeeze_excite(b, y, max(1, x.channels // 4))
     residual = stride == 1 and x.channels == channels
-    y = b.batch_norm(b.conv(y, channels, 1, bias=False, gain=3.0), 0.6 if residual else 1.0)
+    y = b.batch_norm(b.conv(y, channels, 1, bias=False, gain=2.4), 0.6 if residual else 1.0)
     return b.add(y, x) if residual else y
 
 
@@ -76,5 +76,5 @@ def efficientnet_b0(seed, small):
     with b.scope(f"features.{len(stages) + 1}"):
         x = b.swish(b.batch_norm(b.conv(x, last, 1, bias=False, gain=1.0)))
     with b.scope("classifier"):
-        b.output(b.dense(b.flatten(b.global_pool(x)), classes, gain=2.0), "logits")
+        b.output(b.dense(b.flatten(b.global_pool(x)), classes), "logits")
     return b

@@ -1,0 +1,133 @@
+"""The generated models are valid, alive, distinct and reproducible; run at reduced size.
+
+    python tests/models/models_test.py [NAME...]
+
+Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+
+import numpy as np
+import onnx
+import onnxruntime
+
+MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models")
+sys.path.insert(0, MODELS)
+
+import activations
+import generate
+import nasrnn
+from graph_builder import GraphBuilder
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def run(path, feed):
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return session.run(None, feed)
+
+
+def check_model(name, folder):
+    """Valid ONNX, small, every activation alive, every shape what the builder says, no two layers share weights."""
+    path, builder = generate.generate(name, folder, small=True)
+    onnx.checker.check_model(path, full_check=True)
+    assert os.path.getsize(path) < 3e6, f"{os.path.getsize(path)} bytes"
+    assert builder.stats()["flops"] < 1e8, builder.stats()
+    assert not (wrong := activations.problems(path)), "; ".join(wrong)
+    _, _, tensors = next(activations.run_exposed(path, seeds=(3,)))
+    for tensor, array in tensors.items():
+        assert array.shape == builder.shapes[tensor], f"{tensor}: {array.shape}, not {builder.shapes[tensor]}"
+    large = [t.raw_data for t in onnx.load(path).graph.initializer if len(t.raw_data) > 256]
+    assert len(set(large)) == len(large), "two large initializers are equal"
+
+
+def check_reproducible(folder):
+    """The same seed gives the same bytes; another seed gives other weights in a graph of the same size."""
+    first, second, other = (os.path.join(folder, d) for d in ("a", "b", "c"))
+    for name in ("resnet50", "gpt2"):
+        same = [read(generate.generate(name, d, small=True, seed=7)[0]) for d in (first, second)]
+        changed = read(generate.generate(name, other, small=True, seed=8)[0])
+        assert same[0] == same[1], f"{name}: two runs differ"
+        assert same[0] != changed and len(same[0]) == len(changed), f"{name}: the seed changes nothing, or too much"
+
+
+def check_dynamic_batch(folder):
+    """With a symbolic batch, each row of a batch gives what the fixed model gives for it alone."""
+    for name in generate.DYNAMIC_BATCH:
+        fixed = generate.generate(name, os.path.join(folder, "fixed"), small=True)[0]
+        dynamic = generate.generate(name, os.path.join(folder, "dynamic"), small=True, dynamic_batch=True)[0]
+        graph = onnx.load(dynamic).graph
+        assert graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch", name
+        batch = max(2, onnx.load(fixed).graph.input[0].type.tensor_type.shape.dim[0].dim_value)
+        feed = activations.random_inputs(onnx.load(dynamic), 1, batch + 1)
+        key = graph.input[0].name
+        whole = run(dynamic, feed)[0]
+        rows = onnx.load(fixed).graph.input[0].type.tensor_type.shape.dim[0].dim_value
+        part = run(fixed, {key: feed[key][-rows:]})[0]
+        assert np.allclose(whole[-rows:], part, rtol=1e-4, atol=1e-5), name
+
+
+def check_external_data(folder):
+    """Weights in a file beside the model are the weights that the model would hold."""
+    inline, beside = os.path.join(folder, "inline.onnx"), os.path.join(folder, "beside.onnx")
+    nasrnn.nasrnn(0, True).save(inline)
+    nasrnn.nasrnn(0, True, external_path=beside + ".data").save(beside)
+    onnx.checker.check_model(beside)
+    assert os.path.getsize(beside) < os.path.getsize(inline) / 4
+    feed = activations.random_inputs(onnx.load(inline), 1)
+    assert np.array_equal(run(inline, feed)[0], run(beside, feed)[0])
+
+
+def check_dead_layers_are_found(folder):
+    """The check of activations itself: it sees a layer that relu switches off, and an output that ignores its input."""
+    b = GraphBuilder("dead", 0)
+    x = b.input("x", (1, 4))
+    b.output(b.add(b.relu(b.sub(b.mul(x, b.scalar(1e-6)), b.scalar(1.0))), b.constant(np.arange(4, dtype=np.float32))), "y")
+    path = os.path.join(folder, "dead.onnx")
+    b.save(path)
+    wrong = activations.problems(path)
+    assert any("all zeros" in w for w in wrong) and any("same result" in w for w in wrong), wrong
+
+
+def check_command(folder):
+    """Bad usage is one message and exit status 2, and writes nothing; a good call prints the file."""
+    def call(*arguments):
+        command = [sys.executable, os.path.join(MODELS, "generate.py"), *arguments]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    out = os.path.join(folder, "out")
+    for bad in ([], ["no_such_model"], ["bert", "--dynamic-batch"], ["mnist", "--seed", "-1"]):
+        result = call(*bad, "-o", out)
+        assert result.returncode == 2 and "error:" in result.stderr, (bad, result)
+    assert not os.path.exists(out)
+    good = call("mnist", "-o", out, "--small")
+    assert good.returncode == 0 and good.stdout.strip() == os.path.join(out, "mnist.onnx"), good
+    assert call("--list").stdout.split() == list(generate.MODELS)
+
+
+def main(names):
+    checks = [(name, lambda d, n=name: check_model(n, d)) for name in generate.MODELS if not names or name in names]
+    if not names:
+        checks += [(c.__name__, c) for c in (check_reproducible, check_dynamic_batch, check_external_data,
+                                             check_dead_layers_are_found, check_command)]
+    failed = 0
+    for name, check in checks:
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                check(folder)
+        except Exception:
+            failed += 1
+            print(f"FAILED {name}: {traceback.format_exc()}")
+    print(f"{len(checks) - failed} passed, {failed} failed")
+    return 1 if failed or not checks else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
