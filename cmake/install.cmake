@@ -1,10 +1,28 @@
-# `make install`: bin/collage, lib/libcollage.so, include/collage/, and a CMake package for find_package(collage). The vendor
-# libraries stay where the build found them; the installed files remember those places.
+# `make install`: bin/collage, lib/libcollage.so, include/collage/, a CMake package for find_package(collage), and in
+# lib/collage/ the vendor libraries of the backends that were built, so that nothing refers to the source tree afterwards.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set_target_properties(collage collage_lib PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}"
-                                                     INSTALL_RPATH_USE_LINK_PATH ON)
+set(vendor_dir ${CMAKE_INSTALL_LIBDIR}/collage)
+set_target_properties(collage PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+set_target_properties(collage_lib PROPERTIES INSTALL_RPATH "$ORIGIN/collage")
+if(TARGET collage_backend_native)
+  install(FILES ${COLLAGE_SITE_PACKAGES}/halide/lib64/libHalide.so DESTINATION ${vendor_dir})
+endif()
+if(TARGET collage_backend_onednn)
+  file(GLOB libraries ${COLLAGE_ENV}/lib/libdnnl.so.3)
+  install(FILES ${libraries} DESTINATION ${vendor_dir})
+endif()
+if(TARGET collage_backend_openvino)
+  # OpenVINO finds its plugins beside its main library.
+  file(GLOB libraries ${COLLAGE_SITE_PACKAGES}/openvino/libs/libopenvino.so.* ${COLLAGE_SITE_PACKAGES}/openvino/libs/libtbb*.so.*
+       ${COLLAGE_SITE_PACKAGES}/openvino/libs/libhwloc.so.*
+       ${COLLAGE_SITE_PACKAGES}/openvino/libs/libopenvino_intel_cpu_plugin.so
+       ${COLLAGE_SITE_PACKAGES}/openvino/libs/libopenvino_onnx_frontend.so.*
+       ${COLLAGE_SITE_PACKAGES}/openvino/libs/libopenvino_ir_frontend.so.*)
+  install(FILES ${libraries} DESTINATION ${vendor_dir})
+endif()
+
 install(TARGETS collage RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS collage_lib EXPORT collageTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(EXISTS ${PROJECT_SOURCE_DIR}/include/collage)
