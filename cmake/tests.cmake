@@ -17,6 +17,9 @@ if(COLLAGE_SANITIZE)
   list(APPEND COLLAGE_TEST_ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0)
 endif()
 
+# gtest_discover_tests takes a list inside a property only with its separators escaped.
+string(REPLACE ";" "\\;" COLLAGE_GTEST_ENVIRONMENT "${COLLAGE_TEST_ENVIRONMENT}")
+
 function(collage_test_program name room label timeout sources)
   add_executable(${name} ${sources})
   collage_link_whole(${name})
@@ -32,7 +35,7 @@ function(collage_test_program name room label timeout sources)
     DISCOVERY_TIMEOUT 60
     TEST_PREFIX "${room}."
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-    PROPERTIES TIMEOUT ${timeout} LABELS "${label}" ENVIRONMENT "${COLLAGE_TEST_ENVIRONMENT}")
+    PROPERTIES TIMEOUT ${timeout} LABELS "${label}" ENVIRONMENT "${COLLAGE_GTEST_ENVIRONMENT}")
 endfunction()
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.cc)

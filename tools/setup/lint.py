@@ -8,6 +8,7 @@ paths that contain one of them. Exit status 1 if anything was found.
 import concurrent.futures
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -32,6 +33,16 @@ def lint(entry, build_dir):
     return tidy.stdout if tidy.returncode != 0 or tidy.stdout.strip() else ""
 
 
+def new_findings(text, seen):
+    """The findings of text that no earlier file showed: a header's are found again from every file that includes it."""
+    fresh = []
+    for finding in re.split(r"(?m)^(?=\S+:\d+:\d+: (?:error|warning|fatal error):)", text):
+        if finding.strip() and finding not in seen:
+            seen.add(finding)
+            fresh.append(finding.rstrip())
+    return "\n".join(fresh)
+
+
 def main():
     build_dir, wanted = os.path.abspath(sys.argv[1]), sys.argv[2:]
     with open(os.path.join(build_dir, "compile_commands.json"), encoding="utf-8") as file:
@@ -44,12 +55,14 @@ def main():
         and not e["file"].startswith(os.path.join(root, "build") + os.sep)
         and (not wanted or any(w in e["file"] for w in wanted))
     ]
-    bad = 0
+    bad, seen = 0, set()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for entry, found in zip(entries, pool.map(lambda e: lint(e, build_dir), entries)):
             if found:
                 bad += 1
-                print(f"== {os.path.relpath(entry['file'], root)}\n{found}")
+                fresh = new_findings(found, seen)
+                if fresh:
+                    print(f"== {os.path.relpath(entry['file'], root)}\n{fresh}")
     print(f"lint: {len(entries)} files, {bad} with findings")
     return 1 if bad else 0
 
