@@ -22,6 +22,7 @@ import activations
 import generate
 import nasrnn
 from graph_builder import GraphBuilder
+from random_inputs import random_inputs
 
 
 def read(path):
@@ -66,7 +67,7 @@ def check_dynamic_batch(folder):
         graph = onnx.load(dynamic).graph
         assert graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch", name
         batch = max(2, onnx.load(fixed).graph.input[0].type.tensor_type.shape.dim[0].dim_value)
-        feed = activations.random_inputs(onnx.load(dynamic), 1, batch + 1)
+        feed = random_inputs(onnx.load(dynamic), 1, batch + 1)
         key = graph.input[0].name
         whole = run(dynamic, feed)[0]
         rows = onnx.load(fixed).graph.input[0].type.tensor_type.shape.dim[0].dim_value
@@ -81,7 +82,7 @@ def check_external_data(folder):
     nasrnn.nasrnn(0, True, external_path=beside + ".data").save(beside)
     onnx.checker.check_model(beside)
     assert os.path.getsize(beside) < os.path.getsize(inline) / 4
-    feed = activations.random_inputs(onnx.load(inline), 1)
+    feed = random_inputs(onnx.load(inline), 1)
     assert np.array_equal(run(inline, feed)[0], run(beside, feed)[0])
 
 

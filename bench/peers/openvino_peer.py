@@ -1,0 +1,41 @@
+"""OpenVINO behind the interface that peer.py drives: load, set_inputs, infer, outputs."""
+
+import numpy as np
+import openvino
+
+
+class OpenVinoPeer:
+    """The CPU plug-in for lowest latency: one stream. Its default precision here may be bf16, so it is always given."""
+
+    version = f"openvino {openvino.__version__}"
+
+    def __init__(self, path, threads, precision):
+        settings = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
+                    "PERFORMANCE_HINT": "LATENCY"}
+        self._model = openvino.Core().compile_model(path, "CPU", settings)
+        self._request = self._model.create_infer_request()
+
+    def signature(self):
+        def describe(ports):
+            return [{"name": self._name(p), "shape": [d.to_string() if d.is_dynamic else d.get_length()
+                                                      for d in p.get_partial_shape()],
+                     "type": p.get_element_type().get_type_name()} for p in ports]
+
+        return describe(self._model.inputs), describe(self._model.outputs)
+
+    def _name(self, port):
+        """ONNX names survive as one of a port's several names; any of them identifies it."""
+        return min(port.get_names(), key=len, default="")
+
+    def set_inputs(self, arrays):
+        self._arrays = [np.ascontiguousarray(a) for a in arrays]  # shared with the request, so they must live on
+        for index, array in enumerate(self._arrays):
+            self._request.set_input_tensor(index, openvino.Tensor(array, shared_memory=True))
+        self.infer()
+
+    def infer(self):
+        self._request.infer(share_outputs=True)
+
+    def outputs(self):
+        return [(self._name(p), np.array(self._request.get_output_tensor(i).data))
+                for i, p in enumerate(self._model.outputs)]
