@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the set-up scripts: messages, the project root, stamps. Sourced, never run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -2,6 +2,7 @@
 # configure.sh PRESET: configures build/PRESET unless that was done already for this environment; ninja itself reruns
 # cmake when a CMake file changes or a source file appears.
 set -euo pipefail
+# shellcheck source=tools/setup/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 preset=$1

@@ -3,6 +3,7 @@
 # Asks dpkg first and calls apt only for what is missing, so that a user without root whose machine has everything is
 # never asked for a password.
 set -euo pipefail
+# shellcheck source=tools/setup/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 command -v dpkg-query > /dev/null ||

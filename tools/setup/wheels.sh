@@ -2,6 +2,7 @@
 # wheels.sh: makes sure build/env is a Python environment that holds every wheel of requirements.txt.
 # An environment that already satisfies the list is kept as it is; it may be a symbolic link to one elsewhere.
 set -euo pipefail
+# shellcheck source=tools/setup/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 env=$root/build/env
