@@ -22,6 +22,7 @@ class DataflowGraph {
     std::vector<PostDfsIndex> outputs;  // users, ascending, each once
     bool is_external = false;           // it is (a field of) the function's result
   };
+  static constexpr PostDfsIndex kNone = ~PostDfsIndex{0};
 
   explicit DataflowGraph(Function function);
 
@@ -30,15 +31,33 @@ class DataflowGraph {
   const Node& node(PostDfsIndex index) const { return nodes_[index]; }
   const std::vector<Node>& nodes() const { return nodes_; }
   PostDfsIndex index_of(const Expr& expr) const { return index_.at(expr.get()); }
+  PostDfsIndex index_of(const ExprNode* expr) const { return index_.at(expr); }
   // Nodes reachable from `index` following uses (downstream) or inputs (upstream), itself excluded.
   const IndexSet& downstream(PostDfsIndex index) const { return downstream_[index]; }
   const IndexSet& upstream(PostDfsIndex index) const { return upstream_[index]; }
+  // The nearest node that every path from `index` to a result goes through; kNone when there is
+  // none (a result itself, or paths to different results).
+  PostDfsIndex post_dominator(PostDfsIndex index) const { return post_dominator_[index]; }
 
  private:
   Function function_;
   std::vector<Node> nodes_;
   std::unordered_map<const ExprNode*, PostDfsIndex> index_;
   std::vector<IndexSet> downstream_, upstream_;
+  std::vector<PostDfsIndex> post_dominator_;
 };
+
+// What a node is to a kernel. Constants (and called functions) are copied into the kernels that
+// read them. Wires (variables, tuples, projections) and views need no kernel: the host passes
+// buffers along, a view's input and result being plain.
+enum class NodeRole { kConstant, kVariable, kTuple, kProjection, kView, kKernel };
+NodeRole node_role(const Expr& expr);
+inline NodeRole node_role(const DataflowGraph& graph, PostDfsIndex index) {
+  return node_role(graph.node(index).expr);
+}
+
+// The same function where every tuple has one consumer and no projection takes apart a tuple that
+// is made in the function: what candidates expect, since a kernel takes and gives tensors only.
+Function untangle_tuples(const Function& function);
 
 }  // namespace collage

@@ -18,7 +18,7 @@
 namespace collage {
 
 struct SubGraphConfig {
-  size_t max_depth = 0;     // most operator calls on a path from an entry to an exit; 0: no limit
+  size_t max_depth = 0;     // most kernel calls on a path from an entry to an exit; 0: no limit
   size_t max_exits = 1;     // 0: no limit
   bool allow_taps = false;  // an exit may also be used inside
 };
@@ -33,6 +33,8 @@ class SubGraph {
 
   SubGraph(const DataflowGraph& graph, IndexSet inside, FusionKind kind, std::string label = "",
            std::vector<Nested> nested = {});
+  // The kind is the largest of the calls'.
+  static SubGraph of(const DataflowGraph& graph, IndexSet inside, std::string label = "");
 
   const IndexSet& inside() const { return inside_; }
   FusionKind kind() const { return kind_; }
@@ -42,11 +44,12 @@ class SubGraph {
   const IndexSet& exit() const { return exit_; }
   const IndexSet& input() const { return input_; }  // constants excluded
   const IndexSet& output() const { return output_; }
-  size_t depth() const { return depth_; }
+  size_t depth() const { return depth_; }  // most kernel calls (views count nothing) on a path
   PostDfsIndex first_inside() const { return inside_.first(); }
 
-  // Convex (no path leaves and re-enters) and within the config's limits. `why` receives the reason
-  // when not.
+  // Convex (no path leaves and re-enters), with tensors alone at its boundary (but for the result
+  // of a call that gives a tuple), and within the config's limits. `why` receives the reason when
+  // not.
   bool is_valid(const DataflowGraph& graph, const SubGraphConfig& config,
                 std::string* why = nullptr) const;
   bool is_convex(const DataflowGraph& graph) const;

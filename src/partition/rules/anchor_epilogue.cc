@@ -1,0 +1,49 @@
+#include "partition/rules/anchor_epilogue.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace collage {
+
+std::vector<CandidatePartition> AnchorEpiloguePartitionRule::all_candidates(
+    const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const {
+  std::vector<CandidatePartition> result;
+  std::unordered_set<IndexSet, IndexSetHash> seen;
+  auto add = [&](const IndexSet& inside) {
+    SubGraph sub_graph = SubGraph::of(graph, with_tuple_arguments(graph, inside), name());
+    if (!sub_graph.is_valid(graph, {})) return;
+    if (!seen.insert(sub_graph.inside()).second) return;
+    result.push_back({name(), std::move(sub_graph), spec});
+  };
+  auto extend = [&](const Match& anchor) {
+    if (anchor.inside.empty() || (anchor_predicate_ && !anchor_predicate_(anchor))) return true;
+    IndexSet inside(graph.size());
+    for (const Expr& part : anchor.inside) inside.insert(graph.index_of(part));
+    add(inside);
+    PostDfsIndex at = graph.index_of(anchor.root);
+    std::vector<const CallNode*> chain;
+    while (chain.size() < max_steps_) {
+      const DataflowGraph::Node& node = graph.node(at);
+      if (node.is_external || node.outputs.size() != 1) break;
+      const auto* call = as<CallNode>(graph.node(node.outputs[0]).expr);
+      if (call == nullptr || call->op == nullptr) break;
+      auto arg = std::find(call->args.begin(), call->args.end(), node.expr);
+      if (std::count(call->args.begin(), call->args.end(), node.expr) != 1) break;
+      if (!accepts_({anchor, chain, *call, static_cast<size_t>(arg - call->args.begin())})) break;
+      at = node.outputs[0];
+      inside.insert(at);
+      chain.push_back(call);
+      add(inside);
+    }
+    return true;
+  };
+  for (const DataflowGraph::Node& node : graph.nodes())
+    for_each_match(anchor_, node.expr, {}, extend);
+  std::stable_sort(result.begin(), result.end(),
+                   [](const CandidatePartition& a, const CandidatePartition& b) {
+                     return a.sub_graph.inside().last() < b.sub_graph.inside().last();
+                   });
+  return result;
+}
+
+}  // namespace collage

@@ -1,0 +1,18 @@
+// OpCallByKindPartitionRule: a candidate for every call of an operator whose fusion kind is at most
+// `max_kind`. The foundation of generic fusion.
+#pragma once
+
+#include "partition/rules/op_predicate.h"
+
+namespace collage {
+
+class OpCallByKindPartitionRule : public OpPredicatePartitionRule {
+ public:
+  explicit OpCallByKindPartitionRule(std::string name = "op_by_kind",
+                                     FusionKind max_kind = FusionKind::kAnchor)
+      : OpPredicatePartitionRule(std::move(name), [max_kind](const CallNode& call) {
+          return call.op->kind <= max_kind;
+        }) {}
+};
+
+}  // namespace collage

@@ -1,0 +1,248 @@
+#include "partition/sub_graph.h"
+
+#include <algorithm>
+
+#include "ir/visitor.h"
+
+namespace collage {
+
+namespace {
+
+FusionKind kind_of(const Expr& expr) {
+  const auto* call = as<CallNode>(expr);
+  if (call == nullptr) return FusionKind::kElementwise;
+  return call->op != nullptr ? call->op->kind : FusionKind::kOpaque;
+}
+
+// `expr` over other inputs of the same types: no type inference.
+Expr rebuild(const Expr& expr, const std::vector<Expr>& inputs) {
+  switch (expr->kind()) {
+    case ExprKind::kCall: {
+      const auto* call = as<CallNode>(expr);
+      std::vector<Expr> args(inputs.begin(),
+                             inputs.begin() + static_cast<ptrdiff_t>(call->args.size()));
+      return std::make_shared<CallNode>(call->op, call->callee, std::move(args), call->attrs,
+                                        call->type(), call->origin());
+    }
+    case ExprKind::kTuple:
+      return std::make_shared<TupleNode>(inputs, expr->type());
+    case ExprKind::kTupleGetItem:
+      return std::make_shared<TupleGetItemNode>(inputs[0], as<TupleGetItemNode>(expr)->index);
+    default:
+      COLLAGE_CHECK(false, "a node of this kind is never inside a sub-graph");
+      return expr;
+  }
+}
+
+// Builds the expression of a sub-graph. A unit is a nested sub-graph or a node in none; units are
+// built in dataflow order.
+class Extractor {
+ public:
+  Extractor(const DataflowGraph& graph, const SubGraph& sub_graph)
+      : graph_(graph), sub_graph_(sub_graph) {}
+
+  Function run(Attrs attrs) {
+    std::vector<Expr> params;
+    sub_graph_.input().for_each([&](PostDfsIndex i) {
+      params.push_back(make_var("p" + std::to_string(params.size()), graph_.node(i).expr->type()));
+      values_[i] = params.back();
+    });
+    for (size_t unit : units_in_order()) build(unit);
+    std::vector<Expr> results;
+    sub_graph_.exit().for_each([&](PostDfsIndex i) { results.push_back(values_.at(i)); });
+    COLLAGE_CHECK(!results.empty(), "a sub-graph without an exit: {}",
+                  sub_graph_.inside().to_string());
+    Expr body = results.size() == 1 ? results[0] : make_tuple(std::move(results));
+    return make_function(std::move(params), std::move(body), std::move(attrs));
+  }
+
+ private:
+  // Unit numbers: nested sub-graphs first, then one for each remaining node.
+  std::vector<size_t> units_in_order() {
+    for (const SubGraph::Nested& nested : sub_graph_.nested()) {
+      nested.sub_graph->inside().for_each([&](PostDfsIndex i) { unit_of_[i] = units_.size(); });
+      units_.push_back(DataflowGraph::kNone);
+    }
+    sub_graph_.inside().for_each([&](PostDfsIndex i) {
+      if (unit_of_.emplace(i, units_.size()).second) units_.push_back(i);
+    });
+    std::vector<std::vector<size_t>> users(units_.size());
+    std::vector<size_t> waiting(units_.size(), 0);
+    sub_graph_.inside().for_each([&](PostDfsIndex i) {
+      for (PostDfsIndex input : graph_.node(i).inputs) {
+        auto it = unit_of_.find(input);
+        if (it == unit_of_.end() || it->second == unit_of_[i]) continue;
+        users[it->second].push_back(unit_of_[i]);
+        ++waiting[unit_of_[i]];
+      }
+    });
+    std::vector<size_t> order;
+    for (size_t unit = 0; unit < units_.size(); ++unit)
+      if (waiting[unit] == 0) order.push_back(unit);
+    for (size_t done = 0; done < order.size(); ++done)
+      for (size_t user : users[order[done]])
+        if (--waiting[user] == 0) order.push_back(user);
+    COLLAGE_CHECK(order.size() == units_.size(), "nested sub-graphs depend on one another");
+    return order;
+  }
+
+  void build(size_t unit) {
+    if (units_[unit] != DataflowGraph::kNone) {
+      PostDfsIndex index = units_[unit];
+      std::vector<Expr> inputs;
+      for (PostDfsIndex input : graph_.node(index).inputs) inputs.push_back(value(input));
+      values_[index] = rebuild(graph_.node(index).expr, inputs);
+      return;
+    }
+    const SubGraph::Nested& nested = sub_graph_.nested()[unit];
+    Function function = nested.sub_graph->extract(graph_, {{"Composite", nested.label}});
+    std::vector<Expr> args;
+    nested.sub_graph->input().for_each([&](PostDfsIndex i) { args.push_back(value(i)); });
+    Type type = function->result_type();
+    Expr call = std::make_shared<CallNode>(nullptr, function, std::move(args), Attrs{},
+                                           std::move(type), "");
+    std::vector<size_t> exits = nested.sub_graph->exit().elements();
+    for (size_t k = 0; k < exits.size(); ++k)
+      values_[exits[k]] = exits.size() == 1
+                              ? call
+                              : std::make_shared<TupleGetItemNode>(call, static_cast<int64_t>(k));
+  }
+
+  Expr value(PostDfsIndex index) const {
+    auto it = values_.find(index);
+    if (it != values_.end()) return it->second;
+    const Expr& expr = graph_.node(index).expr;
+    COLLAGE_CHECK(node_role(expr) == NodeRole::kConstant, "node {} is not available inside {}",
+                  index, sub_graph_.inside().to_string());
+    return expr;
+  }
+
+  const DataflowGraph& graph_;
+  const SubGraph& sub_graph_;
+  std::vector<PostDfsIndex> units_;  // a node, or kNone for the nested sub-graph of that number
+  std::unordered_map<PostDfsIndex, size_t> unit_of_;
+  std::unordered_map<PostDfsIndex, Expr> values_;
+};
+
+}  // namespace
+
+SubGraph::SubGraph(const DataflowGraph& graph, IndexSet inside, FusionKind kind, std::string label,
+                   std::vector<Nested> nested)
+    : inside_(std::move(inside)),
+      kind_(kind),
+      label_(std::move(label)),
+      nested_(std::move(nested)) {
+  std::unordered_map<PostDfsIndex, size_t> depth;
+  inside_.for_each([&](PostDfsIndex i) {
+    const DataflowGraph::Node& node = graph.node(i);
+    NodeRole role = node_role(node.expr);
+    COLLAGE_CHECK(role != NodeRole::kConstant && role != NodeRole::kVariable,
+                  "node {} may not be inside a sub-graph", i);
+    size_t above = 0;
+    for (PostDfsIndex input : node.inputs) {
+      if (inside_.contains(input)) {
+        above = std::max(above, depth.at(input));
+      } else if (node_role(graph, input) != NodeRole::kConstant) {
+        input_.insert(input);
+        entry_.insert(i);
+      }
+    }
+    depth[i] = above + (role == NodeRole::kKernel ? 1 : 0);
+    depth_ = std::max(depth_, depth[i]);
+    if (node.is_external) exit_.insert(i);
+    for (PostDfsIndex output : node.outputs)
+      if (!inside_.contains(output)) {
+        output_.insert(output);
+        exit_.insert(i);
+      }
+  });
+}
+
+SubGraph SubGraph::of(const DataflowGraph& graph, IndexSet inside, std::string label) {
+  FusionKind kind = FusionKind::kElementwise;
+  inside.for_each([&](PostDfsIndex i) { kind = std::max(kind, kind_of(graph.node(i).expr)); });
+  return SubGraph(graph, std::move(inside), kind, std::move(label));
+}
+
+bool SubGraph::is_convex(const DataflowGraph& graph) const {
+  // A path that leaves and re-enters goes through a node that is downstream of an exit and upstream
+  // of an entry.
+  IndexSet below, above;
+  exit_.for_each([&](PostDfsIndex i) { below |= graph.downstream(i); });
+  below -= inside_;
+  entry_.for_each([&](PostDfsIndex i) { above |= graph.upstream(i); });
+  return !below.intersects(above);
+}
+
+bool SubGraph::is_valid(const DataflowGraph& graph, const SubGraphConfig& config,
+                        std::string* why) const {
+  auto no = [&](std::string reason) {
+    if (why != nullptr) *why = std::move(reason);
+    return false;
+  };
+  if (inside_.empty()) return no("nothing inside");
+  if (exit_.empty()) return no("no exit");
+  if (config.max_exits != 0 && exit_.size() > config.max_exits)
+    return no(std::to_string(exit_.size()) + " exits, at most " + std::to_string(config.max_exits));
+  if (config.max_depth != 0 && depth_ > config.max_depth)
+    return no("depth " + std::to_string(depth_) + ", at most " + std::to_string(config.max_depth));
+  bool tapped = false, tuples = false;
+  exit_.for_each([&](PostDfsIndex i) {
+    for (PostDfsIndex output : graph.node(i).outputs) tapped |= inside_.contains(output);
+    tuples |= node_role(graph, i) == NodeRole::kTuple;
+  });
+  input_.for_each([&](PostDfsIndex i) { tuples |= !graph.node(i).expr->type().is_tensor(); });
+  if (tapped && !config.allow_taps) return no("an exit is also used inside");
+  if (tuples) return no("a tuple crosses its boundary");
+  if (!is_convex(graph)) return no("a path leaves it and comes back");
+  return true;
+}
+
+SubGraph SubGraph::disjoint_union(const DataflowGraph& graph, const SubGraph& other) const {
+  COLLAGE_CHECK(!inside_.intersects(other.inside_), "sub-graphs {} and {} overlap",
+                inside_.to_string(), other.inside_.to_string());
+  std::vector<Nested> nested = nested_;
+  nested.insert(nested.end(), other.nested_.begin(), other.nested_.end());
+  const std::string& a = label_;
+  const std::string& b = other.label_;
+  return SubGraph(graph, inside_ | other.inside_, std::max(kind_, other.kind_),
+                  a.empty() || b.empty() ? a + b : a + "+" + b, std::move(nested));
+}
+
+SubGraph SubGraph::labelled(const DataflowGraph& graph, std::string label) const {
+  return SubGraph(graph, inside_, kind_, label,
+                  {Nested{label, std::make_shared<const SubGraph>(*this)}});
+}
+
+SubGraph SubGraph::substitute(const DataflowGraph& new_graph,
+                              const std::unordered_map<PostDfsIndex, PostDfsIndex>& map) const {
+  IndexSet inside(new_graph.size());
+  inside_.for_each([&](PostDfsIndex i) { inside.insert(map.at(i)); });
+  std::vector<Nested> nested;
+  for (const Nested& n : nested_)
+    nested.push_back(
+        {n.label, std::make_shared<const SubGraph>(n.sub_graph->substitute(new_graph, map))});
+  return SubGraph(new_graph, std::move(inside), kind_, label_, std::move(nested));
+}
+
+Function SubGraph::extract(const DataflowGraph& graph, Attrs attrs) const {
+  return Extractor(graph, *this).run(std::move(attrs));
+}
+
+std::string SubGraph::ops_label(const DataflowGraph& graph) const {
+  std::string text;
+  inside_.for_each([&](PostDfsIndex i) {
+    const auto* call = as<CallNode>(graph.node(i).expr);
+    if (call == nullptr) return;
+    std::string name = call->op != nullptr ? call->op->name : "call";
+    if (const auto* function = as<FunctionNode>(call->callee)) {
+      const AttrValue* label = function->attrs.find("Composite");
+      if (label != nullptr && std::holds_alternative<std::string>(*label))
+        name = std::get<std::string>(*label);
+    }
+    text += (text.empty() ? "" : "+") + name;
+  });
+  return text;
+}
+
+}  // namespace collage
