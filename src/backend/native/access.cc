@@ -1,0 +1,53 @@
+#include "backend/native/access.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace collage::native {
+
+std::vector<int64_t> physical_extents(const std::vector<int64_t>& shape, ChannelLayout layout) {
+  std::vector<int64_t> extents(shape.rbegin(), shape.rend());
+  if (layout == ChannelLayout::kBlocked) {
+    const size_t channel = extents.size() - 2;
+    extents[channel] = (extents[channel] + kChannelBlock - 1) / kChannelBlock;
+    extents.insert(extents.begin(), kChannelBlock);
+  }
+  return extents;
+}
+
+void fix_dense(Halide::OutputImageParam buffer, const std::vector<int64_t>& extents) {
+  int64_t stride = 1;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    buffer.dim(static_cast<int>(i)).set_bounds(0, static_cast<int>(extents[i])).set_stride(static_cast<int>(stride));
+    stride *= extents[i];
+  }
+  buffer.set_host_alignment(64);
+}
+
+BufferArg::BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape, ChannelLayout layout)
+    : shape_(std::move(shape)),
+      layout_(layout),
+      param_(type, static_cast<int>(shape_.size()) + (layout == ChannelLayout::kBlocked ? 1 : 0), name) {
+  fix_dense(param_, physical_extents(shape_, layout_));
+}
+
+Halide::Expr BufferArg::operator()(const Coords& at) const {
+  std::vector<Halide::Expr> index(at.logical.rbegin(), at.logical.rend());
+  if (layout_ == ChannelLayout::kBlocked) {
+    const size_t channel = index.size() - 2;
+    Halide::Expr lane = at.lane, block = at.block;
+    if (!lane.defined()) {
+      lane = index[channel] % kChannelBlock;
+      block = index[channel] / kChannelBlock;
+    }
+    index[channel] = block;
+    index.insert(index.begin(), lane);
+  }
+  return param_(index);
+}
+
+Access BufferArg::access() const {
+  return [self = *this](const Coords& at) { return self(at); };
+}
+
+}  // namespace collage::native

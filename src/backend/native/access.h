@@ -1,0 +1,62 @@
+// How a kernel template reads a tensor: by logical coordinates, whatever the layout in memory.
+//
+// A template is written against logical coordinates (n, c, z, y, x, outermost first). An `Access` maps them to a Halide
+// expression: a load from a plain or channel-blocked buffer, a broadcast, or a whole element-wise expression over other
+// accesses. Where a template walks channels as (block, lane) it says so in `Coords`, so that a blocked buffer is indexed
+// without division. Padded channel lanes of a blocked buffer exist in memory and hold finite values.
+#pragma once
+
+#include <Halide.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace collage::native {
+
+/// Channels in one block of the blocked layouts (nChw16c and its 1D and 3D forms).
+inline constexpr int kChannelBlock = 16;
+
+/// Where an element is read or written.
+struct Coords {
+  std::vector<Halide::Expr> logical;  ///< outermost first
+  Halide::Expr block, lane;           ///< channel = block * 16 + lane, where the template knows them; else undefined
+};
+
+using Access = std::function<Halide::Expr(const Coords&)>;
+
+/// Given the accumulated value at `Coords`, the value to store there.
+using Epilogue = std::function<Halide::Expr(Halide::Expr, const Coords&)>;
+
+enum class ChannelLayout { kPlain, kBlocked };
+
+/// A buffer argument of a kernel: sizes outermost first, dense row-major; constant bounds and strides are attached so
+/// that the compiled code only reads the host pointer. For kBlocked the logical shape is (n, c, spatial...), the memory
+/// (n, ceil(c/16), spatial..., 16).
+class BufferArg {
+ public:
+  BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape, ChannelLayout layout = ChannelLayout::kPlain);
+
+  /// A load at logical coordinates.
+  Halide::Expr operator()(const Coords& at) const;
+  Halide::Expr operator()(const std::vector<Halide::Expr>& logical) const { return (*this)(Coords{logical, {}, {}}); }
+  Access access() const;
+
+  const Halide::ImageParam& param() const { return param_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
+  ChannelLayout layout() const { return layout_; }
+
+ private:
+  std::vector<int64_t> shape_;
+  ChannelLayout layout_;
+  Halide::ImageParam param_;
+};
+
+/// Physical extents, innermost first, of a tensor of this logical shape.
+std::vector<int64_t> physical_extents(const std::vector<int64_t>& shape, ChannelLayout layout);
+
+/// Fixes bounds and dense strides (extents innermost first) of a kernel's buffer.
+void fix_dense(Halide::OutputImageParam buffer, const std::vector<int64_t>& extents);
+
+}  // namespace collage::native

@@ -1,0 +1,261 @@
+#include "backend/native/matmul_template.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace collage::native {
+namespace {
+
+using Halide::Expr;
+using Halide::Func;
+using Halide::ImageParam;
+using Halide::RDom;
+using Halide::RVar;
+using Halide::TailStrategy;
+using Halide::Var;
+
+constexpr int kPanel = 16;  // columns
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int to_int(int64_t v) { return static_cast<int>(v); }
+
+template <typename... Tail>
+std::vector<Expr> outermost_first(const std::vector<Var>& batch, Tail... tail) {
+  std::vector<Expr> index(batch.rbegin(), batch.rend());
+  (index.push_back(tail), ...);
+  return index;
+}
+
+template <typename... Head>
+std::vector<Expr> innermost_first(const std::vector<Var>& batch, Head... head) {
+  std::vector<Expr> index{head...};
+  for (const Var& v : batch) index.push_back(v);
+  return index;
+}
+
+std::vector<Var> vars_of(std::vector<Var> head, const std::vector<Var>& batch) {
+  head.insert(head.end(), batch.begin(), batch.end());
+  return head;
+}
+
+}  // namespace
+
+double MatmulShape::flops() const {
+  double f = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  for (int64_t b : batch) f *= static_cast<double>(b);
+  return f;
+}
+
+std::string MatmulSchedule::to_string() const {
+  return "m" + std::to_string(m_tile) + " n" + std::to_string(n_tile) + " tasks n" + std::to_string(n_task) + " m" +
+         std::to_string(m_task) + (pack_a ? " packed" : "");
+}
+
+std::vector<int64_t> packed_matmul_extents(const MatmulShape& s) { return {kPanel, s.k, ceil_div(s.n, kPanel)}; }
+
+std::vector<float> pack_matmul_weights(const MatmulShape& s, const float* b, int64_t k_stride, int64_t n_stride) {
+  const int64_t panels = ceil_div(s.n, kPanel);
+  std::vector<float> packed(static_cast<size_t>(panels * s.k * kPanel), 0.0f);
+  // Blocks of k keep the source lines of one panel in cache when n is not the contiguous dimension.
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < panels; ++p) {
+    const int64_t columns = std::min<int64_t>(kPanel, s.n - p * kPanel);
+    for (int64_t k = 0; k < s.k; ++k) {
+      float* to = packed.data() + (p * s.k + k) * kPanel;
+      const float* from = b + k * k_stride + p * kPanel * n_stride;
+      for (int64_t j = 0; j < columns; ++j) to[j] = from[j * n_stride];
+    }
+  }
+  return packed;
+}
+
+std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads, bool avx512) {
+  const MatmulShape& s = p.shape;
+  const int budget = avx512 ? 28 : 6;
+  const int64_t panels = ceil_div(s.n, kPanel);
+  const int64_t batch = std::accumulate(s.batch.begin(), s.batch.end(), int64_t{1}, std::multiplies<>());
+  struct Tile {
+    int m, n;
+    double cost;
+  };
+  std::vector<Tile> tiles;
+  for (int n : {1, 2, 3, 4, 6}) {
+    if (panels % n != 0 || (n > 4 && s.m > 2)) continue;
+    for (int m = 1; m <= std::min<int64_t>(s.m, budget / n); ++m) {
+      const double waste = static_cast<double>(ceil_div(s.m, m) * m) / static_cast<double>(s.m);
+      const int acc = m * n;
+      const double loads = static_cast<double>(m + n) / acc;
+      double cost = waste * std::max(1.0, 0.55 + 0.5 * loads) * (acc < 8 ? 8.0 / acc : 1.0 + 0.004 * (28 - acc));
+      if (n >= 3 && m > 4) cost *= n == 3 ? 1.05 : 1.2;
+      tiles.push_back({m, n, cost});
+    }
+  }
+  std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& c) { return a.cost < c.cost; });
+  std::vector<MatmulSchedule> found;
+  for (size_t i = 0; i < tiles.size() && i < 2; ++i) {
+    const Tile& t = tiles[i];
+    MatmulSchedule sched;
+    sched.m_tile = t.m;
+    sched.n_tile = t.n;
+    sched.pack_a = !p.a_is_buffer || s.m >= 8;
+    const int64_t n_tiles = panels / t.n, m_tiles = ceil_div(s.m, t.m);
+    // The rows a task passes and its panels both stay in L2.
+    const int64_t panel_bytes = s.k * kPanel * t.n * 4, row_bytes = s.k * t.m * 4;
+    const bool long_rows = s.m * s.k * 4 > (1 << 20) && m_tiles > 1;
+    int64_t n_task = std::clamp<int64_t>((long_rows ? 768 << 10 : 256 << 10) / std::max<int64_t>(1, panel_bytes), 1, n_tiles);
+    int64_t m_task = long_rows ? std::clamp<int64_t>((256 << 10) / std::max<int64_t>(1, row_bytes), 1, m_tiles) : m_tiles;
+    const auto tasks = [&] { return ceil_div(n_tiles, n_task) * ceil_div(m_tiles, m_task) * batch; };
+    while (n_task > 1 && tasks() < 4 * threads) n_task = (n_task + 1) / 2;
+    while (n_tiles % n_task != 0) --n_task;
+    if (s.k * s.n * 4 <= (1 << 19) && m_tiles * batch >= 2 * threads) n_task = n_tiles;  // few columns: divide rows only
+    while (m_task > 1 && tasks() < 4 * threads) m_task = (m_task + 1) / 2;
+    sched.n_task = to_int(n_task);
+    sched.m_task = to_int(m_task == m_tiles ? 0 : m_task);
+    found.push_back(sched);
+    if (i == 0 && m_tiles * batch >= 2 * threads && n_task != n_tiles && s.k * s.n * 4 <= (3 << 20)) {
+      // By rows: all of B in L2 while a strip of rows passes.
+      MatmulSchedule rows = sched;
+      rows.n_task = to_int(n_tiles);
+      rows.m_task = to_int(std::clamp<int64_t>(m_tiles * batch / (8 * threads), 1, m_tiles));
+      found.push_back(rows);
+    }
+  }
+  return found;
+}
+
+Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, const Access& a, const Access& b, ImageParam weights,
+                          const Epilogue& epilogue) {
+  const MatmulShape& s = p.shape;
+  const int64_t panels = ceil_div(s.n, kPanel);
+  const bool ragged = s.n % kPanel != 0;
+  const int mt = to_int(std::min<int64_t>(sched.m_tile, s.m));
+  Var nl("nl"), n("n"), m("m"), nb("nb"), k("k"), kl("kl"), ko("ko");
+  std::vector<Var> batch;  // innermost first
+  for (size_t i = 0; i < s.batch.size(); ++i) batch.emplace_back("b" + std::to_string(i));
+
+  // Operands.
+  const bool pack_a = sched.pack_a || !p.a_is_buffer;
+  const int64_t k_block = s.k >= 16 ? 16 : s.k;
+  const bool k_ragged = s.k % k_block != 0;
+  Func packed_a("packed_a");
+  if (pack_a) {
+    Expr at = ko * to_int(k_block) + kl;
+    if (k_ragged) at = Halide::min(at, to_int(s.k - 1));
+    Expr value = a(Coords{outermost_first(batch, Expr(m), at), {}, {}});
+    if (k_ragged) value = Halide::select(ko * to_int(k_block) + kl < to_int(s.k), value, 0.0f);
+    packed_a(vars_of({kl, m, ko}, batch)) = value;
+  }
+  Func packed_b("packed_b");
+  if (!p.constant_b) {
+    Expr at = nb * kPanel + nl;
+    if (ragged) at = Halide::min(at, to_int(s.n - 1));
+    packed_b(vars_of({nl, k, nb}, batch)) = b(Coords{outermost_first(batch, Expr(k), at), {}, {}});
+  }
+
+  Func acc("acc");
+  acc(vars_of({nl, m, nb}, batch)) = 0.0f;
+  RDom r;
+  if (pack_a) {
+    r = RDom(0, to_int(k_block), 0, to_int(ceil_div(s.k, k_block)), "r");
+  } else {
+    r = RDom(0, to_int(s.k), "r");
+  }
+  Expr rk = pack_a ? Expr(r[1]) * to_int(k_block) + r[0] : Expr(r[0]);
+  if (pack_a && k_ragged) rk = Halide::min(rk, to_int(s.k - 1));
+  Expr left = pack_a ? packed_a(innermost_first(batch, Expr(r[0]), Expr(m), Expr(r[1]))) : a(Coords{outermost_first(batch, Expr(m), rk), {}, {}});
+  Expr right = p.constant_b ? weights(nl, rk, nb) : packed_b(innermost_first(batch, Expr(nl), rk, Expr(nb)));
+  acc(vars_of({nl, m, nb}, batch)) += right * left;
+  acc.bound(nl, 0, kPanel);
+
+  // The core is tiled; where columns are ragged it is a blocked scratch that the output is copied from.
+  Func out("output"), core("core");
+  Var no("no"), ni("ni"), mo("mo"), mi("mi"), task("task"), ms("ms"), ns("ns");
+  auto finish = [&](Expr column, Expr block, Expr lane) {
+    Expr clamped = ragged ? Halide::min(column, to_int(s.n - 1)) : column;
+    return epilogue(acc(innermost_first(batch, lane, Expr(m), block)), Coords{outermost_first(batch, Expr(m), clamped), {}, {}});
+  };
+  Func tiled = ragged ? core : out;
+  if (ragged) {
+    core(vars_of({nl, m, nb}, batch)) = finish(nb * kPanel + nl, nb, nl);
+    out(vars_of({n, m}, batch)) = core(innermost_first(batch, n % kPanel, Expr(m), n / kPanel));
+    core.bound(nl, 0, kPanel).bound(nb, 0, to_int(panels)).bound(m, 0, to_int(s.m));
+    core.split(nb, no, nb, sched.n_tile);
+  } else {
+    out(vars_of({n, m}, batch)) = finish(n, n / kPanel, n % kPanel);
+    out.bound(n, 0, to_int(s.n)).bound(m, 0, to_int(s.m));
+    out.split(n, no, ni, sched.n_tile * kPanel).split(ni, nb, nl, kPanel);
+  }
+  tiled.split(m, mo, mi, mt);
+  const int64_t n_tiles = panels / sched.n_tile;
+  tiled.split(no, ns, no, to_int(std::clamp<int64_t>(sched.n_task, 1, n_tiles)), TailStrategy::GuardWithIf);
+  const int64_t m_tiles = ceil_div(s.m, mt);
+  const int64_t m_task = sched.m_task <= 0 ? m_tiles : std::min<int64_t>(sched.m_task, m_tiles);
+  tiled.split(mo, ms, mo, to_int(m_task), TailStrategy::GuardWithIf);
+  {
+    std::vector<Halide::VarOrRVar> order{nl, nb, mi, mo, no, ms, ns};
+    for (const Var& v : batch) order.push_back(v);
+    tiled.reorder(order);
+  }
+  tiled.fuse(ms, ns, task);
+  for (const Var& v : batch) tiled.fuse(task, v, task);
+  tiled.parallel(task).vectorize(nl).unroll(nb).unroll(mi);
+  if (ragged) {
+    core.compute_root();
+    out.vectorize(n, std::min<int>(8, to_int(s.n)));
+    if (s.m > 1 && s.m * s.n > 65536) out.parallel(m);
+  }
+
+  acc.compute_at(tiled, mo);
+  acc.vectorize(nl).unroll(m).unroll(nb);
+  RVar ri("ri"), ro("ro");
+  if (pack_a) {
+    const int unroll = k_block % 4 == 0 ? 4 : 1;
+    acc.update().split(r[0], ro, ri, unroll).reorder(std::vector<Halide::VarOrRVar>{nl, nb, m, ri, ro, r[1]});
+  } else {
+    int unroll = 4;
+    while (s.k % unroll != 0) unroll /= 2;
+    acc.update().split(r[0], ro, ri, unroll).reorder(std::vector<Halide::VarOrRVar>{nl, nb, m, ri, ro});
+  }
+  acc.update().vectorize(nl).unroll(nb).unroll(m).unroll(ri);
+
+  if (pack_a) {
+    // A task that makes every column of its rows packs those rows itself.
+    const bool local = sched.n_task >= n_tiles;
+    if (local) {
+      packed_a.compute_at(tiled, task);
+    } else {
+      packed_a.compute_root();
+    }
+    packed_a.vectorize(kl, to_int(k_block));
+    std::vector<Halide::VarOrRVar> order{kl, ko, m};
+    for (const Var& v : batch) order.push_back(v);
+    packed_a.reorder(order);
+    Var t("t"), mm("mm");
+    packed_a.split(m, m, mm, to_int(std::min<int64_t>(local ? 1 : 8, s.m)));
+    std::vector<Halide::VarOrRVar> order2{kl, ko, mm, m};
+    packed_a.reorder(order2);
+    if (local) {
+    } else if (batch.empty()) {
+      packed_a.parallel(m);
+    } else {
+      packed_a.fuse(m, batch[0], t);
+      for (size_t i = 1; i < batch.size(); ++i) packed_a.fuse(t, batch[i], t);
+      packed_a.parallel(t);
+    }
+  }
+  if (!p.constant_b) {
+    packed_b.compute_root().vectorize(nl);
+    packed_b.bound(nl, 0, kPanel);
+    Var t("t");
+    if (batch.empty()) {
+      packed_b.parallel(nb);
+    } else {
+      packed_b.fuse(nb, batch[0], t);
+      for (size_t i = 1; i < batch.size(); ++i) packed_b.fuse(t, batch[i], t);
+      packed_b.parallel(t);
+    }
+  }
+  return out;
+}
+
+}  // namespace collage::native
