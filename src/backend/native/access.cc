@@ -18,16 +18,20 @@ std::vector<int64_t> physical_extents(const std::vector<int64_t>& shape, Channel
 void fix_dense(Halide::OutputImageParam buffer, const std::vector<int64_t>& extents) {
   int64_t stride = 1;
   for (size_t i = 0; i < extents.size(); ++i) {
-    buffer.dim(static_cast<int>(i)).set_bounds(0, static_cast<int>(extents[i])).set_stride(static_cast<int>(stride));
+    buffer.dim(static_cast<int>(i))
+        .set_bounds(0, static_cast<int>(extents[i]))
+        .set_stride(static_cast<int>(stride));
     stride *= extents[i];
   }
   buffer.set_host_alignment(64);
 }
 
-BufferArg::BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape, ChannelLayout layout)
+BufferArg::BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape,
+                     ChannelLayout layout)
     : shape_(std::move(shape)),
       layout_(layout),
-      param_(type, static_cast<int>(shape_.size()) + (layout == ChannelLayout::kBlocked ? 1 : 0), name) {
+      param_(type, static_cast<int>(shape_.size()) + (layout == ChannelLayout::kBlocked ? 1 : 0),
+             name) {
   fix_dense(param_, physical_extents(shape_, layout_));
 }
 

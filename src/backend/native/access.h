@@ -1,9 +1,10 @@
 // How a kernel template reads a tensor: by logical coordinates, whatever the layout in memory.
 //
-// A template is written against logical coordinates (n, c, z, y, x, outermost first). An `Access` maps them to a Halide
-// expression: a load from a plain or channel-blocked buffer, a broadcast, or a whole element-wise expression over other
-// accesses. Where a template walks channels as (block, lane) it says so in `Coords`, so that a blocked buffer is indexed
-// without division. Padded channel lanes of a blocked buffer exist in memory and hold finite values.
+// A template is written against logical coordinates (n, c, z, y, x, outermost first). An `Access`
+// maps them to a Halide expression: a load from a plain or channel-blocked buffer, a broadcast, or
+// a whole element-wise expression over other accesses. Where a template walks channels as (block,
+// lane) it says so in `Coords`, so that a blocked buffer is indexed without division. Padded
+// channel lanes of a blocked buffer exist in memory and hold finite values.
 #pragma once
 
 #include <Halide.h>
@@ -21,7 +22,8 @@ inline constexpr int kChannelBlock = 16;
 /// Where an element is read or written.
 struct Coords {
   std::vector<Halide::Expr> logical;  ///< outermost first
-  Halide::Expr block, lane;           ///< channel = block * 16 + lane, where the template knows them; else undefined
+  Halide::Expr block,
+      lane;  ///< channel = block * 16 + lane, where the template knows them; else undefined
 };
 
 using Access = std::function<Halide::Expr(const Coords&)>;
@@ -31,16 +33,19 @@ using Epilogue = std::function<Halide::Expr(Halide::Expr, const Coords&)>;
 
 enum class ChannelLayout { kPlain, kBlocked };
 
-/// A buffer argument of a kernel: sizes outermost first, dense row-major; constant bounds and strides are attached so
-/// that the compiled code only reads the host pointer. For kBlocked the logical shape is (n, c, spatial...), the memory
-/// (n, ceil(c/16), spatial..., 16).
+/// A buffer argument of a kernel: sizes outermost first, dense row-major; constant bounds and
+/// strides are attached so that the compiled code only reads the host pointer. For kBlocked the
+/// logical shape is (n, c, spatial...), the memory (n, ceil(c/16), spatial..., 16).
 class BufferArg {
  public:
-  BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape, ChannelLayout layout = ChannelLayout::kPlain);
+  BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape,
+            ChannelLayout layout = ChannelLayout::kPlain);
 
   /// A load at logical coordinates.
   Halide::Expr operator()(const Coords& at) const;
-  Halide::Expr operator()(const std::vector<Halide::Expr>& logical) const { return (*this)(Coords{logical, {}, {}}); }
+  Halide::Expr operator()(const std::vector<Halide::Expr>& logical) const {
+    return (*this)(Coords{logical, {}, {}});
+  }
   Access access() const;
 
   const Halide::ImageParam& param() const { return param_; }

@@ -25,14 +25,14 @@ int64_t largest_divisor(int64_t n, int64_t limit) {
   return 1;
 }
 
-/// How channels are blocked for the kChannels micro-kernel. `groups` counts groups after small ones were joined into
-/// block-diagonal groups of 16 channels.
+/// How channels are blocked for the kChannels micro-kernel. `groups` counts groups after small ones
+/// were joined into block-diagonal groups of 16 channels.
 struct Blocking {
   bool ok = false;
   bool diagonal = false;
   int64_t groups = 1, group_in = 1, group_out = 1;  ///< channels per (joined) group
-  int64_t ci = 1, cb = 1;                           ///< reduction: cb blocks of ci input channels per group
-  int64_t kb = 1;                                   ///< blocks of output channels, all groups
+  int64_t ci = 1, cb = 1;  ///< reduction: cb blocks of ci input channels per group
+  int64_t kb = 1;          ///< blocks of output channels, all groups
 };
 
 Blocking blocking_of(const ConvProblem& p) {
@@ -42,7 +42,8 @@ Blocking blocking_of(const ConvProblem& p) {
   b.group_in = s.in_channels / s.groups;
   b.group_out = s.out_channels / s.groups;
   if (s.groups > 1) {
-    if (b.group_in == b.group_out && kChannelBlock % b.group_in == 0 && s.in_channels % kChannelBlock == 0) {
+    if (b.group_in == b.group_out && kChannelBlock % b.group_in == 0 &&
+        s.in_channels % kChannelBlock == 0) {
       b.diagonal = b.group_in < kChannelBlock;
       b.groups = s.in_channels / kChannelBlock;
       b.group_in = b.group_out = kChannelBlock;
@@ -63,8 +64,8 @@ Blocking blocking_of(const ConvProblem& p) {
 
 int to_int(int64_t v) { return static_cast<int>(v); }
 
-Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, const Access& input, ImageParam weights,
-                            const Epilogue& epilogue) {
+Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, const Access& input,
+                            ImageParam weights, const Epilogue& epilogue) {
   const ConvShape& s = p.shape;
   const Blocking b = blocking_of(p);
   const bool in_blocked = p.in_layout == ChannelLayout::kBlocked;
@@ -74,7 +75,8 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
   Var l("l"), x("x"), y("y"), z("z"), kb("kb"), n("n");
   Func padded = padded_input(s, input, p.in_layout);
   Func acc("acc");
-  RDom r(0, to_int(b.ci), 0, to_int(s.kernel[2]), 0, to_int(s.kernel[1]), 0, to_int(s.kernel[0]), 0, to_int(b.cb), "r");
+  RDom r(0, to_int(b.ci), 0, to_int(s.kernel[2]), 0, to_int(s.kernel[1]), 0, to_int(s.kernel[0]), 0,
+         to_int(b.cb), "r");
   RVar ci = r[0], kx = r[1], ky = r[2], kz = r[3], cb = r[4];
   {
     Expr ix = x * to_int(s.stride[2]) + kx * to_int(s.dilation[2]);
@@ -87,8 +89,10 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
     }
     Expr value;
     if (in_blocked) {
-      value = copied ? padded(ci, ix, iy, iz, first + cb, n)
-                     : input(Coords{{n, (first + cb) * kChannelBlock + ci, iz, iy, ix}, first + cb, ci});
+      value =
+          copied
+              ? padded(ci, ix, iy, iz, first + cb, n)
+              : input(Coords{{n, (first + cb) * kChannelBlock + ci, iz, iy, ix}, first + cb, ci});
     } else {
       Expr c = first + cb * to_int(b.ci) + ci;
       value = copied ? padded(ix, iy, iz, c, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
@@ -107,7 +111,8 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
     if (ragged) channel = Halide::min(channel, to_int(s.out_channels - 1));
     Expr value = epilogue(acc(l, x, y, z, kb, n), Coords{{n, channel, z, y, x}, kb, l});
     if (ragged && out_blocked) {
-      value = Halide::select(Expr(kb) * kChannelBlock + l < to_int(s.out_channels), value, Halide::Internal::make_zero(value.type()));
+      value = Halide::select(Expr(kb) * kChannelBlock + l < to_int(s.out_channels), value,
+                             Halide::Internal::make_zero(value.type()));
     }
     core(l, x, y, z, kb, n) = value;
   }
@@ -116,7 +121,8 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
   const int kt = to_int(std::min<int64_t>(sched.k_tile, b.kb));
   const int xt = to_int(std::min<int64_t>(sched.x_tile, s.out[2]));
   const int strip = to_int(std::min<int64_t>(sched.strip, s.out[1]));
-  const int yt = std::min(sched.y_tile, sched.split == ConvSchedule::Split::kRows ? strip : to_int(s.out[1]));
+  const int yt =
+      std::min(sched.y_tile, sched.split == ConvSchedule::Split::kRows ? strip : to_int(s.out[1]));
   const bool rows = sched.split == ConvSchedule::Split::kRows;
 
   Func out = core;
@@ -127,7 +133,11 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
     Var xv("xv");
     const int vec = to_int(std::min<int64_t>(16, s.out[2]));
     if (rows) {
-      out.split(y, ys, y, strip).reorder(x, y, k, ys, z, n).fuse(ys, z, ys).fuse(ys, n, task).parallel(task);
+      out.split(y, ys, y, strip)
+          .reorder(x, y, k, ys, z, n)
+          .fuse(ys, z, ys)
+          .fuse(ys, n, task)
+          .parallel(task);
       core.compute_at(out, task);
     } else {
       out.fuse(k, n, task).parallel(task);
@@ -196,15 +206,17 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
   return out;
 }
 
-Halide::Func build_pixels(const ConvProblem& p, const ConvSchedule& sched, const Access& input, ImageParam weights,
-                          const Epilogue& epilogue) {
+Halide::Func build_pixels(const ConvProblem& p, const ConvSchedule& sched, const Access& input,
+                          ImageParam weights, const Epilogue& epilogue) {
   const ConvShape& s = p.shape;
   const int64_t group_in = s.in_channels / s.groups, group_out = s.out_channels / s.groups;
-  const bool copied = needs_padding(s) || !p.input_is_buffer || p.in_layout == ChannelLayout::kBlocked;
+  const bool copied =
+      needs_padding(s) || !p.input_is_buffer || p.in_layout == ChannelLayout::kBlocked;
   Var x("x"), y("y"), z("z"), k("k"), n("n");
   Func padded = padded_input(s, input, ChannelLayout::kPlain);
   Func acc("acc");
-  RDom r(0, to_int(s.kernel[2]), 0, to_int(s.kernel[1]), 0, to_int(s.kernel[0]), 0, to_int(group_in), "r");
+  RDom r(0, to_int(s.kernel[2]), 0, to_int(s.kernel[1]), 0, to_int(s.kernel[0]), 0,
+         to_int(group_in), "r");
   RVar kx = r[0], ky = r[1], kz = r[2], rc = r[3];
   {
     Expr ix = x * to_int(s.stride[2]) + kx * to_int(s.dilation[2]);
@@ -221,7 +233,8 @@ Halide::Func build_pixels(const ConvProblem& p, const ConvSchedule& sched, const
   out.bound(x, 0, to_int(s.out[2])).bound(k, 0, to_int(s.out_channels));
 
   const int vec = to_int(std::min<int64_t>(16, s.out[2]));
-  const int xt = to_int(std::min<int64_t>(static_cast<int64_t>(sched.x_tile) * vec, s.out[2] / vec * vec));
+  const int xt =
+      to_int(std::min<int64_t>(static_cast<int64_t>(sched.x_tile) * vec, s.out[2] / vec * vec));
   const int kt = to_int(std::min<int64_t>(sched.k_tile, group_out));
   const bool rows = sched.split == ConvSchedule::Split::kRows;
   const int strip = to_int(std::min<int64_t>(sched.strip, s.out[1]));
@@ -243,7 +256,9 @@ Halide::Func build_pixels(const ConvProblem& p, const ConvSchedule& sched, const
     }
     if (s.out[1] == 1 && s.groups == 1 && sched.k_inner) {
       // A flattened map: tasks are runs of tiles.
-      out.split(xo, xstrip, xo, to_int(std::max<int64_t>(1, std::min<int64_t>(sched.strip, s.out[2] / xt))), TailStrategy::GuardWithIf);
+      out.split(xo, xstrip, xo,
+                to_int(std::max<int64_t>(1, std::min<int64_t>(sched.strip, s.out[2] / xt))),
+                TailStrategy::GuardWithIf);
       out.fuse(xstrip, ys, ys);
     }
     out.fuse(ys, z, ys).fuse(ys, n, task).parallel(task);
@@ -278,21 +293,24 @@ Halide::Func build_pixels(const ConvProblem& p, const ConvSchedule& sched, const
 }  // namespace
 
 double ConvShape::flops() const {
-  double f = 2.0 * static_cast<double>(batch) * static_cast<double>(out_channels) * static_cast<double>(in_channels / groups);
+  double f = 2.0 * static_cast<double>(batch) * static_cast<double>(out_channels) *
+             static_cast<double>(in_channels / groups);
   for (int d = 0; d < 3; ++d) f *= static_cast<double>(out[d] * kernel[d]);
   return f;
 }
 
 std::string ConvSchedule::to_string() const {
-  return std::string(vectors == Vectors::kChannels ? "channels" : "pixels") + (split == Split::kRows ? "/rows" : "/kgroups") + " k" +
-         std::to_string(k_tile) + " x" + std::to_string(x_tile) + " y" + std::to_string(y_tile) + " strip" + std::to_string(strip) +
+  return std::string(vectors == Vectors::kChannels ? "channels" : "pixels") +
+         (split == Split::kRows ? "/rows" : "/kgroups") + " k" + std::to_string(k_tile) + " x" +
+         std::to_string(x_tile) + " y" + std::to_string(y_tile) + " strip" + std::to_string(strip) +
          (k_inner ? " k-inner" : " k-outer");
 }
 
-Halide::Func build_conv(const ConvProblem& problem, const ConvSchedule& schedule, const Access& input, ImageParam weights,
-                        const Epilogue& epilogue) {
-  return schedule.vectors == ConvSchedule::Vectors::kPixels ? build_pixels(problem, schedule, input, std::move(weights), epilogue)
-                                                            : build_channels(problem, schedule, input, std::move(weights), epilogue);
+Halide::Func build_conv(const ConvProblem& problem, const ConvSchedule& schedule,
+                        const Access& input, ImageParam weights, const Epilogue& epilogue) {
+  return schedule.vectors == ConvSchedule::Vectors::kPixels
+             ? build_pixels(problem, schedule, input, std::move(weights), epilogue)
+             : build_channels(problem, schedule, input, std::move(weights), epilogue);
 }
 
 std::vector<int64_t> packed_conv_extents(const ConvProblem& p, const ConvSchedule& schedule) {
@@ -304,7 +322,8 @@ std::vector<int64_t> packed_conv_extents(const ConvProblem& p, const ConvSchedul
   return {kChannelBlock, b.ci, s.kernel[2], s.kernel[1], s.kernel[0], b.cb, b.kb};
 }
 
-std::vector<float> pack_conv_weights(const ConvProblem& p, const ConvSchedule& schedule, const float* weights) {
+std::vector<float> pack_conv_weights(const ConvProblem& p, const ConvSchedule& schedule,
+                                     const float* weights) {
   const ConvShape& s = p.shape;
   const int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
   const int64_t group_in = s.in_channels / s.groups, group_out = s.out_channels / s.groups;
@@ -312,7 +331,8 @@ std::vector<float> pack_conv_weights(const ConvProblem& p, const ConvSchedule& s
     std::vector<float> packed(static_cast<size_t>(s.out_channels * group_in * taps));
     for (int64_t k = 0; k < s.out_channels; ++k) {
       for (int64_t c = 0; c < group_in; ++c) {
-        for (int64_t t = 0; t < taps; ++t) packed[(c * taps + t) * s.out_channels + k] = weights[(k * group_in + c) * taps + t];
+        for (int64_t t = 0; t < taps; ++t)
+          packed[(c * taps + t) * s.out_channels + k] = weights[(k * group_in + c) * taps + t];
       }
     }
     return packed;
@@ -326,7 +346,8 @@ std::vector<float> pack_conv_weights(const ConvProblem& p, const ConvSchedule& s
       const int64_t in = b.diagonal ? (k / group_out * group_in + c) % kChannelBlock : c;
       const int64_t cb = in / b.ci, ci = in % b.ci;
       for (int64_t t = 0; t < taps; ++t) {
-        packed[(((kb * b.cb + cb) * taps + t) * b.ci + ci) * kChannelBlock + lane] = weights[(k * group_in + c) * taps + t];
+        packed[(((kb * b.cb + cb) * taps + t) * b.ci + ci) * kChannelBlock + lane] =
+            weights[(k * group_in + c) * taps + t];
       }
     }
   }
@@ -339,8 +360,10 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool
   const Blocking b = blocking_of(p);
   const int budget = avx512 ? 28 : 6;  // accumulators of 16 lanes
   const int64_t width = s.out[2], height = s.out[1];
-  const double weight_bytes = 4.0 * s.out_channels * (s.in_channels / s.groups) * s.kernel[0] * s.kernel[1] * s.kernel[2];
-  const bool plain = p.out_layout == ChannelLayout::kPlain && (p.in_layout == ChannelLayout::kPlain || s.out_channels < 12);
+  const double weight_bytes =
+      4.0 * s.out_channels * (s.in_channels / s.groups) * s.kernel[0] * s.kernel[1] * s.kernel[2];
+  const bool plain = p.out_layout == ChannelLayout::kPlain &&
+                     (p.in_layout == ChannelLayout::kPlain || s.out_channels < 12);
 
   if (b.ok) {
     // Register tiles ordered by wasted work, then by loads per multiply-add.
@@ -354,17 +377,21 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool
       for (int x = 1; x <= std::min<int64_t>(width, budget / k); ++x) {
         for (int y = 1; y <= std::min<int64_t>(height, 4) && x * y * k <= budget; ++y) {
           if (y > 1 && x < width) continue;
-          const double waste = static_cast<double>(ceil_div(width, x) * x * ceil_div(height, y) * y * ceil_div(b.kb, k) * k) /
+          const double waste = static_cast<double>(ceil_div(width, x) * x * ceil_div(height, y) *
+                                                   y * ceil_div(b.kb, k) * k) /
                                static_cast<double>(width * height * b.kb);
           const int acc = x * y * k;
-          const double loads = static_cast<double>(k + x * y) / acc;  // vector loads per multiply-add
-          double cost = waste * std::max(1.0, 0.55 + 0.5 * loads) * (acc < 8 ? 8.0 / acc : 1.0 + 0.004 * (28 - acc));
+          const double loads =
+              static_cast<double>(k + x * y) / acc;  // vector loads per multiply-add
+          double cost = waste * std::max(1.0, 0.55 + 0.5 * loads) *
+                        (acc < 8 ? 8.0 / acc : 1.0 + 0.004 * (28 - acc));
           if (k >= 3) cost *= k == 3 ? 1.05 : 1.2;
           tiles.push_back({k, x, y, cost});
         }
       }
     }
-    std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& c) { return a.cost < c.cost; });
+    std::stable_sort(tiles.begin(), tiles.end(),
+                     [](const Tile& a, const Tile& c) { return a.cost < c.cost; });
     for (size_t i = 0; i < tiles.size() && i < 2; ++i) {
       const Tile& t = tiles[i];
       ConvSchedule sched;
@@ -372,11 +399,15 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool
       sched.x_tile = t.x;
       sched.y_tile = t.y;
       const double input_bytes = 4.0 * s.in_channels * s.in[0] * s.in[1] * s.in[2];
-      // Rows of a task: several tasks a thread where the map allows, its padded strip within half of L2.
+      // Rows of a task: several tasks a thread where the map allows, its padded strip within half
+      // of L2.
       const int64_t row_tasks = s.batch * s.out[0] * ceil_div(height, t.y);
       int64_t strip = t.y;
       const double row_bytes = 4.0 * s.in_channels * s.in[2] * s.stride[1] * s.kernel[0];
-      while (strip * 2 <= height && s.batch * s.out[0] * ceil_div(height, strip * 2) >= 4 * threads && row_bytes * strip * 2 < 5e5) strip *= 2;
+      while (strip * 2 <= height &&
+             s.batch * s.out[0] * ceil_div(height, strip * 2) >= 4 * threads &&
+             row_bytes * strip * 2 < 5e5)
+        strip *= 2;
       for (int64_t candidate = strip; candidate >= std::max<int64_t>(t.y, strip / 2); --candidate) {
         if (height % candidate == 0 && candidate % t.y == 0) {
           strip = candidate;
@@ -390,7 +421,8 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool
       by_channels.split = ConvSchedule::Split::kChannels;
       by_channels.k_inner = false;
       const bool enough_groups = ceil_div(b.kb, t.k) * s.batch >= threads;
-      const bool prefer_channels = enough_groups && (row_tasks < threads || weight_bytes > input_bytes);
+      const bool prefer_channels =
+          enough_groups && (row_tasks < threads || weight_bytes > input_bytes);
       if (prefer_channels) {
         found.push_back(by_channels);
         if (row_tasks >= threads && i == 0) found.push_back(by_rows);
@@ -406,12 +438,20 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool
     sched.vectors = ConvSchedule::Vectors::kPixels;
     const int64_t vectors = std::max<int64_t>(1, width / 16);
     sched.k_tile = to_int(std::min<int64_t>(group_out, avx512 ? 12 : 4));
-    if (group_out > sched.k_tile) sched.k_tile = to_int(std::max<int64_t>(largest_divisor(group_out, sched.k_tile), 4));
+    if (group_out > sched.k_tile)
+      sched.k_tile = to_int(std::max<int64_t>(largest_divisor(group_out, sched.k_tile), 4));
     sched.k_tile = to_int(std::min<int64_t>(sched.k_tile, group_out));
-    sched.x_tile = to_int(std::max<int64_t>(1, std::min<int64_t>({vectors, (avx512 ? 24 : 6) / sched.k_tile, 8})));
-    sched.strip = height == 1 ? 4 : to_int(largest_divisor(height, std::max<int64_t>(1, height / (2 * threads))));
-    sched.split = (height > 1 ? s.batch * s.out[0] * height : width / 64) >= threads ? ConvSchedule::Split::kRows : ConvSchedule::Split::kChannels;
-    const bool first = !b.ok || s.out_channels < 12 || (s.kernel[0] * s.kernel[1] * s.kernel[2] == 1 && s.stride[1] == 1 && s.stride[2] == 1 && width >= 64);
+    sched.x_tile = to_int(
+        std::max<int64_t>(1, std::min<int64_t>({vectors, (avx512 ? 24 : 6) / sched.k_tile, 8})));
+    sched.strip =
+        height == 1 ? 4
+                    : to_int(largest_divisor(height, std::max<int64_t>(1, height / (2 * threads))));
+    sched.split = (height > 1 ? s.batch * s.out[0] * height : width / 64) >= threads
+                      ? ConvSchedule::Split::kRows
+                      : ConvSchedule::Split::kChannels;
+    const bool first = !b.ok || s.out_channels < 12 ||
+                       (s.kernel[0] * s.kernel[1] * s.kernel[2] == 1 && s.stride[1] == 1 &&
+                        s.stride[2] == 1 && width >= 64);
     if (first) {
       found.insert(found.begin(), sched);
     } else if (width >= 16) {

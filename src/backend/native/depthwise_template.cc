@@ -18,10 +18,13 @@ int to_int(int64_t v) { return static_cast<int>(v); }
 }  // namespace
 
 std::string DepthwiseSchedule::to_string() const {
-  return "depthwise x" + std::to_string(x_tile) + " y" + std::to_string(y_tile) + " strip" + std::to_string(strip);
+  return "depthwise x" + std::to_string(x_tile) + " y" + std::to_string(y_tile) + " strip" +
+         std::to_string(strip);
 }
 
-bool is_depthwise(const ConvShape& s) { return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels; }
+bool is_depthwise(const ConvShape& s) {
+  return s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
+}
 
 std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int threads, bool avx512) {
   const ConvShape& s = p.shape;
@@ -43,7 +46,8 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
   int best = 1;
   double cost = 1e9;
   for (int x = 1; x <= std::min<int64_t>(across, budget); ++x) {
-    const double waste = static_cast<double>((across + x - 1) / x * x) / static_cast<double>(across) * (x < 4 ? 1.2 : 1.0);
+    const double waste = static_cast<double>((across + x - 1) / x * x) /
+                         static_cast<double>(across) * (x < 4 ? 1.2 : 1.0);
     if (waste <= cost) {
       cost = waste;
       best = x;
@@ -57,7 +61,8 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
 std::vector<int64_t> packed_depthwise_extents(const ConvProblem& p) {
   const ConvShape& s = p.shape;
   if (p.in_layout == ChannelLayout::kBlocked) {
-    return {kChannelBlock, s.kernel[2], s.kernel[1], s.kernel[0], (s.in_channels + kChannelBlock - 1) / kChannelBlock};
+    return {kChannelBlock, s.kernel[2], s.kernel[1], s.kernel[0],
+            (s.in_channels + kChannelBlock - 1) / kChannelBlock};
   }
   return {s.kernel[2], s.kernel[1], s.kernel[0], s.in_channels};
 }
@@ -69,12 +74,15 @@ std::vector<float> pack_depthwise_weights(const ConvProblem& p, const float* wei
   const int64_t blocks = (s.in_channels + kChannelBlock - 1) / kChannelBlock;
   std::vector<float> packed(static_cast<size_t>(blocks * taps * kChannelBlock), 0.0f);
   for (int64_t c = 0; c < s.in_channels; ++c) {
-    for (int64_t t = 0; t < taps; ++t) packed[(c / kChannelBlock * taps + t) * kChannelBlock + c % kChannelBlock] = weights[c * taps + t];
+    for (int64_t t = 0; t < taps; ++t)
+      packed[(c / kChannelBlock * taps + t) * kChannelBlock + c % kChannelBlock] =
+          weights[c * taps + t];
   }
   return packed;
 }
 
-Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sched, const Access& input, Halide::ImageParam weights,
+Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sched,
+                             const Access& input, Halide::ImageParam weights,
                              const Epilogue& epilogue) {
   const ConvShape& s = p.shape;
   const bool blocked = p.in_layout == ChannelLayout::kBlocked;
@@ -88,7 +96,8 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
   Expr iz = z * to_int(s.stride[0]) + r[2] * to_int(s.dilation[0]);
   if (pads_dim(s, 0)) r.where(tap_inside(s, 0, z, r[2]));
   if (blocked) {
-    Expr value = copied ? padded(l, ix, iy, iz, c, n) : input(Coords{{n, Expr(c) * kChannelBlock + l, iz, iy, ix}, c, l});
+    Expr value = copied ? padded(l, ix, iy, iz, c, n)
+                        : input(Coords{{n, Expr(c) * kChannelBlock + l, iz, iy, ix}, c, l});
     acc(l, x, y, z, c, n) = 0.0f;
     acc(l, x, y, z, c, n) += weights(l, r[0], r[1], r[2], c) * value;
     Expr channel = Expr(c) * kChannelBlock + l;
@@ -96,7 +105,8 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
     if (ragged) channel = Halide::min(channel, to_int(s.out_channels - 1));
     Expr result = epilogue(acc(l, x, y, z, c, n), Coords{{n, channel, z, y, x}, c, l});
     if (ragged) {
-      result = Halide::select(Expr(c) * kChannelBlock + l < to_int(s.out_channels), result, Halide::Internal::make_zero(result.type()));
+      result = Halide::select(Expr(c) * kChannelBlock + l < to_int(s.out_channels), result,
+                              Halide::Internal::make_zero(result.type()));
     }
     out(l, x, y, z, c, n) = result;
     out.bound(l, 0, kChannelBlock);
@@ -112,7 +122,8 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
   const int yt = std::min(sched.y_tile, strip);
   const int vec = blocked ? 1 : to_int(std::min<int64_t>(16, s.out[2]));
   const int xt = blocked ? to_int(std::min<int64_t>(sched.x_tile, s.out[2]))
-                         : to_int(std::min<int64_t>(static_cast<int64_t>(sched.x_tile) * vec, s.out[2] / vec * vec));
+                         : to_int(std::min<int64_t>(static_cast<int64_t>(sched.x_tile) * vec,
+                                                    s.out[2] / vec * vec));
   Var xo("xo"), xi("xi"), yo("yo"), yi("yi"), ys("ys"), task("task");
   out.split(x, xo, xi, xt).split(y, ys, y, strip).split(y, yo, yi, yt);
   if (blocked) {

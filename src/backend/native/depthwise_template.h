@@ -1,8 +1,9 @@
-// Depthwise convolution (one filter a channel, 1D to 3D) as a Halide pipeline; input and output in the same layout.
+// Depthwise convolution (one filter a channel, 1D to 3D) as a Halide pipeline; input and output in
+// the same layout.
 //
-// Blocked: vectors over 16 channels. Plain: vectors over 16 pixels of a row. A task is a strip of rows of one channel
-// (block): it copies its padded input, small enough for L1 or L2, then slides a register tile over it with every tap
-// unrolled.
+// Blocked: vectors over 16 channels. Plain: vectors over 16 pixels of a row. A task is a strip of
+// rows of one channel (block): it copies its padded input, small enough for L1 or L2, then slides a
+// register tile over it with every tap unrolled.
 #pragma once
 
 #include <string>
@@ -15,21 +16,23 @@ namespace collage::native {
 struct DepthwiseSchedule {
   int x_tile = 4;  ///< pixels (blocked) or vectors of pixels (plain) in the register tile
   int y_tile = 1;
-  int strip = 8;   ///< rows of one task
+  int strip = 8;  ///< rows of one task
 
   std::string to_string() const;
 };
 
 /// `problem.shape.groups` must equal both channel counts; both layouts must be equal.
 bool is_depthwise(const ConvShape& shape);
-std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& problem, int threads, bool avx512);
+std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& problem, int threads,
+                                                   bool avx512);
 
 /// Extents, innermost first: (16, kx, ky, kz, blocks) or (kx, ky, kz, channels).
 std::vector<int64_t> packed_depthwise_extents(const ConvProblem& problem);
 std::vector<float> pack_depthwise_weights(const ConvProblem& problem, const float* weights);
 
 /// As `build_conv`.
-Halide::Func build_depthwise(const ConvProblem& problem, const DepthwiseSchedule& schedule, const Access& input,
-                             Halide::ImageParam weights, const Epilogue& epilogue);
+Halide::Func build_depthwise(const ConvProblem& problem, const DepthwiseSchedule& schedule,
+                             const Access& input, Halide::ImageParam weights,
+                             const Epilogue& epilogue);
 
 }  // namespace collage::native

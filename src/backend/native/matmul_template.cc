@@ -47,13 +47,16 @@ double MatmulShape::flops() const {
 }
 
 std::string MatmulSchedule::to_string() const {
-  return "m" + std::to_string(m_tile) + " n" + std::to_string(n_tile) + " tasks n" + std::to_string(n_task) + " m" +
-         std::to_string(m_task) + (pack_a ? " packed" : "");
+  return "m" + std::to_string(m_tile) + " n" + std::to_string(n_tile) + " tasks n" +
+         std::to_string(n_task) + " m" + std::to_string(m_task) + (pack_a ? " packed" : "");
 }
 
-std::vector<int64_t> packed_matmul_extents(const MatmulShape& s) { return {kPanel, s.k, ceil_div(s.n, kPanel)}; }
+std::vector<int64_t> packed_matmul_extents(const MatmulShape& s) {
+  return {kPanel, s.k, ceil_div(s.n, kPanel)};
+}
 
-std::vector<float> pack_matmul_weights(const MatmulShape& s, const float* b, int64_t k_stride, int64_t n_stride) {
+std::vector<float> pack_matmul_weights(const MatmulShape& s, const float* b, int64_t k_stride,
+                                       int64_t n_stride) {
   const int64_t panels = ceil_div(s.n, kPanel);
   std::vector<float> packed(static_cast<size_t>(panels * s.k * kPanel), 0.0f);
   // Blocks of k keep the source lines of one panel in cache when n is not the contiguous dimension.
@@ -73,7 +76,8 @@ std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads
   const MatmulShape& s = p.shape;
   const int budget = avx512 ? 28 : 6;
   const int64_t panels = ceil_div(s.n, kPanel);
-  const int64_t batch = std::accumulate(s.batch.begin(), s.batch.end(), int64_t{1}, std::multiplies<>());
+  const int64_t batch =
+      std::accumulate(s.batch.begin(), s.batch.end(), int64_t{1}, std::multiplies<>());
   struct Tile {
     int m, n;
     double cost;
@@ -85,12 +89,14 @@ std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads
       const double waste = static_cast<double>(ceil_div(s.m, m) * m) / static_cast<double>(s.m);
       const int acc = m * n;
       const double loads = static_cast<double>(m + n) / acc;
-      double cost = waste * std::max(1.0, 0.55 + 0.5 * loads) * (acc < 8 ? 8.0 / acc : 1.0 + 0.004 * (28 - acc));
+      double cost = waste * std::max(1.0, 0.55 + 0.5 * loads) *
+                    (acc < 8 ? 8.0 / acc : 1.0 + 0.004 * (28 - acc));
       if (n >= 3 && m > 4) cost *= n == 3 ? 1.05 : 1.2;
       tiles.push_back({m, n, cost});
     }
   }
-  std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& c) { return a.cost < c.cost; });
+  std::stable_sort(tiles.begin(), tiles.end(),
+                   [](const Tile& a, const Tile& c) { return a.cost < c.cost; });
   std::vector<MatmulSchedule> found;
   for (size_t i = 0; i < tiles.size() && i < 2; ++i) {
     const Tile& t = tiles[i];
@@ -102,17 +108,24 @@ std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads
     // The rows a task passes and its panels both stay in L2.
     const int64_t panel_bytes = s.k * kPanel * t.n * 4, row_bytes = s.k * t.m * 4;
     const bool long_rows = s.m * s.k * 4 > (1 << 20) && m_tiles > 1;
-    int64_t n_task = std::clamp<int64_t>((long_rows ? 768 << 10 : 256 << 10) / std::max<int64_t>(1, panel_bytes), 1, n_tiles);
-    int64_t m_task = long_rows ? std::clamp<int64_t>((256 << 10) / std::max<int64_t>(1, row_bytes), 1, m_tiles) : m_tiles;
-    const auto tasks = [&] { return ceil_div(n_tiles, n_task) * ceil_div(m_tiles, m_task) * batch; };
+    int64_t n_task = std::clamp<int64_t>(
+        (long_rows ? 768 << 10 : 256 << 10) / std::max<int64_t>(1, panel_bytes), 1, n_tiles);
+    int64_t m_task =
+        long_rows ? std::clamp<int64_t>((256 << 10) / std::max<int64_t>(1, row_bytes), 1, m_tiles)
+                  : m_tiles;
+    const auto tasks = [&] {
+      return ceil_div(n_tiles, n_task) * ceil_div(m_tiles, m_task) * batch;
+    };
     while (n_task > 1 && tasks() < 4 * threads) n_task = (n_task + 1) / 2;
     while (n_tiles % n_task != 0) --n_task;
-    if (s.k * s.n * 4 <= (1 << 19) && m_tiles * batch >= 2 * threads) n_task = n_tiles;  // few columns: divide rows only
+    if (s.k * s.n * 4 <= (1 << 19) && m_tiles * batch >= 2 * threads)
+      n_task = n_tiles;  // few columns: divide rows only
     while (m_task > 1 && tasks() < 4 * threads) m_task = (m_task + 1) / 2;
     sched.n_task = to_int(n_task);
     sched.m_task = to_int(m_task == m_tiles ? 0 : m_task);
     found.push_back(sched);
-    if (i == 0 && m_tiles * batch >= 2 * threads && n_task != n_tiles && s.k * s.n * 4 <= (3 << 20)) {
+    if (i == 0 && m_tiles * batch >= 2 * threads && n_task != n_tiles &&
+        s.k * s.n * 4 <= (3 << 20)) {
       // By rows: all of B in L2 while a strip of rows passes.
       MatmulSchedule rows = sched;
       rows.n_task = to_int(n_tiles);
@@ -123,8 +136,8 @@ std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads
   return found;
 }
 
-Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, const Access& a, const Access& b, ImageParam weights,
-                          const Epilogue& epilogue) {
+Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, const Access& a,
+                          const Access& b, ImageParam weights, const Epilogue& epilogue) {
   const MatmulShape& s = p.shape;
   const int64_t panels = ceil_div(s.n, kPanel);
   const bool ragged = s.n % kPanel != 0;
@@ -162,17 +175,21 @@ Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, c
   }
   Expr rk = pack_a ? Expr(r[1]) * to_int(k_block) + r[0] : Expr(r[0]);
   if (pack_a && k_ragged) rk = Halide::min(rk, to_int(s.k - 1));
-  Expr left = pack_a ? packed_a(innermost_first(batch, Expr(r[0]), Expr(m), Expr(r[1]))) : a(Coords{outermost_first(batch, Expr(m), rk), {}, {}});
-  Expr right = p.constant_b ? weights(nl, rk, nb) : packed_b(innermost_first(batch, Expr(nl), rk, Expr(nb)));
+  Expr left = pack_a ? packed_a(innermost_first(batch, Expr(r[0]), Expr(m), Expr(r[1])))
+                     : a(Coords{outermost_first(batch, Expr(m), rk), {}, {}});
+  Expr right =
+      p.constant_b ? weights(nl, rk, nb) : packed_b(innermost_first(batch, Expr(nl), rk, Expr(nb)));
   acc(vars_of({nl, m, nb}, batch)) += right * left;
   acc.bound(nl, 0, kPanel);
 
-  // The core is tiled; where columns are ragged it is a blocked scratch that the output is copied from.
+  // The core is tiled; where columns are ragged it is a blocked scratch that the output is copied
+  // from.
   Func out("output"), core("core");
   Var no("no"), ni("ni"), mo("mo"), mi("mi"), task("task"), ms("ms"), ns("ns");
   auto finish = [&](Expr column, Expr block, Expr lane) {
     Expr clamped = ragged ? Halide::min(column, to_int(s.n - 1)) : column;
-    return epilogue(acc(innermost_first(batch, lane, Expr(m), block)), Coords{outermost_first(batch, Expr(m), clamped), {}, {}});
+    return epilogue(acc(innermost_first(batch, lane, Expr(m), block)),
+                    Coords{outermost_first(batch, Expr(m), clamped), {}, {}});
   };
   Func tiled = ragged ? core : out;
   if (ragged) {
@@ -187,7 +204,8 @@ Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, c
   }
   tiled.split(m, mo, mi, mt);
   const int64_t n_tiles = panels / sched.n_tile;
-  tiled.split(no, ns, no, to_int(std::clamp<int64_t>(sched.n_task, 1, n_tiles)), TailStrategy::GuardWithIf);
+  tiled.split(no, ns, no, to_int(std::clamp<int64_t>(sched.n_task, 1, n_tiles)),
+              TailStrategy::GuardWithIf);
   const int64_t m_tiles = ceil_div(s.m, mt);
   const int64_t m_task = sched.m_task <= 0 ? m_tiles : std::min<int64_t>(sched.m_task, m_tiles);
   tiled.split(mo, ms, mo, to_int(m_task), TailStrategy::GuardWithIf);
@@ -210,11 +228,15 @@ Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, c
   RVar ri("ri"), ro("ro");
   if (pack_a) {
     const int unroll = k_block % 4 == 0 ? 4 : 1;
-    acc.update().split(r[0], ro, ri, unroll).reorder(std::vector<Halide::VarOrRVar>{nl, nb, m, ri, ro, r[1]});
+    acc.update()
+        .split(r[0], ro, ri, unroll)
+        .reorder(std::vector<Halide::VarOrRVar>{nl, nb, m, ri, ro, r[1]});
   } else {
     int unroll = 4;
     while (s.k % unroll != 0) unroll /= 2;
-    acc.update().split(r[0], ro, ri, unroll).reorder(std::vector<Halide::VarOrRVar>{nl, nb, m, ri, ro});
+    acc.update()
+        .split(r[0], ro, ri, unroll)
+        .reorder(std::vector<Halide::VarOrRVar>{nl, nb, m, ri, ro});
   }
   acc.update().vectorize(nl).unroll(nb).unroll(m).unroll(ri);
 

@@ -12,10 +12,13 @@ int to_int(int64_t v) { return static_cast<int>(v); }
 }  // namespace
 
 bool pads_dim(const ConvShape& s, int d) {
-  return s.pad[d] != 0 || (s.out[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] >= s.in[d];
+  return s.pad[d] != 0 ||
+         (s.out[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] >= s.in[d];
 }
 
-bool needs_padding(const ConvShape& s) { return pads_dim(s, 0) || pads_dim(s, 1) || pads_dim(s, 2); }
+bool needs_padding(const ConvShape& s) {
+  return pads_dim(s, 0) || pads_dim(s, 1) || pads_dim(s, 2);
+}
 
 Expr tap_inside(const ConvShape& s, int d, const Expr& out, const Expr& tap) {
   Expr at = out * to_int(s.stride[d]) + tap * to_int(s.dilation[d]) - to_int(s.pad[d]);
@@ -30,10 +33,12 @@ Func padded_input(const ConvShape& s, const Access& input, ChannelLayout layout)
   for (int d = 0; d < 3; ++d) {
     Expr at = *axes[d] - to_int(s.pad[d]);
     const bool below = s.pad[d] > 0;
-    const bool above = (s.out[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] - s.pad[d] >= s.in[d];
+    const bool above =
+        (s.out[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] - s.pad[d] >= s.in[d];
     if (below) outside = outside || at < 0;
     if (above) outside = outside || at >= to_int(s.in[d]);
-    logical[2 + d] = below || above ? Halide::clamp(Halide::likely(at), 0, to_int(s.in[d] - 1)) : at;
+    logical[2 + d] =
+        below || above ? Halide::clamp(Halide::likely(at), 0, to_int(s.in[d] - 1)) : at;
   }
   outside = Halide::Internal::simplify(outside);
   const bool blocked = layout == ChannelLayout::kBlocked;
@@ -42,11 +47,13 @@ Func padded_input(const ConvShape& s, const Access& input, ChannelLayout layout)
     at.block = c;
     at.lane = l;
     at.logical[1] = Expr(c) * kChannelBlock + l;
-    if (s.in_channels % kChannelBlock != 0) at.logical[1] = Halide::min(at.logical[1], to_int(s.in_channels - 1));
+    if (s.in_channels % kChannelBlock != 0)
+      at.logical[1] = Halide::min(at.logical[1], to_int(s.in_channels - 1));
   }
   Expr value = input(at);
   if (!Halide::Internal::is_const_zero(outside)) {
-    value = Halide::select(outside, Halide::Internal::make_zero(value.type()), Halide::likely(value));
+    value =
+        Halide::select(outside, Halide::Internal::make_zero(value.type()), Halide::likely(value));
   }
   Func f("padded");
   if (blocked) {

@@ -10,10 +10,11 @@ bool pads_dim(const ConvShape& shape, int d);
 bool needs_padding(const ConvShape& shape);
 
 /// Whether tap `tap` of dimension `d` reads inside the map at output position `out`.
-Halide::Expr tap_inside(const ConvShape& shape, int d, const Halide::Expr& out, const Halide::Expr& tap);
+Halide::Expr tap_inside(const ConvShape& shape, int d, const Halide::Expr& out,
+                        const Halide::Expr& tap);
 
-/// The input in padded coordinates (the first read element at 0), zero outside the map. Dimensions, innermost first:
-/// (lane, x, y, z, block, n) blocked, (x, y, z, c, n) plain.
+/// The input in padded coordinates (the first read element at 0), zero outside the map. Dimensions,
+/// innermost first: (lane, x, y, z, block, n) blocked, (x, y, z, c, n) plain.
 Halide::Func padded_input(const ConvShape& shape, const Access& input, ChannelLayout layout);
 
 }  // namespace collage::native
