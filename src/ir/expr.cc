@@ -12,7 +12,29 @@ Type function_type(const std::vector<Expr>& params, const Expr& body) {
   return Type::function(std::move(types), body->type());
 }
 
+// Inputs whose last owner is being destroyed on this thread; there only while that goes on.
+thread_local std::vector<Expr>* pending = nullptr;
+thread_local bool draining = false;
+
 }  // namespace
+
+void ExprNode::release(const Expr& input) {
+  if (input == nullptr || input.use_count() > 1) return;
+  if (pending == nullptr) pending = new std::vector<Expr>;
+  pending->push_back(input);
+}
+
+ExprNode::~ExprNode() {
+  if (pending == nullptr || draining) return;
+  draining = true;
+  while (!pending->empty()) {
+    Expr last = std::move(pending->back());
+    pending->pop_back();
+  }
+  delete pending;
+  pending = nullptr;
+  draining = false;
+}
 
 FunctionNode::FunctionNode(std::vector<Expr> params, Expr body, Attrs attrs)
     : ExprNode(kKind, function_type(params, body), ""),

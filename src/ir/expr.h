@@ -26,7 +26,8 @@ enum class ExprKind { kVar, kConstant, kCall, kTuple, kTupleGetItem, kFunction, 
 
 class ExprNode {
  public:
-  virtual ~ExprNode() = default;
+  // Releases inputs one after the other, so that a graph of any depth can go out of scope.
+  virtual ~ExprNode();
   ExprKind kind() const { return kind_; }
   const Type& type() const { return type_; }
   const TensorType& tensor_type() const { return type_.tensor(); }
@@ -37,6 +38,8 @@ class ExprNode {
  protected:
   ExprNode(ExprKind kind, Type type, std::string origin)
       : kind_(kind), type_(std::move(type)), origin_(std::move(origin)) {}
+  // Called by a destructor for each input that it holds.
+  static void release(const Expr& input);
 
  private:
   ExprKind kind_;
@@ -72,6 +75,10 @@ class CallNode : public ExprNode {
         callee(std::move(callee)),
         args(std::move(args)),
         attrs(std::move(attrs)) {}
+  ~CallNode() override {
+    release(callee);
+    for (const Expr& arg : args) release(arg);
+  }
   const OpDef* const op;
   const Expr callee;
   const std::vector<Expr> args;
@@ -83,6 +90,9 @@ class TupleNode : public ExprNode {
   static constexpr ExprKind kKind = ExprKind::kTuple;
   TupleNode(std::vector<Expr> fields, Type type)
       : ExprNode(kKind, std::move(type), ""), fields(std::move(fields)) {}
+  ~TupleNode() override {
+    for (const Expr& field : fields) release(field);
+  }
   const std::vector<Expr> fields;
 };
 
@@ -93,6 +103,7 @@ class TupleGetItemNode : public ExprNode {
       : ExprNode(kKind, tuple->type().fields()[static_cast<size_t>(index)], ""),
         tuple(std::move(tuple)),
         index(index) {}
+  ~TupleGetItemNode() override { release(tuple); }
   const Expr tuple;
   const int64_t index;
 };
@@ -103,6 +114,7 @@ class FunctionNode : public ExprNode {
  public:
   static constexpr ExprKind kKind = ExprKind::kFunction;
   FunctionNode(std::vector<Expr> params, Expr body, Attrs attrs);
+  ~FunctionNode() override { release(body); }
   const std::vector<Expr> params;  // Vars
   const Expr body;
   const Attrs attrs;

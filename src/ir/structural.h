@@ -1,0 +1,38 @@
+// Structural equality and hashing of expressions, functions and modules: parameters compare by
+// position, constants by value, origins and names not at all. A node shared and the same node
+// computed twice compare equal. Time is linear in the size of the graph (and of the constants that
+// are not the same object).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "ir/expr.h"
+#include "ir/module.h"
+
+namespace collage {
+
+// Numbers expressions so that two have one number exactly when they compute structurally equal
+// values. Variables bound by functions that were numbered compare by position, others by identity.
+class ValueNumbering {
+ public:
+  ValueNumbering();
+  ~ValueNumbering();
+  ValueNumbering(const ValueNumbering&) = delete;
+  ValueNumbering& operator=(const ValueNumbering&) = delete;
+  size_t number(const Expr& expr);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+bool structural_equal(const Expr& a, const Expr& b);
+// Modules: the same names with structurally equal functions; abstract functions by kind and text.
+bool structural_equal(const Module& a, const Module& b);
+// Equal for structurally equal arguments; stable within a process only. Free variables hash by
+// type.
+size_t structural_hash(const Expr& expr);
+size_t structural_hash(const Module& module);
+
+}  // namespace collage
