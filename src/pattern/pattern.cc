@@ -144,14 +144,16 @@ DFPattern is_scalar(double value) {
   });
 }
 
-OpPattern is_op(std::vector<std::string> names) {
+OpPattern is_op_among(std::vector<std::string> names) {
   PatternNode node;
   node.kind = PatternKind::kCall;
   node.names = std::move(names);
   return OpPattern(std::move(node));
 }
 
-OpPattern is_op(std::string name) { return is_op(std::vector<std::string>{std::move(name)}); }
+OpPattern is_op(std::initializer_list<std::string> names) { return is_op_among(names); }
+
+OpPattern is_op(std::string name) { return is_op_among({std::move(name)}); }
 
 OpPattern is_op_up_to(FusionKind kind) {
   PatternNode node;

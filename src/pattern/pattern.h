@@ -95,8 +95,9 @@ DFPattern is_constant();
 // A constant with one element of that value (relative tolerance 1e-5).
 DFPattern is_scalar(double value);
 OpPattern is_op(std::string name);
-OpPattern is_op(std::vector<std::string> names);  // any of them
-OpPattern is_op_up_to(FusionKind kind);           // any operator of at most that fusion kind
+OpPattern is_op(std::initializer_list<std::string> names);  // any of them
+OpPattern is_op_among(std::vector<std::string> names);
+OpPattern is_op_up_to(FusionKind kind);  // any operator of at most that fusion kind
 DFPattern is_tuple(std::vector<DFPattern> fields);
 DFPattern is_tuple();  // of any length
 DFPattern is_tuple_get_item(DFPattern tuple, int64_t index = -1);

@@ -1,0 +1,193 @@
+#include "partition/rules/combine_by_primitives.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace collage {
+
+namespace {
+
+bool passes(NodeRole role) {
+  return role == NodeRole::kView || role == NodeRole::kTuple || role == NodeRole::kProjection;
+}
+
+size_t count_kernels(const DataflowGraph& graph, const IndexSet& inside) {
+  size_t count = 0;
+  inside.for_each([&](PostDfsIndex i) { count += node_role(graph, i) == NodeRole::kKernel; });
+  return count;
+}
+
+class Combiner {
+ public:
+  Combiner(const DataflowGraph& graph, const CombineConfig& config,
+           const std::vector<CandidatePartition>& base)
+      : graph_(graph), config_(config), containing_(graph.size()), alone_(graph.size()) {
+    for (const CandidatePartition& candidate : base) {
+      const SubGraph& sub_graph = candidate.sub_graph;
+      if (sub_graph.exit().size() != 1) continue;
+      sub_graph.inside().for_each([&](PostDfsIndex i) { containing_[i].push_back(&sub_graph); });
+      if (count_kernels(graph, sub_graph.inside()) == 1 && sub_graph.depth() == 1)
+        alone_[sub_graph.exit().first()] = &sub_graph;
+    }
+  }
+
+  // Every valid sub-graph that `from` grows into in one step.
+  std::vector<SubGraph> grown(const SubGraph& from, const SubGraphConfig& limits,
+                              size_t max_ops) const {
+    std::vector<SubGraph> result;
+    auto take = [&](const IndexSet& added, const SubGraph* base) {
+      IndexSet inside = from.inside() | added;
+      std::vector<SubGraph::Nested> nested = from.nested();
+      FusionKind kind = from.kind();
+      added.for_each([&](PostDfsIndex i) {
+        if (alone_[i] != nullptr) kind = std::max(kind, alone_[i]->kind());
+      });
+      if (base != nullptr) {
+        inside |= base->inside();
+        nested.insert(nested.end(), base->nested().begin(), base->nested().end());
+        kind = std::max(kind, base->kind());
+      }
+      if (count_kernels(graph_, inside) > max_ops) return;
+      SubGraph sub_graph(graph_, std::move(inside), kind, "", std::move(nested));
+      if (sub_graph.is_valid(graph_, limits)) result.push_back(std::move(sub_graph));
+    };
+    grow_down(from, take);
+    grow_up(from, take);
+    return result;
+  }
+
+ private:
+  bool may_join(FusionKind up, FusionKind down) const {
+    return std::any_of(config_.joins.begin(), config_.joins.end(), [&](const KindJoin& join) {
+      return join.up_min <= up && up <= join.up_max && join.down_min <= down &&
+             down <= join.down_max;
+    });
+  }
+
+  template <typename Take>
+  void grow_down(const SubGraph& from, Take&& take) const {
+    PostDfsIndex exit = from.exit().first();
+    IndexSet added(graph_.size());
+    while (true) {
+      PostDfsIndex target = graph_.post_dominator(exit);
+      if (target == DataflowGraph::kNone) return;
+      IndexSet between = graph_.downstream(exit) & graph_.upstream(target);
+      between -= from.inside();
+      bool allowed = true;
+      between.for_each([&](PostDfsIndex i) {
+        allowed = allowed && (passes(node_role(graph_, i)) ||
+                              (alone_[i] != nullptr && may_join(from.kind(), alone_[i]->kind())));
+      });
+      if (!allowed) return;
+      added |= between;
+      if (!passes(node_role(graph_, target))) {
+        for (const SubGraph* base : containing_[target])
+          if (may_join(from.kind(), base->kind()) && !base->inside().intersects(from.inside()))
+            take(with_tuple_arguments(graph_, added), base);
+        return;
+      }
+      added.insert(target);
+      exit = target;
+    }
+  }
+
+  template <typename Take>
+  void grow_up(const SubGraph& from, Take&& take) const {
+    from.input().for_each([&](PostDfsIndex input) {
+      IndexSet added(graph_.size());
+      PostDfsIndex producer = input;
+      while (node_role(graph_, producer) == NodeRole::kView ||
+             node_role(graph_, producer) == NodeRole::kProjection) {
+        added.insert(producer);
+        producer = graph_.node(producer).inputs[0];
+      }
+      for (const SubGraph* base : containing_[producer])
+        if (base->exit().contains(producer) && may_join(base->kind(), from.kind()) &&
+            !base->inside().intersects(from.inside()))
+          take(added, base);
+    });
+  }
+
+  const DataflowGraph& graph_;
+  const CombineConfig& config_;
+  std::vector<std::vector<const SubGraph*>> containing_;  // base candidates by node
+  std::vector<const SubGraph*> alone_;                    // the one-kernel base candidate of a node
+};
+
+}  // namespace
+
+std::vector<KindJoin> fuse_ops_joins() {
+  using enum FusionKind;
+  return {
+      {"injective, then injective", kElementwise, kInjective, kElementwise, kInjective},
+      {"injective, then reduction", kElementwise, kInjective, kReduction, kReduction},
+      {"reduction, then broadcast", kReduction, kReduction, kElementwise, kBroadcast},
+      {"anchor, then broadcast", kAnchor, kAnchor, kElementwise, kBroadcast},
+  };
+}
+
+std::vector<KindJoin> any_joins() {
+  using enum FusionKind;
+  return {{"any, then any", kElementwise, kOpaque, kElementwise, kOpaque}};
+}
+
+std::vector<CandidatePartition> CombineByPrimitivesPartitionRule::all_candidates(
+    const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const {
+  std::vector<CandidatePartition> result = rule_->all_candidates(graph, spec);
+  const std::vector<CandidatePartition> base = result;
+  Combiner combiner(graph, config_, base);
+  std::unordered_set<IndexSet, IndexSetHash> seen;
+  std::unordered_map<PostDfsIndex, size_t> per_exit;
+  std::deque<SubGraph> work;
+  for (const CandidatePartition& candidate : base) {
+    seen.insert(candidate.sub_graph.inside());
+    if (candidate.sub_graph.exit().size() != 1) continue;
+    ++per_exit[candidate.sub_graph.exit().first()];
+    work.push_back(candidate.sub_graph);
+  }
+
+  // Breadth first: all candidates of k joins before those of k + 1.
+  SubGraphConfig limits{config_.max_depth, 1, false};
+  while (!work.empty()) {
+    SubGraph from = std::move(work.front());
+    work.pop_front();
+    for (SubGraph& sub_graph : combiner.grown(from, limits, config_.max_ops)) {
+      size_t& count = per_exit[sub_graph.exit().first()];
+      if (count >= config_.max_per_exit || !seen.insert(sub_graph.inside()).second) continue;
+      ++count;
+      result.push_back({name(), sub_graph, spec});
+      work.push_back(std::move(sub_graph));
+    }
+  }
+
+  // Maximal ones: from the base candidates in order, those inside an earlier region left out.
+  if (config_.maximal) {
+    SubGraphConfig no_limits{0, 1, false};
+    std::vector<IndexSet> regions;
+    for (const CandidatePartition& candidate : base) {
+      const IndexSet& seed = candidate.sub_graph.inside();
+      if (candidate.sub_graph.exit().size() != 1) continue;
+      if (std::any_of(regions.begin(), regions.end(),
+                      [&](const IndexSet& region) { return seed.is_subset_of(region); }))
+        continue;
+      SubGraph region = candidate.sub_graph;
+      for (std::vector<SubGraph> next;
+           !(next = combiner.grown(region, no_limits, CombineConfig::kMaxRegion)).empty();)
+        region =
+            *std::max_element(next.begin(), next.end(), [](const SubGraph& a, const SubGraph& b) {
+              return a.inside().size() < b.inside().size();
+            });
+      regions.push_back(region.inside());
+      if (seen.insert(region.inside()).second) result.push_back({name(), std::move(region), spec});
+    }
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const CandidatePartition& a, const CandidatePartition& b) {
+                     return a.sub_graph.inside().last() < b.sub_graph.inside().last();
+                   });
+  return result;
+}
+
+}  // namespace collage

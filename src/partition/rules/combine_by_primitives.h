@@ -1,0 +1,50 @@
+// CombineByPrimitivesPartitionRule: grows the candidates of another rule by joining neighbours,
+// where a row of a table allows the kinds to meet. Every combination within the limits is a
+// candidate, those of the inner rule included; the search chooses.
+//
+// A candidate grows
+//   downwards  from its exit to the nearest node that all paths from there go through, with
+//              everything in between (so a diamond is closed in one step);
+//   upwards    over the one producer of one of its inputs, when nothing else uses that value.
+// On the way it passes views, tuples and projections. Growth is by neighbour lists, one base
+// candidate at a time, so the work is about linear in the number of results, which the limits keep
+// to a small multiple of the number of nodes.
+#pragma once
+
+#include "partition/rules/rule.h"
+
+namespace collage {
+
+// A sub-graph of kind up_min..up_max may be joined with a following one of kind down_min..down_max.
+struct KindJoin {
+  std::string name;
+  FusionKind up_min, up_max, down_min, down_max;
+};
+std::vector<KindJoin> fuse_ops_joins();  // Relay's FuseOps, plus elementwise after reductions
+std::vector<KindJoin> any_joins();       // anything with anything
+
+struct CombineConfig {
+  std::vector<KindJoin> joins = fuse_ops_joins();
+  size_t max_depth = 4;      // kernel calls on a path
+  size_t max_ops = 8;        // kernel calls in all
+  size_t max_per_exit = 16;  // candidates with one exit node, smaller ones first
+  // Whether the largest candidates, grown without those limits, are given too (at most kMaxRegion
+  // operators each).
+  bool maximal = true;
+  static constexpr size_t kMaxRegion = 64;
+};
+
+class CombineByPrimitivesPartitionRule : public PartitionRule {
+ public:
+  CombineByPrimitivesPartitionRule(std::string name, PartitionRulePtr rule,
+                                   CombineConfig config = {})
+      : PartitionRule(std::move(name)), rule_(std::move(rule)), config_(std::move(config)) {}
+  std::vector<CandidatePartition> all_candidates(
+      const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const override;
+
+ private:
+  PartitionRulePtr rule_;
+  CombineConfig config_;
+};
+
+}  // namespace collage

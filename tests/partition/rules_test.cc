@@ -1,0 +1,260 @@
+#include <gmock/gmock.h>
+
+#include "partition/rules/anchor_epilogue.h"
+#include "partition/rules/combine_by_primitives.h"
+#include "partition/rules/composite.h"
+#include "partition/rules/df_pattern.h"
+#include "partition/rules/host.h"
+#include "partition/rules/max_coalesce.h"
+#include "partition/rules/only_valid.h"
+#include "partition/rules/op_call_by_kind.h"
+#include "partition/rules/pattern_table.h"
+#include "partition/rules/union_rule.h"
+#include "partition/tiny_graph.h"
+
+namespace collage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+std::vector<CandidatePartition> run(const TinyGraph& g, PartitionRulePtr rule) {
+  auto spec = std::make_shared<PartitionSpec>(
+      PartitionSpec{"test", std::move(rule), Target{"test", {}, {}}});
+  std::vector<CandidatePartition> result = all_candidates(g.graph(), spec);
+  for (const CandidatePartition& candidate : result)
+    EXPECT_TRUE(candidate.sub_graph.is_convex(g.graph()));
+  return result;
+}
+std::vector<std::string> names(const TinyGraph& g, PartitionRulePtr rule) {
+  return g.names_of(run(g, std::move(rule)));
+}
+template <typename Rule, typename... Args>
+PartitionRulePtr make(Args&&... args) {
+  return std::make_shared<Rule>(std::forward<Args>(args)...);
+}
+
+PartitionRulePtr any_op() {
+  return make<OpPredicatePartitionRule>("any", [](const CallNode&) { return true; });
+}
+PartitionRulePtr ops(std::vector<std::string> allowed) {
+  return make<OpPredicatePartitionRule>("some", [allowed](const CallNode& call) {
+    return std::find(allowed.begin(), allowed.end(), call.op->name) != allowed.end();
+  });
+}
+
+const char* const kConvChain =
+    "x; y; a = conv(x, c1); b = add(a, y); d = relu(b); e = sort(d); return e";
+
+TEST(DFPatternRule, FindsEveryOverlappingMatch) {
+  TinyGraph g(kConvChain);
+  DFPattern conv = is_op("conv")(wildcard(), is_constant());
+  DFPattern pattern = conv.optional([](DFPattern p) { return is_op("add")(p, wildcard()); });
+  EXPECT_THAT(names(g, make<DFPatternPartitionRule>("p", pattern)), ElementsAre("a", "a b"));
+}
+
+TEST(DFPatternRule, RefusesWhatThePredicateRefuses) {
+  TinyGraph g(kConvChain);
+  auto refuse = [](const Match& match) { return match.call("conv") == nullptr; };
+  EXPECT_THAT(names(g, make<DFPatternPartitionRule>("p", is_op({"conv", "relu"}), refuse)),
+              ElementsAre("d"));
+}
+
+TEST(DFPatternRule, DropsAMatchWhoseInnerValueIsUsedElsewhere) {
+  TinyGraph g("x; a = conv(x, c1); b = relu(a); return add(a, b)");
+  DFPattern pattern = is_op("relu")(is_op("conv"));
+  EXPECT_THAT(names(g, make<DFPatternPartitionRule>("p", pattern)), ElementsAre());
+  EXPECT_THAT(names(g, make<DFPatternPartitionRule>("p", pattern, MatchPredicate{},
+                                                    SubGraphConfig{0, 0, true})),
+              ElementsAre("a b"));
+}
+
+TEST(OpRules, TakeTheTuplesOfTheirCallsAlong) {
+  TinyGraph g("x; y; t = tuple(x, y); k = concat(t); r = reshape(k); e = sort(r); return e");
+  EXPECT_THAT(names(g, make<OpCallByKindPartitionRule>()), ElementsAre("t k", "r"));
+  EXPECT_THAT(names(g, make<HostPartitionRule>()), ElementsAre("t k", "e"));
+}
+
+TEST(CompositeRule, LabelsTheFunction) {
+  TinyGraph g(kConvChain);
+  auto candidates = run(g, make<CompositePartitionRule>("my.conv", ops({"conv"})));
+  ASSERT_EQ(candidates.size(), 1u);
+  Function function = candidates[0].function(g.graph());
+  EXPECT_EQ(function->attrs.integer("Primitive"), 1);
+  EXPECT_EQ(function->attrs.string("Compiler"), "test");
+  const auto* call = as<CallNode>(function->body);
+  ASSERT_NE(as<FunctionNode>(call->callee), nullptr);
+  EXPECT_EQ(as<FunctionNode>(call->callee)->attrs.string("Composite"), "my.conv");
+}
+
+TEST(UnionRule, KeepsTheFirstOfEqualCandidates) {
+  TinyGraph g(kConvChain);
+  auto candidates =
+      run(g, make<UnionPartitionRule>(
+                 "u", std::vector<PartitionRulePtr>{
+                          make<CompositePartitionRule>("first", ops({"conv", "sort"})),
+                          make<CompositePartitionRule>("second", ops({"relu", "conv"}))}));
+  std::vector<std::string> labels;
+  for (const auto& candidate : candidates)
+    labels.push_back(g.names(candidate.sub_graph.inside()) + ":" + candidate.rule_name);
+  EXPECT_THAT(labels, ElementsAre("a:first", "d:second", "e:first"));
+}
+
+TEST(OnlyValidRule, AppliesTheLimits) {
+  TinyGraph g(kConvChain);
+  PartitionRulePtr all = make<CombineByPrimitivesPartitionRule>("all", any_op());
+  EXPECT_THAT(names(g, all), UnorderedElementsAre("a", "b", "d", "e", "a b", "b d", "a b d"));
+  EXPECT_THAT(names(g, make<OnlyValidPartitionRule>("valid", all, SubGraphConfig{2})),
+              UnorderedElementsAre("a", "b", "d", "e", "a b", "b d"));
+}
+
+TEST(AnchorEpilogueRule, GivesEveryPrefix) {
+  TinyGraph g(kConvChain);
+  auto elementwise = [](const EpilogueStep& step) {
+    return step.call.op->kind <= FusionKind::kBroadcast;
+  };
+  EXPECT_THAT(names(g, make<AnchorEpiloguePartitionRule>("conv", is_op("conv"), MatchPredicate{},
+                                                         elementwise)),
+              ElementsAre("a", "a b", "a b d"));
+  EXPECT_THAT(names(g, make<AnchorEpiloguePartitionRule>("conv", is_op("conv"), MatchPredicate{},
+                                                         elementwise, 1)),
+              ElementsAre("a", "a b"));
+}
+
+TEST(AnchorEpilogueRule, TellsThePredicateWhereTheValueGoes) {
+  TinyGraph g("x; y; a = conv(x, c1); b = subtract(y, a); d = relu(b); return d");
+  std::vector<std::string> steps;
+  auto record = [&](const EpilogueStep& step) {
+    steps.push_back(step.call.op->name + std::to_string(step.data_arg) +
+                    std::to_string(step.before.size()) + (step.other() == g["y"] ? "y" : ""));
+    return true;
+  };
+  names(g, make<AnchorEpiloguePartitionRule>("conv", is_op("conv"), MatchPredicate{}, record));
+  EXPECT_THAT(steps, ElementsAre("subtract10y", "relu01"));
+}
+
+TEST(AnchorEpilogueRule, StopsWhereTheValueIsUsedTwiceOrIsTheResult) {
+  auto accept = [](const EpilogueStep&) { return true; };
+  TinyGraph shared("x; a = conv(x, c1); b = relu(a); d = add(b, a); return d");
+  EXPECT_THAT(names(shared, make<AnchorEpiloguePartitionRule>("conv", is_op("conv"),
+                                                              MatchPredicate{}, accept)),
+              ElementsAre("a"));
+  TinyGraph result("x; a = conv(x, c1); b = relu(a); return tuple(a, b)");
+  EXPECT_THAT(names(result, make<AnchorEpiloguePartitionRule>("conv", is_op("conv"),
+                                                              MatchPredicate{}, accept)),
+              ElementsAre("a"));
+}
+
+TEST(PatternTable, LabelsItsRows) {
+  TinyGraph g(kConvChain);
+  auto candidates = run(g, make_pattern_rule("table", {{"t.conv", is_op("conv")},
+                                                       {"t.relu", is_op("relu")(wildcard())}}));
+  ASSERT_EQ(candidates.size(), 2u);
+  EXPECT_EQ(candidates[0].rule_name, "t.conv");
+  EXPECT_EQ(candidates[1].sub_graph.nested()[0].label, "t.relu");
+}
+
+TEST(MaxCoalesceRule, JoinsAllThatTouches) {
+  TinyGraph g(
+      "x; a = conv(x, c1); b = relu(a); d = sort(b); e = exp(d); f = tanh(d); "
+      "return add(e, f)");
+  EXPECT_THAT(
+      names(g, make<MaxCoalescePartitionRule>("max", ops({"conv", "relu", "exp", "tanh", "add"}))),
+      ElementsAre("a b", "e f result"));
+}
+
+TEST(MaxCoalesceRule, KeepsRegionsConvex) {
+  // a and e touch, but the path through the unsupported d leaves and comes back.
+  TinyGraph g("x; a = relu(x); d = sort(a); e = add(a, d); return e");
+  EXPECT_THAT(names(g, make<MaxCoalescePartitionRule>("max", ops({"relu", "add"}))),
+              ElementsAre("a", "e"));
+}
+
+TEST(MaxCoalesceRule, PassesWiresAndViewsInBetweenButNotAtTheBoundary) {
+  TinyGraph g(
+      "x; r0 = reshape(x); a = relu(r0); r = reshape(a); s = split(r); p = s.0; q = s.1; "
+      "t = tuple(q, p); k = concat(t); r1 = reshape(k); return r1");
+  EXPECT_THAT(names(g, make<MaxCoalescePartitionRule>("max", ops({"relu", "split", "concat"}))),
+              ElementsAre("a r s q p t k"));
+}
+
+TEST(MaxCoalesceRule, HonoursTheLimits) {
+  TinyGraph g("x; a = relu(x); b = exp(a); d = tanh(a); return tuple(b, d)");
+  EXPECT_THAT(names(g, make<MaxCoalescePartitionRule>("max", any_op())), ElementsAre("a b d"));
+  EXPECT_THAT(names(g, make<MaxCoalescePartitionRule>("max", any_op(), SubGraphConfig{0, 1})),
+              ElementsAre("a", "b", "d"));
+}
+
+TEST(CombineRule, FusesAsFuseOpsDoes) {
+  // Elementwise calls follow the anchor; nothing is fused into an anchor or into an opaque call.
+  TinyGraph g(
+      "x; z = exp(x); a = conv(z, c1); b = relu(a); d = dense(b, c2); e = sort(d); "
+      "return e");
+  EXPECT_THAT(names(g, make<CombineByPrimitivesPartitionRule>("f", any_op())),
+              UnorderedElementsAre("z", "a", "b", "d", "e", "a b"));
+}
+
+TEST(CombineRule, ClosesDiamondsInOneStep) {
+  TinyGraph g("x; a = exp(x); b = relu(a); d = tanh(a); e = add(b, d); return e");
+  EXPECT_THAT(names(g, make<CombineByPrimitivesPartitionRule>("f", any_op())),
+              UnorderedElementsAre("a", "b", "d", "e", "b e", "d e", "b d e", "a b d e"));
+}
+
+TEST(CombineRule, FusesInjectiveIntoReductionButNotThrough) {
+  TinyGraph g("x; a = transpose(x); b = sum(a); d = exp(b); e = sum(d); return e");
+  EXPECT_THAT(names(g, make<CombineByPrimitivesPartitionRule>("f", any_op())),
+              UnorderedElementsAre("a", "b", "d", "e", "a b", "b d", "a b d", "d e"));
+}
+
+TEST(CombineRule, PassesTuplesProjectionsAndViews) {
+  TinyGraph g(
+      "x; y; s = split(x); p = s.0; q = s.1; a = add(p, q); r = reshape(a); "
+      "t = tuple(r, y); k = concat(t); return k");
+  CombineConfig config;
+  config.maximal = false;
+  EXPECT_THAT(names(g, make<CombineByPrimitivesPartitionRule>("f", ops({"split", "add", "concat"}),
+                                                              config)),
+              UnorderedElementsAre("s", "a", "t k", "s p q a", "a r t k", "s p q a r t k"));
+}
+
+TEST(CombineRule, KeepsLimitsButGivesTheMaximalRegion) {
+  std::string text = "x; a0 = relu(x)";
+  for (int i = 1; i < 20; ++i)
+    text += "; a" + std::to_string(i) + " = exp(a" + std::to_string(i - 1) + ")";
+  TinyGraph g(text + "; return a19");
+  CombineConfig config;
+  config.max_depth = 3;
+  auto candidates = run(g, make<CombineByPrimitivesPartitionRule>("f", any_op(), config));
+  EXPECT_EQ(candidates.size(), 20u + 19u + 18u + 1u);
+  EXPECT_EQ(candidates.back().sub_graph.inside().size(), 20u);
+  config.maximal = false;
+  config.max_per_exit = 2;
+  EXPECT_EQ(run(g, make<CombineByPrimitivesPartitionRule>("f", any_op(), config)).size(),
+            20u + 19u);
+}
+
+TEST(CombineRule, JoinsAnythingWhenAsked) {
+  TinyGraph g("x; a = conv(x, c1); b = dense(a, c2); e = sort(b); return e");
+  CombineConfig config;
+  config.joins = any_joins();
+  EXPECT_THAT(names(g, make<CombineByPrimitivesPartitionRule>("f", any_op(), config)),
+              UnorderedElementsAre("a", "b", "e", "a b", "b e", "a b e"));
+}
+
+TEST(CombineRule, GivesCandidatesInProportionToTheGraph) {
+  auto ladder = [](int n) {
+    std::string text = "x; y; a0 = add(x, y)";
+    for (int i = 1; i < n; ++i) {
+      std::string j = std::to_string(i - 1), k = std::to_string(i);
+      text += "; b" + k + " = relu(a" + j + "); e" + k + " = tanh(a" + j + "); a" + k +
+              " = multiply(b" + k + ", e" + k + ")";
+    }
+    return text + "; return a" + std::to_string(n - 1);
+  };
+  TinyGraph small(ladder(10)), large(ladder(40));
+  PartitionRulePtr rule = make<CombineByPrimitivesPartitionRule>("f", any_op());
+  EXPECT_LE(run(large, rule).size(), 5 * run(small, rule).size());
+}
+
+}  // namespace
+}  // namespace collage
