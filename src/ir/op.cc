@@ -20,7 +20,6 @@ Registry& registry() {
 // `value` as the kind of `like`, where the conversion loses nothing.
 Result<AttrValue> convert(const AttrValue& value, const AttrValue& like) {
   if (value.index() == like.index() || std::holds_alternative<None>(like)) return value;
-  if (std::holds_alternative<None>(value)) return value;
   if (const auto* i = std::get_if<int64_t>(&value)) {
     if (std::holds_alternative<double>(like)) return AttrValue(static_cast<double>(*i));
     if (std::holds_alternative<bool>(like) && (*i == 0 || *i == 1)) return AttrValue(*i != 0);

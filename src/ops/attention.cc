@@ -1,0 +1,4 @@
+#include "ops/families.h"
+namespace collage {
+void register_attention_ops() {}
+}  // namespace collage

@@ -1,0 +1,72 @@
+// cast and copy. Casting follows ONNX: floats to integers truncate towards zero (out of range and
+// NaN give the type's nearest value and zero, never undefined behaviour), integers wrap, anything
+// to bool is "is not zero".
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "ops/elementwise.h"
+#include "ops/families.h"
+
+namespace collage {
+
+namespace {
+
+template <typename To, typename From>
+To convert(From x) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    using Limits = std::numeric_limits<To>;
+    if (std::isnan(x)) return To{0};
+    const auto wide = static_cast<double>(x);
+    if (wide <= static_cast<double>(Limits::min())) return Limits::min();
+    if (wide >= static_cast<double>(Limits::max())) return Limits::max();
+    return static_cast<To>(wide);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+Status run_cast(std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) {
+  const Tensor& in = inputs[0];
+  Tensor& out = outputs[0];
+  dispatch_any(in.dtype(), [&]<typename From>(Tag<From>) {
+    if (out.dtype() == DType::kBool) {
+      map_elements<From, uint8_t>(in, out,
+                                  [](From x) { return static_cast<uint8_t>(x != From{0}); });
+    } else {
+      dispatch_number(out.dtype(), [&]<typename To>(Tag<To>) {
+        map_elements<From, To>(in, out, [](From x) { return convert<To, From>(x); });
+      });
+    }
+  });
+  return {};
+}
+
+}  // namespace
+
+void register_cast_ops() {
+  OpDef cast;
+  cast.name = "cast";
+  cast.attrs = {{"dtype", DType::kFloat32, true}};
+  cast.kind = FusionKind::kElementwise;
+  cast.infer_type = [](Types args, const Attrs& attrs) -> Result<Type> {
+    return tensor_result(TRY(tensor_arg(args, 0)).shape, attrs.dtype("dtype"));
+  };
+  cast.reference = with_halves(run_cast);
+  register_op(std::move(cast));
+
+  OpDef copy;
+  copy.name = "copy";
+  copy.kind = FusionKind::kElementwise;
+  copy.infer_type = [](Types args, const Attrs&) -> Result<Type> {
+    return Type(TRY(tensor_arg(args, 0)));
+  };
+  copy.reference = [](std::span<const Tensor> inputs, const Attrs&,
+                      std::span<Tensor> outputs) -> Status {
+    if (inputs[0].bytes() > 0) std::memcpy(outputs[0].raw(), inputs[0].raw(), inputs[0].bytes());
+    return {};
+  };
+  register_op(std::move(copy));
+}
+
+}  // namespace collage

@@ -1,0 +1,25 @@
+// float16 and bfloat16: conversion, and a wrapper that lets a reference kernel written for float32
+// serve them: half-width inputs are widened, the outputs rounded once at the end.
+#pragma once
+
+#include <collage/tensor.h>
+
+#include <functional>
+#include <span>
+
+#include "base/result.h"
+#include "ir/attrs.h"
+
+namespace collage {
+
+using ReferenceKernel = std::function<Status(std::span<const Tensor> inputs, const Attrs& attrs,
+                                             std::span<Tensor> outputs)>;
+
+inline bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+float half_to_float(uint16_t bits, DType dtype);   // dtype: kFloat16 or kBFloat16
+uint16_t float_to_half(float value, DType dtype);  // rounds to nearest even; keeps NaN
+
+ReferenceKernel with_halves(ReferenceKernel kernel);
+
+}  // namespace collage

@@ -1,0 +1,211 @@
+// Reading by index: take (numpy's, ONNX Gather), gather (ONNX GatherElements), gather_nd, one_hot.
+// Negative indices count from the end; an index out of range is an error at run time.
+#include <algorithm>
+
+#include "ops/families.h"
+#include "ops/indices.h"
+#include "ops/reduce.h"
+#include "ops/strided.h"
+
+namespace collage {
+
+Result<Ints> read_indices(const Tensor& indices, int64_t extent) {
+  Ints result(static_cast<size_t>(indices.size()));
+  Status status = dispatch_integer(indices.dtype(), [&]<typename T>(Tag<T>) -> Status {
+    for (size_t i = 0; i < result.size(); ++i) {
+      const T raw = indices.data<T>()[i];
+      auto index = static_cast<int64_t>(raw);
+      if (index < 0 && std::is_signed_v<T>) index += extent;
+      if (index < 0 || index >= extent)
+        return bad_model("index {} is out of range for extent {}", raw, extent);
+      result[i] = index;
+    }
+    return {};
+  });
+  if (!status.ok()) return status;
+  return result;
+}
+
+namespace {
+
+Result<Type> infer_take(Types args, const Attrs& attrs) {
+  TensorType data = TRY(tensor_arg(args, 0)), indices = TRY(tensor_arg(args, 1));
+  TRY(require_integer(indices, "indices"));
+  int64_t axis = TRY(checked_axis(attrs.integer("axis"), static_cast<int64_t>(data.shape.size())));
+  Shape shape(data.shape.begin(), data.shape.begin() + axis);
+  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
+  shape.insert(shape.end(), data.shape.begin() + axis + 1, data.shape.end());
+  return tensor_result(std::move(shape), data.dtype);
+}
+
+Status run_take(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
+  const Tensor& data = inputs[0];
+  const int64_t axis = normal_axis(attrs.integer("axis"), data.rank());
+  const int64_t extent = data.shape()[static_cast<size_t>(axis)];
+  const Ints indices = TRY(read_indices(inputs[1], extent));
+  if (outputs[0].size() == 0) return {};
+  const int64_t outer = extent_product(data.shape(), 0, axis);
+  const size_t row = static_cast<size_t>(extent_product(data.shape(), axis + 1, data.rank())) *
+                     dtype_size(data.dtype());
+  const auto* from = static_cast<const char*>(data.raw());
+  auto* to = static_cast<char*>(outputs[0].raw());
+  const auto count = static_cast<int64_t>(indices.size());
+#pragma omp parallel for schedule(static) if (outputs[0].size() > 8192)
+  for (int64_t i = 0; i < outer * count; ++i) {
+    const int64_t source = i / count * extent + indices[static_cast<size_t>(i % count)];
+    std::copy_n(from + static_cast<size_t>(source) * row, row, to + static_cast<size_t>(i) * row);
+  }
+  return {};
+}
+
+Result<Type> infer_gather(Types args, const Attrs& attrs) {
+  TensorType data = TRY(tensor_arg(args, 0)), indices = TRY(tensor_arg(args, 1));
+  TRY(require_integer(indices, "indices"));
+  TRY(require_rank(indices, static_cast<int64_t>(data.shape.size()), "indices"));
+  auto axis = static_cast<size_t>(
+      TRY(checked_axis(attrs.integer("axis"), static_cast<int64_t>(data.shape.size()))));
+  for (size_t d = 0; d < data.shape.size(); ++d)
+    if (d != axis && indices.shape[d] > data.shape[d])
+      return bad_model("indices {} reach beyond data {}", shape_to_string(indices.shape),
+                       shape_to_string(data.shape));
+  return tensor_result(indices.shape, data.dtype);
+}
+
+Status run_gather(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
+  const Tensor& data = inputs[0];
+  const auto axis = static_cast<size_t>(normal_axis(attrs.integer("axis"), data.rank()));
+  const Ints indices = TRY(read_indices(inputs[1], data.shape()[axis]));
+  Ints strides = dense_strides(data.shape());
+  const int64_t step = strides[axis];
+  strides[axis] = 0;
+  const Shape& shape = outputs[0].shape();
+  dispatch_size(dtype_size(data.dtype()), [&]<typename T>(Tag<T>) {
+    const int64_t n = outputs[0].size();
+#pragma omp parallel for schedule(static) if (n > 8192)
+    for (int64_t i = 0; i < n; ++i)
+      outputs[0].data<T>()[i] = data.data<T>()[strided_offset(i, shape, strides) +
+                                               indices[static_cast<size_t>(i)] * step];
+  });
+  return {};
+}
+
+Result<Type> infer_gather_nd(Types args, const Attrs& attrs) {
+  TensorType data = TRY(tensor_arg(args, 0)), indices = TRY(tensor_arg(args, 1));
+  TRY(require_integer(indices, "indices"));
+  TRY(require_min_rank(indices, 1, "indices"));
+  int64_t batch = attrs.integer("batch_dims"), depth = indices.shape.back();
+  auto data_rank = static_cast<int64_t>(data.shape.size());
+  auto index_rank = static_cast<int64_t>(indices.shape.size());
+  if (batch < 0 || batch >= std::min(data_rank, index_rank))
+    return bad_model("batch_dims {} is out of range", batch);
+  if (depth < 1 || depth > data_rank - batch)
+    return bad_model("indices of {} entries do not fit data {}", depth,
+                     shape_to_string(data.shape));
+  for (int64_t d = 0; d < batch; ++d)
+    if (data.shape[static_cast<size_t>(d)] != indices.shape[static_cast<size_t>(d)])
+      return bad_model("batch dimensions of {} and {} differ", shape_to_string(data.shape),
+                       shape_to_string(indices.shape));
+  Shape shape(indices.shape.begin(), indices.shape.end() - 1);
+  shape.insert(shape.end(), data.shape.begin() + batch + depth, data.shape.end());
+  return tensor_result(std::move(shape), data.dtype);
+}
+
+Status run_gather_nd(std::span<const Tensor> inputs, const Attrs& attrs,
+                     std::span<Tensor> outputs) {
+  const Tensor& data = inputs[0];
+  const int64_t batch = attrs.integer("batch_dims");
+  IndexTuples tuples = TRY(read_index_tuples(inputs[1], data.shape(), batch));
+  if (outputs[0].size() == 0) return {};
+  const auto per_batch =
+      static_cast<int64_t>(tuples.offsets.size()) / extent_product(inputs[1].shape(), 0, batch);
+  const int64_t batch_size = extent_product(data.shape(), batch, data.rank());
+  const size_t element = dtype_size(data.dtype());
+  const auto* from = static_cast<const char*>(data.raw());
+  auto* to = static_cast<char*>(outputs[0].raw());
+  const size_t bytes = static_cast<size_t>(tuples.slice) * element;
+  for (size_t i = 0; i < tuples.offsets.size(); ++i) {
+    const int64_t source = static_cast<int64_t>(i) / per_batch * batch_size + tuples.offsets[i];
+    std::copy_n(from + static_cast<size_t>(source) * element, bytes, to + i * bytes);
+  }
+  return {};
+}
+
+// one_hot(indices, on value, off value): a new axis of extent depth.
+Result<Type> infer_one_hot(Types args, const Attrs& attrs) {
+  TensorType indices = TRY(tensor_arg(args, 0));
+  TensorType on = TRY(tensor_arg(args, 1)), off = TRY(tensor_arg(args, 2));
+  if (!is_integer(indices.dtype)) TRY(require_float(indices, "indices"));
+  TRY(require_same_dtype(on, off));
+  if (num_elements(on.shape) != 1 || num_elements(off.shape) != 1)
+    return bad_model("the on and off values must be scalars");
+  int64_t depth = attrs.integer("depth");
+  if (depth < 1) return bad_model("depth {} is not positive", depth);
+  int64_t axis =
+      TRY(checked_axis(attrs.integer("axis"), static_cast<int64_t>(indices.shape.size()) + 1));
+  Shape shape = indices.shape;
+  shape.insert(shape.begin() + axis, depth);
+  return tensor_result(std::move(shape), on.dtype);
+}
+
+Status run_one_hot(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
+  const Tensor& indices = inputs[0];
+  const int64_t axis = normal_axis(attrs.integer("axis"), outputs[0].rank());
+  const int64_t depth = attrs.integer("depth");
+  const int64_t inner = extent_product(indices.shape(), axis, indices.rank());
+  dispatch_size(dtype_size(outputs[0].dtype()), [&]<typename T>(Tag<T>) {
+    const T on = inputs[1].data<T>()[0], off = inputs[2].data<T>()[0];
+    T* to = outputs[0].data<T>();
+    std::fill(to, to + outputs[0].size(), off);
+    for (int64_t i = 0; i < indices.size(); ++i) {
+      double index = indices.element_as_double(i);
+      if (index < 0) index += static_cast<double>(depth);
+      if (!(index >= 0 && index < static_cast<double>(depth))) continue;  // ONNX: all off
+      to[(i / inner * depth + static_cast<int64_t>(index)) * inner + i % inner] = on;
+    }
+  });
+  return {};
+}
+
+void indexing(std::string name, int args, std::vector<AttrSpec> attrs,
+              decltype(OpDef::infer_type) infer_type, ReferenceKernel kernel) {
+  OpDef op;
+  op.name = std::move(name);
+  op.min_args = op.max_args = args;
+  op.attrs = std::move(attrs);
+  op.kind = FusionKind::kInjective;
+  op.infer_type = std::move(infer_type);
+  op.reference = std::move(kernel);
+  op.flops = [](Types, const Attrs&, const Type&) { return 0.0; };
+  register_op(std::move(op));
+}
+
+}  // namespace
+
+Result<IndexTuples> read_index_tuples(const Tensor& indices, const Shape& data, int64_t batch) {
+  const int64_t depth = indices.shape().back();
+  const Ints strides = dense_strides(data);
+  IndexTuples result;
+  result.slice = extent_product(data, batch + depth, static_cast<int64_t>(data.size()));
+  const int64_t count = extent_product(indices.shape(), 0, indices.rank() - 1);
+  result.offsets.assign(static_cast<size_t>(count), 0);
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t d = 0; d < depth; ++d) {
+      const auto dim = static_cast<size_t>(batch + d);
+      int64_t index = indices.element_as_int64(i * depth + d);
+      if (index < -data[dim] || index >= data[dim])
+        return bad_model("index {} is out of range for extent {}", index, data[dim]);
+      result.offsets[static_cast<size_t>(i)] +=
+          (index < 0 ? index + data[dim] : index) * strides[dim];
+    }
+  return result;
+}
+
+void register_index_ops() {
+  indexing("take", 2, {{"axis", int64_t{0}}}, infer_take, run_take);
+  indexing("gather", 2, {{"axis", int64_t{0}}}, infer_gather, run_gather);
+  indexing("gather_nd", 2, {{"batch_dims", int64_t{0}}}, infer_gather_nd, run_gather_nd);
+  indexing("one_hot", 3, {{"depth", int64_t{1}, true}, {"axis", int64_t{-1}}}, infer_one_hot,
+           run_one_hot);
+}
+
+}  // namespace collage

@@ -1,0 +1,25 @@
+// The interpreter: runs a function of registered operators with their reference kernels, one call
+// after the other. It is the oracle that every other backend is checked against, and what constant
+// folding uses. Any function is accepted: tuples, shared nodes, calls of function literals.
+//
+//   std::vector<Tensor> results = TRY(interpret(function, inputs));
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/expr.h"
+
+namespace collage {
+
+// `inputs` has one tensor per leaf of the parameters, in order; shapes and dtypes must be theirs.
+// Gives one tensor per leaf of the result. Intermediate results are freed after their last use. A
+// result may share storage with an input or a constant (a view, a parameter returned as it is).
+Result<std::vector<Tensor>> interpret(const Function& function, std::span<const Tensor> inputs);
+
+// One call of an operator or a function literal on the leaves of its arguments.
+Result<std::vector<Tensor>> evaluate_call(const CallNode& call,
+                                          std::span<const Tensor> flat_inputs);
+
+}  // namespace collage

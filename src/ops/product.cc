@@ -1,0 +1,91 @@
+#include "ops/product.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+namespace collage {
+
+namespace {
+
+constexpr int64_t kRows = 64, kColumns = 128, kDepth = 256;  // a block of C, and of the sums
+constexpr int64_t kTileRows = 4, kTileColumns = 16;
+
+// The instruction set is chosen when the program starts. Sanitizers do not survive the resolver.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define COLLAGE_VECTOR_CLONES __attribute__((target_clones("avx512f", "arch=haswell", "default")))
+#else
+#define COLLAGE_VECTOR_CLONES
+#endif
+
+typedef double Vector __attribute__((vector_size(64), aligned(8), may_alias));
+
+// c[4×16] += a[4×depth] · b[depth×16]
+COLLAGE_VECTOR_CLONES
+void multiply_tile(int64_t depth, const double* a, const double* b, double* c) {
+  Vector sums[kTileRows][2];
+  for (int64_t r = 0; r < kTileRows; ++r) {
+    sums[r][0] = *reinterpret_cast<const Vector*>(c + r * kColumns);
+    sums[r][1] = *reinterpret_cast<const Vector*>(c + r * kColumns + 8);
+  }
+  for (int64_t p = 0; p < depth; ++p) {
+    const Vector b0 = *reinterpret_cast<const Vector*>(b + p * kColumns);
+    const Vector b1 = *reinterpret_cast<const Vector*>(b + p * kColumns + 8);
+#pragma GCC unroll 4
+    for (int64_t r = 0; r < kTileRows; ++r) {
+      sums[r][0] += a[r * kDepth + p] * b0;
+      sums[r][1] += a[r * kDepth + p] * b1;
+    }
+  }
+  for (int64_t r = 0; r < kTileRows; ++r) {
+    *reinterpret_cast<Vector*>(c + r * kColumns) = sums[r][0];
+    *reinterpret_cast<Vector*>(c + r * kColumns + 8) = sums[r][1];
+  }
+}
+
+struct Panels {
+  alignas(64) double a[kRows * kDepth];
+  alignas(64) double b[kDepth * kColumns];
+  alignas(64) double c[kRows * kColumns];
+};
+
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+void blocked_product(const Product& shape, const FillPanel& a, const FillPanel& b,
+                     const StoreBlock& store) {
+  const int64_t row_blocks = (shape.m + kRows - 1) / kRows;
+  const int64_t column_blocks = (shape.n + kColumns - 1) / kColumns;
+  const int64_t tasks = shape.batch * row_blocks * column_blocks;
+#pragma omp parallel if (tasks > 1)
+  {
+    auto panels = std::make_unique<Panels>();
+    std::memset(static_cast<void*>(panels.get()), 0, sizeof(Panels));
+#pragma omp for schedule(dynamic)
+    for (int64_t task = 0; task < tasks; ++task) {
+      const int64_t batch = task / (row_blocks * column_blocks);
+      const int64_t column = task / row_blocks % column_blocks * kColumns;
+      const int64_t row = task % row_blocks * kRows;
+      const int64_t rows = std::min(kRows, shape.m - row);
+      const int64_t columns = std::min(kColumns, shape.n - column);
+      std::fill(panels->c, panels->c + kRows * kColumns, 0.0);
+      for (int64_t p = 0; p < shape.k; p += kDepth) {
+        const int64_t depth = std::min(kDepth, shape.k - p);
+        a(batch, row, rows, p, depth, panels->a, kDepth);
+        b(batch, p, depth, column, columns, panels->b, kColumns);
+        // What lies beyond `rows` and `columns` is stale and only reaches sums that are not stored.
+        for (int64_t c = 0; c < round_up(columns, kTileColumns); c += kTileColumns)
+          for (int64_t r = 0; r < round_up(rows, kTileRows); r += kTileRows)
+            multiply_tile(depth, panels->a + r * kDepth, panels->b + c,
+                          panels->c + r * kColumns + c);
+      }
+      store(batch, row, rows, column, columns, panels->c, kColumns);
+    }
+  }
+}
+
+}  // namespace collage

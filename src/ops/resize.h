@@ -1,0 +1,23 @@
+// How image.resize…d computes one axis, for its kernel and for backends: each output position is a
+// weighted sum of input positions, and an n-dimensional resize is the product of its axes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/attrs.h"
+
+namespace collage {
+
+struct ResizeTap {
+  int64_t source;
+  double weight;
+};
+// The taps of each output position; none where the extrapolation value stands (tf_crop_and_resize).
+using ResizeAxis = std::vector<std::vector<ResizeTap>>;
+
+// Axis `dim` (0 is the first spatial one) of a call on data of extent `input`.
+ResizeAxis resize_axis(const Attrs& attrs, size_t dim, size_t spatial, int64_t input);
+
+}  // namespace collage

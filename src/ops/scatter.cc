@@ -1,0 +1,4 @@
+#include "ops/families.h"
+namespace collage {
+void register_scatter_ops() {}
+}  // namespace collage

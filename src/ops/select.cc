@@ -1,0 +1,78 @@
+// where (three tensors broadcast together) and nn.prelu (a slope per channel).
+#include "ops/elementwise.h"
+#include "ops/families.h"
+
+namespace collage {
+
+namespace {
+
+Result<Type> infer_where(Types args, const Attrs&) {
+  TensorType condition = TRY(tensor_arg(args, 0));
+  TensorType x = TRY(tensor_arg(args, 1)), y = TRY(tensor_arg(args, 2));
+  if (condition.dtype != DType::kBool)
+    return bad_model("the condition must be bool, not {}", dtype_name(condition.dtype));
+  TRY(require_same_dtype(x, y));
+  Shape shape = TRY(broadcast_shapes(x.shape, y.shape));
+  return tensor_result(TRY(broadcast_shapes(condition.shape, shape)), x.dtype);
+}
+
+Status run_where(std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) {
+  BroadcastLoop<3> loop(outputs[0].shape(),
+                        {inputs[0].shape(), inputs[1].shape(), inputs[2].shape()});
+  dispatch_size(dtype_size(outputs[0].dtype()), [&]<typename T>(Tag<T>) {
+    const auto* condition = inputs[0].data<uint8_t>();
+    const T* x = inputs[1].data<T>();
+    const T* y = inputs[2].data<T>();
+    T* z = outputs[0].data<T>();
+    loop.for_each_row([&](int64_t at, const auto& offsets, const auto& steps, int64_t count) {
+      for (int64_t i = 0; i < count; ++i)
+        z[at + i] = condition[offsets[0] + i * steps[0]] != 0 ? x[offsets[1] + i * steps[1]]
+                                                              : y[offsets[2] + i * steps[2]];
+    });
+  });
+  return {};
+}
+
+Result<Type> infer_prelu(Types args, const Attrs& attrs) {
+  TensorType data = TRY(tensor_arg(args, 0)), alpha = TRY(tensor_arg(args, 1));
+  TRY(require_float(data, "data"));
+  TRY(require_same_dtype(data, alpha));
+  int64_t axis = TRY(checked_axis(attrs.integer("axis"), static_cast<int64_t>(data.shape.size())));
+  TRY(require_shape(alpha, {data.shape[static_cast<size_t>(axis)]}, "alpha"));
+  return Type(data);
+}
+
+Status run_prelu(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
+  const int64_t axis = normal_axis(attrs.integer("axis"), inputs[0].rank());
+  Shape shape(static_cast<size_t>(inputs[0].rank() - axis), 1);
+  shape[0] = inputs[1].size();
+  const Tensor alpha = inputs[1].reshaped(shape);
+  dispatch_float(outputs[0].dtype(), [&]<typename T>(Tag<T>) {
+    map_elements2<T, T>(inputs[0], alpha, outputs[0],
+                        [](T x, T slope) { return x < T{0} ? x * slope : x; });
+  });
+  return {};
+}
+
+}  // namespace
+
+void register_select_ops() {
+  OpDef where;
+  where.name = "where";
+  where.min_args = where.max_args = 3;
+  where.kind = FusionKind::kBroadcast;
+  where.infer_type = infer_where;
+  where.reference = run_where;
+  register_op(std::move(where));
+
+  OpDef prelu;
+  prelu.name = "nn.prelu";
+  prelu.min_args = prelu.max_args = 2;
+  prelu.attrs = {{"axis", int64_t{1}}};
+  prelu.kind = FusionKind::kBroadcast;
+  prelu.infer_type = infer_prelu;
+  prelu.reference = with_halves(run_prelu);
+  register_op(std::move(prelu));
+}
+
+}  // namespace collage

@@ -1,0 +1,30 @@
+// Moving elements between arrays addressed by strides: what transposes, slices, tiles, broadcasts
+// and most other injective operators come down to. Strides are in elements and may be zero or
+// negative.
+#pragma once
+
+#include <collage/tensor.h>
+
+#include "ir/attrs.h"
+
+namespace collage {
+
+// Row-major strides of a shape.
+Ints dense_strides(const Shape& shape);
+// Strides with which a tensor of `shape` is read in place of one of the shape `to` it broadcasts
+// to.
+Ints broadcast_strides(const Shape& shape, const Shape& to);
+
+// For every index of `extents`: to[to_offset + index·to_strides] = from[from_offset +
+// index·from_strides].
+void copy_strided(const Shape& extents, size_t element_bytes, const void* from, int64_t from_offset,
+                  const Ints& from_strides, void* to, int64_t to_offset, const Ints& to_strides);
+
+// Fills a dense tensor from a strided source.
+inline void gather_strided(Tensor& to, const void* from, int64_t from_offset, const Shape& extents,
+                           const Ints& from_strides) {
+  copy_strided(extents, dtype_size(to.dtype()), from, from_offset, from_strides, to.raw(), 0,
+               dense_strides(extents));
+}
+
+}  // namespace collage
