@@ -1,0 +1,51 @@
+// Cover: a choice of kernels that covers a graph, with the conversions between them; and what a
+// search gives: the best covers, a lower bound, and whether the first is proven to be the best.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "search/problem.h"
+
+namespace collage {
+
+// One of a problem's candidates, run as one of its variants.
+struct ChosenKernel {
+  size_t candidate = 0;  // index into SearchProblem::candidates
+  size_t variant = 0;    // index into its variants
+  bool operator==(const ChosenKernel&) const = default;
+};
+
+// A tensor of the graph: a leaf of a node's (possibly tuple) value. Never a projection: that is the
+// leaf of the call it projects. A view is a tensor of its own.
+struct TensorRef {
+  PostDfsIndex node = 0;
+  size_t leaf = 0;
+  auto operator<=>(const TensorRef&) const = default;
+};
+
+struct ChosenConversion {
+  TensorRef tensor;
+  Encoding from, to;
+  double seconds = 0;
+  size_t before = 0;  // it runs before that kernel of the cover (their number: after the last one)
+};
+
+struct Cover {
+  std::vector<ChosenKernel> kernels;          // in an order they can run in
+  std::vector<ChosenConversion> conversions;  // in the order of `before`
+  double seconds = 0;                         // kernels, conversions and launch penalties
+};
+
+struct SearchResult {
+  std::vector<Cover> covers;  // cheapest first; they differ in a kernel's nodes or target
+  double lower_bound = 0;     // no cover costs less
+  bool exact = false;         // the first cover is proven to be a cheapest one
+  size_t states = 0;          // states expanded
+  double seconds = 0;         // time the search took
+};
+
+// The tensor that a node of tensor type stands for: projections looked through.
+TensorRef tensor_of(const DataflowGraph& graph, PostDfsIndex node);
+
+}  // namespace collage

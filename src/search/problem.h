@@ -1,0 +1,41 @@
+// SearchProblem: what the search needs to know, independent of how costs were found: a dataflow
+// graph, its candidates with the cost of each variant, and the cost of conversions.
+//
+// Every operator call that needs a kernel (node_role kKernel) is covered by exactly one chosen
+// candidate. Tuples, projections and views are left to the host for nothing: a view takes its input
+// in plain encoding and gives a plain result. The function's parameters exist in plain encoding,
+// its results are wanted in it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backend/variant.h"
+#include "partition/candidate.h"
+
+namespace collage {
+
+struct VariantCost {
+  Variant variant;
+  double seconds = 0;  // measured; variants whose cost is Invalid are not listed
+};
+
+struct CandidateCosts {
+  const CandidatePartition* candidate = nullptr;
+  std::vector<VariantCost> variants;  // none: the candidate cannot be used
+};
+
+// Seconds to change the encoding of a tensor of that (logical) type; infinity where it cannot be
+// done. Must be a pure function.
+using ConversionCost =
+    std::function<double(const TensorType& type, const Encoding& from, const Encoding& to)>;
+
+struct SearchProblem {
+  const DataflowGraph* graph = nullptr;
+  std::vector<CandidateCosts> candidates;
+  ConversionCost conversion_cost;
+  double launch_penalty = 0;  // seconds, for each kernel and each conversion
+};
+
+}  // namespace collage

@@ -1,0 +1,27 @@
+// The search for the cheapest cover, layouts and conversions included.
+//
+//   SearchResult result = TRY(search_covers(problem));
+//   result.covers[0].kernels …
+#pragma once
+
+#include "base/result.h"
+#include "search/cover.h"
+
+namespace collage {
+
+struct SearchOptions {
+  size_t top_k = 8;               // covers wanted
+  size_t max_states = 2'000'000;  // budget of expanded states; beyond it the search is not exact
+  double max_seconds = 5;         // likewise
+};
+
+// Fails (kUnsupported) when some operator is in no usable candidate; the message lists them.
+Result<SearchResult> search_covers(const SearchProblem& problem, const SearchOptions& options = {});
+
+// The best cover that uses only `target`'s candidates, and `host`'s for the operators that no
+// candidate of `target` holds. Targets by kind.
+Result<SearchResult> single_backend_cover(const SearchProblem& problem, const std::string& target,
+                                          const std::string& host,
+                                          const SearchOptions& options = {});
+
+}  // namespace collage
