@@ -1,4 +1,154 @@
+// Writing by index: scatter_elements (ONNX ScatterElements) and scatter_nd (ONNX ScatterND). The
+// result is data with updates written, or combined, at the indices, in order. Negative indices
+// count from the end; one out of range is an error at run time.
+#include <algorithm>
+#include <cstring>
+
 #include "ops/families.h"
+#include "ops/indices.h"
+#include "ops/reduce.h"
+#include "ops/strided.h"
+
 namespace collage {
-void register_scatter_ops() {}
+
+namespace {
+
+enum class Combine { kUpdate, kAdd, kMultiply, kMin, kMax };
+
+Combine combine_of(const std::string& name) {
+  if (name == "add") return Combine::kAdd;
+  if (name == "mul") return Combine::kMultiply;
+  if (name == "min") return Combine::kMin;
+  if (name == "max") return Combine::kMax;
+  return Combine::kUpdate;
+}
+
+template <typename T>
+T combine(Combine how, T old, T update) {
+  switch (how) {
+    case Combine::kAdd:
+      if constexpr (std::is_integral_v<T>)
+        return wrap_add(old, update);
+      else
+        return old + update;
+    case Combine::kMultiply:
+      if constexpr (std::is_integral_v<T>)
+        return wrap_multiply(old, update);
+      else
+        return old * update;
+    case Combine::kMin:
+      return update < old || update != update ? update : old;
+    case Combine::kMax:
+      return update > old || update != update ? update : old;
+    case Combine::kUpdate:
+      break;
+  }
+  return update;
+}
+
+void copy_data(const Tensor& from, Tensor& to) {
+  if (from.bytes() > 0) std::memcpy(to.raw(), from.raw(), from.bytes());
+}
+
+Status check_reduction(const TensorType& data, const std::string& reduction) {
+  TRY(require_one_of(reduction, {"update", "none", "add", "mul", "min", "max"}, "reduction"));
+  if (combine_of(reduction) != Combine::kUpdate) TRY(require_number(data, "data"));
+  return {};
+}
+
+Result<Type> infer_scatter_elements(Types args, const Attrs& attrs) {
+  TensorType data = TRY(tensor_arg(args, 0)), indices = TRY(tensor_arg(args, 1));
+  TensorType updates = TRY(tensor_arg(args, 2));
+  TRY(require_integer(indices, "indices"));
+  TRY(require_same_dtype(data, updates));
+  TRY(require_shape(updates, indices.shape, "updates"));
+  TRY(check_reduction(data, attrs.string("reduction")));
+  auto rank = static_cast<int64_t>(data.shape.size());
+  TRY(require_rank(indices, rank, "indices"));
+  auto axis = static_cast<size_t>(TRY(checked_axis(attrs.integer("axis"), rank)));
+  for (size_t d = 0; d < data.shape.size(); ++d)
+    if (d != axis && indices.shape[d] > data.shape[d])
+      return bad_model("indices {} reach beyond data {}", shape_to_string(indices.shape),
+                       shape_to_string(data.shape));
+  return Type(data);
+}
+
+Status run_scatter_elements(std::span<const Tensor> inputs, const Attrs& attrs,
+                            std::span<Tensor> outputs) {
+  const Tensor &data = inputs[0], &updates = inputs[2];
+  const auto axis = static_cast<size_t>(normal_axis(attrs.integer("axis"), data.rank()));
+  const Ints indices = TRY(read_indices(inputs[1], data.shape()[axis]));
+  copy_data(data, outputs[0]);
+  Ints strides = dense_strides(data.shape());
+  const int64_t step = strides[axis];
+  strides[axis] = 0;
+  const Combine how = combine_of(attrs.string("reduction"));
+  dispatch_any(data.dtype(), [&]<typename T>(Tag<T>) {
+    for (int64_t i = 0; i < updates.size(); ++i) {
+      T& to = outputs[0].data<T>()[strided_offset(i, updates.shape(), strides) +
+                                   indices[static_cast<size_t>(i)] * step];
+      to = combine(how, to, updates.data<T>()[i]);
+    }
+  });
+  return {};
+}
+
+Result<Type> infer_scatter_nd(Types args, const Attrs& attrs) {
+  TensorType data = TRY(tensor_arg(args, 0)), indices = TRY(tensor_arg(args, 1));
+  TensorType updates = TRY(tensor_arg(args, 2));
+  TRY(require_integer(indices, "indices"));
+  TRY(require_min_rank(indices, 1, "indices"));
+  TRY(require_same_dtype(data, updates));
+  TRY(check_reduction(data, attrs.string("mode")));
+  const int64_t depth = indices.shape.back();
+  if (depth < 0 || depth > static_cast<int64_t>(data.shape.size()))
+    return bad_model("indices of {} entries do not fit data {}", depth,
+                     shape_to_string(data.shape));
+  Shape shape(indices.shape.begin(), indices.shape.end() - 1);
+  shape.insert(shape.end(), data.shape.begin() + depth, data.shape.end());
+  TRY(require_shape(updates, shape, "updates"));
+  return Type(data);
+}
+
+Status run_scatter_nd(std::span<const Tensor> inputs, const Attrs& attrs,
+                      std::span<Tensor> outputs) {
+  const Tensor& data = inputs[0];
+  const IndexTuples tuples = TRY(read_index_tuples(inputs[1], data.shape(), 0));
+  copy_data(data, outputs[0]);
+  const Combine how = combine_of(attrs.string("mode"));
+  dispatch_any(data.dtype(), [&]<typename T>(Tag<T>) {
+    const T* from = inputs[2].data<T>();
+    for (int64_t offset : tuples.offsets)
+      for (int64_t i = 0; i < tuples.slice; ++i) {
+        T& to = outputs[0].data<T>()[offset + i];
+        to = combine(how, to, *from++);
+      }
+  });
+  return {};
+}
+
+// Half-width updates that only move need no arithmetic, but pass through float unchanged.
+void scatter(std::string name, std::vector<AttrSpec> attrs, decltype(OpDef::infer_type) infer_type,
+             ReferenceKernel kernel) {
+  OpDef op;
+  op.name = std::move(name);
+  op.min_args = op.max_args = 3;
+  op.attrs = std::move(attrs);
+  op.kind = FusionKind::kOpaque;
+  op.infer_type = std::move(infer_type);
+  op.reference = with_halves(std::move(kernel));
+  op.flops = [](Types args, const Attrs&, const Type&) {
+    return static_cast<double>(num_elements(args[2].tensor().shape));
+  };
+  register_op(std::move(op));
+}
+
+}  // namespace
+
+void register_scatter_ops() {
+  scatter("scatter_elements", {{"axis", int64_t{0}}, {"reduction", std::string("update")}},
+          infer_scatter_elements, run_scatter_elements);
+  scatter("scatter_nd", {{"mode", std::string("update")}}, infer_scatter_nd, run_scatter_nd);
+}
+
 }  // namespace collage

@@ -1,0 +1,155 @@
+#include "ops/random_inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "ir/op.h"
+#include "ir/visitor.h"
+#include "ops/dispatch.h"
+#include "ops/half.h"
+
+namespace collage {
+
+namespace {
+
+uint64_t mix(uint64_t x) {  // splitmix64
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+// The extent that argument `arg` of the call indexes, or 0 when it holds no indices.
+int64_t indexed_extent(const CallNode& call, size_t arg) {
+  const std::string& op = call.op->name;
+  if (!call.args[0]->type().is_tensor()) return 0;
+  const Shape& data = call.args[0]->tensor_type().shape;
+  auto axis = [&] {
+    int64_t a = call.attrs.integer("axis");
+    return static_cast<size_t>(a < 0 ? a + static_cast<int64_t>(data.size()) : a);
+  };
+  if (op == "one_hot" && arg == 0) return call.attrs.integer("depth");
+  if (arg != 1) return 0;
+  if (op == "take" || op == "gather" || op == "scatter_elements") return data[axis()];
+  if (op == "gather_nd" || op == "scatter_nd") {
+    const auto first =
+        static_cast<size_t>(op == "gather_nd" ? call.attrs.integer("batch_dims") : 0);
+    const auto depth = static_cast<size_t>(call.args[1]->tensor_type().shape.back());
+    int64_t least = data[first];
+    for (size_t d = first; d < first + depth; ++d) least = std::min(least, data[d]);
+    return least;
+  }
+  return 0;
+}
+
+bool must_be_positive(const CallNode& call, size_t arg) {
+  const std::string& op = call.op->name;
+  return arg == 1 && (op == "divide" || op == "mod" || op == "floor_mod" || op == "power" ||
+                      op == "reverse_sequence");
+}
+
+struct Bounds {
+  int64_t high = 7;
+  int64_t low = 0;
+  bool indices = false;
+};
+
+void tighten(Bounds& bounds, const CallNode& call, size_t arg) {
+  if (int64_t extent = indexed_extent(call, arg); extent > 0) {
+    bounds.high = bounds.indices ? std::min(bounds.high, extent - 1) : extent - 1;
+    bounds.indices = true;
+  }
+  if (must_be_positive(call, arg)) bounds.low = 1;
+  if (call.op->name == "reverse_sequence" && arg == 1) {
+    const Shape& data = call.args[0]->tensor_type().shape;
+    int64_t axis = call.attrs.integer("seq_axis");
+    bounds.high =
+        data[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(data.size()) : axis)];
+    bounds.indices = true;
+  }
+}
+
+bool all_integer(const Type& type) {
+  for (const TensorType& leaf : type.leaves())
+    if (!is_integer(leaf.dtype)) return false;
+  return true;
+}
+
+// What the uses of `param`, direct or through other integers, demand of its values.
+Bounds bounds_of(const Expr& param, const std::vector<Expr>& order) {
+  Bounds bounds;
+  std::unordered_map<const ExprNode*, bool> carries{{param.get(), true}};
+  for (const Expr& expr : order) {
+    if (expr == param) continue;
+    std::vector<Expr> inputs = expr_inputs(expr);
+    const auto* call = as<CallNode>(expr);
+    bool any = false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!carries[inputs[i].get()]) continue;
+      any = true;
+      if (call != nullptr && call->op != nullptr) tighten(bounds, *call, i);
+    }
+    carries[expr.get()] = any && !expr->type().is_function() && all_integer(expr->type());
+  }
+  return bounds;
+}
+
+}  // namespace
+
+Tensor random_tensor(const TensorType& type, uint64_t seed, ValueRange range) {
+  Tensor tensor = Tensor::empty(type.dtype, type.shape);
+  const int64_t n = tensor.size();
+  const uint64_t base = mix(seed);
+  auto bits = [base](int64_t i) { return mix(base + static_cast<uint64_t>(i)); };
+  auto real = [&](int64_t i) {
+    return range.low + (range.high - range.low) * static_cast<double>(bits(i) >> 11) * 0x1p-53;
+  };
+  if (is_half(type.dtype)) {
+    for (int64_t i = 0; i < n; ++i)
+      tensor.data<uint16_t>()[i] = float_to_half(static_cast<float>(real(i)), type.dtype);
+    return tensor;
+  }
+  const double low = std::ceil(range.low);
+  const auto count = static_cast<uint64_t>(std::max(0.0, std::floor(range.high) - low) + 1);
+  dispatch_any(type.dtype, [&]<typename T>(Tag<T>) {
+#pragma omp parallel for schedule(static) if (n > 65536)
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (std::is_floating_point_v<T>) {
+        tensor.data<T>()[i] = static_cast<T>(real(i));
+      } else if (type.dtype == DType::kBool) {
+        tensor.data<T>()[i] = static_cast<T>(bits(i) >> 63);
+      } else {
+        tensor.data<T>()[i] = static_cast<T>(static_cast<int64_t>(low) +
+                                             static_cast<int64_t>((bits(i) >> 16) % count));
+      }
+    }
+  });
+  return tensor;
+}
+
+std::vector<ValueRange> input_ranges(const Function& function) {
+  Result<Function> flat = inline_calls(function);
+  const std::vector<Expr> order = post_order(flat ? (*flat)->body : function->body);
+  std::vector<ValueRange> ranges;
+  for (const Expr& param : function->params) {
+    Bounds bounds = bounds_of(param, order);
+    bounds.high = std::max(bounds.high, bounds.low);
+    for (const TensorType& leaf : param->type().leaves())
+      ranges.push_back(is_integer(leaf.dtype) ? ValueRange{static_cast<double>(bounds.low),
+                                                           static_cast<double>(bounds.high)}
+                                              : ValueRange{});
+  }
+  return ranges;
+}
+
+std::vector<Tensor> random_inputs(const Function& function, uint64_t seed) {
+  const std::vector<ValueRange> ranges = input_ranges(function);
+  std::vector<Tensor> inputs;
+  for (const Expr& param : function->params)
+    for (const TensorType& leaf : param->type().leaves())
+      inputs.push_back(random_tensor(leaf, mix(seed) + inputs.size(), ranges[inputs.size()]));
+  return inputs;
+}
+
+}  // namespace collage
