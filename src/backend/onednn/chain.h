@@ -1,0 +1,58 @@
+// A chain of elementwise steps as oneDNN primitives: each primitive takes one step and, as its post
+// operations, as many of the following as it can without falling back to naive loops.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "backend/onednn/composite.h"
+#include "backend/onednn/layouts.h"
+#include "backend/onednn/program.h"
+
+namespace collage::onednn {
+
+// How a step's operand is given to oneDNN, and the layout its parameter is asked for.
+struct OperandForm {
+  Desc desc;
+  Layout layout;
+};
+
+// Forms of the operands of all steps (an empty descriptor for eltwise steps) beside a running value
+// of that shape and layout. Post operations of convolutions and products want operands that vary
+// along one dimension plain; elementwise primitives want them laid out as the running value is.
+enum class OperandUse { kPostOperation, kPrimitive };
+Result<std::vector<OperandForm>> operand_forms(std::span<const Step> steps, const Shape& running,
+                                               const Layout& layout, OperandUse use);
+
+// The steps as post operations of one primitive.
+dnnl::post_ops make_post_ops(std::span<const Step> steps, std::span<const OperandForm> forms);
+void bind_post_ops(std::span<const std::optional<Value>> operands, Bindings& bindings);
+
+// A program's values for the operands: parameters and constants; nothing for eltwise steps.
+std::vector<std::optional<Value>> bind_operands(ProgramBuilder& builder,
+                                                std::span<const Step> steps,
+                                                std::span<const OperandForm> forms);
+
+// The same steps on a running value whose neighbouring dimensions are merged: `ends` lists where each
+// group of dimensions ends. Fails where an operand is broadcast along a part of a group.
+Result<std::vector<Step>> merge_dims(std::span<const Step> steps, const Shape& running,
+                                     const std::vector<size_t>& ends);
+Shape merge_dims(const Shape& shape, const std::vector<size_t>& ends);
+// The fewest groups for which merge_dims succeeds.
+std::vector<size_t> mergeable_groups(std::span<const Step> steps, const Shape& running);
+
+struct ChainStage {
+  std::variant<dnnl::eltwise_forward::primitive_desc, dnnl::binary::primitive_desc> pd;
+  size_t begin, end;  // its steps
+};
+
+// Stages that compute all steps on a running value described by `running`.
+Result<std::vector<ChainStage>> plan_chain(std::span<const Step> steps, const Desc& running,
+                                           std::span<const OperandForm> forms);
+// Adds them: the first reads `source`, all write `target`.
+void append_chain(ProgramBuilder& builder, std::span<const ChainStage> stages,
+                  std::span<const std::optional<Value>> operands, Value source, Value target);
+
+}  // namespace collage::onednn

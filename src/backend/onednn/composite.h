@@ -1,0 +1,56 @@
+// Composite: a candidate's function as oneDNN sees it: one anchor (a convolution, a product, a
+// pooling …) over tensors that flow in, then a chain of elementwise steps on its result. A chain
+// without an anchor starts from a tensor itself.
+//
+//   conv2d(x, w) -> + bias -> swish -> + residual     anchor conv2d over (x, w), steps add, swish, add
+//   add(x, y) -> relu                                 no anchor, source x, steps add y, relu
+#pragma once
+
+#include <collage/tensor.h>
+
+#include <optional>
+#include <vector>
+
+#include "backend/onednn/library.h"
+#include "ir/expr.h"
+
+namespace collage::onednn {
+
+// A tensor that flows into the composite.
+struct Operand {
+  int param = -1;   // the function's parameter, or -1:
+  Tensor constant;  // an embedded constant
+  Shape shape;      // of a step's operand: aligned with the running value, as many dimensions
+  size_t rank = 0;  // dimensions as given
+
+  bool is_constant() const { return param < 0; }
+  // The value of a constant all of whose elements are one number and that has one element.
+  std::optional<float> scalar() const;
+};
+
+// running = algorithm(running) or algorithm(running, operand).
+struct Step {
+  enum class Kind { kEltwise, kBinary };
+  Kind kind = Kind::kEltwise;
+  dnnl::algorithm algorithm = dnnl::algorithm::undef;
+  float alpha = 0, beta = 0;  // of an eltwise step
+  Operand operand;            // of a binary step; broadcasts to the running value
+};
+
+struct Composite {
+  Function function;                 // flat; keeps everything below alive
+  const CallNode* anchor = nullptr;  // null: a chain only
+  std::vector<Operand> inputs;       // the anchor's arguments, tuples flattened; or the one source
+  std::vector<Step> steps;
+  Shape anchor_shape;  // of the anchor's result (the source's when there is none)
+  Shape result;        // of the whole
+};
+
+// Reads a function (which may hold Composite calls). Refuses what is not float32, has several
+// results, or is not an anchor followed by a chain.
+Result<Composite> parse_composite(const Function& function);
+
+// Whether a call of this operator can be a step of a chain at all; the operands decide the rest.
+bool is_step_operator(std::string_view op_name);
+
+}  // namespace collage::onednn

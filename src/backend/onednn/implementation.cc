@@ -1,0 +1,53 @@
+#include "backend/onednn/implementation.h"
+
+#include <algorithm>
+
+namespace collage::onednn {
+
+void Implementations::add(Result<Implementation> implementation) {
+  if (!implementation.ok()) {
+    if (reason_.ok()) reason_ = std::move(implementation).status();
+    return;
+  }
+  bool known = std::any_of(list_.begin(), list_.end(), [&](const Implementation& other) {
+    return other.variant == implementation->variant;
+  });
+  if (!known) list_.push_back(std::move(implementation).value());
+}
+
+Result<std::vector<Implementation>> Implementations::take() {
+  if (!list_.empty()) return std::move(list_);
+  if (reason_.ok()) return unsupported("onednn: no implementation");
+  return reason_;
+}
+
+Encodings::Encodings(const Composite& composite)
+    : composite_(composite), fixed_(composite.function->params.size(), false) {
+  for (const Expr& param : composite.function->params)
+    inputs_.push_back(Encoding{param->tensor_type().dtype, Layout(), VirtualDevice{}});
+}
+
+Status Encodings::want(const Operand& operand, const Layout& layout) {
+  if (operand.is_constant()) return {};
+  auto index = static_cast<size_t>(operand.param);
+  Layout asked = canonical(layout, composite_.function->params[index]->tensor_type().shape);
+  if (fixed_[index] && !(inputs_[index].layout == asked))
+    return unsupported("onednn: one tensor wanted in layouts {} and {}",
+                       inputs_[index].layout.to_string(), asked.to_string());
+  inputs_[index].layout = asked;
+  fixed_[index] = true;
+  return {};
+}
+
+Status Encodings::want(std::span<const Step> steps, std::span<const OperandForm> forms) {
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (steps[i].kind == Step::Kind::kBinary) TRY(want(steps[i].operand, forms[i].layout));
+  return {};
+}
+
+Variant Encodings::variant(std::string name, const Layout& output) const {
+  return Variant{std::move(name), inputs_,
+                 {float_encoding(canonical(output, composite_.result))}};
+}
+
+}  // namespace collage::onednn

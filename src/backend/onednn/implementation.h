@@ -1,0 +1,138 @@
+// Implementation: one variant of a composite together with what it takes to build its kernel. Each
+// family of operators plans its implementations in a file of its own; planning asks oneDNN what it
+// would run, which is cheap; building generates code and prepacks constants.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/onednn/chain.h"
+#include "backend/onednn/composite.h"
+#include "backend/onednn/layouts.h"
+#include "backend/variant.h"
+
+namespace collage::onednn {
+
+struct Implementation {
+  Variant variant;
+  std::function<std::unique_ptr<Kernel>()> build;  // may throw what oneDNN throws
+};
+using CompositePtr = std::shared_ptr<const Composite>;
+
+// The implementations found so far, and the first reason for which one was refused.
+class Implementations {
+ public:
+  // Adds one unless it was refused or an equal variant is there already.
+  void add(Result<Implementation> implementation);
+  // What was found; fails with the reason when nothing was.
+  Result<std::vector<Implementation>> take();
+
+ private:
+  std::vector<Implementation> list_;
+  Status reason_;
+};
+
+// The encodings of a composite's parameters, collected operand by operand.
+class Encodings {
+ public:
+  explicit Encodings(const Composite& composite);
+  // Asks for an operand's parameter in that layout (constants are packed as needed). Fails when the
+  // parameter is wanted in another one already.
+  Status want(const Operand& operand, const Layout& layout);
+  Status want(std::span<const Step> steps, std::span<const OperandForm> forms);
+  Variant variant(std::string name, const Layout& output) const;
+
+ private:
+  const Composite& composite_;
+  std::vector<Encoding> inputs_;
+  std::vector<bool> fixed_;
+};
+
+// The steps of a composite split between the anchor's post operations [0, fused) and elementwise
+// primitives that follow it, in place on its result.
+struct Tail {
+  std::span<const Step> steps;
+  size_t fused = 0;
+  std::vector<OperandForm> forms;
+  std::vector<ChainStage> stages;
+
+  std::span<const Step> fused_steps() const { return steps.first(fused); }
+  std::span<const OperandForm> fused_forms() const {
+    return std::span<const OperandForm>(forms).first(fused);
+  }
+};
+
+// Makes an anchor with as many steps fused as it takes: `make(attributes)` gives its primitive
+// descriptor (or throws) and `accept` says whether its implementation will do. The rest of the steps
+// follow as primitives in that layout of the result.
+template <typename PrimitiveDesc>
+struct Anchored {
+  PrimitiveDesc pd;
+  Tail tail;
+};
+template <typename Make>
+auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout& layout, Make make)
+    -> Result<Anchored<typename std::invoke_result_t<Make, dnnl::primitive_attr>>>;
+
+// The bindings of the fused steps added to the anchor's, the anchor and the steps that follow it.
+template <typename PrimitiveDesc>
+void append_anchor(ProgramBuilder& builder, const Anchored<PrimitiveDesc>& anchored,
+                   Bindings bindings, const Desc& result);
+
+// The families.
+Result<std::vector<Implementation>> plan_convolution(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_transposed_convolution(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_product(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_pooling(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_elementwise(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_softmax(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_layer_norm(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_reduction(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_resampling(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_concat(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_copy(const CompositePtr& composite);
+
+// ---- definitions of templates ----
+
+template <typename Make>
+auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout& layout, Make make)
+    -> Result<Anchored<typename std::invoke_result_t<Make, dnnl::primitive_attr>>> {
+  using PrimitiveDesc = typename std::invoke_result_t<Make, dnnl::primitive_attr>;
+  Status reason;
+  for (size_t fused = steps.size() + 1; fused-- > 0;) {
+    auto attempt = guarded("post operations", [&]() -> Result<Anchored<PrimitiveDesc>> {
+      Tail tail{steps, fused, {}, {}};
+      tail.forms =
+          TRY(operand_forms(steps.first(fused), result, layout, OperandUse::kPostOperation));
+      PrimitiveDesc pd = make(attributes(make_post_ops(tail.fused_steps(), tail.forms)));
+      if (is_naive(pd.impl_info_str())) return unsupported("onednn: only a naive implementation");
+      std::vector<OperandForm> rest =
+          TRY(operand_forms(steps.subspan(fused), result, layout, OperandUse::kPrimitive));
+      tail.stages = TRY(plan_chain(steps.subspan(fused), desc_of(result, layout), rest));
+      tail.forms.insert(tail.forms.end(), rest.begin(), rest.end());
+      return Anchored<PrimitiveDesc>{std::move(pd), std::move(tail)};
+    });
+    if (attempt.ok()) return attempt;
+    reason = attempt.status();
+  }
+  return reason;
+}
+
+template <typename PrimitiveDesc>
+void append_anchor(ProgramBuilder& builder, const Anchored<PrimitiveDesc>& anchored,
+                   Bindings bindings, const Desc& result) {
+  const Tail& tail = anchored.tail;
+  Value output = builder.output(0, anchored.pd.dst_desc());
+  auto operands = bind_operands(builder, tail.steps, tail.forms);
+  std::span<const std::optional<Value>> all = operands;
+  bindings.push_back({DNNL_ARG_DST, output});
+  bind_post_ops(all.first(tail.fused), bindings);
+  builder.add(anchored.pd, bindings);
+  if (tail.stages.empty()) return;
+  Value running = builder.output(0, result);
+  append_chain(builder, tail.stages, all.subspan(tail.fused), running, running);
+}
+
+}  // namespace collage::onednn

@@ -1,0 +1,192 @@
+// Matrix products: nn.dense, nn.matmul and nn.batch_matmul.
+//
+// A constant right operand is packed once, in the form that each variant wants: `packed` (oneDNN's
+// blocked form for matmul), `inner` (the one for inner products), and plain with rows or columns
+// contiguous, which stream best when the left operand is a single row. Left rows over one right
+// matrix are merged into one large product. Products of two computed tensors are batched; with many
+// rows it can pay to pack the right operand first (`repacked`).
+#include "backend/onednn/implementation.h"
+#include "ir/op.h"
+
+namespace collage::onednn {
+
+namespace {
+
+struct Problem {
+  CompositePtr composite;
+  const Operand *left, *right;
+  int64_t batch, left_batch, right_batch, m, k, n;
+  bool transpose_left, transpose_right;
+  Shape result;  // (m, n), or (batch, m, n)
+  std::vector<Step> steps;  // on that shape, after the bias
+  std::optional<Operand> bias;
+
+  bool batched() const { return result.size() == 3; }
+  // A matrix of that many rows and columns, or its transpose in memory, in batches.
+  Desc matrix(int64_t count, int64_t rows, int64_t columns, bool transposed) const {
+    Dims dims = {rows, columns}, strides = {columns, 1};
+    if (transposed) strides = {1, rows};
+    if (batched()) {
+      dims.insert(dims.begin(), count);
+      strides.insert(strides.begin(), rows * columns);
+    }
+    return Desc(dims, kFloat, strides);
+  }
+  Desc left_desc() const { return matrix(left_batch, m, k, transpose_left); }
+  Desc right_desc() const { return matrix(right_batch, k, n, transpose_right); }
+  Desc result_desc() const { return plain_desc(result); }
+};
+
+Result<Problem> read_problem(const CompositePtr& composite) {
+  const CallNode& call = *composite->anchor;
+  Problem p;
+  p.composite = composite;
+  p.left = &composite->inputs[0];
+  p.right = &composite->inputs[1];
+  if (p.left->is_constant()) return unsupported("onednn: a product with a constant left operand");
+  bool dense = call.op->name == "nn.dense";
+  p.transpose_left = !dense && call.attrs.flag("transpose_a");
+  p.transpose_right = dense || call.attrs.flag("transpose_b");
+  const Shape &a = p.left->shape, &b = p.right->shape, &result = composite->anchor_shape;
+  if (result.empty() || b.size() < 2) return unsupported("onednn: a product of vectors");
+  auto dims = [](const Shape& s, bool transposed) {
+    int64_t rows = s.size() < 2 ? 1 : s[s.size() - 2], columns = s.back();
+    return transposed ? std::pair{columns, rows} : std::pair{rows, columns};
+  };
+  std::tie(p.m, p.k) = dims(a, p.transpose_left);
+  p.n = dims(b, p.transpose_right).second;
+  auto batch = [](const Shape& s) {
+    return s.size() < 3 ? 1 : num_elements(Shape(s.begin(), s.end() - 2));
+  };
+  p.left_batch = batch(a), p.right_batch = batch(b), p.batch = batch(result);
+  size_t rank = result.size();
+  std::vector<size_t> ends;
+  if (p.right_batch == 1 && (!p.transpose_left || p.left_batch == 1)) {
+    p.m *= p.left_batch;
+    p.left_batch = p.batch = 1;
+    ends = {rank - 1, rank};
+  } else {
+    if ((p.left_batch != p.batch && p.left_batch != 1) ||
+        (p.right_batch != p.batch && p.right_batch != 1))
+      return unsupported("onednn: batches that are broadcast in part");
+    ends = {rank - 2, rank - 1, rank};
+  }
+  p.result = merge_dims(result, ends);
+  p.steps = TRY(merge_dims(composite->steps, result, ends));
+  if (!p.steps.empty()) {
+    const Step& first = p.steps.front();
+    if (first.kind == Step::Kind::kBinary && first.algorithm == dnnl::algorithm::binary_add &&
+        first.operand.is_constant() && num_elements(first.operand.shape) == p.n &&
+        first.operand.shape.back() == p.n) {
+      p.bias = first.operand;
+      p.steps.erase(p.steps.begin());
+    }
+  }
+  return p;
+}
+
+using ProblemPtr = std::shared_ptr<const Problem>;
+
+Result<Encodings> encodings_of(const Problem& p, const Tail& tail) {
+  Encodings encodings(*p.composite);
+  TRY(encodings.want(*p.left, Layout()));
+  TRY(encodings.want(*p.right, Layout()));
+  TRY(encodings.want(p.steps, tail.forms));
+  return encodings;
+}
+
+Value constant_bias(ProgramBuilder& builder, const Problem& p, const Desc& desc) {
+  return builder.constant(p.bias->constant, desc, desc);
+}
+
+// matmul; `weights` is the right operand's form in the product.
+Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const Desc& weights) {
+  Desc bias = plain_desc(p->batched() ? Shape{1, 1, p->n} : Shape{1, p->n});
+  auto anchored =
+      TRY(plan_anchor(p->steps, p->result, Layout(), [&](const dnnl::primitive_attr& attr) {
+        using PrimitiveDesc = dnnl::matmul::primitive_desc;
+        if (!p->bias)
+          return PrimitiveDesc(engine(), p->left_desc(), weights, p->result_desc(), attr);
+        return PrimitiveDesc(engine(), p->left_desc(), weights, bias, p->result_desc(), attr);
+      }));
+  Encodings encodings = TRY(encodings_of(*p, anchored.tail));
+  auto build = [p, anchored, bias]() {
+    const auto& pd = anchored.pd;
+    ProgramBuilder builder;
+    Bindings bindings = {
+        {DNNL_ARG_SRC, builder.input(static_cast<size_t>(p->left->param), pd.src_desc())}};
+    if (p->right->is_constant()) {
+      bindings.push_back({DNNL_ARG_WEIGHTS, builder.constant(p->right->constant, p->right_desc(),
+                                                             pd.weights_desc())});
+    } else {
+      auto param = static_cast<size_t>(p->right->param);
+      Value right = builder.input(param, p->right_desc());
+      if (pd.weights_desc() != p->right_desc()) {
+        Value packed = builder.temporary(pd.weights_desc());
+        dnnl::reorder::primitive_desc pack(engine(), p->right_desc(), engine(), pd.weights_desc(),
+                                           attributes());
+        builder.add(pack, {{DNNL_ARG_FROM, right}, {DNNL_ARG_TO, packed}});
+        right = packed;
+      }
+      bindings.push_back({DNNL_ARG_WEIGHTS, right});
+    }
+    if (p->bias) bindings.push_back({DNNL_ARG_BIAS, constant_bias(builder, *p, bias)});
+    append_anchor(builder, anchored, std::move(bindings), p->result_desc());
+    return builder.finish();
+  };
+  return Implementation{encodings.variant(std::move(name), Layout()), std::move(build)};
+}
+
+// inner_product, whose weights are (n, k) with k or n contiguous, or packed (Tag::any).
+Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name, Tag form) {
+  if (p->batched() || p->transpose_left || !p->right->is_constant())
+    return unsupported("onednn: no inner product");
+  Desc weights({p->n, p->k}, kFloat, form), bias({p->n}, kFloat, Tag::a);
+  auto anchored =
+      TRY(plan_anchor(p->steps, p->result, Layout(), [&](const dnnl::primitive_attr& attr) {
+        using PrimitiveDesc = dnnl::inner_product_forward::primitive_desc;
+        constexpr auto kForward = dnnl::prop_kind::forward_inference;
+        if (!p->bias)
+          return PrimitiveDesc(engine(), kForward, p->left_desc(), weights, p->result_desc(), attr);
+        return PrimitiveDesc(engine(), kForward, p->left_desc(), weights, bias, p->result_desc(),
+                             attr);
+      }));
+  Encodings encodings = TRY(encodings_of(*p, anchored.tail));
+  auto build = [p, anchored, bias]() {
+    const auto& pd = anchored.pd;
+    ProgramBuilder builder;
+    Desc given({p->n, p->k}, kFloat, p->transpose_right ? Tag::ab : Tag::ba);
+    Bindings bindings = {
+        {DNNL_ARG_SRC, builder.input(static_cast<size_t>(p->left->param), pd.src_desc())},
+        {DNNL_ARG_WEIGHTS, builder.constant(p->right->constant, given, pd.weights_desc())}};
+    if (p->bias) bindings.push_back({DNNL_ARG_BIAS, constant_bias(builder, *p, bias)});
+    append_anchor(builder, anchored, std::move(bindings), p->result_desc());
+    return builder.finish();
+  };
+  return Implementation{encodings.variant(std::move(name), Layout()), std::move(build)};
+}
+
+}  // namespace
+
+Result<std::vector<Implementation>> plan_product(const CompositePtr& composite) {
+  ProblemPtr p = std::make_shared<const Problem>(TRY(read_problem(composite)));
+  Implementations found;
+  auto packed = [&]() { return Desc(p->right_desc().get_dims(), kFloat, Tag::any); };
+  if (p->right->is_constant()) {
+    if (p->m == 1) {
+      found.add(with_inner_product(p, "rows", Tag::ab));
+      found.add(with_inner_product(p, "columns", Tag::ba));
+    }
+    found.add(with_matmul(p, "packed", packed()));
+    if (p->m > 1) {
+      found.add(with_inner_product(p, "inner", Tag::any));
+      found.add(with_inner_product(p, "columns", Tag::ba));
+    }
+  } else {
+    found.add(with_matmul(p, "direct", p->right_desc()));
+    if (p->m >= 32) found.add(with_matmul(p, "repacked", packed()));
+  }
+  return found.take();
+}
+
+}  // namespace collage::onednn

@@ -1,0 +1,144 @@
+#include "backend/onednn/steps.h"
+
+#include <cmath>
+#include <string_view>
+
+#include "ir/op.h"
+
+namespace collage::onednn {
+
+namespace {
+
+using Algorithm = dnnl::algorithm;
+
+Step eltwise(Algorithm algorithm, double alpha = 0, double beta = 0) {
+  Step step;
+  step.algorithm = algorithm;
+  step.alpha = static_cast<float>(alpha);
+  step.beta = static_cast<float>(beta);
+  return step;
+}
+
+// One row an operator of one argument. `alpha` and `beta` name attributes, or give numbers.
+struct UnaryRow {
+  std::string_view op;
+  Algorithm algorithm;
+  double alpha = 0, beta = 0;
+  std::string_view alpha_attr = {}, beta_attr = {};
+};
+constexpr UnaryRow kUnary[] = {
+    {"nn.relu", Algorithm::eltwise_relu},
+    {"nn.leaky_relu", Algorithm::eltwise_relu, 0, 0, "alpha"},
+    {"clip", Algorithm::eltwise_clip_v2, 0, 0, "a_min", "a_max"},
+    {"sigmoid", Algorithm::eltwise_logistic},
+    {"tanh", Algorithm::eltwise_tanh},
+    {"exp", Algorithm::eltwise_exp},
+    {"log", Algorithm::eltwise_log},
+    {"sqrt", Algorithm::eltwise_sqrt},
+    {"abs", Algorithm::eltwise_abs},
+    {"negative", Algorithm::eltwise_linear, -1, 0},
+    {"nn.elu", Algorithm::eltwise_elu, 0, 0, "alpha"},
+    {"nn.softplus", Algorithm::eltwise_soft_relu, 1},
+    {"nn.swish", Algorithm::eltwise_swish, 1},
+    {"nn.silu", Algorithm::eltwise_swish, 1},
+    {"nn.mish", Algorithm::eltwise_mish},
+    {"nn.hard_swish", Algorithm::eltwise_hardswish, 1. / 6, 0.5},
+    {"nn.hard_sigmoid", Algorithm::eltwise_hardsigmoid, 0, 0, "alpha", "beta"},
+};
+
+// An operator of two arguments: what it is with a tensor, in either order, and with a number on
+// either side (`x op c`, `c op x`).
+struct BinaryRow {
+  std::string_view op;
+  Algorithm algorithm;
+  bool commutes;
+};
+constexpr BinaryRow kBinary[] = {
+    {"add", Algorithm::binary_add, true},          {"subtract", Algorithm::binary_sub, false},
+    {"multiply", Algorithm::binary_mul, true},     {"divide", Algorithm::binary_div, false},
+    {"maximum", Algorithm::binary_max, true},      {"minimum", Algorithm::binary_min, true},
+    {"power", Algorithm::undef, false},            {"nn.bias_add", Algorithm::binary_add, false},
+};
+
+template <typename Row, size_t N>
+const Row* find(const Row (&table)[N], std::string_view op) {
+  for (const Row& row : table)
+    if (row.op == op) return &row;
+  return nullptr;
+}
+
+Result<Step> with_scalar(std::string_view op, size_t position, float c) {
+  constexpr auto kLinear = Algorithm::eltwise_linear;
+  constexpr auto kClip = Algorithm::eltwise_clip_v2;
+  constexpr auto kPow = Algorithm::eltwise_pow;
+  bool running_first = position == 0;
+  if (op == "add") return eltwise(kLinear, 1, c);
+  if (op == "multiply") return eltwise(kLinear, c, 0);
+  if (op == "subtract") return running_first ? eltwise(kLinear, 1, -c) : eltwise(kLinear, -1, c);
+  if (op == "maximum") return eltwise(kClip, c, INFINITY);
+  if (op == "minimum") return eltwise(kClip, -INFINITY, c);
+  // A division by a power of two is exactly a product; others stay divisions.
+  int exponent = 0;
+  if (op == "divide" && running_first && std::frexp(std::abs(c), &exponent) == 0.5f)
+    return eltwise(kLinear, 1 / c, 0);
+  if (op == "divide" && !running_first) return eltwise(kPow, c, -1);
+  if (op == "power" && running_first) {
+    if (c == 2) return eltwise(Algorithm::eltwise_square);
+    if (c == 0.5f) return eltwise(Algorithm::eltwise_sqrt);
+    if (c == -1) return eltwise(kPow, 1, -1);
+  }
+  return unsupported("onednn: {} with the number {}", op, c);
+}
+
+// numpy's alignment: from the right. bias_add names the axis instead.
+Shape aligned(const CallNode& call, const Shape& shape) {
+  size_t rank = call.tensor_type().shape.size();
+  if (call.op->name == "nn.bias_add") {
+    int64_t axis = call.attrs.integer("axis");
+    Shape wide(rank, 1);
+    wide[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = shape[0];
+    return wide;
+  }
+  Shape wide(rank - shape.size(), 1);
+  wide.insert(wide.end(), shape.begin(), shape.end());
+  return wide;
+}
+
+}  // namespace
+
+bool is_step_operator(std::string_view op) {
+  return find(kUnary, op) != nullptr || find(kBinary, op) != nullptr || op == "nn.gelu";
+}
+
+Result<Step> make_step(const CallNode& call, size_t position, const Operand* other) {
+  std::string_view op = call.op->name;
+  if (const UnaryRow* row = find(kUnary, op)) {
+    return eltwise(row->algorithm,
+                   row->alpha_attr.empty() ? row->alpha : call.attrs.real(row->alpha_attr),
+                   row->beta_attr.empty() ? row->beta : call.attrs.real(row->beta_attr));
+  }
+  if (op == "nn.gelu")
+    return eltwise(call.attrs.string("approximate") == "tanh" ? Algorithm::eltwise_gelu_tanh
+                                                              : Algorithm::eltwise_gelu_erf);
+  const BinaryRow* row = find(kBinary, op);
+  if (row == nullptr) return unsupported("onednn: no elementwise step for {}", op);
+  if (other == nullptr) {  // x op x
+    if (op == "multiply") return eltwise(Algorithm::eltwise_square);
+    if (op == "add") return eltwise(Algorithm::eltwise_linear, 2, 0);
+    return unsupported("onednn: {} of a tensor and itself", op);
+  }
+  if (auto c = other->scalar(); c && op != "nn.bias_add") {
+    Result<Step> step = with_scalar(op, position, *c);
+    if (step.ok() || row->algorithm == Algorithm::undef) return step;
+  }
+  if (row->algorithm == Algorithm::undef || (position == 1 && !row->commutes))
+    return unsupported("onednn: {} with the running value on the right", op);
+  Step step;
+  step.kind = Step::Kind::kBinary;
+  step.algorithm = row->algorithm;
+  step.operand = *other;
+  step.operand.shape = aligned(call, other->shape);
+  return step;
+}
+
+}  // namespace collage::onednn

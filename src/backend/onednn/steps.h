@@ -1,0 +1,12 @@
+// The table of elementwise operators and what each is in oneDNN's words.
+#pragma once
+
+#include "backend/onednn/composite.h"
+
+namespace collage::onednn {
+
+// The step that `call` makes of `running`, which stands at argument `position`; `other` is the other
+// argument of a two-argument operator (null: none, or the running value itself on both sides).
+Result<Step> make_step(const CallNode& call, size_t position, const Operand* other);
+
+}  // namespace collage::onednn
