@@ -30,7 +30,6 @@ class Parser {
       if (auto* call = as<CallNode>(expr)) {
         if (call->op == nullptr) return unsupported("onednn: a call of a function");
         calls_.push_back(expr);
-        for (const Expr& input : expr_inputs(expr)) ++uses_[input.get()];
       } else if (expr->kind() == ExprKind::kTuple) {
         continue;  // an argument of concatenate
       } else if (expr->kind() != ExprKind::kVar && expr->kind() != ExprKind::kConstant) {
@@ -98,42 +97,29 @@ class Parser {
     const Expr& expr = calls_[next_];
     const auto* call = as<CallNode>(expr);
     const auto& args = call->args;
-    // x * sigmoid(x), in either order, is one step.
-    if (call->op->name == "sigmoid" && args[0] == running_ && uses_[expr.get()] == 1 &&
-        next_ + 1 < calls_.size()) {
-      const auto* product = as_op(calls_[next_ + 1], "multiply");
-      if (product != nullptr && ((product->args[0] == running_ && product->args[1] == expr) ||
-                                 (product->args[1] == running_ && product->args[0] == expr))) {
-        Step swish;
-        swish.algorithm = dnnl::algorithm::eltwise_swish;
-        swish.alpha = 1;
-        return advance(std::move(swish), next_ + 1);
-      }
-    }
     if (args.size() == 1 && args[0] == running_)
-      return advance(TRY(make_step(*call, 0, nullptr)), next_);
+      return advance(TRY(make_step(*call, 0, nullptr)), expr);
     if (args.size() == 2 && args[0] == running_ && args[1] == running_)
-      return advance(TRY(make_step(*call, 0, nullptr)), next_);
+      return advance(TRY(make_step(*call, 0, nullptr)), expr);
     for (size_t position = 0; args.size() == 2 && position < 2; ++position) {
       if (args[position] != running_) continue;
       Operand other = TRY(operand(args[1 - position]));
-      return advance(TRY(make_step(*call, position, &other)), next_);
+      return advance(TRY(make_step(*call, position, &other)), expr);
     }
     return unsupported("onednn: not a chain: {} does not continue it", call->op->name);
   }
 
-  Status advance(Step step, size_t last) {
-    const Expr& result = calls_[last];
+  Status advance(Step step, const Expr& result) {
     if (result->tensor_type().shape != running_->tensor_type().shape)
       return unsupported("onednn: the running value is broadcast");
     composite_.steps.push_back(std::move(step));
     running_ = result;
-    next_ = last + 1;
+    ++next_;
     return {};
   }
 
   Composite composite_;
-  std::unordered_map<const ExprNode*, int> params_, uses_;
+  std::unordered_map<const ExprNode*, int> params_;
   std::vector<Expr> calls_;  // what is left, in order, the anchor taken out
   size_t next_ = 0;
   Expr running_;

@@ -1,6 +1,8 @@
 // Chains of elementwise operators without an anchor, in every layout their tensors may have. Plain
 // and channels-last tensors are merged into as few dimensions as the operands' broadcasting allows,
 // which is what oneDNN's vector code needs.
+#include <algorithm>
+
 #include "backend/onednn/implementation.h"
 
 namespace collage::onednn {
@@ -14,8 +16,18 @@ Shape permuted(const Shape& shape, const Layout& layout) {
   return result;
 }
 
+// A constant's bytes in the order of that layout (without blocks).
+Tensor reordered(const Operand& operand, const Layout& layout) {
+  Tensor result = Tensor::empty(DType::kFloat32, permuted(operand.shape, layout));
+  dnnl::memory from(plain_desc(operand.shape), engine(), const_cast<void*>(operand.constant.raw()));
+  dnnl::memory to(desc_of(operand.shape, layout), engine(), result.raw());
+  dnnl::reorder(from, to).execute(stream(), from, to);
+  return result;
+}
+
 Result<Implementation> in_layout(const CompositePtr& composite, const Layout& layout) {
   const Shape& shape = composite->result;
+  if (composite->inputs[0].is_constant()) return unsupported("onednn: a constant source");
   Encodings encodings(*composite);
   TRY(encodings.want(composite->inputs[0], layout));
   // What the parameters must look like, then the same steps over merged dimensions.
@@ -26,9 +38,12 @@ Result<Implementation> in_layout(const CompositePtr& composite, const Layout& la
   Desc running = desc_of(shape, layout);
   if (layout.blocks().empty()) {
     Shape inner = permuted(shape, layout);
-    for (Step& step : *steps)
-      if (step.kind == Step::Kind::kBinary)
-        step.operand.shape = permuted(step.operand.shape, layout);
+    for (Step& step : *steps) {
+      if (step.kind == Step::Kind::kEltwise) continue;
+      if (step.operand.is_constant() && !layout.is_plain())
+        step.operand.constant = reordered(step.operand, layout);
+      step.operand.shape = permuted(step.operand.shape, layout);
+    }
     std::vector<size_t> ends = mergeable_groups(*steps, inner);
     if (inner.empty()) {  // scalars
       inner = {1}, ends = {1};
@@ -54,10 +69,7 @@ Result<Implementation> in_layout(const CompositePtr& composite, const Layout& la
   auto stages = TRY(plan_chain(*steps, running, forms));
   auto build = [composite, steps, forms, stages, running]() {
     ProgramBuilder builder;
-    const Operand& input = composite->inputs[0];
-    Value source = input.is_constant()
-                       ? builder.constant(input.constant, plain_desc(running.get_dims()), running)
-                       : builder.input(static_cast<size_t>(input.param), running);
+    Value source = builder.input(static_cast<size_t>(composite->inputs[0].param), running);
     append_chain(builder, stages, bind_operands(builder, *steps, forms), source,
                  builder.output(0, running));
     return builder.finish();
@@ -69,8 +81,11 @@ Result<Implementation> in_layout(const CompositePtr& composite, const Layout& la
 
 Result<std::vector<Implementation>> plan_elementwise(const CompositePtr& composite) {
   Implementations found;
-  for (const Layout& layout : image_layouts(static_cast<int64_t>(composite->result.size())))
-    found.add(in_layout(composite, layout));
+  found.add(guarded("elementwise", [&] { return in_layout(composite, Layout()); }));
+  // Rank 3 is a batch of sequences far more often than a one-dimensional image.
+  if (auto rank = static_cast<int64_t>(composite->result.size()); rank >= 4)
+    for (const Layout& layout : image_layouts(rank))
+      found.add(guarded("elementwise", [&] { return in_layout(composite, layout); }));
   return found.take();
 }
 

@@ -37,9 +37,10 @@ constexpr UnaryRow kUnary[] = {
     {"sqrt", Algorithm::eltwise_sqrt},
     {"abs", Algorithm::eltwise_abs},
     {"negative", Algorithm::eltwise_linear, -1, 0},
+    {"reciprocal", Algorithm::eltwise_pow, 1, -1},
+    {"round", Algorithm::eltwise_round},
     {"nn.elu", Algorithm::eltwise_elu, 0, 0, "alpha"},
     {"nn.softplus", Algorithm::eltwise_soft_relu, 1},
-    {"nn.swish", Algorithm::eltwise_swish, 1},
     {"nn.silu", Algorithm::eltwise_swish, 1},
     {"nn.mish", Algorithm::eltwise_mish},
     {"nn.hard_swish", Algorithm::eltwise_hardswish, 1. / 6, 0.5},
@@ -108,6 +109,13 @@ Shape aligned(const CallNode& call, const Shape& shape) {
 
 bool is_step_operator(std::string_view op) {
   return find(kUnary, op) != nullptr || find(kBinary, op) != nullptr || op == "nn.gelu";
+}
+
+std::vector<std::string> step_operators() {
+  std::vector<std::string> names = {"nn.gelu"};
+  for (const UnaryRow& row : kUnary) names.emplace_back(row.op);
+  for (const BinaryRow& row : kBinary) names.emplace_back(row.op);
+  return names;
 }
 
 Result<Step> make_step(const CallNode& call, size_t position, const Operand* other) {

@@ -1,9 +1,15 @@
 // The table of elementwise operators and what each is in oneDNN's words.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "backend/onednn/composite.h"
 
 namespace collage::onednn {
+
+// The operators of the table; what they are applied to decides whether they are steps.
+std::vector<std::string> step_operators();
 
 // The step that `call` makes of `running`, which stands at argument `position`; `other` is the other
 // argument of a two-argument operator (null: none, or the running value itself on both sides).

@@ -1,0 +1,102 @@
+#include "backend/onednn/patterns.h"
+
+#include <algorithm>
+
+#include "backend/onednn/composite.h"
+#include "backend/onednn/steps.h"
+#include "partition/rules/anchor_epilogue.h"
+#include "partition/rules/pattern_table.h"
+
+namespace collage::onednn {
+
+namespace {
+
+bool is_float(const Expr& expr) {
+  return expr->type().is_tensor() && expr->tensor_type().dtype == DType::kFloat32 &&
+         num_elements(expr->tensor_type().shape) > 0;
+}
+
+// Every tensor in and out is float32 and not empty.
+bool float_tensors(const Match& match) {
+  const auto* call = as<CallNode>(match.root);
+  return is_float(match.root) && std::all_of(call->args.begin(), call->args.end(), [](const Expr& arg) {
+           if (auto* tuple = as<TupleNode>(arg))
+             return std::all_of(tuple->fields.begin(), tuple->fields.end(), is_float);
+           return is_float(arg);
+         });
+}
+
+// A call that make_step has a word for, over a result no larger than the running value.
+bool is_step(const CallNode& call, size_t position, const Expr& other) {
+  if (!is_step_operator(call.op->name) || call.args.size() > 2) return false;
+  const Expr& running = call.args[position];
+  if (call.tensor_type() != running->tensor_type() || !is_float(running)) return false;
+  if (call.args.size() == 1) return make_step(call, 0, nullptr).ok();
+  if (other == running) return make_step(call, 0, nullptr).ok();
+  if (!is_float(other)) return false;
+  Operand operand;
+  if (auto* constant = as<ConstantNode>(other)) operand.constant = constant->value;
+  else operand.param = 0;
+  operand.shape = other->tensor_type().shape;
+  return make_step(call, position, &operand).ok();
+}
+
+bool starts_chain(const Match& match) {
+  const auto* call = as<CallNode>(match.root);
+  for (size_t i = 0; i < call->args.size(); ++i) {
+    const Expr& other = call->args[call->args.size() - 1 - i];
+    if (call->args[i]->kind() != ExprKind::kConstant && is_step(*call, i, other)) return true;
+  }
+  return false;
+}
+
+bool continues_chain(const EpilogueStep& step) {
+  return is_step(step.call, step.data_arg, step.other());
+}
+
+// Whether the axes that are reduced can be brought into one of the forms oneDNN has code for is for
+// the planning to say; here only that the result is a float tensor.
+struct Row {
+  const char* name;
+  std::vector<std::string> operators;
+  bool constant_weights = false;
+  size_t max_steps = AnchorEpiloguePartitionRule::kMaxSteps;
+};
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> table = {
+      {"onednn.conv", {"nn.conv1d", "nn.conv2d", "nn.conv3d"}, true},
+      {"onednn.conv_transpose",
+       {"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"},
+       true},
+      {"onednn.product", {"nn.dense", "nn.matmul", "nn.batch_matmul"}},
+      {"onednn.pool",
+       {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.avg_pool1d", "nn.avg_pool2d",
+        "nn.avg_pool3d", "nn.global_avg_pool1d", "nn.global_avg_pool2d", "nn.global_avg_pool3d",
+        "nn.global_max_pool1d", "nn.global_max_pool2d", "nn.global_max_pool3d"}},
+      {"onednn.softmax", {"nn.softmax", "nn.log_softmax"}},
+      {"onednn.layer_norm", {"nn.layer_norm"}},
+      {"onednn.reduce", {"mean", "sum", "max", "min", "prod"}},
+      {"onednn.resize", {"image.resize2d"}},
+      {"onednn.concat", {"concatenate"}},
+      {"onednn.copy", {"transpose", "strided_slice", "nn.pad"}, false, 0},
+  };
+  return table;
+}
+
+}  // namespace
+
+PartitionRulePtr pattern_table() {
+  std::vector<PartitionRulePtr> rules;
+  for (const Row& row : rows()) {
+    DFPattern anchor = is_op(row.operators);
+    if (row.constant_weights) anchor = is_op(row.operators)(wildcard(), is_constant());
+    rules.push_back(std::make_shared<AnchorEpiloguePartitionRule>(row.name, anchor, float_tensors,
+                                                                  continues_chain, row.max_steps));
+  }
+  rules.push_back(std::make_shared<AnchorEpiloguePartitionRule>(
+      "onednn.elementwise", is_op(step_operators()), starts_chain, continues_chain));
+  return make_pattern_rule("onednn", {}, std::move(rules));
+}
+
+}  // namespace collage::onednn
