@@ -77,7 +77,7 @@ const std::vector<Row>& rows() {
       {"onednn.softmax", {"nn.softmax", "nn.log_softmax"}},
       {"onednn.layer_norm", {"nn.layer_norm"}},
       {"onednn.reduce", {"mean", "sum", "max", "min", "prod"}},
-      {"onednn.resize", {"image.resize2d"}},
+      {"onednn.resize", {"image.resize1d", "image.resize2d", "image.resize3d"}},
       {"onednn.concat", {"concatenate"}},
       {"onednn.copy", {"transpose", "strided_slice", "nn.pad"}, false, 0},
   };

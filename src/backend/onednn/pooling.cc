@@ -4,6 +4,7 @@
 
 #include "backend/onednn/single.h"
 #include "ir/op.h"
+#include "ops/reduce.h"
 #include "ops/window.h"
 
 namespace collage::onednn {
@@ -80,16 +81,7 @@ Result<std::vector<Implementation>> plan_reduction(const CompositePtr& composite
   const Shape& source = composite->inputs[0].shape;
   auto rank = static_cast<int64_t>(source.size());
   std::vector<bool> reduced(source.size(), false);
-  const AttrValue* axis = call.attrs.find("axis");
-  if (axis == nullptr || std::holds_alternative<None>(*axis)) {
-    reduced.assign(source.size(), true);
-  } else {
-    Ints axes = std::holds_alternative<int64_t>(*axis) ? Ints{std::get<int64_t>(*axis)}
-                                                       : std::get<Ints>(*axis);
-    for (int64_t a : axes) reduced[static_cast<size_t>(a < 0 ? a + rank : a)] = true;
-    if (axes.empty()) reduced.assign(source.size(), true);
-    if (call.attrs.has("exclude") && call.attrs.flag("exclude")) reduced.flip();
-  }
+  for (int64_t axis : TRY(reduced_axes(call.attrs, rank))) reduced[static_cast<size_t>(axis)] = true;
   // Kept dimensions first, reduced ones last, is what oneDNN has vector code for.
   size_t kept = 0;
   while (kept < source.size() && (!reduced[kept] || source[kept] == 1)) ++kept;

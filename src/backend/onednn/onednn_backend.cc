@@ -1,4 +1,4 @@
-#include "backend/onednn/onednn.h"
+#include "backend/onednn/onednn_backend.h"
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ const std::vector<Family>& families() {
       {{"nn.softmax", "nn.log_softmax"}, plan_softmax},
       {{"nn.layer_norm"}, plan_layer_norm},
       {{"mean", "sum", "max", "min", "prod"}, plan_reduction},
-      {{"image.resize2d"}, plan_resampling},
+      {{"image.resize1d", "image.resize2d", "image.resize3d"}, plan_resampling},
       {{"concatenate"}, plan_concat},
       {{"transpose", "strided_slice", "nn.pad"}, plan_copy},
   };
