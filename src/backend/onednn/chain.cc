@@ -7,7 +7,8 @@ namespace collage::onednn {
 namespace {
 
 size_t varying_dims(const Shape& shape) {
-  return static_cast<size_t>(std::count_if(shape.begin(), shape.end(), [](int64_t d) { return d != 1; }));
+  return static_cast<size_t>(
+      std::count_if(shape.begin(), shape.end(), [](int64_t d) { return d != 1; }));
 }
 
 }  // namespace
@@ -60,8 +61,8 @@ std::vector<std::optional<Value>> bind_operands(ProgramBuilder& builder,
     if (steps[i].kind == Step::Kind::kEltwise)
       values.push_back(std::nullopt);
     else if (operand.is_constant())
-      values.push_back(builder.constant(
-          operand.constant, plain_desc(forms[i].desc.get_dims()), forms[i].desc));
+      values.push_back(
+          builder.constant(operand.constant, plain_desc(forms[i].desc.get_dims()), forms[i].desc));
     else
       values.push_back(builder.input(static_cast<size_t>(operand.param), forms[i].desc));
   }
@@ -143,7 +144,8 @@ Result<std::vector<ChainStage>> plan_chain(std::span<const Step> steps, const De
     size_t end = steps.size();
     Result<ChainStage> stage = plan_stage(steps, begin, end, running, forms);
     while (!stage.ok() && --end > begin) stage = plan_stage(steps, begin, end, running, forms);
-    stages.push_back(TRY(std::move(stage)));
+    if (!stage.ok()) return stage.status();
+    stages.push_back(std::move(*stage));
     begin = end;
   }
   return stages;

@@ -35,8 +35,8 @@ std::vector<std::optional<Value>> bind_operands(ProgramBuilder& builder,
                                                 std::span<const Step> steps,
                                                 std::span<const OperandForm> forms);
 
-// The same steps on a running value whose neighbouring dimensions are merged: `ends` lists where each
-// group of dimensions ends. Fails where an operand is broadcast along a part of a group.
+// The same steps on a running value whose neighbouring dimensions are merged: `ends` lists where
+// each group of dimensions ends. Fails where an operand is broadcast along a part of a group.
 Result<std::vector<Step>> merge_dims(std::span<const Step> steps, const Shape& running,
                                      const std::vector<size_t>& ends);
 Shape merge_dims(const Shape& shape, const std::vector<size_t>& ends);

@@ -40,6 +40,8 @@ class Parser {
         if (expr->kind() != ExprKind::kConstant)
           return unsupported("onednn: {} is not float32", expr->type().to_string());
       }
+      if (expr->type().is_tensor() && num_elements(expr->tensor_type().shape) == 0)
+        return unsupported("onednn: an empty tensor");
     }
     if (calls_.empty()) return unsupported("onednn: nothing to compute");
     TRY(start());

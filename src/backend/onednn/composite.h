@@ -2,8 +2,8 @@
 // pooling …) over tensors that flow in, then a chain of elementwise steps on its result. A chain
 // without an anchor starts from a tensor itself.
 //
-//   conv2d(x, w) -> + bias -> swish -> + residual     anchor conv2d over (x, w), steps add, swish, add
-//   add(x, y) -> relu                                 no anchor, source x, steps add y, relu
+//   conv2d(x, w) -> + bias -> swish -> + residual     anchor conv2d over (x, w), steps add, swish,
+//   add add(x, y) -> relu                                 no anchor, source x, steps add y, relu
 #pragma once
 
 #include <collage/tensor.h>

@@ -97,10 +97,9 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
   // A layout that coincides with plain in memory is called plain; oneDNN still hears its own name.
   Desc source_desc = desc_of(p->source, from.value_or(source));
   Desc result_desc = desc_of(p->result, to.value_or(result));
-  auto anchored =
-      TRY(plan_anchor(p->steps, p->result, to.value_or(result), [&](const dnnl::primitive_attr& attr) {
-        return make(source_desc, result_desc, attr);
-      }));
+  auto anchored = TRY(plan_anchor(
+      p->steps, p->result, to.value_or(result),
+      [&](const dnnl::primitive_attr& attr) { return make(source_desc, result_desc, attr); }));
   Encodings encodings(*p->composite);
   TRY(encodings.want(p->composite->inputs[0], source));
   TRY(encodings.want(p->steps, anchored.tail.forms));
@@ -110,8 +109,8 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
     Bindings bindings = {
         {DNNL_ARG_SRC,
          builder.input(static_cast<size_t>(p->composite->inputs[0].param), pd.src_desc())},
-        {DNNL_ARG_WEIGHTS, builder.constant(p->composite->inputs[1].constant, p->given_weights,
-                                            pd.weights_desc())}};
+        {DNNL_ARG_WEIGHTS,
+         builder.constant(p->composite->inputs[1].constant, p->given_weights, pd.weights_desc())}};
     if (p->bias) {
       Desc bias({p->result[1]}, kFloat, Tag::a);
       bindings.push_back({DNNL_ARG_BIAS, builder.constant(p->bias->constant, bias, bias)});
@@ -139,14 +138,14 @@ auto maker(const std::shared_ptr<const Problem>& p, dnnl::algorithm algorithm) {
 
 // Winograd's two implementations come one after the other in oneDNN's list.
 auto winograd_maker(const std::shared_ptr<const Problem>& p, std::string_view implementation) {
-  return [base = maker<dnnl::convolution_forward>(p, dnnl::algorithm::convolution_winograd),
-          implementation](const Desc& source, const Desc& result,
-                          const dnnl::primitive_attr& attr) {
-    auto pd = base(source, result, attr);
-    while (std::string_view(pd.impl_info_str()).find(implementation) == std::string_view::npos)
-      if (!pd.next_impl()) throw dnnl::error(dnnl_unimplemented, "no such implementation");
-    return pd;
-  };
+  return
+      [base = maker<dnnl::convolution_forward>(p, dnnl::algorithm::convolution_winograd),
+       implementation](const Desc& source, const Desc& result, const dnnl::primitive_attr& attr) {
+        auto pd = base(source, result, attr);
+        while (std::string_view(pd.impl_info_str()).find(implementation) == std::string_view::npos)
+          if (!pd.next_impl()) throw dnnl::error(dnnl_unimplemented, "no such implementation");
+        return pd;
+      };
 }
 
 bool may_be_winograd(const Problem& p) {

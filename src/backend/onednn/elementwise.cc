@@ -31,8 +31,7 @@ Result<Implementation> in_layout(const CompositePtr& composite, const Layout& la
   Encodings encodings(*composite);
   TRY(encodings.want(composite->inputs[0], layout));
   // What the parameters must look like, then the same steps over merged dimensions.
-  auto forms =
-      TRY(operand_forms(composite->steps, shape, layout, OperandUse::kPrimitive));
+  auto forms = TRY(operand_forms(composite->steps, shape, layout, OperandUse::kPrimitive));
   TRY(encodings.want(composite->steps, forms));
   auto steps = std::make_shared<std::vector<Step>>(composite->steps);
   Desc running = desc_of(shape, layout);

@@ -46,8 +46,7 @@ Status Encodings::want(std::span<const Step> steps, std::span<const OperandForm>
 }
 
 Variant Encodings::variant(std::string name, const Layout& output) const {
-  return Variant{std::move(name), inputs_,
-                 {float_encoding(canonical(output, composite_.result))}};
+  return Variant{std::move(name), inputs_, {float_encoding(canonical(output, composite_.result))}};
 }
 
 }  // namespace collage::onednn

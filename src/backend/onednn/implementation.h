@@ -65,8 +65,8 @@ struct Tail {
 };
 
 // Makes an anchor with as many steps fused as it takes: `make(attributes)` gives its primitive
-// descriptor (or throws) and `accept` says whether its implementation will do. The rest of the steps
-// follow as primitives in that layout of the result.
+// descriptor (or throws) and `accept` says whether its implementation will do. The rest of the
+// steps follow as primitives in that layout of the result.
 template <typename PrimitiveDesc>
 struct Anchored {
   PrimitiveDesc pd;

@@ -14,9 +14,9 @@ struct BlockedTag {
   Tag tag;
 };
 constexpr BlockedTag kBlockedTags[] = {
-    {3, 4, Tag::aBc4b},     {3, 8, Tag::aBc8b},     {3, 16, Tag::aBc16b},
-    {4, 4, Tag::aBcd4b},    {4, 8, Tag::aBcd8b},    {4, 16, Tag::aBcd16b},
-    {5, 4, Tag::aBcde4b},   {5, 8, Tag::aBcde8b},   {5, 16, Tag::aBcde16b},
+    {3, 4, Tag::aBc4b},   {3, 8, Tag::aBc8b},   {3, 16, Tag::aBc16b},
+    {4, 4, Tag::aBcd4b},  {4, 8, Tag::aBcd8b},  {4, 16, Tag::aBcd16b},
+    {5, 4, Tag::aBcde4b}, {5, 8, Tag::aBcde8b}, {5, 16, Tag::aBcde16b},
 };
 
 std::optional<Tag> blocked_tag(const Layout& layout, int64_t rank) {

@@ -1,5 +1,5 @@
-// The oneDNN library at this backend's edge: the process's engine and stream, exceptions turned into
-// a Status, and the thread count that its primitives are made for.
+// The oneDNN library at this backend's edge: the process's engine and stream, exceptions turned
+// into a Status, and the thread count that its primitives are made for.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -34,8 +34,8 @@ auto guarded(std::string_view what, Body&& body) -> std::invoke_result_t<Body> {
   }
 }
 
-// oneDNN plans a primitive for the OpenMP team size at the moment it is made; within the scope it is
-// `threads`.
+// oneDNN plans a primitive for the OpenMP team size at the moment it is made; within the scope it
+// is `threads`.
 class ThreadScope {
  public:
   explicit ThreadScope(int threads);

@@ -28,8 +28,8 @@ Result<Implementation> concat_in(const CompositePtr& composite, const Layout& la
       return unsupported("onednn: channels that do not fill their blocks");
     sources.push_back(desc_of(merge ? merge_dims(input.shape, ends) : input.shape, layout));
   }
-  Result<std::vector<Step>> steps =
-      merge ? merge_dims(composite->steps, result, ends) : Result<std::vector<Step>>(composite->steps);
+  Result<std::vector<Step>> steps = merge ? merge_dims(composite->steps, result, ends)
+                                          : Result<std::vector<Step>>(composite->steps);
   if (!steps.ok()) return steps.status();
   Desc to = desc_of(target, layout);
   int dim = merge ? 1 : static_cast<int>(axis);
@@ -43,10 +43,10 @@ Result<Implementation> concat_in(const CompositePtr& composite, const Layout& la
     Bindings bindings;
     for (size_t i = 0; i < sources.size(); ++i) {
       const Operand& input = composite->inputs[i];
-      Value value = input.is_constant()
-                        ? builder.constant(input.constant, plain_desc(sources[i].get_dims()),
-                                           sources[i])
-                        : builder.input(static_cast<size_t>(input.param), sources[i]);
+      Value value =
+          input.is_constant()
+              ? builder.constant(input.constant, plain_desc(sources[i].get_dims()), sources[i])
+              : builder.input(static_cast<size_t>(input.param), sources[i]);
       bindings.push_back({DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), value});
     }
     Value output = builder.output(0, to);
@@ -87,7 +87,8 @@ Result<Implementation> transpose(const CompositePtr& composite) {
     axes.push_back(static_cast<int64_t>(source.size() - 1 - d));
   if (source.empty() || source.size() > DNNL_MAX_NDIMS) return unsupported("onednn: rank");
   Dims dense = plain_desc(source).get_strides(), strides;
-  for (int64_t axis : axes) strides.push_back(dense[static_cast<size_t>(positive(axis, axes.size()))]);
+  for (int64_t axis : axes)
+    strides.push_back(dense[static_cast<size_t>(positive(axis, axes.size()))]);
   return reorder(composite, "transpose", Layout(), Layout(), Desc(result, kFloat, strides),
                  plain_desc(result), 0, 0);
 }
@@ -136,7 +137,8 @@ Result<Implementation> pad(const CompositePtr& composite, const Layout& layout) 
 
 Result<std::vector<Implementation>> plan_concat(const CompositePtr& composite) {
   const Shape& result = composite->anchor_shape;
-  auto axis = static_cast<size_t>(positive(composite->anchor->attrs.integer("axis"), result.size()));
+  auto axis =
+      static_cast<size_t>(positive(composite->anchor->attrs.integer("axis"), result.size()));
   Implementations found;
   for (const Layout& layout : image_layouts(static_cast<int64_t>(result.size())))
     found.add(guarded("concatenate", [&] { return concat_in(composite, layout, axis); }));
@@ -152,9 +154,10 @@ Result<std::vector<Implementation>> plan_copy(const CompositePtr& composite) {
     found.add(guarded(op, [&] { return transpose(composite); }));
     return found.take();
   }
-  for (const Layout& layout : image_layouts(static_cast<int64_t>(composite->inputs[0].shape.size())))
-    found.add(guarded(op, [&] { return op == "nn.pad" ? pad(composite, layout)
-                                                      : slice(composite, layout); }));
+  for (const Layout& layout :
+       image_layouts(static_cast<int64_t>(composite->inputs[0].shape.size())))
+    found.add(guarded(
+        op, [&] { return op == "nn.pad" ? pad(composite, layout) : slice(composite, layout); }));
   return found.take();
 }
 

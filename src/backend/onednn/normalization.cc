@@ -70,14 +70,13 @@ Result<std::vector<Implementation>> plan_layer_norm(const CompositePtr& composit
   };
   auto epsilon = static_cast<float>(call.attrs.real("epsilon"));
   Implementations found;
-  found.add(single_source(
-      composite, std::move(plan),
-      [&](const Desc& from, const Desc& to, const dnnl::primitive_attr& attr) {
-        using Flags = dnnl::normalization_flags;
-        return dnnl::layer_normalization_forward::primitive_desc(
-            engine(), dnnl::prop_kind::forward_inference, from, to, epsilon,
-            Flags::use_scale | Flags::use_shift, attr);
-      }));
+  found.add(single_source(composite, std::move(plan),
+                          [&](const Desc& from, const Desc& to, const dnnl::primitive_attr& attr) {
+                            using Flags = dnnl::normalization_flags;
+                            return dnnl::layer_normalization_forward::primitive_desc(
+                                engine(), dnnl::prop_kind::forward_inference, from, to, epsilon,
+                                Flags::use_scale | Flags::use_shift, attr);
+                          }));
   return found.take();
 }
 

@@ -83,9 +83,8 @@ class OneDnnBackend : public Backend {
     ThreadScope threads(options.threads);
     for (const Implementation& implementation : TRY(plan(function)))
       if (implementation.variant == variant)
-        return guarded("compiling", [&]() -> Result<std::unique_ptr<Kernel>> {
-          return implementation.build();
-        });
+        return guarded("compiling",
+                       [&]() -> Result<std::unique_ptr<Kernel>> { return implementation.build(); });
     return unsupported("onednn: no variant {}", variant.to_string());
   }
 

@@ -19,7 +19,8 @@ bool is_float(const Expr& expr) {
 // Every tensor in and out is float32 and not empty.
 bool float_tensors(const Match& match) {
   const auto* call = as<CallNode>(match.root);
-  return is_float(match.root) && std::all_of(call->args.begin(), call->args.end(), [](const Expr& arg) {
+  return is_float(match.root) &&
+         std::all_of(call->args.begin(), call->args.end(), [](const Expr& arg) {
            if (auto* tuple = as<TupleNode>(arg))
              return std::all_of(tuple->fields.begin(), tuple->fields.end(), is_float);
            return is_float(arg);
@@ -35,8 +36,10 @@ bool is_step(const CallNode& call, size_t position, const Expr& other) {
   if (other == running) return make_step(call, 0, nullptr).ok();
   if (!is_float(other)) return false;
   Operand operand;
-  if (auto* constant = as<ConstantNode>(other)) operand.constant = constant->value;
-  else operand.param = 0;
+  if (auto* constant = as<ConstantNode>(other))
+    operand.constant = constant->value;
+  else
+    operand.param = 0;
   operand.shape = other->tensor_type().shape;
   return make_step(call, position, &operand).ok();
 }
@@ -89,13 +92,13 @@ const std::vector<Row>& rows() {
 PartitionRulePtr pattern_table() {
   std::vector<PartitionRulePtr> rules;
   for (const Row& row : rows()) {
-    DFPattern anchor = is_op(row.operators);
-    if (row.constant_weights) anchor = is_op(row.operators)(wildcard(), is_constant());
+    DFPattern anchor = is_op_among(row.operators);
+    if (row.constant_weights) anchor = is_op_among(row.operators)(wildcard(), is_constant());
     rules.push_back(std::make_shared<AnchorEpiloguePartitionRule>(row.name, anchor, float_tensors,
                                                                   continues_chain, row.max_steps));
   }
   rules.push_back(std::make_shared<AnchorEpiloguePartitionRule>(
-      "onednn.elementwise", is_op(step_operators()), starts_chain, continues_chain));
+      "onednn.elementwise", is_op_among(step_operators()), starts_chain, continues_chain));
   return make_pattern_rule("onednn", {}, std::move(rules));
 }
 

@@ -61,8 +61,8 @@ Result<std::vector<Implementation>> plan_pooling(const CompositePtr& composite) 
   for (size_t d = 0; d < window.rank(); ++d) {
     pool.dilates.push_back(window.dilation[d] - 1);
     int64_t extent = (window.kernel[d] - 1) * window.dilation[d] + 1;
-    int64_t used = (result[d + 2] - 1) * window.strides[d] + extent - source[d + 2] -
-                   window.pad_begin[d];
+    int64_t used =
+        (result[d + 2] - 1) * window.strides[d] + extent - source[d + 2] - window.pad_begin[d];
     // ceil_mode lets the last window reach past the padding; oneDNN would count that part too.
     if (include_padding && used > window.pad_end[d])
       return unsupported("onednn: an average over padding beyond the window's own");
@@ -81,7 +81,8 @@ Result<std::vector<Implementation>> plan_reduction(const CompositePtr& composite
   const Shape& source = composite->inputs[0].shape;
   auto rank = static_cast<int64_t>(source.size());
   std::vector<bool> reduced(source.size(), false);
-  for (int64_t axis : TRY(reduced_axes(call.attrs, rank))) reduced[static_cast<size_t>(axis)] = true;
+  for (int64_t axis : TRY(reduced_axes(call.attrs, rank)))
+    reduced[static_cast<size_t>(axis)] = true;
   // Kept dimensions first, reduced ones last, is what oneDNN has vector code for.
   size_t kept = 0;
   while (kept < source.size() && (!reduced[kept] || source[kept] == 1)) ++kept;
@@ -94,15 +95,17 @@ Result<std::vector<Implementation>> plan_reduction(const CompositePtr& composite
   bool spatial = rank >= 3 && rank <= 5 && !reduced[0] && !reduced[1] &&
                  std::all_of(reduced.begin() + 2, reduced.end(), [](bool r) { return r; });
   if (spatial && (op == "mean" || op == "max")) {
-    auto algorithm = op == "max" ? dnnl::algorithm::pooling_max
-                                 : dnnl::algorithm::pooling_avg_exclude_padding;
+    auto algorithm =
+        op == "max" ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_exclude_padding;
     auto pooled = in_every_layout(composite, whole_extent(algorithm, source), unit);
     if (pooled.ok())
       for (Implementation& i : *pooled) found.add(std::move(i));
   }
   constexpr std::pair<std::string_view, dnnl::algorithm> kAlgorithms[] = {
-      {"mean", dnnl::algorithm::reduction_mean}, {"sum", dnnl::algorithm::reduction_sum},
-      {"max", dnnl::algorithm::reduction_max},   {"min", dnnl::algorithm::reduction_min},
+      {"mean", dnnl::algorithm::reduction_mean},
+      {"sum", dnnl::algorithm::reduction_sum},
+      {"max", dnnl::algorithm::reduction_max},
+      {"min", dnnl::algorithm::reduction_min},
       {"prod", dnnl::algorithm::reduction_mul}};
   auto row = std::find_if(std::begin(kAlgorithms), std::end(kAlgorithms),
                           [&](const auto& entry) { return entry.first == op; });
@@ -110,7 +113,7 @@ Result<std::vector<Implementation>> plan_reduction(const CompositePtr& composite
   if (trailing) {
     Shape merged = merge_dims(source, {kept, source.size()});
     SingleSource plan{"reduce", Layout(), Layout(), plain_desc(merged), plain_desc({merged[0], 1}),
-                      {}, Layout(), {}};
+                      {},       Layout(), {}};
     // Steps see one value a kept element.
     Result<std::vector<Step>> steps = std::vector<Step>{};
     if (!composite->steps.empty()) {

@@ -17,7 +17,7 @@ struct Problem {
   const Operand *left, *right;
   int64_t batch, left_batch, right_batch, m, k, n;
   bool transpose_left, transpose_right;
-  Shape result;  // (m, n), or (batch, m, n)
+  Shape result;             // (m, n), or (batch, m, n)
   std::vector<Step> steps;  // on that shape, after the bias
   std::optional<Operand> bias;
 

@@ -123,8 +123,9 @@ Value ProgramBuilder::temporary(const Desc& desc) {
 
 Value ProgramBuilder::view(Value temporary, const Desc& desc) {
   const Slot& slot = program_->slots[temporary.index];
-  COLLAGE_CHECK(slot.source == Source::kWorkspace && desc.get_size() <= slot.memory.get_desc().get_size(),
-                "not a view of a temporary");
+  COLLAGE_CHECK(
+      slot.source == Source::kWorkspace && desc.get_size() <= slot.memory.get_desc().get_size(),
+      "not a view of a temporary");
   return add_slot(program_->slots, {Source::kWorkspace, 0, slot.offset, unbound(desc), {}, {}});
 }
 

@@ -12,8 +12,9 @@ namespace {
 
 // The taps of oneDNN's resampling along one axis.
 std::vector<ResizeTap> library_taps(bool linear, int64_t at, int64_t output, int64_t input) {
-  float x = (static_cast<float>(at) + 0.5f) * static_cast<float>(input) /
-                static_cast<float>(output) - 0.5f;
+  float x =
+      (static_cast<float>(at) + 0.5f) * static_cast<float>(input) / static_cast<float>(output) -
+      0.5f;
   if (!linear) return {{static_cast<int64_t>(std::roundf(x)), 1.0}};
   int64_t low = std::max<int64_t>(static_cast<int64_t>(std::floor(x)), 0);
   int64_t high = std::min<int64_t>(static_cast<int64_t>(std::ceil(x)), input - 1);

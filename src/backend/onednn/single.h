@@ -7,8 +7,8 @@
 namespace collage::onednn {
 
 struct SingleSource {
-  std::string name;    // of the variant
-  Layout source, result;  // what the variant's encodings say
+  std::string name;               // of the variant
+  Layout source, result;          // what the variant's encodings say
   Desc source_desc, result_desc;  // what oneDNN is told; may merge dimensions
   std::vector<Step> steps;        // over the dimensions of result_desc
   Layout running;                 // the layout of result_desc (plain when dimensions are merged)

@@ -11,8 +11,9 @@ namespace collage::onednn {
 // The operators of the table; what they are applied to decides whether they are steps.
 std::vector<std::string> step_operators();
 
-// The step that `call` makes of `running`, which stands at argument `position`; `other` is the other
-// argument of a two-argument operator (null: none, or the running value itself on both sides).
+// The step that `call` makes of `running`, which stands at argument `position`; `other` is the
+// other argument of a two-argument operator (null: none, or the running value itself on both
+// sides).
 Result<Step> make_step(const CallNode& call, size_t position, const Operand* other);
 
 }  // namespace collage::onednn

@@ -88,8 +88,9 @@ void compare(const Tensor& expected, const Layout& layout, const char* from, dou
     if (!(error <= worst)) worst = error;
   });
   EXPECT_EQ(wrong, 0) << "largest error " << worst << ", allowed " << limit;
-  for (size_t i = 0; i < written.size(); ++i)
-    if (!written[i]) ASSERT_EQ(floats[i], 0.f) << "padding is not zero";
+  int64_t dirty = 0;
+  for (size_t i = 0; i < written.size(); ++i) dirty += !written[i] && floats[i] != 0.f;
+  EXPECT_EQ(dirty, 0) << "elements of the padding are not zero";
 }
 
 void run_variant(const Function& function, const Variant& variant,

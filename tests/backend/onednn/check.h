@@ -1,6 +1,6 @@
-// Runs every variant that oneDNN offers for a function and compares it with the operators' reference
-// kernels. Buffers carry canaries, outputs start as NaN, and tensors are packed into the variant's
-// layouts element by element, by code that shares nothing with the backend.
+// Runs every variant that oneDNN offers for a function and compares it with the operators'
+// reference kernels. Buffers carry canaries, outputs start as NaN, and tensors are packed into the
+// variant's layouts element by element, by code that shares nothing with the backend.
 #pragma once
 
 #include <set>
@@ -27,8 +27,8 @@ class Graph {
 };
 
 struct Checked {
-  std::set<std::string> names;      // of the variants
-  std::set<std::string> layouts;    // of their results
+  std::set<std::string> names;        // of the variants
+  std::set<std::string> layouts;      // of their results
   std::vector<std::string> variants;  // whole text forms
 };
 

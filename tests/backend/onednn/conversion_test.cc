@@ -1,0 +1,125 @@
+// Conversions between layouts, and what the pattern table finds.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "backend/onednn/check.h"
+#include "backend/onednn/layouts.h"
+#include "backend/onednn/onednn_backend.h"
+#include "base/check.h"
+
+namespace collage::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+
+Encoding encoding(std::string_view tag) {
+  return onednn::float_encoding(Layout::parse(tag).value());
+}
+
+TEST(Conversion, MovesEveryElementBetweenAllLayouts) {
+  auto backend = make_onednn_backend();
+  for (const Shape& shape : {Shape{2, 19, 5, 7}, Shape{1, 32, 1, 1}, Shape{3, 16, 4, 4}})
+    for (const char* from : {"plain", "acdb", "aBcd16b", "aBcd8b", "aBcd4b", "cdab"})
+      for (const char* to : {"plain", "acdb", "aBcd16b", "aBcd8b", "aBcd4b", "cdab"}) {
+        SCOPED_TRACE(shape_to_string(shape) + " " + from + " to " + to);
+        TensorType type{shape, DType::kFloat32};
+        auto kernel = backend->compile_conversion(type, encoding(from), encoding(to), {});
+        ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+        Layout a = encoding(from).layout, b = encoding(to).layout;
+        Tensor tensor = random_tensor(shape, 7);
+        Tensor source = Tensor::zeros(DType::kFloat32, a.physical_shape(shape));
+        Tensor result = Tensor::empty(DType::kFloat32, b.physical_shape(shape));
+        for (float& v : std::span(result.data<float>(), static_cast<size_t>(result.size())))
+          v = NAN;
+        std::vector<Shape> indices;
+        for (int64_t i = 0; i < tensor.size(); ++i) {
+          Shape index(shape.size());
+          int64_t rest = i;
+          for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) index[d] = rest % shape[d];
+          source.data<float>()[a.offset(shape, index)] = tensor.data<float>()[i];
+          indices.push_back(index);
+        }
+        Tensor workspace =
+            Tensor::empty(DType::kInt8, {static_cast<int64_t>((*kernel)->workspace_bytes())});
+        void *in = source.raw(), *out = result.raw();
+        ASSERT_TRUE((*kernel)->run({&in, &out, workspace.raw()}).ok());
+        double sum = 0, expected = 0;
+        for (int64_t i = 0; i < tensor.size(); ++i) {
+          float value = tensor.data<float>()[i];
+          ASSERT_EQ(result.data<float>()[b.offset(shape, indices[static_cast<size_t>(i)])], value);
+          expected += std::abs(value);
+        }
+        for (float v : result.values<float>()) sum += std::abs(v);
+        EXPECT_NEAR(sum, expected, 1e-9 * expected) << "the padding is not zero";
+      }
+}
+
+TEST(Conversion, RefusesOtherTypes) {
+  auto backend = make_onednn_backend();
+  Encoding integers{DType::kInt32, Layout(), VirtualDevice{}};
+  EXPECT_FALSE(backend->compile_conversion({{4}, DType::kInt32}, integers, integers, {}).ok());
+}
+
+TEST(Layouts, AreEqualWhereMemoryIs) {
+  auto canonical = [](const char* tag, const Shape& shape) {
+    return onednn::canonical(Layout::parse(tag).value(), shape).to_string();
+  };
+  EXPECT_EQ(canonical("aBcd16b", {1, 32, 1, 1}), "plain");
+  EXPECT_EQ(canonical("acdb", {4, 32, 1, 1}), "plain");
+  EXPECT_EQ(canonical("acdb", {1, 1, 5, 5}), "plain");
+  EXPECT_EQ(canonical("aBcd16b", {1, 19, 1, 1}), "aBcd16b");  // padded
+  EXPECT_EQ(canonical("acdb", {1, 32, 1, 2}), "acdb");
+  EXPECT_EQ(canonical("aBcd16b", {2, 16, 3, 1}), "aBcd16b");
+}
+
+// The operator lists of the candidates that the pattern table finds.
+std::vector<std::string> candidates(const Function& function) {
+  auto backend = make_onednn_backend();
+  Target target;
+  target.kind = "onednn";
+  auto spec = std::make_shared<PartitionSpec>(
+      PartitionSpec{"onednn", backend->partition_rule(target), target});
+  DataflowGraph graph(function);
+  std::vector<std::string> found;
+  for (const CandidatePartition& candidate : all_candidates(graph, spec)) {
+    found.push_back(candidate.sub_graph.ops_label(graph));
+    // Whatever the table finds here can be planned.
+    EXPECT_TRUE(backend->variants(candidate.function(graph), target, {}).ok()) << found.back();
+  }
+  return found;
+}
+
+TEST(PatternTable, FindsChainsAfterAnchorsAndElementwiseChains) {
+  Graph graph;
+  Expr x = graph.input({1, 8, 6, 6});
+  Expr y = graph.call("nn.conv2d", {x, graph.constant({16, 8, 1, 1})});
+  y = graph.call("nn.bias_add", {y, graph.constant({16})});
+  y = graph.call("nn.relu", {y});
+  y = graph.call("add", {y, graph.input({1, 16, 6, 6})});
+  y = graph.call("sin", {y});
+  auto found = candidates(graph.function(y));
+  EXPECT_THAT(found, Contains("nn.conv2d"));
+  EXPECT_THAT(found, Contains("nn.conv2d+nn.bias_add+nn.relu+add"));
+  EXPECT_THAT(found, Contains("nn.relu+add"));
+  EXPECT_THAT(found, Not(Contains(::testing::HasSubstr("sin"))));
+}
+
+TEST(PatternTable, StopsAtBroadcastsOfTheRunningValue) {
+  Graph graph;
+  Expr y = graph.call("nn.global_avg_pool2d", {graph.input({1, 8, 6, 6})});
+  y = graph.call("add", {y, graph.input({1, 8, 6, 6})});
+  auto found = candidates(graph.function(y));
+  EXPECT_THAT(found, Contains("nn.global_avg_pool2d"));
+  EXPECT_THAT(found, Not(Contains("nn.global_avg_pool2d+add")));
+}
+
+TEST(PatternTable, LeavesIntegersAlone) {
+  Graph graph;
+  Expr x = make_var("x", TensorType{{4}, DType::kInt64});
+  EXPECT_THAT(candidates(make_function({x}, graph.call("add", {x, x}))), ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace collage::testing
