@@ -1,0 +1,61 @@
+#include "frontend/onnx/folding.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "frontend/onnx/limits.h"
+#include "ir/op.h"
+#include "ops/interpreter.h"
+
+namespace collage::frontend {
+
+namespace {
+
+// The values of an argument when it is constant, tuples flattened; false otherwise.
+bool collect_constants(const Expr& arg, std::vector<Tensor>& values) {
+  if (const auto* constant = as<ConstantNode>(arg)) {
+    values.push_back(constant->value);
+    return true;
+  }
+  const auto* tuple = as<TupleNode>(arg);
+  return tuple != nullptr &&
+         std::all_of(tuple->fields.begin(), tuple->fields.end(),
+                     [&](const Expr& field) { return collect_constants(field, values); });
+}
+
+bool is_small(const Type& result) {
+  for (const TensorType& leaf : result.leaves()) {
+    const int64_t limit = is_float(leaf.dtype) ? kMaxFoldedElements : kMaxFoldedIntegers;
+    if (num_elements(leaf.shape) > limit) return false;
+  }
+  return true;
+}
+
+double work_of(const CallNode& call) {
+  if (!call.op->flops) return 0;
+  std::vector<Type> types;
+  for (const Expr& arg : call.args) types.push_back(arg->type());
+  return call.op->flops(types, call.attrs, call.type());
+}
+
+}  // namespace
+
+Result<Expr> Folder::fold(Expr expr) {
+  const auto* call = as<CallNode>(expr);
+  if (call == nullptr || call->op == nullptr || !is_small(call->type())) return expr;
+  std::vector<Tensor> inputs;
+  for (const Expr& arg : call->args)
+    if (!collect_constants(arg, inputs)) return expr;
+  size_t bytes = 0;
+  for (const TensorType& leaf : call->type().leaves()) bytes += leaf.bytes();
+  if (folded_bytes_ + bytes > kMaxFoldedBytes || work_of(*call) > kMaxFoldedFlops) return expr;
+  std::vector<Tensor> results = TRY(evaluate_call(*call, inputs));
+  folded_bytes_ += bytes;
+  if (call->type().is_tensor()) return make_constant(std::move(results[0]), expr->origin());
+  std::vector<Expr> fields;
+  for (Tensor& result : results) fields.push_back(make_constant(std::move(result), expr->origin()));
+  return make_tuple(std::move(fields));
+}
+
+}  // namespace collage::frontend

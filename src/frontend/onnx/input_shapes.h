@@ -1,0 +1,29 @@
+// The inputs of the graph as typed variables. A dimension that the model leaves open takes its value
+// from the options; one without a value is an error that says which flag to give, never 1.
+#pragma once
+
+#include <onnx/onnx-ml.pb.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "frontend/onnx/importer.h"
+#include "ir/expr.h"
+
+namespace collage::frontend {
+
+struct GraphInputs {
+  std::vector<Expr> variables;
+  std::map<std::string, int64_t> dims;  // named dimensions with their values
+};
+
+// `inputs` without those that initializers give a value.
+Result<GraphInputs> make_inputs(const std::vector<const ::onnx::ValueInfoProto*>& inputs,
+                                const ImportOptions& options);
+
+// What is declared, for summaries: dims is empty and has_shape false when the rank is open.
+Result<ModelInput> describe_input(const ::onnx::ValueInfoProto& input);
+
+}  // namespace collage::frontend

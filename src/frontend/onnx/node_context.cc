@@ -1,0 +1,214 @@
+#include "frontend/onnx/node_context.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "frontend/onnx/limits.h"
+
+namespace collage::frontend {
+
+using ::onnx::AttributeProto;
+
+const AttributeProto* NodeContext::find(std::string_view name) const {
+  for (const AttributeProto& attribute : proto_.attribute())
+    if (attribute.name() == name) return &attribute;
+  return nullptr;
+}
+
+Result<const AttributeProto*> NodeContext::find(std::string_view name,
+                                                AttributeProto::AttributeType type,
+                                                bool required) const {
+  const AttributeProto* attribute = find(name);
+  if (attribute == nullptr) {
+    if (required) return bad_model("attribute '{}' is missing", name);
+    return attribute;
+  }
+  if (attribute->type() != type)
+    return bad_model("attribute '{}' has type {}, not {}", name,
+                     ::onnx::AttributeProto_AttributeType_Name(attribute->type()),
+                     ::onnx::AttributeProto_AttributeType_Name(type));
+  return attribute;
+}
+
+Result<int64_t> NodeContext::integer(std::string_view name, std::optional<int64_t> fallback) const {
+  const auto* attribute = TRY(find(name, AttributeProto::INT, !fallback.has_value()));
+  return attribute == nullptr ? *fallback : attribute->i();
+}
+
+Result<bool> NodeContext::flag(std::string_view name, bool fallback) const {
+  const int64_t value = TRY(integer(name, fallback ? 1 : 0));
+  if (value != 0 && value != 1) return bad_model("attribute '{}' is {}, not 0 or 1", name, value);
+  return value != 0;
+}
+
+Result<double> NodeContext::real(std::string_view name, std::optional<double> fallback) const {
+  const auto* attribute = TRY(find(name, AttributeProto::FLOAT, !fallback.has_value()));
+  return attribute == nullptr ? *fallback : static_cast<double>(attribute->f());
+}
+
+Result<std::string> NodeContext::text(std::string_view name,
+                                      std::optional<std::string> fallback) const {
+  const auto* attribute = TRY(find(name, AttributeProto::STRING, !fallback.has_value()));
+  return attribute == nullptr ? *fallback : attribute->s();
+}
+
+Result<Ints> NodeContext::ints(std::string_view name, std::optional<Ints> fallback) const {
+  const auto* attribute = TRY(find(name, AttributeProto::INTS, !fallback.has_value()));
+  if (attribute == nullptr) return *fallback;
+  return Ints(attribute->ints().begin(), attribute->ints().end());
+}
+
+Result<std::vector<double>> NodeContext::reals(std::string_view name) const {
+  const auto* attribute = TRY(find(name, AttributeProto::FLOATS, true));
+  return std::vector<double>(attribute->floats().begin(), attribute->floats().end());
+}
+
+Result<DType> NodeContext::element_type(std::string_view name) const {
+  const int64_t value = TRY(integer(name));
+  if (value < 0 || value > INT32_MAX) return bad_model("attribute '{}' is {}", name, value);
+  return dtype_from_onnx(static_cast<int32_t>(value));
+}
+
+Result<Tensor> NodeContext::tensor(std::string_view name) {
+  const auto* attribute = TRY(find(name, AttributeProto::TENSOR, true));
+  // The message is ours to take the data from; a node is converted once.
+  return data_.take(*const_cast<AttributeProto*>(attribute)->mutable_t());
+}
+
+Result<Tensor> NodeContext::constant(size_t i, std::string_view what) const {
+  const auto* node = as<ConstantNode>(inputs_[i]);
+  if (node == nullptr)
+    return unsupported("{} is computed at run time; only a constant is supported", what);
+  return node->value;
+}
+
+Result<Ints> NodeContext::constant_ints(size_t i, std::string_view what) const {
+  Tensor value = TRY(constant(i, what));
+  if (value.rank() > 1 || !is_integer(value.dtype()))
+    return bad_model("{} is a {} of shape {}, not a list of integers", what,
+                     dtype_name(value.dtype()), shape_to_string(value.shape()));
+  if (value.size() > static_cast<int64_t>(kMaxAttributeLength))
+    return bad_model("{} has {} elements, the limit is {}", what, value.size(),
+                     kMaxAttributeLength);
+  Ints result(static_cast<size_t>(value.size()));
+  for (size_t k = 0; k < result.size(); ++k)
+    result[k] = value.element_as_int64(static_cast<int64_t>(k));
+  return result;
+}
+
+Result<std::vector<double>> NodeContext::constant_reals(size_t i, std::string_view what) const {
+  Tensor value = TRY(constant(i, what));
+  if (value.rank() > 1 || value.size() > static_cast<int64_t>(kMaxAttributeLength))
+    return bad_model("{} has shape {}; a list is expected", what, shape_to_string(value.shape()));
+  std::vector<double> result(static_cast<size_t>(value.size()));
+  for (size_t k = 0; k < result.size(); ++k)
+    result[k] = value.element_as_double(static_cast<int64_t>(k));
+  return result;
+}
+
+Result<std::optional<Ints>> NodeContext::ints_from(size_t input, std::string_view attribute) const {
+  if (has(input)) return std::optional<Ints>(TRY(constant_ints(input, attribute)));
+  if (has_attr(attribute)) return std::optional<Ints>(TRY(ints(attribute)));
+  return std::optional<Ints>();
+}
+
+Result<Expr> NodeContext::call(std::string_view op, std::vector<Expr> args, Attrs attrs) {
+  Expr made = TRY(make_call(op, std::move(args), std::move(attrs), origin_));
+  for (const TensorType& leaf : made->type().leaves()) TRY(check_computed_shape(leaf.shape));
+  return folder_.fold(std::move(made));
+}
+
+Expr NodeContext::item(const Expr& tuple, int64_t index) const {
+  if (const auto* fields = as<TupleNode>(tuple)) return fields->fields[static_cast<size_t>(index)];
+  return *make_tuple_get_item(tuple, index);
+}
+
+Result<Expr> NodeContext::scalar(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return constant_of(Tensor::scalar<float>(static_cast<float>(value)));
+    case DType::kFloat64:
+      return constant_of(Tensor::scalar<double>(value));
+    case DType::kInt32:
+      return constant_of(Tensor::scalar<int32_t>(static_cast<int32_t>(value)));
+    case DType::kInt64:
+      return constant_of(Tensor::scalar<int64_t>(static_cast<int64_t>(value)));
+    case DType::kBool:
+      return constant_of(Tensor::scalar<bool>(value != 0));
+    default:
+      return call("cast", {constant_of(Tensor::scalar<double>(value))}, {{"dtype", dtype}});
+  }
+}
+
+Result<Expr> NodeContext::full(DType dtype, const Shape& shape, double value) {
+  TRY(check_computed_shape(shape));
+  return call("full", {TRY(scalar(dtype, value))}, {{"shape", shape}});
+}
+
+Result<Expr> NodeContext::reshape(const Expr& data, Shape shape) {
+  if (shape_of(data) == shape) return data;
+  return call("reshape", {data}, {{"newshape", std::move(shape)}});
+}
+
+Result<Expr> NodeContext::transpose(const Expr& data, const Ints& axes) {
+  if (std::is_sorted(axes.begin(), axes.end())) return data;
+  return call("transpose", {data}, {{"axes", axes}});
+}
+
+Result<Expr> NodeContext::cast(const Expr& data, DType dtype) {
+  if (dtype_of(data) == dtype) return data;
+  return call("cast", {data}, {{"dtype", dtype}});
+}
+
+Result<Expr> NodeContext::broadcast_to(const Expr& data, const Shape& shape) {
+  if (shape_of(data) == shape) return data;
+  return call("broadcast_to", {data}, {{"shape", shape}});
+}
+
+Result<int64_t> normal_axis(int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    return bad_model("axis {} is out of range for rank {}", axis, rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
+Result<Ints> normal_axes(const Ints& axes, int64_t rank) {
+  Ints result;
+  for (int64_t axis : axes) result.push_back(TRY(normal_axis(axis, rank)));
+  std::sort(result.begin(), result.end());
+  auto twice = std::adjacent_find(result.begin(), result.end());
+  if (twice != result.end()) return bad_model("axis {} is named twice", *twice);
+  return result;
+}
+
+int64_t product(const Shape& shape, size_t begin, size_t end) {
+  int64_t result = 1;
+  for (size_t i = begin; i < end; ++i) result *= shape[i];
+  return result;
+}
+
+Result<Shape> broadcast_shapes(const Shape& a, const Shape& b) {
+  Shape result(std::max(a.size(), b.size()));
+  for (size_t i = 0; i < result.size(); ++i) {
+    const size_t from_end = result.size() - i;
+    const int64_t x = from_end <= a.size() ? a[a.size() - from_end] : 1;
+    const int64_t y = from_end <= b.size() ? b[b.size() - from_end] : 1;
+    if (x != y && x != 1 && y != 1)
+      return bad_model("shapes {} and {} do not broadcast", shape_to_string(a), shape_to_string(b));
+    result[i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+Status check_computed_shape(const Shape& shape) {
+  if (static_cast<int64_t>(shape.size()) > kMaxRank)
+    return bad_model("a result has rank {}, the limit is {}", shape.size(), kMaxRank);
+  Result<int64_t> count = checked_num_elements(shape);
+  if (!count) return count.status();
+  if (*count > kMaxElements)
+    return bad_model("a result of shape {} has {} elements, the limit is {}",
+                     shape_to_string(shape), *count, kMaxElements);
+  return {};
+}
+
+}  // namespace collage::frontend

@@ -1,0 +1,112 @@
+// What a converter sees of one ONNX node: its inputs as expressions, its attributes with defaults,
+// and ways to make calls. Every reader checks: an attribute of the wrong kind or an axis out of range
+// is kBadModel, an input that must be constant and is not is kUnsupported.
+//
+//   Result<Expr> convert_elu(NodeContext& node) {
+//     return node.call("nn.elu", {node.in(0)}, {{"alpha", TRY(node.real("alpha", 1.0))}});
+//   }
+#pragma once
+
+#include <onnx/onnx-ml.pb.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "frontend/onnx/folding.h"
+#include "frontend/onnx/tensor_data.h"
+#include "ir/expr.h"
+
+namespace collage::frontend {
+
+class NodeContext {
+ public:
+  // Absent optional inputs are null.
+  NodeContext(::onnx::NodeProto& proto, int64_t opset, std::string origin, std::vector<Expr> inputs,
+              Folder& folder, TensorData& data)
+      : proto_(proto),
+        opset_(opset),
+        origin_(std::move(origin)),
+        inputs_(std::move(inputs)),
+        folder_(folder),
+        data_(data) {}
+
+  int64_t opset() const { return opset_; }
+  size_t num_inputs() const { return inputs_.size(); }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
+  const Expr& in(size_t i) const { return inputs_[i]; }  // there: the table checks the required ones
+  const std::vector<Expr>& inputs() const { return inputs_; }
+  const Shape& shape(size_t i) const { return inputs_[i]->tensor_type().shape; }
+  int64_t rank(size_t i) const { return static_cast<int64_t>(shape(i).size()); }
+  DType dtype(size_t i) const { return inputs_[i]->tensor_type().dtype; }
+  size_t num_outputs() const { return static_cast<size_t>(proto_.output_size()); }
+  bool wants(size_t output) const {  // somebody may read it
+    return output < num_outputs() && !proto_.output(static_cast<int>(output)).empty();
+  }
+
+  // Attributes. Without a default the attribute is required.
+  bool has_attr(std::string_view name) const { return find(name) != nullptr; }
+  Result<int64_t> integer(std::string_view name, std::optional<int64_t> fallback = {}) const;
+  Result<bool> flag(std::string_view name, bool fallback) const;
+  Result<double> real(std::string_view name, std::optional<double> fallback = {}) const;
+  Result<std::string> text(std::string_view name, std::optional<std::string> fallback = {}) const;
+  Result<Ints> ints(std::string_view name, std::optional<Ints> fallback = {}) const;
+  Result<std::vector<double>> reals(std::string_view name) const;
+  Result<DType> element_type(std::string_view name) const;  // an attribute such as "to"
+  Result<Tensor> tensor(std::string_view name);
+
+  // Inputs that must be constant; `what` names them in the error.
+  Result<Tensor> constant(size_t i, std::string_view what) const;
+  Result<Ints> constant_ints(size_t i, std::string_view what) const;
+  Result<std::vector<double>> constant_reals(size_t i, std::string_view what) const;
+  // From the input of that index when it is there, else from the attribute; empty when neither is.
+  Result<std::optional<Ints>> ints_from(size_t input, std::string_view attribute) const;
+
+  // Calls, folded where all arguments are constant.
+  Result<Expr> call(std::string_view op, std::vector<Expr> args, Attrs attrs = {});
+  Expr item(const Expr& tuple, int64_t index) const;
+  Expr constant_of(Tensor value) const { return make_constant(std::move(value), origin_); }
+  // A rank-0 constant of that element type.
+  Result<Expr> scalar(DType dtype, double value);
+  Result<Expr> scalar_like(const Expr& like, double value) {
+    return scalar(like->tensor_type().dtype, value);
+  }
+  Result<Expr> full(DType dtype, const Shape& shape, double value);
+  // These give `data` itself where they change nothing.
+  Result<Expr> reshape(const Expr& data, Shape shape);
+  Result<Expr> transpose(const Expr& data, const Ints& axes);
+  Result<Expr> cast(const Expr& data, DType dtype);
+  Result<Expr> broadcast_to(const Expr& data, const Shape& shape);
+
+ private:
+  const ::onnx::AttributeProto* find(std::string_view name) const;
+  Result<const ::onnx::AttributeProto*> find(std::string_view name,
+                                             ::onnx::AttributeProto::AttributeType type,
+                                             bool required) const;
+
+  ::onnx::NodeProto& proto_;
+  int64_t opset_;
+  std::string origin_;
+  std::vector<Expr> inputs_;
+  Folder& folder_;
+  TensorData& data_;
+};
+
+inline const Shape& shape_of(const Expr& expr) { return expr->tensor_type().shape; }
+inline DType dtype_of(const Expr& expr) { return expr->tensor_type().dtype; }
+inline int64_t rank_of(const Expr& expr) { return static_cast<int64_t>(shape_of(expr).size()); }
+
+// -1 becomes rank - 1; an error outside [-rank, rank).
+Result<int64_t> normal_axis(int64_t axis, int64_t rank);
+// All of them, sorted; an error when one is named twice.
+Result<Ints> normal_axes(const Ints& axes, int64_t rank);
+// The product of the dimensions from `begin` to before `end`.
+int64_t product(const Shape& shape, size_t begin, size_t end);
+// Numpy's broadcasting of two shapes.
+Result<Shape> broadcast_shapes(const Shape& a, const Shape& b);
+// A computed shape is held against the limits before anything is made of it.
+Status check_computed_shape(const Shape& shape);
+
+}  // namespace collage::frontend

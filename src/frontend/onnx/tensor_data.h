@@ -1,0 +1,32 @@
+// TensorProto to Tensor. Sizes are checked without touching the data first, so that a model with
+// one bad weight is refused before anything is allocated; then each tensor is taken when it is
+// needed, and inline data leaves the message as it is converted.
+#pragma once
+
+#include <onnx/onnx-ml.pb.h>
+
+#include <filesystem>
+
+#include "base/result.h"
+#include "frontend/onnx/external_data.h"
+
+namespace collage::frontend {
+
+// kUnsupported for element types that have no DType (strings, complex, quantised).
+Result<DType> dtype_from_onnx(int32_t data_type);
+std::string onnx_type_name(int32_t data_type);  // "FLOAT", "STRING", "type 99"
+
+class TensorData {
+ public:
+  explicit TensorData(std::filesystem::path folder) : external_(std::move(folder)) {}
+
+  // Shape and element type are fine and the data is there in full length. Gives the bytes it takes.
+  Result<uint64_t> check(const ::onnx::TensorProto& tensor);
+  // The tensor; inline data is removed from the message.
+  Result<Tensor> take(::onnx::TensorProto& tensor);
+
+ private:
+  ExternalData external_;
+};
+
+}  // namespace collage::frontend

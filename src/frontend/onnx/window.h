@@ -1,0 +1,29 @@
+// The sliding windows of convolutions and pools: attributes read, defaults filled in, checked, and
+// automatic padding turned into numbers.
+#pragma once
+
+#include <string>
+
+#include "frontend/onnx/node_context.h"
+
+namespace collage::frontend {
+
+struct Window {
+  Ints kernel, strides, dilations;
+  Ints padding;  // all begins, then all ends
+  std::string auto_pad;
+
+  size_t rank() const { return kernel.size(); }
+  Ints padding_of(size_t dim) const { return {padding[dim], padding[dim + rank()]}; }
+  // What the kernel spans with its dilation.
+  int64_t span(size_t dim) const { return (kernel[dim] - 1) * dilations[dim] + 1; }
+};
+
+// For data of shape (N, C, spatial…). `kernel` is the default where the node has no kernel_shape
+// (empty: it must have one). Padding for SAME_* is computed for a window that slides over the data.
+Result<Window> read_window(const NodeContext& node, const Shape& data, const Ints& kernel);
+
+// "nn.conv" and 2 give "nn.conv2d"; unsupported beyond 3 dimensions.
+Result<std::string> op_of_rank(const std::string& stem, size_t spatial, const std::string& tail = "");
+
+}  // namespace collage::frontend
