@@ -38,6 +38,10 @@ function(collage_test_program name room label timeout sources)
     PROPERTIES TIMEOUT ${timeout} LABELS "${label}" ENVIRONMENT "${COLLAGE_GTEST_ENVIRONMENT}")
 endfunction()
 
+# tests/conformance has no room of its own: it runs the ONNX test suite through the importer.
+add_library(collage_conformance INTERFACE)
+target_link_libraries(collage_conformance INTERFACE collage_frontend_onnx)
+
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.cc)
 set(folders "")
 foreach(source IN LISTS sources)

@@ -92,9 +92,17 @@ Status Importer::declare_inputs(const ::onnx::GraphProto& graph) {
       return bad_model("input '{}' is defined twice", input.name());
     // Before IR version 4 every initializer was listed as an input too.
     if (initializers_.count(input.name()) != 0) continue;
-    inputs.push_back(&input);
     given_.insert(input.name());
+    if (auto fixed = options_.constants.find(input.name()); fixed != options_.constants.end()) {
+      TRY(check_fixed_input(input, fixed->second));
+      values_[input.name()] = make_constant(fixed->second, input.name());
+    } else {
+      inputs.push_back(&input);
+    }
   }
+  for (const auto& [name, value] : options_.constants)
+    if (names.count(name) == 0)
+      return usage_error("a value is given for input '{}', which the model does not have", name);
   GraphInputs made = TRY(make_inputs(inputs, options_));
   for (size_t i = 0; i < inputs.size(); ++i) {
     values_[inputs[i]->name()] = made.variables[i];

@@ -25,6 +25,7 @@ namespace collage {
 struct ImportOptions {
   std::map<std::string, Shape> shapes;   // whole shapes by input name; they win over `dims`
   std::map<std::string, int64_t> dims;   // values of named dynamic dimensions
+  std::map<std::string, Tensor> constants;  // inputs fixed to a value; they are no parameters
   uint64_t max_bytes = 0;                // of weights; 0: 80% of this machine's memory
 };
 

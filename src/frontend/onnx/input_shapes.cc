@@ -165,6 +165,16 @@ Result<ModelInput> describe_input(const ValueInfoProto& input) {
   return result;
 }
 
+Status check_fixed_input(const ValueInfoProto& input, const Tensor& value) {
+  const auto* type = TRY(tensor_type_of(input));
+  const ModelInput described = TRY(describe_input(input));
+  if (described.dtype != value.dtype())
+    return usage_error("input '{}' is {}, the value given is {}", input.name(),
+                       dtype_name(described.dtype), dtype_name(value.dtype()));
+  std::map<std::string, int64_t> dims;
+  return learn_from_shape(input, *type, value.shape(), dims);
+}
+
 Result<GraphInputs> make_inputs(const std::vector<const ValueInfoProto*>& inputs,
                                 const ImportOptions& options) {
   TRY(check_option_names(inputs, options));

@@ -23,6 +23,9 @@ struct GraphInputs {
 Result<GraphInputs> make_inputs(const std::vector<const ::onnx::ValueInfoProto*>& inputs,
                                 const ImportOptions& options);
 
+// A value that fixes an input has its element type and, where the model says it, its shape.
+Status check_fixed_input(const ::onnx::ValueInfoProto& input, const Tensor& value);
+
 // What is declared, for summaries: dims is empty and has_shape false when the rank is open.
 Result<ModelInput> describe_input(const ::onnx::ValueInfoProto& input);
 

@@ -3,6 +3,7 @@
 // needed, and inline data leaves the message as it is converted.
 #pragma once
 
+#include <collage/tensor.h>
 #include <onnx/onnx-ml.pb.h>
 
 #include <filesystem>

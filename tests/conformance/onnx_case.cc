@@ -1,0 +1,135 @@
+#include "conformance/onnx_case.h"
+
+#include <onnx/onnx-ml.pb.h>
+
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <vector>
+
+#include "frontend/onnx/importer.h"
+#include "frontend/onnx/tensor_data.h"
+#include "ops/interpreter.h"
+
+namespace collage {
+
+namespace {
+
+constexpr double kRelative = 1e-3, kAbsolute = 1e-5;
+
+Result<Tensor> read_tensor(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  ::onnx::TensorProto proto;
+  if (!proto.ParseFromIstream(&stream)) return bad_model("{} is no tensor", file.string());
+  frontend::TensorData data(file.parent_path());
+  return data.take(proto);
+}
+
+Result<std::vector<Tensor>> read_tensors(const std::filesystem::path& folder, const char* stem) {
+  std::vector<Tensor> tensors;
+  for (int i = 0;; ++i) {
+    std::filesystem::path file = folder / fmt::format("{}_{}.pb", stem, i);
+    if (!std::filesystem::exists(file)) return tensors;
+    tensors.push_back(TRY(read_tensor(file)));
+  }
+}
+
+bool near(double value, double expected) {
+  if (std::isnan(value) || std::isnan(expected)) return std::isnan(value) && std::isnan(expected);
+  if (value == expected) return true;
+  return std::abs(value - expected) <= kAbsolute + kRelative * std::abs(expected);
+}
+
+// Empty when they agree.
+std::string difference(const Tensor& value, const Tensor& expected) {
+  if (value.dtype() != expected.dtype())
+    return fmt::format("{} instead of {}", dtype_name(value.dtype()), dtype_name(expected.dtype()));
+  if (value.shape() != expected.shape())
+    return fmt::format("shape {} instead of {}", shape_to_string(value.shape()),
+                       shape_to_string(expected.shape()));
+  for (int64_t i = 0; i < value.size(); ++i) {
+    const double got = value.element_as_double(i), want = expected.element_as_double(i);
+    const bool same = is_float(value.dtype())
+                          ? near(got, want)
+                          : value.element_as_int64(i) == expected.element_as_int64(i);
+    if (!same) return fmt::format("element {} is {} instead of {}", i, got, want);
+  }
+  return "";
+}
+
+// Imports with the inputs from number `first_constant` on fixed, runs and compares.
+CaseResult attempt(const std::filesystem::path& folder, const std::vector<std::string>& names,
+                   const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
+                   size_t first_constant) {
+  ImportOptions options;
+  std::vector<Tensor> arguments;
+  for (size_t i = 0; i < inputs.size() && i < names.size(); ++i) {
+    if (i >= first_constant) {
+      options.constants[names[i]] = inputs[i];
+    } else {
+      options.shapes[names[i]] = inputs[i].shape();
+      arguments.push_back(inputs[i]);
+    }
+  }
+  std::vector<UnsupportedNode> refused;
+  Result<ImportedModel> model = import_onnx(folder / "model.onnx", options, &refused);
+  if (!model) {
+    if (model.status().code() != ErrorCode::kUnsupported)
+      return {Outcome::kFail, model.status().message()};
+    if (refused.empty()) return {Outcome::kUnsupported, model.status().message()};
+    std::set<std::string> reasons;
+    for (const UnsupportedNode& node : refused) reasons.insert(node.op + ": " + node.reason);
+    std::string text;
+    for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
+    return {Outcome::kUnsupported, text};
+  }
+  Result<std::vector<Tensor>> outputs = interpret(model->module.main(), arguments);
+  if (!outputs) return {Outcome::kFail, outputs.status().to_string()};
+  if (outputs->size() != expected.size())
+    return {Outcome::kFail,
+            fmt::format("{} outputs instead of {}", outputs->size(), expected.size())};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    std::string problem = difference((*outputs)[i], expected[i]);
+    if (!problem.empty()) return {Outcome::kFail, fmt::format("output {}: {}", i, problem)};
+  }
+  return {first_constant < inputs.size() ? Outcome::kConstant : Outcome::kPass, ""};
+}
+
+}  // namespace
+
+const char* outcome_name(Outcome outcome) {
+  static constexpr const char* kNames[] = {"pass", "constant", "unsupported", "fail"};
+  return kNames[static_cast<size_t>(outcome)];
+}
+
+CaseResult run_onnx_case(const std::filesystem::path& folder) {
+  Result<ModelSummary> summary = inspect_onnx(folder / "model.onnx");
+  if (!summary)
+    return {summary.status().code() == ErrorCode::kUnsupported ? Outcome::kUnsupported
+                                                               : Outcome::kFail,
+            summary.status().message()};
+  std::vector<std::string> names;
+  for (const ModelInput& input : summary->inputs) names.push_back(input.name);
+  CaseResult result{Outcome::kFail, "no test data"};
+  for (int set = 0;; ++set) {
+    const std::filesystem::path data = folder / fmt::format("test_data_set_{}", set);
+    if (!std::filesystem::exists(data)) return result;
+    Result<std::vector<Tensor>> inputs = read_tensors(data, "input");
+    Result<std::vector<Tensor>> outputs = read_tensors(data, "output");
+    const bool readable = inputs.ok() && outputs.ok();
+    const std::vector<Tensor> none;
+    result = attempt(folder, names, readable ? *inputs : none, readable ? *outputs : none,
+                     readable ? inputs->size() : 0);
+    if (!readable && result.outcome != Outcome::kUnsupported)
+      return {Outcome::kFail, (inputs.ok() ? outputs.status() : inputs.status()).message()};
+    // Inputs that decide shapes must be known: all but the first, then all.
+    const std::string reason = result.reason;
+    for (size_t first : {size_t{1}, size_t{0}})
+      if (readable && result.outcome == Outcome::kUnsupported && first < inputs->size())
+        result = attempt(folder, names, *inputs, *outputs, first);
+    if (result.outcome == Outcome::kUnsupported) result.reason = reason;
+    if (result.outcome == Outcome::kFail || result.outcome == Outcome::kUnsupported) return result;
+  }
+}
+
+}  // namespace collage

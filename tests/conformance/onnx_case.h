@@ -1,0 +1,25 @@
+// One case of the ONNX test suite: a folder with model.onnx and test_data_set_N/{input,output}_N.pb.
+// It is imported, run by the reference interpreter and compared with the expected outputs.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace collage {
+
+enum class Outcome {
+  kPass,         // imported as it is
+  kConstant,     // passes once inputs that decide shapes are given as constants
+  kUnsupported,  // refused by the importer, with a reason
+  kFail,         // wrong values, or an error that is not "unsupported"
+};
+const char* outcome_name(Outcome outcome);  // "pass", "constant", "unsupported", "fail"
+
+struct CaseResult {
+  Outcome outcome = Outcome::kFail;
+  std::string reason;  // empty for a pass
+};
+
+CaseResult run_onnx_case(const std::filesystem::path& folder);
+
+}  // namespace collage
