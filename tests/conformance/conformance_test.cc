@@ -1,6 +1,6 @@
 // The ONNX test suite (Debian's libonnx-testdata) against tests/conformance/expectations.txt, which
-// has one line a case: "pass NAME", "constant NAME", "unsupported NAME reason" or "fail NAME reason".
-// A case that does other than its line says fails the test, whichever way it changed. With
+// has one line a case: "pass NAME", "constant NAME", "unsupported NAME reason" or "fail NAME
+// reason". A case that does other than its line says fails the test, whichever way it changed. With
 // COLLAGE_UPDATE_EXPECTATIONS=1 the file is written anew, for review.
 #include <gtest/gtest.h>
 
@@ -54,9 +54,10 @@ bool updating() {
 
 void write_expectations(const std::map<std::string, Expectation>& entries) {
   std::ofstream file(kExpectations);
-  file << "# What each case of the ONNX test suite does here; see conformance_test.cc.\n"
-          "# pass: imported as it is. constant: passes once inputs that decide shapes are given as\n"
-          "# constants. unsupported: refused by the importer. fail: known to be wrong.\n";
+  file
+      << "# What each case of the ONNX test suite does here; see conformance_test.cc.\n"
+         "# pass: imported as it is. constant: passes once inputs that decide shapes are given as\n"
+         "# constants. unsupported: refused by the importer. fail: known to be wrong.\n";
   for (const auto& [name, entry] : entries)
     file << entry.outcome << " " << name << (entry.reason.empty() ? "" : " ") << entry.reason
          << "\n";

@@ -34,6 +34,13 @@ Result<std::vector<Tensor>> read_tensors(const std::filesystem::path& folder, co
   }
 }
 
+Tensor as_bfloat16(const Tensor& tensor) {
+  if (tensor.dtype() != DType::kUInt16) return tensor;
+  auto owner = std::make_shared<Tensor>(tensor);
+  void* data = owner->raw();
+  return Tensor::share(DType::kBFloat16, tensor.shape(), std::move(owner), data);
+}
+
 bool near(double value, double expected) {
   if (std::isnan(value) || std::isnan(expected)) return std::isnan(value) && std::isnan(expected);
   if (value == expected) return true;
@@ -89,7 +96,8 @@ CaseResult attempt(const std::filesystem::path& folder, const std::vector<std::s
     return {Outcome::kFail,
             fmt::format("{} outputs instead of {}", outputs->size(), expected.size())};
   for (size_t i = 0; i < expected.size(); ++i) {
-    std::string problem = difference((*outputs)[i], expected[i]);
+    const bool half = (*outputs)[i].dtype() == DType::kBFloat16;
+    std::string problem = difference((*outputs)[i], half ? as_bfloat16(expected[i]) : expected[i]);
     if (!problem.empty()) return {Outcome::kFail, fmt::format("output {}: {}", i, problem)};
   }
   return {first_constant < inputs.size() ? Outcome::kConstant : Outcome::kPass, ""};
@@ -105,11 +113,15 @@ const char* outcome_name(Outcome outcome) {
 CaseResult run_onnx_case(const std::filesystem::path& folder) {
   Result<ModelSummary> summary = inspect_onnx(folder / "model.onnx");
   if (!summary)
-    return {summary.status().code() == ErrorCode::kUnsupported ? Outcome::kUnsupported
-                                                               : Outcome::kFail,
-            summary.status().message()};
+    return {
+        summary.status().code() == ErrorCode::kUnsupported ? Outcome::kUnsupported : Outcome::kFail,
+        summary.status().message()};
   std::vector<std::string> names;
-  for (const ModelInput& input : summary->inputs) names.push_back(input.name);
+  std::vector<DType> dtypes;
+  for (const ModelInput& input : summary->inputs) {
+    names.push_back(input.name);
+    dtypes.push_back(input.dtype);
+  }
   CaseResult result{Outcome::kFail, "no test data"};
   for (int set = 0;; ++set) {
     const std::filesystem::path data = folder / fmt::format("test_data_set_{}", set);
@@ -117,6 +129,9 @@ CaseResult run_onnx_case(const std::filesystem::path& folder) {
     Result<std::vector<Tensor>> inputs = read_tensors(data, "input");
     Result<std::vector<Tensor>> outputs = read_tensors(data, "output");
     const bool readable = inputs.ok() && outputs.ok();
+    // The suite keeps bfloat16 data as uint16 tensors.
+    for (size_t i = 0; readable && i < inputs->size() && i < dtypes.size(); ++i)
+      if (dtypes[i] == DType::kBFloat16) (*inputs)[i] = as_bfloat16((*inputs)[i]);
     const std::vector<Tensor> none;
     result = attempt(folder, names, readable ? *inputs : none, readable ? *outputs : none,
                      readable ? inputs->size() : 0);

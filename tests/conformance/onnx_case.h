@@ -1,5 +1,6 @@
-// One case of the ONNX test suite: a folder with model.onnx and test_data_set_N/{input,output}_N.pb.
-// It is imported, run by the reference interpreter and compared with the expected outputs.
+// One case of the ONNX test suite: a folder with model.onnx and
+// test_data_set_N/{input,output}_N.pb. It is imported, run by the reference interpreter and
+// compared with the expected outputs.
 #pragma once
 
 #include <filesystem>

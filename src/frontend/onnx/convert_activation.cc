@@ -13,8 +13,7 @@ Converter plain(const char* op) {
 Converter with_reals(const char* op, std::vector<std::pair<const char*, double>> attributes) {
   return single([op, attributes](NodeContext& node) -> Result<Expr> {
     Attrs attrs;
-    for (const auto& [name, fallback] : attributes)
-      attrs.set(name, TRY(node.real(name, fallback)));
+    for (const auto& [name, fallback] : attributes) attrs.set(name, TRY(node.real(name, fallback)));
     return node.call(op, {node.in(0)}, std::move(attrs));
   });
 }
@@ -59,12 +58,14 @@ Result<Expr> convert_prelu(NodeContext& node) {
   const Shape& data = node.shape(0);
   Shape slope = node.shape(1);
   Expr alpha = node.in(1);
-  if (node.opset() < 7 && slope.size() == 1 && data.size() > 1 && slope[0] == data[1] && slope[0] > 1) {
+  if (node.opset() < 7 && slope.size() == 1 && data.size() > 1 && slope[0] == data[1] &&
+      slope[0] > 1) {
     slope.resize(data.size() - 1, 1);
     alpha = TRY(node.reshape(alpha, slope));
   }
   const bool one = num_elements(slope) == 1;
-  const size_t channel = slope.size() + 1 - data.size();  // where axis 1 of the data is in the slope
+  const size_t channel =
+      slope.size() + 1 - data.size();  // where axis 1 of the data is in the slope
   const bool by_channel = data.size() >= 2 && slope.size() + 1 >= data.size() &&
                           slope[channel] == data[1] && num_elements(slope) == data[1];
   if (by_channel && !one) {
@@ -113,8 +114,8 @@ Result<Expr> over_axis(NodeContext& node,
   if (!as_matrix || axis == rank - 1) return apply(node.in(0), axis);
   const Shape shape = node.shape(0);
   const size_t split = static_cast<size_t>(axis);
-  Expr matrix = TRY(node.reshape(
-      node.in(0), {product(shape, 0, split), product(shape, split, shape.size())}));
+  Expr matrix = TRY(
+      node.reshape(node.in(0), {product(shape, 0, split), product(shape, split, shape.size())}));
   return node.reshape(TRY(apply(matrix, 1)), shape);
 }
 
@@ -153,8 +154,8 @@ ConverterRows activation_converters() {
       {"PRelu", 2, 2, single(convert_prelu)},
       {"Relu", 1, 1, plain("nn.relu")},
       {"Selu", 1, 1,
-       with_reals("nn.selu", {{"alpha", 1.67326319217681884765625},
-                              {"gamma", 1.05070102214813232421875}})},
+       with_reals("nn.selu",
+                  {{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}})},
       {"Shrink", 1, 1, with_reals("nn.shrink", {{"lambd", 0.5}, {"bias", 0.0}})},
       {"Sigmoid", 1, 1, plain("sigmoid")},
       {"Softmax", 1, 1, softmax("nn.softmax")},

@@ -50,8 +50,8 @@ Result<Expr> iota(NodeContext& node, int64_t count, int64_t first, Shape shape) 
 }
 
 struct Bias {
-  Expr allowed;  // booleans, or null
-  Expr added;    // or null
+  Expr allowed;                 // booleans, or null
+  Expr added;                   // or null
   bool may_block_rows = false;  // a query may be left without any key
 };
 
@@ -213,10 +213,9 @@ Result<Outputs> convert_attention(NodeContext& node) {
 Result<Expr> slice_last(NodeContext& node, const Expr& data, int64_t begin, int64_t end,
                         int64_t step) {
   const int64_t last = rank_of(data) - 1;
-  return node.call("strided_slice", {data}, {{"begin", Ints{begin}},
-                                             {"end", Ints{end}},
-                                             {"strides", Ints{step}},
-                                             {"axes", Ints{last}}});
+  return node.call(
+      "strided_slice", {data},
+      {{"begin", Ints{begin}}, {"end", Ints{end}}, {"strides", Ints{step}}, {"axes", Ints{last}}});
 }
 
 // cos·x1 - sin·x2 and sin·x1 + cos·x2, where x1 and x2 are the halves of the last axis or its even
@@ -244,8 +243,7 @@ Result<Expr> convert_rotary(NodeContext& node) {
   Expr factors[2];
   for (size_t i = 0; i < 2; ++i) {
     Expr cache = node.in(1 + i);
-    if (node.has(3))
-      cache = TRY(node.call("take", {cache, node.in(3)}, {{"axis", int64_t{0}}}));
+    if (node.has(3)) cache = TRY(node.call("take", {cache, node.in(3)}, {{"axis", int64_t{0}}}));
     if (rank_of(cache) != 3 || shape_of(cache)[2] != rotated / 2)
       return bad_model("a cache has shape {}; its last dimension must be {}",
                        shape_to_string(shape_of(cache)), rotated / 2);

@@ -22,8 +22,8 @@ Result<Expr> convert_constant(NodeContext& node) {
   }
   if (node.has_attr("value_floats")) {
     const std::vector<double> values = TRY(node.reals("value_floats"));
-    return node.constant_of(Tensor::from<float>({static_cast<int64_t>(values.size())},
-                                                {values.begin(), values.end()}));
+    return node.constant_of(
+        Tensor::from<float>({static_cast<int64_t>(values.size())}, {values.begin(), values.end()}));
   }
   for (const char* name : {"value_string", "value_strings"})
     if (node.has_attr(name)) return unsupported("strings");
@@ -75,7 +75,8 @@ template <typename T>
 Tensor arange(double start, double delta, int64_t count, DType dtype) {
   Tensor result = Tensor::empty(dtype, {count});
   for (int64_t i = 0; i < count; ++i)
-    result.data<T>()[i] = static_cast<T>(static_cast<T>(start) + static_cast<T>(i) * static_cast<T>(delta));
+    result.data<T>()[i] =
+        static_cast<T>(static_cast<T>(start) + static_cast<T>(i) * static_cast<T>(delta));
   return result;
 }
 

@@ -40,8 +40,8 @@ Result<Expr> convert_conv(NodeContext& node) {
   return add_bias(node, std::move(result));
 }
 
-// Padding of a transposed convolution crops its result. With output_shape or SAME_* the crop is what
-// is left over; where the result would have to grow instead, output_padding grows it.
+// Padding of a transposed convolution crops its result. With output_shape or SAME_* the crop is
+// what is left over; where the result would have to grow instead, output_padding grows it.
 Result<Expr> convert_conv_transpose(NodeContext& node) {
   const Ints kernel = TRY(kernel_of(node));
   const Shape& data = node.shape(0);
@@ -49,9 +49,8 @@ Result<Expr> convert_conv_transpose(NodeContext& node) {
   const size_t spatial = kernel.size();
   const int64_t group = TRY(read_group(node, data[1]));
   Ints extra = TRY(node.ints("output_padding", Ints(spatial, 0)));
-  if (extra.size() != spatial || std::any_of(extra.begin(), extra.end(), [](int64_t v) {
-        return v < 0 || v > INT32_MAX;
-      }))
+  if (extra.size() != spatial ||
+      std::any_of(extra.begin(), extra.end(), [](int64_t v) { return v < 0 || v > INT32_MAX; }))
     return bad_model("output_padding {} does not fit {} spatial dimensions", shape_to_string(extra),
                      spatial);
   const bool same = window.auto_pad.rfind("SAME", 0) == 0;
@@ -67,8 +66,7 @@ Result<Expr> convert_conv_transpose(NodeContext& node) {
       for (size_t i = 0; i < spatial; ++i) wanted[i] = data[i + 2] * window.strides[i];
     }
     for (size_t i = 0; i < spatial; ++i) {
-      const int64_t full =
-          window.strides[i] * (data[i + 2] - 1) + extra[i] + window.span(i);
+      const int64_t full = window.strides[i] * (data[i + 2] - 1) + extra[i] + window.span(i);
       if (wanted[i] < 1 || wanted[i] > (int64_t{1} << 40))
         return bad_model("output_shape holds {}", wanted[i]);
       const int64_t total = std::max<int64_t>(0, full - wanted[i]);
@@ -78,13 +76,13 @@ Result<Expr> convert_conv_transpose(NodeContext& node) {
       window.padding[i + spatial] = total - window.padding[i];
     }
   }
-  Expr result = TRY(node.call(TRY(op_of_rank("nn.conv", spatial, "_transpose")),
-                              {node.in(0), node.in(1)},
-                              {{"strides", window.strides},
-                               {"padding", window.padding},
-                               {"output_padding", extra},
-                               {"dilation", window.dilations},
-                               {"groups", group}}));
+  Expr result =
+      TRY(node.call(TRY(op_of_rank("nn.conv", spatial, "_transpose")), {node.in(0), node.in(1)},
+                    {{"strides", window.strides},
+                     {"padding", window.padding},
+                     {"output_padding", extra},
+                     {"dilation", window.dilations},
+                     {"groups", group}}));
   return add_bias(node, std::move(result));
 }
 

@@ -78,8 +78,8 @@ Result<Term> take_diagonals(NodeContext& node, Term term) {
     for (int64_t k = 0; k < extent; ++k) places.push_back(k * (extent + 1));
     Expr data = TRY(node.reshape(TRY(node.transpose(term.data, order)), joined));
     Expr indices = node.constant_of(Tensor::from<int64_t>({extent}, places));
-    term.data = TRY(node.call("take", {data, indices},
-                              {{"axis", static_cast<int64_t>(letters.size())}}));
+    term.data =
+        TRY(node.call("take", {data, indices}, {{"axis", static_cast<int64_t>(letters.size())}}));
     term.letters = letters + letter;
     return take_diagonals(node, std::move(term));
   }
@@ -149,7 +149,8 @@ Result<Term> contract(NodeContext& node, Term a, Term b, const std::string& need
   for (char letter : columns) result.push_back(extent_of(b, letter)), n *= result.back();
   for (char letter : summed) {
     if (extent_of(a, letter) != extent_of(b, letter))
-      return bad_model("'{}' is {} and {} long", letter, extent_of(a, letter), extent_of(b, letter));
+      return bad_model("'{}' is {} and {} long", letter, extent_of(a, letter),
+                       extent_of(b, letter));
     k *= extent_of(a, letter);
   }
   Shape left = batch_a, right = batch_b;

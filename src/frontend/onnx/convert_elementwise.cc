@@ -7,13 +7,14 @@ namespace collage::frontend {
 
 namespace {
 
-// Before operator set 7 the second operand was aligned by attributes: its dimensions start at `axis`.
+// Before operator set 7 the second operand was aligned by attributes: its dimensions start at
+// `axis`.
 Result<Expr> legacy_operand(NodeContext& node) {
   if (node.opset() >= 7 || !TRY(node.flag("broadcast", false))) return node.in(1);
   const int64_t rank = node.rank(0), own = node.rank(1);
   const int64_t axis = TRY(node.integer("axis", rank - own));
-  if (axis < 0 || axis + own > rank) return bad_model("axis {} does not align {} dimensions with {}",
-                                                      axis, own, rank);
+  if (axis < 0 || axis + own > rank)
+    return bad_model("axis {} does not align {} dimensions with {}", axis, own, rank);
   Shape shape = node.shape(1);
   shape.resize(static_cast<size_t>(rank - axis), 1);
   return node.reshape(node.in(1), shape);
@@ -78,8 +79,7 @@ Result<Expr> convert_bit_shift(NodeContext& node) {
 Result<Expr> convert_is_inf(NodeContext& node) {
   const bool negative = TRY(node.flag("detect_negative", true));
   const bool positive = TRY(node.flag("detect_positive", true));
-  if (!negative && !positive)
-    return node.full(DType::kBool, node.shape(0), 0);
+  if (!negative && !positive) return node.full(DType::kBool, node.shape(0), 0);
   Expr infinite = TRY(node.call("isinf", {node.in(0)}));
   if (negative && positive) return infinite;
   Expr zero = TRY(node.scalar_like(node.in(0), 0));
@@ -148,8 +148,7 @@ ConverterRows elementwise_converters() {
       {"Sum", 1, -1, variadic("add")},
       {"Tan", 1, 1, unary("tan")},
       {"Tanh", 1, 1, unary("tanh")},
-      {"Where", 3, 3,
-       single([](NodeContext& node) {
+      {"Where", 3, 3, single([](NodeContext& node) {
          return node.call("where", {node.in(0), node.in(1), node.in(2)});
        })},
       {"Xor", 2, 2, binary("logical_xor")},

@@ -50,8 +50,8 @@ Result<Expr> convert_one_hot(NodeContext& node) {
     return bad_model("values of shape {}, not two", shape_to_string(node.shape(2)));
   const int64_t axis = TRY(normal_axis(TRY(node.integer("axis", -1)), node.rank(0) + 1));
   Expr values = TRY(node.reshape(node.in(2), {2}));
-  Expr pair = TRY(node.call(
-      "split", {values}, {{"indices_or_sections", Ints{1}}, {"axis", int64_t{0}}}));
+  Expr pair =
+      TRY(node.call("split", {values}, {{"indices_or_sections", Ints{1}}, {"axis", int64_t{0}}}));
   Expr off = TRY(node.reshape(node.item(pair, 0), {}));
   Expr on = TRY(node.reshape(node.item(pair, 1), {}));
   return node.call("one_hot", {node.in(0), on, off},
@@ -96,8 +96,7 @@ Result<Expr> convert_trilu(NodeContext& node) {
     if (values.size() != 1) return bad_model("k has {} values", values.size());
     k = std::clamp(values[0], -kMaxDimension, kMaxDimension);
   }
-  return node.call("trilu", {node.in(0)},
-                   {{"k", k}, {"upper", TRY(node.flag("upper", true))}});
+  return node.call("trilu", {node.in(0)}, {{"k", k}, {"upper", TRY(node.flag("upper", true))}});
 }
 
 // How many there are decides the shape, so only a constant will do.
@@ -107,7 +106,8 @@ Result<Expr> convert_non_zero(NodeContext& node) {
   std::vector<int64_t> found;
   for (int64_t i = 0; i < data.size(); ++i)
     if (data.element_as_double(i) != 0) found.push_back(i);
-  const int64_t rank = std::max<int64_t>(data.rank(), 1), count = static_cast<int64_t>(found.size());
+  const int64_t rank = std::max<int64_t>(data.rank(), 1),
+                count = static_cast<int64_t>(found.size());
   Tensor result = Tensor::empty(DType::kInt64, {rank, count});
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = found[static_cast<size_t>(i)];
@@ -133,13 +133,13 @@ Result<Expr> convert_compress(NodeContext& node) {
   }
   const int64_t extent = shape_of(data)[static_cast<size_t>(axis)];
   if (condition.rank() != 1 || condition.size() > extent)
-    return bad_model("a condition of shape {} for {} elements",
-                     shape_to_string(condition.shape()), extent);
+    return bad_model("a condition of shape {} for {} elements", shape_to_string(condition.shape()),
+                     extent);
   std::vector<int64_t> chosen;
   for (int64_t i = 0; i < condition.size(); ++i)
     if (condition.element_as_int64(i) != 0) chosen.push_back(i);
-  Expr indices = node.constant_of(
-      Tensor::from<int64_t>({static_cast<int64_t>(chosen.size())}, chosen));
+  Expr indices =
+      node.constant_of(Tensor::from<int64_t>({static_cast<int64_t>(chosen.size())}, chosen));
   return node.call("take", {data, indices}, {{"axis", axis}});
 }
 

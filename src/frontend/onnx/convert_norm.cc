@@ -23,9 +23,9 @@ Result<Expr> convert_batch_norm(NodeContext& node) {
   if (node.opset() < 9 && !TRY(node.flag("spatial", true))) return unsupported("spatial = 0");
   if (node.rank(0) < 2) return bad_model("data of rank {}, at least 2 is needed", node.rank(0));
   const double epsilon = TRY(node.real("epsilon", 1e-5));
-  Expr result = TRY(node.call("nn.batch_norm",
-                              {node.in(0), node.in(1), node.in(2), node.in(3), node.in(4)},
-                              {{"axis", int64_t{1}}, {"epsilon", epsilon}}));
+  Expr result =
+      TRY(node.call("nn.batch_norm", {node.in(0), node.in(1), node.in(2), node.in(3), node.in(4)},
+                    {{"axis", int64_t{1}}, {"epsilon", epsilon}}));
   return node.item(result, 0);
 }
 
@@ -56,8 +56,8 @@ Result<Outputs> convert_layer_norm(NodeContext& node) {
   Expr beta = node.has(2)
                   ? TRY(like_tail(node, data, axis, TRY(node.cast(node.in(2), dtype_of(data)))))
                   : TRY(node.full(dtype_of(data), shape_of(gamma), 0));
-  Expr result = TRY(node.call("nn.layer_norm", {data, gamma, beta},
-                              {{"axis", axis}, {"epsilon", epsilon}}));
+  Expr result =
+      TRY(node.call("nn.layer_norm", {data, gamma, beta}, {{"axis", axis}, {"epsilon", epsilon}}));
   Outputs outputs = {TRY(node.cast(result, dtype))};
   if (!node.wants(1) && !node.wants(2)) return outputs;
   const Ints axes = axes_from(axis, rank);
@@ -96,13 +96,12 @@ Result<Expr> convert_group_norm(NodeContext& node) {
   Expr gamma = node.in(1), beta = node.in(2);
   for (Expr* parameter : {&gamma, &beta}) {
     if (node.opset() >= 21 || shape_of(*parameter) != Shape{groups}) continue;
-    *parameter = TRY(node.call("repeat", {*parameter},
-                               {{"repeats", channels / groups}, {"axis", int64_t{0}}}));
+    *parameter = TRY(
+        node.call("repeat", {*parameter}, {{"repeats", channels / groups}, {"axis", int64_t{0}}}));
   }
-  return node.call("nn.group_norm", {node.in(0), gamma, beta},
-                   {{"num_groups", groups},
-                    {"axis", int64_t{1}},
-                    {"epsilon", TRY(node.real("epsilon", 1e-5))}});
+  return node.call(
+      "nn.group_norm", {node.in(0), gamma, beta},
+      {{"num_groups", groups}, {"axis", int64_t{1}}, {"epsilon", TRY(node.real("epsilon", 1e-5))}});
 }
 
 Result<Expr> convert_lrn(NodeContext& node) {

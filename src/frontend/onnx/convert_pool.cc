@@ -68,8 +68,8 @@ Result<Expr> convert_lp_pool(NodeContext& node) {
   if (attrs.flag("ceil_mode")) return unsupported("ceil_mode");
   attrs.set("count_include_pad", true);
   Expr powers = TRY(powered(node, p));
-  Expr mean = TRY(node.call(TRY(op_of_rank("nn.avg_pool", window.rank())), {powers},
-                            std::move(attrs)));
+  Expr mean =
+      TRY(node.call(TRY(op_of_rank("nn.avg_pool", window.rank())), {powers}, std::move(attrs)));
   const double count = static_cast<double>(product(window.kernel, 0, window.rank()));
   Expr sum = TRY(node.call("multiply", {mean, TRY(node.scalar_like(mean, count))}));
   return rooted(node, sum, p);

@@ -56,8 +56,8 @@ Status apply_sizes(const NodeContext& node, Scaling& scaling, const Ints& sizes,
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = static_cast<size_t>(axes[i]);
     const double extent = static_cast<double>(node.shape(0)[axis]);
-    const double size = policy == "stretch" ? static_cast<double>(sizes[i])
-                                            : std::floor(common * extent + 0.5);
+    const double size =
+        policy == "stretch" ? static_cast<double>(sizes[i]) : std::floor(common * extent + 0.5);
     TRY(set_size(scaling, axis, size));
     scaling.scales[axis] = policy == "stretch" ? size / extent : common;
   }
@@ -116,8 +116,8 @@ Result<Method> read_method(const NodeContext& node) {
     return bad_model("mode '{}' is unknown", mode);
   }
   const bool legacy = node.opset() < 11;
-  method.coordinates = TRY(node.text("coordinate_transformation_mode",
-                                     legacy ? "asymmetric" : "half_pixel"));
+  method.coordinates =
+      TRY(node.text("coordinate_transformation_mode", legacy ? "asymmetric" : "half_pixel"));
   method.rounding = TRY(node.text("nearest_mode", legacy ? "floor" : "round_prefer_floor"));
   return method;
 }
@@ -149,7 +149,8 @@ Result<Expr> convert_resize(NodeContext& node) {
     changed.clear();
     for (size_t axis = 2; axis < rank; ++axis) changed.push_back(static_cast<int64_t>(axis));
   }
-  if (changed.size() > 3) return unsupported("{} axes are resized, at most 3 can be", changed.size());
+  if (changed.size() > 3)
+    return unsupported("{} axes are resized, at most 3 can be", changed.size());
 
   Ints order = same;
   order.insert(order.end(), changed.begin(), changed.end());
@@ -182,8 +183,7 @@ Result<Expr> convert_resize(NodeContext& node) {
                         {"antialias", TRY(node.flag("antialias", false))}}));
   data = TRY(node.reshape(data, result));
   Ints back(rank);
-  for (size_t i = 0; i < rank; ++i)
-    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < rank; ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   return node.transpose(data, back);
 }
 

@@ -1,5 +1,5 @@
-// Operators that move elements without computing on them. Target shapes, axes, splits and bounds must
-// be known while importing.
+// Operators that move elements without computing on them. Target shapes, axes, splits and bounds
+// must be known while importing.
 #include <algorithm>
 #include <numeric>
 
@@ -27,7 +27,8 @@ Result<Expr> convert_reshape(NodeContext& node) {
       shape[i] = from[i];
     }
     if (shape[i] == -1) {
-      if (open >= 0) return bad_model("target {} has two open dimensions", shape_to_string(*target));
+      if (open >= 0)
+        return bad_model("target {} has two open dimensions", shape_to_string(*target));
       open = static_cast<std::ptrdiff_t>(i);
     } else if (shape[i] < 0 || shape[i] > kMaxDimension ||
                __builtin_mul_overflow(known, shape[i], &known)) {
@@ -54,8 +55,7 @@ Result<Expr> convert_flatten(NodeContext& node) {
     return bad_model("axis {} is out of range for rank {}", axis, rank);
   if (axis < 0) axis += rank;
   const size_t split = static_cast<size_t>(axis);
-  return node.reshape(node.in(0),
-                      {product(shape, 0, split), product(shape, split, shape.size())});
+  return node.reshape(node.in(0), {product(shape, 0, split), product(shape, split, shape.size())});
 }
 
 Result<Expr> convert_squeeze(NodeContext& node) {
@@ -97,8 +97,8 @@ Result<Expr> convert_transpose(NodeContext& node) {
 }
 
 Result<Expr> convert_concat(NodeContext& node) {
-  const int64_t given = TRY(node.integer("axis", node.opset() < 4 ? std::optional<int64_t>(1)
-                                                                  : std::nullopt));
+  const int64_t given =
+      TRY(node.integer("axis", node.opset() < 4 ? std::optional<int64_t>(1) : std::nullopt));
   const int64_t axis = TRY(normal_axis(given, node.rank(0)));
   if (node.num_inputs() == 1) return node.in(0);
   for (size_t i = 0; i < node.num_inputs(); ++i)
@@ -176,7 +176,8 @@ Result<Expr> convert_slice(NodeContext& node) {
     changes |= begin.back() != 0 || end.back() != extent || steps[i] != 1;
   }
   if (!changes) return node.in(0);
-  // -1 would count from the end there; an end before the first element is written as the least number.
+  // -1 would count from the end there; an end before the first element is written as the least
+  // number.
   for (size_t i = 0; i < end.size(); ++i) {
     const int64_t extent = node.shape(0)[static_cast<size_t>(axes[i])];
     if (end[i] < 0) end[i] = -extent - 1;
@@ -245,9 +246,9 @@ Result<Expr> convert_pad(NodeContext& node) {
   }
   Expr data = node.in(0);
   if (crops)
-    data = TRY(node.call(
-        "strided_slice", {data},
-        {{"begin", begin}, {"end", end}, {"strides", Ints(rank, 1)}, {"axes", all}}));
+    data =
+        TRY(node.call("strided_slice", {data},
+                      {{"begin", begin}, {"end", end}, {"strides", Ints(rank, 1)}, {"axes", all}}));
   if (!grows) return data;
   Expr value;
   if (by_input && node.has(2)) {
@@ -303,9 +304,9 @@ Result<Expr> convert_center_crop_pad(NodeContext& node) {
       widths[axis] = {(wanted - extent) / 2, (wanted - extent) - (wanted - extent) / 2};
     }
   }
-  Expr data = TRY(node.call(
-      "strided_slice", {node.in(0)},
-      {{"begin", begin}, {"end", end}, {"strides", Ints(rank, 1)}, {"axes", all}}));
+  Expr data =
+      TRY(node.call("strided_slice", {node.in(0)},
+                    {{"begin", begin}, {"end", end}, {"strides", Ints(rank, 1)}, {"axes", all}}));
   return node.call("nn.pad", {data, TRY(node.scalar_like(data, 0))},
                    {{"pad_width", widths}, {"pad_mode", std::string("constant")}});
 }

@@ -1,6 +1,6 @@
-// Calls on constants, evaluated while importing: shapes computed by the graph become known this way,
-// and what only feeds them never reaches the module. Large results are left as calls; the constant
-// folding pass decides about those.
+// Calls on constants, evaluated while importing: shapes computed by the graph become known this
+// way, and what only feeds them never reaches the module. Large results are left as calls; the
+// constant folding pass decides about those.
 #pragma once
 
 #include "base/result.h"

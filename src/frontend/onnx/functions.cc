@@ -52,8 +52,8 @@ class Flattener {
 
  private:
   // Puts the body of `function` in place of `call`.
-  Status inline_call(const NodeProto& call, const FunctionProto& function,
-                     const std::string& label, int64_t opset, int depth) {
+  Status inline_call(const NodeProto& call, const FunctionProto& function, const std::string& label,
+                     int64_t opset, int depth) {
     if (depth >= kMaxFunctionDepth)
       return bad_model("functions call each other more than {} deep", kMaxFunctionDepth);
     if (call.input_size() > function.input_size() || call.output_size() > function.output_size())
@@ -133,8 +133,7 @@ class Flattener {
 }  // namespace
 
 std::string qualified_op(const NodeProto& node) {
-  return is_standard_domain(node.domain()) ? node.op_type()
-                                           : node.domain() + "::" + node.op_type();
+  return is_standard_domain(node.domain()) ? node.op_type() : node.domain() + "::" + node.op_type();
 }
 
 std::string describe(const FlatNode& node) {

@@ -89,8 +89,8 @@ Result<std::vector<size_t>> import_order(const FlatGraph& graph,
       if (it->second == kGiven)
         return bad_model("{}: output '{}' is also an input or initializer of the graph",
                          describe(graph.nodes[i]), name);
-      return bad_model("{}: output '{}' is already an output of {}", describe(graph.nodes[i]),
-                       name, describe(graph.nodes[it->second]));
+      return bad_model("{}: output '{}' is already an output of {}", describe(graph.nodes[i]), name,
+                       describe(graph.nodes[it->second]));
     }
 
   std::vector<std::vector<size_t>> predecessors(graph.nodes.size());
@@ -129,8 +129,8 @@ Result<std::vector<size_t>> import_order(const FlatGraph& graph,
       }
   }
   if (order.size() != graph.nodes.size()) {
-    const size_t start = static_cast<size_t>(
-        std::find(ordered.begin(), ordered.end(), false) - ordered.begin());
+    const size_t start =
+        static_cast<size_t>(std::find(ordered.begin(), ordered.end(), false) - ordered.begin());
     return cycle_error(graph, predecessors, ordered, start);
   }
 

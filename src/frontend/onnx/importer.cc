@@ -71,8 +71,7 @@ Status Importer::declare_initializers(::onnx::GraphProto& graph) {
       return bad_model("initializer '{}' is defined twice", tensor.name());
     Result<uint64_t> bytes = data_.check(tensor);
     if (!bytes)
-      return std::move(bytes).status().with_context(
-          fmt::format("initializer '{}'", tensor.name()));
+      return std::move(bytes).status().with_context(fmt::format("initializer '{}'", tensor.name()));
     total += *bytes;
     if (total > limit)
       return bad_model("initializers of more than {} bytes, the limit is {}", total, limit);
@@ -129,8 +128,7 @@ Result<Expr> Importer::value(const std::string& name) {
   if (auto it = values_.find(name); it != values_.end()) return it->second;
   ::onnx::TensorProto* tensor = initializers_.at(name);
   Result<Tensor> taken = data_.take(*tensor);
-  if (!taken)
-    return std::move(taken).status().with_context(fmt::format("initializer '{}'", name));
+  if (!taken) return std::move(taken).status().with_context(fmt::format("initializer '{}'", name));
   result_.weight_bytes += taken->bytes();
   Expr made = make_constant(std::move(*taken), name);
   values_[name] = made;

@@ -23,10 +23,10 @@
 namespace collage {
 
 struct ImportOptions {
-  std::map<std::string, Shape> shapes;   // whole shapes by input name; they win over `dims`
-  std::map<std::string, int64_t> dims;   // values of named dynamic dimensions
+  std::map<std::string, Shape> shapes;      // whole shapes by input name; they win over `dims`
+  std::map<std::string, int64_t> dims;      // values of named dynamic dimensions
   std::map<std::string, Tensor> constants;  // inputs fixed to a value; they are no parameters
-  uint64_t max_bytes = 0;                // of weights; 0: 80% of this machine's memory
+  uint64_t max_bytes = 0;                   // of weights; 0: 80% of this machine's memory
 };
 
 struct ImportedModel {
@@ -36,8 +36,8 @@ struct ImportedModel {
   int64_t opset = 0;                      // of the standard operators
   int64_t ir_version = 0;
   std::string producer;
-  uint64_t weight_bytes = 0;     // of the initializers in use
-  size_t node_count = 0;         // ONNX nodes imported, functions inlined
+  uint64_t weight_bytes = 0;            // of the initializers in use
+  size_t node_count = 0;                // ONNX nodes imported, functions inlined
   std::map<std::string, int64_t> dims;  // named dimensions and the values they got
 };
 

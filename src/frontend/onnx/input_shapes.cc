@@ -33,8 +33,7 @@ std::string dimension_text(const TensorShapeProto::Dimension& dim) {
 
 std::string declared_text(const TensorShapeProto& shape) {
   std::string text = "(";
-  for (int i = 0; i < shape.dim_size(); ++i)
-    text += (i ? ", " : "") + dimension_text(shape.dim(i));
+  for (int i = 0; i < shape.dim_size(); ++i) text += (i ? ", " : "") + dimension_text(shape.dim(i));
   return text + ")";
 }
 
@@ -142,8 +141,9 @@ Status check_option_names(const std::vector<const ValueInfoProto*>& inputs,
                          input_names.empty() ? "none" : input_names);
   for (const auto& [name, value] : options.dims) {
     if (known_dims.count(name) == 0)
-      return usage_error("a value is given for dimension '{}', the model's named dimensions are: {}",
-                         name, dim_names.empty() ? "none" : dim_names);
+      return usage_error(
+          "a value is given for dimension '{}', the model's named dimensions are: {}", name,
+          dim_names.empty() ? "none" : dim_names);
     if (value < 0 || value > kMaxDimension)
       return usage_error("dimension '{}' cannot be {}", name, value);
   }
@@ -188,8 +188,8 @@ Result<GraphInputs> make_inputs(const std::vector<const ValueInfoProto*>& inputs
   for (const auto& [name, value] : options.dims) {
     auto [it, fresh] = result.dims.emplace(name, value);
     if (!fresh && it->second != value)
-      return usage_error("dimension '{}' is given as {}, but a given shape makes it {}", name, value,
-                         it->second);
+      return usage_error("dimension '{}' is given as {}, but a given shape makes it {}", name,
+                         value, it->second);
   }
   for (const ValueInfoProto* input : inputs) {
     const ModelInput described = TRY(describe_input(*input));

@@ -1,5 +1,5 @@
-// The inputs of the graph as typed variables. A dimension that the model leaves open takes its value
-// from the options; one without a value is an error that says which flag to give, never 1.
+// The inputs of the graph as typed variables. A dimension that the model leaves open takes its
+// value from the options; one without a value is an error that says which flag to give, never 1.
 #pragma once
 
 #include <onnx/onnx-ml.pb.h>

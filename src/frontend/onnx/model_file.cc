@@ -81,7 +81,8 @@ Status check_structure(const ::onnx::ModelProto& model) {
           return std::move(status).with_context(
               fmt::format("node '{}' ({})", node.name(), node.op_type()));
         if (attribute.has_g()) todo.push_back({&attribute.g().node(), item.depth + 1});
-        for (const auto& graph : attribute.graphs()) todo.push_back({&graph.node(), item.depth + 1});
+        for (const auto& graph : attribute.graphs())
+          todo.push_back({&graph.node(), item.depth + 1});
       }
     }
   }
@@ -116,16 +117,18 @@ Result<std::unique_ptr<::onnx::ModelProto>> read_model_file(const std::filesyste
   if (!S_ISREG(info.st_mode)) return bad_model("is not a regular file");
   if (info.st_size == 0) return bad_model("is empty");
   if (info.st_size > std::numeric_limits<int32_t>::max())
-    return bad_model("has {} bytes; the ONNX format ends at 2 GB (larger weights go in external data)",
-                     info.st_size);
+    return bad_model(
+        "has {} bytes; the ONNX format ends at 2 GB (larger weights go in external data)",
+        info.st_size);
 
   auto model = std::make_unique<::onnx::ModelProto>();
   google::protobuf::io::FileInputStream stream(input.fd, 1 << 20);
   google::protobuf::io::CodedInputStream coded(&stream);
   coded.SetTotalBytesLimit(std::numeric_limits<int32_t>::max());
   if (!model->ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage())
-    return bad_model("is not an ONNX model, or is truncated ({} bytes do not parse as its protobuf)",
-                     info.st_size);
+    return bad_model(
+        "is not an ONNX model, or is truncated ({} bytes do not parse as its protobuf)",
+        info.st_size);
   if (!model->has_graph()) return bad_model("is not an ONNX model: it has no graph");
   if (model->ir_version() < kMinIrVersion)
     return bad_model("IR version {} does not exist", model->ir_version());

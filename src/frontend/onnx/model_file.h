@@ -11,7 +11,8 @@
 
 namespace collage::frontend {
 
-// The message, whose structure (graph, opset, counts, names, attribute lengths, nesting) is checked.
+// The message, whose structure (graph, opset, counts, names, attribute lengths, nesting) is
+// checked.
 Result<std::unique_ptr<::onnx::ModelProto>> read_model_file(const std::filesystem::path& file);
 
 // The version of the standard operators that a list of imports asks for.

@@ -1,6 +1,6 @@
 // What a converter sees of one ONNX node: its inputs as expressions, its attributes with defaults,
-// and ways to make calls. Every reader checks: an attribute of the wrong kind or an axis out of range
-// is kBadModel, an input that must be constant and is not is kUnsupported.
+// and ways to make calls. Every reader checks: an attribute of the wrong kind or an axis out of
+// range is kBadModel, an input that must be constant and is not is kUnsupported.
 //
 //   Result<Expr> convert_elu(NodeContext& node) {
 //     return node.call("nn.elu", {node.in(0)}, {{"alpha", TRY(node.real("alpha", 1.0))}});
@@ -36,7 +36,9 @@ class NodeContext {
   int64_t opset() const { return opset_; }
   size_t num_inputs() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
-  const Expr& in(size_t i) const { return inputs_[i]; }  // there: the table checks the required ones
+  const Expr& in(size_t i) const {
+    return inputs_[i];
+  }  // there: the table checks the required ones
   const std::vector<Expr>& inputs() const { return inputs_; }
   const Shape& shape(size_t i) const { return inputs_[i]->tensor_type().shape; }
   int64_t rank(size_t i) const { return static_cast<int64_t>(shape(i).size()); }

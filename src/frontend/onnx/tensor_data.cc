@@ -176,8 +176,7 @@ Result<uint64_t> TensorData::check(const TensorProto& tensor) {
 Result<Tensor> TensorData::take(TensorProto& tensor) {
   uint64_t bytes = TRY(check(tensor));
   DType dtype = TRY(dtype_from_onnx(tensor.data_type()));
-  Tensor result =
-      TRY(Tensor::allocate(dtype, Shape(tensor.dims().begin(), tensor.dims().end())));
+  Tensor result = TRY(Tensor::allocate(dtype, Shape(tensor.dims().begin(), tensor.dims().end())));
   if (is_external(tensor)) {
     ExternalPlace place = TRY(external_place(tensor));
     TRY(external_.read(place.location, place.offset, bytes, result.raw()));

@@ -25,13 +25,12 @@ Result<Window> read_window(const NodeContext& node, const Shape& data, const Int
   if (data.size() < 3) return bad_model("data of rank {}, at least 3 is needed", data.size());
   const size_t spatial = data.size() - 2;
   Window window;
-  window.kernel = kernel.empty() || node.has_attr("kernel_shape")
-                      ? TRY(node.ints("kernel_shape"))
-                      : kernel;
+  window.kernel =
+      kernel.empty() || node.has_attr("kernel_shape") ? TRY(node.ints("kernel_shape")) : kernel;
   TRY(check_list("kernel_shape", window.kernel, spatial, 1));
   if (!kernel.empty() && window.kernel != kernel)
-    return bad_model("kernel_shape {} differs from the weight's {}",
-                     shape_to_string(window.kernel), shape_to_string(kernel));
+    return bad_model("kernel_shape {} differs from the weight's {}", shape_to_string(window.kernel),
+                     shape_to_string(kernel));
   window.strides = TRY(node.ints("strides", Ints(spatial, 1)));
   TRY(check_list("strides", window.strides, spatial, 1));
   window.dilations = TRY(node.ints("dilations", Ints(spatial, 1)));

@@ -24,6 +24,7 @@ struct Window {
 Result<Window> read_window(const NodeContext& node, const Shape& data, const Ints& kernel);
 
 // "nn.conv" and 2 give "nn.conv2d"; unsupported beyond 3 dimensions.
-Result<std::string> op_of_rank(const std::string& stem, size_t spatial, const std::string& tail = "");
+Result<std::string> op_of_rank(const std::string& stem, size_t spatial,
+                               const std::string& tail = "");
 
 }  // namespace collage::frontend
