@@ -45,8 +45,7 @@ void add_pool_cases(Cases& cases) {
                                                                   {3, {1, 4, 2, 5, 3}},
                                                                   {3, {2, 1, 3, 3, 3}}})
     for (const char* kind : {"avg", "max"})
-      cases.push_back(
-          {fmt::format("nn.global_{}_pool{}d", kind, spatial), {f32(std::move(shape))}});
+      cases.push_back({fmt::format("nn.global_{}_pool{}d", kind, spatial), {f32(shape)}});
 }
 
 void add_pad_cases(Cases& cases) {
