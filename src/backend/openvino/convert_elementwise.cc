@@ -1,0 +1,203 @@
+// Elementwise operators of one, two and three arguments, with broadcasting.
+#include <algorithm>
+#include <openvino/op/ops.hpp>
+
+#include "backend/openvino/converter.h"
+
+namespace collage::openvino {
+
+namespace {
+
+template <typename Node>
+Result<ov::OutputVector> unary(const CallView& view) {
+  return one(make<Node>(view[0]));
+}
+template <typename Node>
+Result<ov::OutputVector> binary(const CallView& view) {
+  return one(make<Node>(view[0], view[1]));
+}
+
+Result<ov::OutputVector> convert_leaky_relu(const CallView& view) {
+  Value slope = make<ov::op::v0::Constant>(ov::element::f32, ov::Shape{1},
+                                           std::vector<double>{view.attrs.real("alpha")});
+  return one(make<ov::op::v0::PRelu>(view[0], slope));
+}
+
+Result<ov::OutputVector> convert_prelu(const CallView& view) {
+  int64_t axis = view.axis("axis", view.rank(0));
+  bool per_channel = view.rank(1) == 1 && axis == 1 && view.rank(0) >= 2;
+  if (per_channel) return one(make<ov::op::v0::PRelu>(view[0], view[1]));
+  Value slope = view.rank(1) == 1 ? along_axis(view[1], axis, view.rank(0)) : view[1];
+  Value zero = scalar(0, view[0]);
+  Value below = make<ov::op::v1::Multiply>(make<ov::op::v1::Minimum>(view[0], zero), slope);
+  return one(make<ov::op::v1::Add>(make<ov::op::v0::Relu>(view[0]), below));
+}
+
+Result<ov::OutputVector> convert_clip(const CallView& view) {
+  double low = view.attrs.real("a_min"), high = view.attrs.real("a_max");
+  if (low > high) return unsupported("a_min {} above a_max {}", low, high);
+  constexpr double kMost = std::numeric_limits<float>::max();
+  return one(make<ov::op::v0::Clamp>(view[0], std::clamp(low, -kMost, kMost),
+                                     std::clamp(high, -kMost, kMost)));
+}
+
+Result<ov::OutputVector> convert_rsqrt(const CallView& view) {
+  return one(make<ov::op::v1::Divide>(scalar(1, view[0]), make<ov::op::v0::Sqrt>(view[0])));
+}
+
+Result<ov::OutputVector> convert_reciprocal(const CallView& view) {
+  return one(make<ov::op::v1::Divide>(scalar(1, view[0]), view[0]));
+}
+
+Result<ov::OutputVector> convert_round(const CallView& view) {
+  return one(make<ov::op::v5::Round>(view[0], ov::op::v5::Round::RoundMode::HALF_TO_EVEN));
+}
+
+Result<ov::OutputVector> convert_trunc(const CallView& view) {
+  Value size = make<ov::op::v0::Floor>(make<ov::op::v0::Abs>(view[0]));
+  return one(make<ov::op::v1::Multiply>(make<ov::op::v0::Sign>(view[0]), size));
+}
+
+Result<ov::OutputVector> convert_gelu(const CallView& view) {
+  auto mode = view.attrs.string("approximate") == "tanh" ? ov::op::GeluApproximationMode::TANH
+                                                         : ov::op::GeluApproximationMode::ERF;
+  return one(make<ov::op::v7::Gelu>(view[0], mode));
+}
+
+Result<ov::OutputVector> convert_hard_sigmoid(const CallView& view) {
+  return one(make<ov::op::v0::HardSigmoid>(view[0], scalar(view.attrs.real("alpha"), view[0]),
+                                           scalar(view.attrs.real("beta"), view[0])));
+}
+
+Result<ov::OutputVector> convert_elu(const CallView& view) {
+  return one(make<ov::op::v0::Elu>(view[0], view.attrs.real("alpha")));
+}
+
+Result<ov::OutputVector> convert_selu(const CallView& view) {
+  return one(make<ov::op::v0::Selu>(view[0], scalar(view.attrs.real("alpha"), view[0]),
+                                    scalar(view.attrs.real("gamma"), view[0])));
+}
+
+// alpha · elu(x / alpha)
+Result<ov::OutputVector> convert_celu(const CallView& view) {
+  double alpha = view.attrs.real("alpha");
+  if (!(alpha > 0)) return unsupported("alpha {} that is not positive", alpha);
+  Value inner = make<ov::op::v1::Multiply>(view[0], scalar(1 / alpha, view[0]));
+  return one(make<ov::op::v1::Multiply>(make<ov::op::v0::Elu>(inner, 1.0), scalar(alpha, view[0])));
+}
+
+Result<ov::OutputVector> convert_thresholded_relu(const CallView& view) {
+  Value above = make<ov::op::v1::Greater>(view[0], scalar(view.attrs.real("alpha"), view[0]));
+  return one(make<ov::op::v1::Select>(above, view[0], scalar(0, view[0])));
+}
+
+Result<ov::OutputVector> convert_shrink(const CallView& view) {
+  const Value& x = view[0];
+  double lambd = view.attrs.real("lambd");
+  Value bias = scalar(view.attrs.real("bias"), x), zero = scalar(0, x);
+  Value below = make<ov::op::v1::Less>(x, scalar(-lambd, x));
+  Value above = make<ov::op::v1::Greater>(x, scalar(lambd, x));
+  Value positive = make<ov::op::v1::Select>(above, make<ov::op::v1::Subtract>(x, bias), zero);
+  return one(make<ov::op::v1::Select>(below, make<ov::op::v1::Add>(x, bias), positive));
+}
+
+Result<ov::OutputVector> convert_copy(const CallView& view) { return one(view[0]); }
+
+// Anything to bool is "is not zero"; OpenVINO's own conversion would truncate first.
+Result<ov::OutputVector> convert_cast(const CallView& view) {
+  ov::element::Type type = element_type(view.result().dtype);
+  if (view.type(0).dtype == view.result().dtype) return one(view[0]);
+  if (view.result().dtype == DType::kBool)
+    return one(make<ov::op::v1::NotEqual>(view[0], scalar(0, view[0])));
+  return one(make<ov::op::v0::Convert>(view[0], type));
+}
+
+Result<ov::OutputVector> convert_bias_add(const CallView& view) {
+  int64_t rank = view.rank(0);
+  return one(make<ov::op::v1::Add>(view[0], along_axis(view[1], view.axis("axis", rank), rank)));
+}
+
+Result<ov::OutputVector> convert_where(const CallView& view) {
+  return one(make<ov::op::v1::Select>(view[0], view[1], view[2]));
+}
+
+}  // namespace
+
+ConverterTable elementwise_converters() {
+  namespace op = ov::op;
+  return {
+      {"nn.relu", kFloat, unary<op::v0::Relu>},
+      {"nn.leaky_relu", kFloat, convert_leaky_relu},
+      {"nn.prelu", kFloat, convert_prelu},
+      {"clip", kFloat, convert_clip},
+      {"sigmoid", kFloat, unary<op::v0::Sigmoid>},
+      {"tanh", kFloat, unary<op::v0::Tanh>},
+      {"exp", kFloat, unary<op::v0::Exp>},
+      {"log", kFloat, unary<op::v0::Log>},
+      {"sqrt", kFloat, unary<op::v0::Sqrt>},
+      {"rsqrt", kFloat, convert_rsqrt},
+      {"erf", kFloat, unary<op::v0::Erf>},
+      {"abs", kFloat, unary<op::v0::Abs>},
+      {"negative", kFloat, unary<op::v0::Negative>},
+      {"ceil", kFloat, unary<op::v0::Ceiling>},
+      {"floor", kFloat, unary<op::v0::Floor>},
+      {"round", kFloat, convert_round},
+      {"trunc", kFloat, convert_trunc},
+      {"sign", kFloat, unary<op::v0::Sign>},
+      {"sin", kFloat, unary<op::v0::Sin>},
+      {"cos", kFloat, unary<op::v0::Cos>},
+      {"tan", kFloat, unary<op::v0::Tan>},
+      {"asin", kFloat, unary<op::v0::Asin>},
+      {"acos", kFloat, unary<op::v0::Acos>},
+      {"atan", kFloat, unary<op::v0::Atan>},
+      {"sinh", kFloat, unary<op::v0::Sinh>},
+      {"cosh", kFloat, unary<op::v0::Cosh>},
+      {"asinh", kFloat, unary<op::v3::Asinh>},
+      {"acosh", kFloat, unary<op::v3::Acosh>},
+      {"atanh", kFloat, unary<op::v3::Atanh>},
+      {"reciprocal", kFloat, convert_reciprocal},
+      {"nn.gelu", kFloat, convert_gelu},
+      {"nn.silu", kFloat, unary<op::v4::Swish>},
+      {"nn.hard_sigmoid", kFloat, convert_hard_sigmoid},
+      {"nn.hard_swish", kFloat, unary<op::v4::HSwish>},
+      {"nn.elu", kFloat, convert_elu},
+      {"nn.selu", kFloat, convert_selu},
+      {"nn.celu", kFloat, convert_celu},
+      {"nn.softplus", kFloat, unary<op::v4::SoftPlus>},
+      {"nn.softsign", kFloat, unary<op::v9::SoftSign>},
+      {"nn.mish", kFloat, unary<op::v4::Mish>},
+      {"nn.thresholded_relu", kFloat, convert_thresholded_relu},
+      {"nn.shrink", kFloat, convert_shrink},
+      {"isnan", kFloat | kBool, unary<op::v10::IsNaN>},
+      {"isinf", kFloat | kBool, unary<op::v10::IsInf>},
+      {"copy", kAny, convert_copy},
+      {"cast", kAny, convert_cast},
+      {"nn.bias_add", kFloat, convert_bias_add},
+      {"add", kNumber, binary<op::v1::Add>},
+      {"subtract", kNumber, binary<op::v1::Subtract>},
+      {"multiply", kNumber, binary<op::v1::Multiply>},
+      {"divide", kFloat, binary<op::v1::Divide>},
+      {"power", kFloat, binary<op::v1::Power>},
+      {"maximum", kNumber, binary<op::v1::Maximum>},
+      {"minimum", kNumber, binary<op::v1::Minimum>},
+      {"mod", kFloat, binary<op::v1::Mod>},
+      {"floor_mod", kFloat, binary<op::v1::FloorMod>},
+      {"bitwise_and", kInt, binary<op::v13::BitwiseAnd>},
+      {"bitwise_or", kInt, binary<op::v13::BitwiseOr>},
+      {"bitwise_xor", kInt, binary<op::v13::BitwiseXor>},
+      {"bitwise_not", kInt, unary<op::v13::BitwiseNot>},
+      {"equal", kNumber | kBool, binary<op::v1::Equal>},
+      {"not_equal", kNumber | kBool, binary<op::v1::NotEqual>},
+      {"less", kNumber | kBool, binary<op::v1::Less>},
+      {"less_equal", kNumber | kBool, binary<op::v1::LessEqual>},
+      {"greater", kNumber | kBool, binary<op::v1::Greater>},
+      {"greater_equal", kNumber | kBool, binary<op::v1::GreaterEqual>},
+      {"logical_and", kBool, binary<op::v1::LogicalAnd>},
+      {"logical_or", kBool, binary<op::v1::LogicalOr>},
+      {"logical_xor", kBool, binary<op::v1::LogicalXor>},
+      {"logical_not", kBool, unary<op::v1::LogicalNot>},
+      {"where", kNumber | kBool, convert_where},
+  };
+}
+
+}  // namespace collage::openvino
