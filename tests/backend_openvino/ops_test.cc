@@ -1,0 +1,60 @@
+// Every operator's cases that the backend accepts against the interpreter; what it refuses carries a
+// reason.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "backend/openvino/translate.h"
+#include "backend_openvino/run.h"
+#include "ops/cases.h"
+#include "ops/interpreter.h"
+#include "ops/registry.h"
+
+namespace collage::test {
+namespace {
+
+class OpTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(OpTest, MatchesTheInterpreterOrRefuses) {
+  register_all_ops();
+  for (const OpCase& op_case : op_cases(GetParam())) {
+    SCOPED_TRACE(op_case.to_string());
+    auto built = build_case(op_case, 7);
+    ASSERT_TRUE(built.ok()) << built.status().to_string();
+    Status status = openvino::can_translate(*as<CallNode>(built->function->body));
+    if (!status.ok()) {
+      EXPECT_EQ(status.code(), ErrorCode::kUnsupported) << status.to_string();
+      EXPECT_GT(status.message().size(), 5U);
+      if (std::getenv("SHOW_REFUSALS") != nullptr)
+        fmt::print("refused {}: {}\n", op_case.to_string(), status.to_string());
+      continue;
+    }
+    auto expected = interpret(built->function, built->inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status().to_string();
+    auto actual = run_openvino(built->function, built->inputs);
+    if (!actual.ok()) {
+      ADD_FAILURE() << actual.status().to_string();
+      continue;
+    }
+    for (size_t i = 0; i < expected->size(); ++i)
+      EXPECT_EQ(difference((*actual)[i], (*expected)[i]), "") << "result " << i;
+  }
+}
+
+std::vector<std::string> ops_with_cases() {
+  std::set<std::string> names;
+  for (const OpCase& op_case : op_cases()) names.insert(op_case.op);
+  return {names.begin(), names.end()};
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& c : name)
+    if (c == '.') c = '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpTest, testing::ValuesIn(ops_with_cases()), test_name);
+
+}  // namespace
+}  // namespace collage::test

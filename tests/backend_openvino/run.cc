@@ -1,0 +1,59 @@
+#include "backend_openvino/run.h"
+
+#include <cmath>
+
+#include "backend/openvino/openvino_backend.h"
+#include "runtime/thread_team.h"
+
+namespace collage::test {
+
+Backend& openvino_backend() {
+  static Backend* backend = make_openvino_backend().release();
+  return *backend;
+}
+
+Result<std::vector<Tensor>> run_openvino(const Function& function, std::span<const Tensor> inputs) {
+  Target target = TRY(Target::parse("openvino"));
+  CompileOptions options{2, ""};
+  auto variants = TRY(openvino_backend().variants(function, target, options));
+  auto kernel = TRY(openvino_backend().compile(function, variants.at(0), target, options));
+  std::vector<void*> in, out;
+  for (const Tensor& tensor : inputs) in.push_back(const_cast<void*>(tensor.raw()));
+  std::vector<Tensor> outputs;
+  for (const TensorType& leaf : function->result_type().leaves()) {
+    outputs.push_back(TRY(Tensor::allocate(leaf.dtype, leaf.shape)));
+    out.push_back(outputs.back().raw());
+  }
+  ThreadTeam team(2);
+  Status status;
+  team.park([&] { status = kernel->run({in.data(), out.data(), nullptr}); });
+  TRY(status);
+  return outputs;
+}
+
+std::string difference(const Tensor& actual, const Tensor& expected) {
+  if (actual.shape() != expected.shape() || actual.dtype() != expected.dtype())
+    return fmt::format("{} {} instead of {} {}", dtype_name(actual.dtype()),
+                       shape_to_string(actual.shape()), dtype_name(expected.dtype()),
+                       shape_to_string(expected.shape()));
+  if (!is_float(expected.dtype())) {
+    for (int64_t i = 0; i < expected.size(); ++i)
+      if (actual.element_as_int64(i) != expected.element_as_int64(i))
+        return fmt::format("[{}] is {} instead of {}", i, actual.element_as_int64(i),
+                           expected.element_as_int64(i));
+    return "";
+  }
+  double largest = 0;
+  for (int64_t i = 0; i < expected.size(); ++i)
+    if (double x = std::abs(expected.element_as_double(i)); std::isfinite(x))
+      largest = std::max(largest, x);
+  for (int64_t i = 0; i < expected.size(); ++i) {
+    double a = actual.element_as_double(i), b = expected.element_as_double(i);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    if (!(std::abs(a - b) <= 2e-5 * largest + 1e-5 * std::abs(b)))
+      return fmt::format("[{}] is {} instead of {} (largest {})", i, a, b, largest);
+  }
+  return "";
+}
+
+}  // namespace collage::test
