@@ -1,5 +1,5 @@
-// Every operator's cases that the backend accepts against the interpreter; what it refuses carries a
-// reason.
+// Every operator's cases that the backend accepts against the interpreter; what it refuses carries
+// a reason.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -25,8 +25,6 @@ TEST_P(OpTest, MatchesTheInterpreterOrRefuses) {
     if (!status.ok()) {
       EXPECT_EQ(status.code(), ErrorCode::kUnsupported) << status.to_string();
       EXPECT_GT(status.message().size(), 5U);
-      if (std::getenv("SHOW_REFUSALS") != nullptr)
-        fmt::print("refused {}: {}\n", op_case.to_string(), status.to_string());
       continue;
     }
     auto expected = interpret(built->function, built->inputs);

@@ -17,6 +17,11 @@ Result<ov::OutputVector> binary(const CallView& view) {
   return one(make<Node>(view[0], view[1]));
 }
 
+template <typename OnIntegers, typename OnBools>
+Result<ov::OutputVector> bitwise(const CallView& view) {
+  return view.type(0).dtype == DType::kBool ? binary<OnBools>(view) : binary<OnIntegers>(view);
+}
+
 Result<ov::OutputVector> convert_leaky_relu(const CallView& view) {
   Value slope = make<ov::op::v0::Constant>(ov::element::f32, ov::Shape{1},
                                            std::vector<double>{view.attrs.real("alpha")});
@@ -182,9 +187,9 @@ ConverterTable elementwise_converters() {
       {"minimum", kNumber, binary<op::v1::Minimum>},
       {"mod", kFloat, binary<op::v1::Mod>},
       {"floor_mod", kFloat, binary<op::v1::FloorMod>},
-      {"bitwise_and", kInt, binary<op::v13::BitwiseAnd>},
-      {"bitwise_or", kInt, binary<op::v13::BitwiseOr>},
-      {"bitwise_xor", kInt, binary<op::v13::BitwiseXor>},
+      {"bitwise_and", kInt | kBool, bitwise<op::v13::BitwiseAnd, op::v1::LogicalAnd>},
+      {"bitwise_or", kInt | kBool, bitwise<op::v13::BitwiseOr, op::v1::LogicalOr>},
+      {"bitwise_xor", kInt | kBool, bitwise<op::v13::BitwiseXor, op::v1::LogicalXor>},
       {"bitwise_not", kInt, unary<op::v13::BitwiseNot>},
       {"equal", kNumber | kBool, binary<op::v1::Equal>},
       {"not_equal", kNumber | kBool, binary<op::v1::NotEqual>},

@@ -12,9 +12,21 @@ namespace collage::openvino {
 
 namespace {
 
+// Whether rounding up adds windows that reach beyond the padding.
+bool reaches_beyond(const CallView& view) {
+  if (!view.attrs.flag("ceil_mode")) return false;
+  const Ints &size = view.attrs.ints("pool_size"), &padding = view.attrs.ints("padding"),
+             &strides = view.attrs.ints("strides"), &dilation = view.attrs.ints("dilation");
+  for (size_t d = 0; d < size.size(); ++d) {
+    int64_t padded = view.shape(0)[d + 2] + padding[d] + padding[d + size.size()];
+    int64_t floor = (padded - dilation[d] * (size[d] - 1) - 1) / strides[d] + 1;
+    if (view.result().shape[d + 2] != floor) return true;
+  }
+  return false;
+}
+
 ov::op::RoundingType rounding(const CallView& view) {
-  return view.attrs.flag("ceil_mode") ? ov::op::RoundingType::CEIL_TORCH
-                                      : ov::op::RoundingType::FLOOR;
+  return reaches_beyond(view) ? ov::op::RoundingType::CEIL_TORCH : ov::op::RoundingType::FLOOR;
 }
 
 Result<ov::OutputVector> convert_max_pool(const CallView& view) {
@@ -31,6 +43,8 @@ Result<ov::OutputVector> convert_avg_pool(const CallView& view) {
   const Ints &padding = view.attrs.ints("padding"), &dilation = view.attrs.ints("dilation");
   if (std::any_of(dilation.begin(), dilation.end(), [](int64_t d) { return d != 1; }))
     return unsupported("average pooling with dilation {}", attr_to_string(dilation));
+  if (reaches_beyond(view) && view.attrs.flag("count_include_pad"))
+    return unsupported("ceil_mode beyond the padding with count_include_pad");
   return one(make<ov::op::v14::AvgPool>(
       view[0], cast_ints<ov::Strides>(view.attrs.ints("strides")), pads_begin<ov::Shape>(padding),
       pads_end<ov::Shape>(padding), cast_ints<ov::Shape>(view.attrs.ints("pool_size")),
