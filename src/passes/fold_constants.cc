@@ -1,0 +1,86 @@
+#include "passes/fold_constants.h"
+
+#include "ir/op.h"
+#include "ir/visitor.h"
+#include "ops/interpreter.h"
+
+namespace collage {
+
+namespace {
+
+constexpr size_t kSmall = size_t{64} << 10;
+constexpr size_t kLargestMade = size_t{16} << 20;  // from small inputs
+constexpr size_t kTotalGrowth = size_t{64} << 20;  // of all of one function
+
+size_t bytes_of(const Type& type) {
+  size_t bytes = 0;
+  for (const TensorType& leaf : type.leaves()) bytes += leaf.bytes();
+  return bytes;
+}
+
+// The leaves of an expression of constants and tuples of them; false when something else is inside.
+bool constant_leaves(const Expr& expr, std::vector<Tensor>& leaves) {
+  if (const auto* constant = as<ConstantNode>(expr)) {
+    leaves.push_back(constant->value);
+    return true;
+  }
+  const auto* tuple = as<TupleNode>(expr);
+  if (tuple == nullptr) return false;
+  for (const Expr& field : tuple->fields)
+    if (!constant_leaves(field, leaves)) return false;
+  return true;
+}
+
+Expr from_leaves(const Type& type, const std::vector<Tensor>& leaves, size_t& next,
+                 const std::string& origin) {
+  if (type.is_tensor()) return make_constant(leaves[next++], origin);
+  std::vector<Expr> fields;
+  for (const Type& field : type.fields())
+    fields.push_back(from_leaves(field, leaves, next, origin));
+  return make_tuple(std::move(fields));
+}
+
+class Folder {
+ public:
+  Result<Expr> fold(const Expr& expr) {
+    if (const auto* item = as<TupleGetItemNode>(expr)) {
+      const auto* tuple = as<TupleNode>(item->tuple);
+      return tuple != nullptr ? tuple->fields[static_cast<size_t>(item->index)] : expr;
+    }
+    const auto* call = as<CallNode>(expr);
+    if (call == nullptr || call->op == nullptr || call->args.empty()) return expr;
+    std::vector<Tensor> inputs;
+    for (const Expr& arg : call->args)
+      if (!constant_leaves(arg, inputs)) return expr;
+    if (call->op->is_view && inputs.size() == 1)
+      return make_constant(inputs[0].reshaped(expr->tensor_type().shape), expr->origin());
+    if (!worth_it(*call, inputs)) return expr;
+    Result<std::vector<Tensor>> values = evaluate_call(*call, inputs);
+    // A bad value (an index out of range) is for the run to report, where it may never be reached.
+    if (!values) return expr;
+    size_t next = 0;
+    return from_leaves(expr->type(), *values, next, expr->origin());
+  }
+
+ private:
+  bool worth_it(const CallNode& call, const std::vector<Tensor>& inputs) {
+    size_t in = 0, out = bytes_of(call.type());
+    for (const Tensor& input : inputs) in += input.bytes();
+    if (out <= in || out <= kSmall || call.op->name == "cast") return true;
+    if (in > kSmall || out > kLargestMade || growth_ + out > kTotalGrowth) return false;
+    growth_ += out;
+    return true;
+  }
+  size_t growth_ = 0;
+};
+
+}  // namespace
+
+Result<Function> fold_constants(const Function& function) {
+  Folder folder;
+  Rewriter rewriter(
+      [&](const Expr&, const Expr& rebuilt) -> Result<Expr> { return folder.fold(rebuilt); });
+  return rewriter.rewrite(function);
+}
+
+}  // namespace collage

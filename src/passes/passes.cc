@@ -1,0 +1,38 @@
+#include "passes/passes.h"
+
+#include "passes/attention.h"
+#include "passes/common_subexpressions.h"
+#include "passes/dead_code.h"
+#include "passes/fold_batch_norm.h"
+#include "passes/fold_constants.h"
+#include "passes/fold_scale.h"
+#include "passes/recognise_activations.h"
+#include "passes/recognise_layer_norm.h"
+#include "passes/recognise_softmax.h"
+#include "passes/simplify.h"
+
+namespace collage {
+
+Pipeline simplification_pipeline() {
+  return Pipeline({
+      {"dead_code", remove_dead_code},
+      // Constants first: what they decide (shapes, masks, scales) is looked at by all others.
+      function_pass("fold_constants", fold_constants),
+      function_pass("simplify", simplify),
+      // Idioms are matched on graphs where equal things are one node.
+      function_pass("common_subexpressions", eliminate_common_subexpressions),
+      function_pass("fold_batch_norm", fold_batch_norm),
+      function_pass("recognise_layer_norm", recognise_layer_norm),
+      function_pass("recognise_activations", recognise_activations),
+      function_pass("recognise_softmax", recognise_softmax),
+      function_pass("recognise_attention", recognise_attention),
+      // After the idioms, whose factors it would pull into neighbouring weights.
+      function_pass("fold_scale", fold_scale),
+      // What the passes above left behind.
+      function_pass("fold_constants", fold_constants),
+      function_pass("simplify", simplify),
+      function_pass("common_subexpressions", eliminate_common_subexpressions),
+  });
+}
+
+}  // namespace collage

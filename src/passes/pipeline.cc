@@ -1,0 +1,127 @@
+#include "passes/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+#include "base/files.h"
+#include "ir/text_printer.h"
+#include "ir/visitor.h"
+#include "passes/verify.h"
+
+namespace collage {
+
+namespace {
+
+// Above this many bytes of constants a dump gives them by type only.
+constexpr size_t kMaxDumpedConstants = size_t{64} << 20;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+class Dumper {
+ public:
+  static Result<Dumper> make(const std::string& request) {
+    Dumper dumper;
+    if (request.empty()) return dumper;
+    size_t colon = request.find(':');
+    dumper.folder_ = request.substr(0, colon);
+    // std::regex reports a malformed expression by throwing.
+    try {
+      if (colon != std::string::npos) dumper.filter_ = std::regex(request.substr(colon + 1));
+    } catch (const std::regex_error& failure) {
+      return usage_error("COLLAGE_DUMP: '{}' is no regular expression: {}",
+                         request.substr(colon + 1), failure.what());
+    }
+    std::error_code ec;
+    std::filesystem::create_directories(dumper.folder_, ec);
+    if (ec) return usage_error("COLLAGE_DUMP: {}: {}", dumper.folder_.string(), ec.message());
+    return dumper;
+  }
+
+  Status dump(const Module& module, size_t index, const std::string& name) const {
+    if (folder_.empty() || !std::regex_search(name, filter_)) return {};
+    std::filesystem::path path = folder_ / fmt::format("{:02}_{}.relay", index, name);
+    if (constant_bytes(module) <= kMaxDumpedConstants) return save_module(module, path);
+    PrintOptions options;
+    options.constants = PrintOptions::Constants::kShapeOnly;
+    return write_file_atomically(path, to_text(module, options));
+  }
+
+ private:
+  static size_t constant_bytes(const Module& module) {
+    size_t bytes = 0;
+    for (const auto& [name, function] : module.functions)
+      for (const Expr& expr : post_order(function->body))
+        if (const auto* constant = as<ConstantNode>(expr)) bytes += constant->value.bytes();
+    return bytes;
+  }
+  std::filesystem::path folder_;
+  std::regex filter_{""};
+};
+
+}  // namespace
+
+Pass function_pass(std::string name, std::function<Result<Function>(const Function&)> rewrite) {
+  return {std::move(name), [rewrite = std::move(rewrite)](Module& module) -> Result<bool> {
+            bool changed = false;
+            for (auto& [global, function] : module.functions) {
+              if (function->attrs.has("Primitive")) continue;
+              Result<Function> result = rewrite(function);
+              if (!result) return std::move(result).status().with_context("@" + global);
+              changed = changed || *result != function;
+              function = *result;
+            }
+            return changed;
+          }};
+}
+
+Result<std::vector<PassRecord>> Pipeline::run(Module& module,
+                                              const PipelineOptions& options) const {
+  std::vector<std::string> disabled = options.disabled;
+  std::istringstream names(environment("COLLAGE_DISABLE_PASS"));
+  for (std::string name; std::getline(names, name, ',');)
+    if (!name.empty()) disabled.push_back(name);
+  for (const std::string& name : disabled) {
+    if (std::any_of(passes_.begin(), passes_.end(), [&](const Pass& p) { return p.name == name; }))
+      continue;
+    std::string known;
+    for (const Pass& pass : passes_)
+      if (known.find(pass.name) == std::string::npos)
+        known += (known.empty() ? "" : ", ") + pass.name;
+    return usage_error("cannot disable pass '{}'; the passes are {}", name, known);
+  }
+  Dumper dumper =
+      TRY(Dumper::make(options.dump.empty() ? environment("COLLAGE_DUMP") : options.dump));
+  TRY(dumper.dump(module, 0, "input"));
+
+  Module current = module;
+  std::vector<PassRecord> records;
+  for (const Pass& pass : passes_) {
+    PassRecord& record = records.emplace_back();
+    record.name = pass.name;
+    record.disabled = std::find(disabled.begin(), disabled.end(), pass.name) != disabled.end();
+    if (record.disabled) continue;
+    auto start = std::chrono::steady_clock::now();
+    Result<bool> changed = pass.run(current);
+    record.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!changed)
+      return std::move(changed).status().with_context(fmt::format("pass {}", pass.name));
+    record.changed = *changed;
+    if (!record.changed) continue;
+    Status legal = verify(current);
+    if (!legal)
+      return std::move(legal).with_context(fmt::format("module after pass {}", pass.name));
+    TRY(dumper.dump(current, records.size(), pass.name));
+  }
+  module = std::move(current);
+  return records;
+}
+
+}  // namespace collage

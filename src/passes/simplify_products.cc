@@ -1,0 +1,119 @@
+// Rules of `simplify` around convolutions, poolings and matrix products.
+#include <cmath>
+
+#include "passes/constants.h"
+#include "passes/products.h"
+#include "passes/simplify.h"
+
+namespace collage {
+
+namespace {
+
+const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
+
+// nn.pad with a constant to the padding of the convolution or pooling that follows
+Result<Expr> pad_into_window(const Expr& expr, const Uses&) {
+  const CallNode& call = call_of(expr);
+  const CallNode* pad = as_op(call.args[0], "nn.pad");
+  if (pad == nullptr || pad->attrs.string("pad_mode") != "constant") return Expr();
+  std::string_view op = call.op->name;
+  std::optional<double> value = scalar_value(pad->args[1]);
+  if (op.starts_with("nn.max_pool")) {
+    if (!value || !(std::isinf(*value) && *value < 0)) return Expr();
+  } else if (!value || *value != 0) {
+    return Expr();
+  }
+  if (op.starts_with("nn.avg_pool") && !call.attrs.flag("count_include_pad")) {
+    for (int64_t width : call.attrs.ints("padding"))
+      if (width != 0) return Expr();
+  }
+  if (op.find("pool") != op.npos && call.attrs.flag("ceil_mode")) return Expr();
+  const IntLists& widths = pad->attrs.int_lists("pad_width");
+  Ints padding = call.attrs.ints("padding");
+  size_t spatial = padding.size() / 2;
+  if (widths.size() != spatial + 2) return Expr();
+  for (size_t i = 0; i < widths.size(); ++i)
+    for (size_t side = 0; side < 2; ++side) {
+      if (widths[i][side] < 0 || (i < 2 && widths[i][side] != 0)) return Expr();
+      if (i >= 2) padding[i - 2 + side * spatial] += widths[i][side];
+    }
+  Attrs attrs = call.attrs;
+  attrs.set("padding", padding);
+  // Padding wider than the window is refused by poolings.
+  if (op.find("pool") != op.npos) {
+    const Ints& size = call.attrs.ints("pool_size");
+    for (size_t i = 0; i < padding.size(); ++i)
+      if (padding[i] >= size[i % spatial]) return Expr();
+    // What nn.pad added was counted.
+    if (op.starts_with("nn.avg_pool")) attrs.set("count_include_pad", true);
+  }
+  std::vector<Expr> args = call.args;
+  args[0] = pad->args[0];
+  return remake(call, std::move(args), std::move(attrs));
+}
+
+// nn.batch_matmul to nn.matmul
+Result<Expr> batch_matmul_to_matmul(const Expr& expr, const Uses&) {
+  const CallNode& call = call_of(expr);
+  return make_call("nn.matmul", call.args, call.attrs, expr->origin());
+}
+
+// nn.matmul of a transposed operand: where the transpose moves the last dimension to the place
+// before, the flag does that for free
+Result<Expr> transpose_into_matmul(const Expr& expr, const Uses&) {
+  const CallNode& call = call_of(expr);
+  for (size_t i = 0; i < 2; ++i) {
+    const CallNode* transpose = as_op(call.args[i], "transpose");
+    if (transpose == nullptr) continue;
+    auto rank = static_cast<int64_t>(call.args[i]->tensor_type().shape.size());
+    const auto* given = std::get_if<Ints>(transpose->attrs.find("axes"));
+    if (given == nullptr || static_cast<int64_t>(given->size()) != rank || rank < 2) continue;
+    Ints axes = from_start(*given, rank);
+    if (axes[axes.size() - 2] != rank - 1) continue;
+    std::swap(axes[axes.size() - 2], axes[axes.size() - 1]);
+    bool identity = true;
+    for (int64_t axis = 0; axis < rank; ++axis)
+      identity = identity && axes[static_cast<size_t>(axis)] == axis;
+    std::vector<Expr> args = call.args;
+    args[i] = transpose->args[0];
+    if (!identity)
+      args[i] =
+          TRY(make_call("transpose", {transpose->args[0]}, {{"axes", axes}}, transpose->origin()));
+    Attrs attrs = call.attrs;
+    const char* flag = i == 0 ? "transpose_a" : "transpose_b";
+    attrs.set(flag, !attrs.flag(flag));
+    return remake(call, std::move(args), std::move(attrs));
+  }
+  return Expr();
+}
+
+// product with a constant weight + one constant a channel to nn.bias_add
+Result<Expr> add_to_bias_add(const Expr& expr, const Uses&) {
+  const CallNode& call = call_of(expr);
+  std::optional<Product> product = product_of(call.args[0]);
+  if (!product || !(call.args[0]->type() == expr->type())) return Expr();
+  const auto* constant = as<ConstantNode>(call.args[1]);
+  // A product of two activations (scores of an attention) has a mask, not a bias.
+  if (constant == nullptr || product->call->args[1]->kind() != ExprKind::kConstant) return Expr();
+  const Shape& shape = expr->tensor_type().shape;
+  std::optional<Tensor> bias = along_axis(call.args[1], shape, product->result_axis);
+  if (!bias || constant->value.size() != bias->size()) return Expr();
+  return make_call("nn.bias_add", {call.args[0], make_constant(*bias, constant->origin())},
+                   {{"axis", product->bias_axis}}, expr->origin());
+}
+
+const std::vector<RewriteRule> kRules = {
+    {"padding into the window",
+     {"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d",
+      "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"},
+     pad_into_window},
+    {"one kind of matrix product", {"nn.batch_matmul"}, batch_matmul_to_matmul},
+    {"transpose into the product", {"nn.matmul"}, transpose_into_matmul},
+    {"constant per channel to bias", {"add"}, add_to_bias_add},
+};
+
+}  // namespace
+
+std::span<const RewriteRule> product_rules() { return kRules; }
+
+}  // namespace collage
