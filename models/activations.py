@@ -2,8 +2,9 @@
 
     python models/activations.py MODEL.onnx...      one line a tensor that looks wrong, then a summary of each model
 
-A tensor is dead when it is all zeros, constant, or not finite; an output is useless when two inputs give (almost) the
-same one. Saturation is reported for sigmoid and tanh: the share of elements within 1% of their limits.
+A tensor is dead when it is all zeros or not finite; an output is useless when it is constant, or when two inputs give
+(almost) the same one; a model is useless for comparisons when it magnifies rounding errors. Saturation is reported for
+sigmoid and tanh: the share of elements within 1% of their limits.
 """
 
 import os
@@ -57,6 +58,26 @@ def dead_reason(array):
     return None
 
 
+def amplification(path, noise=1e-4):
+    """How much larger a relative change of the inputs is in the outputs: well above 1, rounding errors grow likewise.
+
+    None where no input is a float. A chaotic model (deep, random, every weight centred) reaches 100 and then no two
+    correct programs agree on it.
+    """
+    model = onnx.load(path, load_external_data=False)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    feed = random_inputs(model, 1)
+    generator = np.random.Generator(np.random.PCG64(2))
+    moved = {name: (a * (1 + noise * generator.standard_normal(a.shape))).astype(a.dtype) if a.dtype.kind == "f" else a
+             for name, a in feed.items()}
+    if all(a.dtype.kind != "f" for a in feed.values()):
+        return None
+    pairs = zip(session.run(None, feed), session.run(None, moved))
+    return max(float(np.linalg.norm(b - a) / np.linalg.norm(a)) for a, b in pairs) / noise
+
+
 def problems(path):
     """Everything wrong with a model's activations, as text."""
     found = []
@@ -69,6 +90,8 @@ def problems(path):
         spread = max(float(np.abs(first[name]).max()), 1e-30)
         if float(np.abs(first[name] - second[name]).max()) < 0.01 * spread:
             found.append(f"output {name}: two inputs give the same result to 1%")
+    if (growth := amplification(path)) is not None and growth > 10:
+        found.append(f"chaotic: a relative change of the input grows {growth:.0f} times")
     return found
 
 
@@ -82,6 +105,8 @@ def summary(path):
     zeros = max((float((a == 0).mean()), n) for n, a in floats.items())
     lines = [f"{os.path.basename(path)}: deviation {deviations[low]:.3g} ({low}) to {deviations[high]:.3g} ({high})",
              f"  most zeros {zeros[0]:.1%} ({zeros[1]}); most saturated tanh or sigmoid {max(saturated, default=0):.1%}"]
+    if (growth := amplification(path)) is not None:
+        lines.append(f"  a relative change of the input grows {growth:.2f} times")
     for name in own:
         a = tensors[name]
         lines.append(f"  output {name} {a.shape}: mean {a.mean():.3g} deviation {a.std():.3g} range {a.min():.3g} to {a.max():.3g}")

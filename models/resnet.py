@@ -4,23 +4,25 @@ The benchmark forms start at the first stage (64 channels at 56x56) and have nei
 has both, its batch norms as separate nodes.
 """
 
-from graph_builder import GraphBuilder, RELU_GAIN
+from graph_builder import GraphBuilder, RELU_GAIN, RELU_GAIN_UNCENTRED
 
 DEPTHS = (3, 4, 6, 3)
 
 
-def _unit(b, x, channels, kernel, stride=1, groups=1, norm=False, branch_scale=1.0):
-    """Convolution, and batch norm if asked; `branch_scale` keeps a sum of branches from growing with depth."""
-    padding = kernel // 2
-    if not norm:
-        return b.conv(x, channels, kernel, stride, padding, groups, gain=RELU_GAIN * branch_scale)
-    return b.batch_norm(b.conv(x, channels, kernel, stride, padding, groups, bias=False), branch_scale)
+def _unit(b, x, channels, kernel, stride=1, groups=1, norm=False, branch_scale=1.0, centred=False):
+    """Convolution, and batch norm if asked; `branch_scale` keeps a sum of branches from growing with depth.
+
+    A block's 1x1 convolutions are centred, its 3x3 and the shortcuts are not: see graph_builder.
+    """
+    gain = (RELU_GAIN if centred else RELU_GAIN_UNCENTRED) * (1.0 if norm else branch_scale)
+    y = b.conv(x, channels, kernel, stride, kernel // 2, groups, bias=not norm, gain=gain, centred=centred)
+    return b.batch_norm(y, branch_scale) if norm else y
 
 
 def _bottleneck(b, x, width, channels, stride, groups, norm):
-    y = b.relu(_unit(b, x, width, 1, norm=norm))
+    y = b.relu(_unit(b, x, width, 1, norm=norm, centred=True))
     y = b.relu(_unit(b, y, width, 3, stride, groups, norm))
-    y = _unit(b, y, channels, 1, norm=norm, branch_scale=0.6)
+    y = _unit(b, y, channels, 1, norm=norm, branch_scale=0.6, centred=True)
     if stride != 1 or x.channels != channels:
         with b.scope("downsample"):
             x = _unit(b, x, channels, 1, stride, norm=norm, branch_scale=0.8)

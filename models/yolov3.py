@@ -1,12 +1,15 @@
 """YOLO v3: Darknet-53 without norm, three detection heads at strides 32, 16 and 8 with 255 channels each."""
 
-from graph_builder import GraphBuilder, RELU_GAIN
+from graph_builder import GraphBuilder, RELU_GAIN, RELU_GAIN_UNCENTRED
 
 STAGES = ((64, 1), (128, 2), (256, 8), (512, 8), (1024, 4))  # channels, residual blocks
 
 
 def _unit(b, x, channels, kernel, stride=1, scale=1.0):
-    return b.unary("LeakyRelu", b.conv(x, channels, kernel, stride, kernel // 2, gain=1.6 * scale), alpha=0.1)
+    """The 3x3 convolutions are centred, the 1x1 are not: see graph_builder."""
+    gain = 0.96 * scale * (RELU_GAIN if kernel == 3 else RELU_GAIN_UNCENTRED)
+    y = b.conv(x, channels, kernel, stride, kernel // 2, gain=gain, centred=kernel == 3)
+    return b.unary("LeakyRelu", y, alpha=0.1)
 
 
 def _backbone(b, x, stages, stem):
