@@ -49,8 +49,16 @@ void put(std::string& key, const Attrs& attrs) {
   }
 }
 
+// A hash of the values; of large tensors samples do, so that weights need not be read whole.
 size_t bytes_hash(const Tensor& tensor) {
-  return std::hash<std::string_view>()({static_cast<const char*>(tensor.raw()), tensor.bytes()});
+  constexpr size_t kWhole = 4096, kSamples = 64;
+  std::string_view bytes(static_cast<const char*>(tensor.raw()), tensor.bytes());
+  std::hash<std::string_view> hash;
+  if (bytes.size() <= kWhole) return hash(bytes);
+  size_t result = bytes.size(), step = bytes.size() / kSamples;
+  for (size_t i = 0; i < kSamples; ++i)
+    result = hash_combine(result, hash(bytes.substr(i * step, 32)));
+  return result;
 }
 
 bool same_bytes(const Tensor& a, const Tensor& b) {

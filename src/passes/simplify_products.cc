@@ -102,6 +102,36 @@ Result<Expr> add_to_bias_add(const Expr& expr, const Uses&) {
                    {{"axis", product->bias_axis}}, expr->origin());
 }
 
+// reshape of a matrix product (and its bias) that keeps the last dimension to the product of a
+// reshape: exporters flatten in front of products and restore behind them, so that both meet
+Result<Expr> reshape_before_product(const Expr& expr, const Uses& uses) {
+  const CallNode& call = call_of(expr);
+  const Expr& data = call.args[0];
+  const CallNode* bias = as_op(data, "nn.bias_add");
+  const Expr& product_expr = bias != nullptr ? bias->args[0] : data;
+  std::optional<Product> product = product_of(product_expr);
+  const Shape& shape = expr->tensor_type().shape;
+  const Shape& old = data->tensor_type().shape;
+  if (!product || product->bias_axis != -1 || shape.size() < 2 || old.empty() ||
+      shape.back() != old.back() || num_elements(shape) == 0 || !uses.once(data) ||
+      !uses.once(product_expr) || product->call->args[1]->tensor_type().shape.size() != 2 ||
+      product->call->args[1]->kind() != ExprKind::kConstant)
+    return Expr();
+  if (bias != nullptr) {
+    auto rank = static_cast<int64_t>(old.size());
+    if (from_start(bias->attrs.integer("axis"), rank) != rank - 1) return Expr();
+  }
+  if (product->call->op->name == "nn.matmul" && product->call->attrs.flag("transpose_a"))
+    return Expr();
+  Shape input = shape;
+  input.back() = product->call->args[0]->tensor_type().shape.back();
+  Expr reshaped =
+      TRY(make_call("reshape", {product->call->args[0]}, {{"newshape", input}}, expr->origin()));
+  Expr result = TRY(remake(*product->call, {reshaped, product->call->args[1]}));
+  if (bias == nullptr) return result;
+  return make_call("nn.bias_add", {result, bias->args[1]}, {{"axis", int64_t{-1}}}, bias->origin());
+}
+
 const std::vector<RewriteRule> kRules = {
     {"padding into the window",
      {"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d",
@@ -110,6 +140,7 @@ const std::vector<RewriteRule> kRules = {
     {"one kind of matrix product", {"nn.batch_matmul"}, batch_matmul_to_matmul},
     {"transpose into the product", {"nn.matmul"}, transpose_into_matmul},
     {"constant per channel to bias", {"add"}, add_to_bias_add},
+    {"reshape before the product", {"reshape"}, reshape_before_product},
 };
 
 }  // namespace
