@@ -15,7 +15,12 @@ namespace collage {
 
 namespace {
 
-constexpr double kRelative = 1e-3, kAbsolute = 1e-5;
+// Half precision: four roundings.
+double relative_tolerance(DType dtype) {
+  if (dtype == DType::kBFloat16) return 4.0 / 256;
+  return dtype == DType::kFloat16 ? 4.0 / 2048 : 1e-3;
+}
+constexpr double kAbsolute = 1e-5;
 
 Result<Tensor> read_tensor(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -41,10 +46,10 @@ Tensor as_bfloat16(const Tensor& tensor) {
   return Tensor::share(DType::kBFloat16, tensor.shape(), std::move(owner), data);
 }
 
-bool near(double value, double expected) {
+bool near(double value, double expected, double relative) {
   if (std::isnan(value) || std::isnan(expected)) return std::isnan(value) && std::isnan(expected);
   if (value == expected) return true;
-  return std::abs(value - expected) <= kAbsolute + kRelative * std::abs(expected);
+  return std::abs(value - expected) <= kAbsolute + relative * std::abs(expected);
 }
 
 // Empty when they agree.
@@ -57,7 +62,7 @@ std::string difference(const Tensor& value, const Tensor& expected) {
   for (int64_t i = 0; i < value.size(); ++i) {
     const double got = value.element_as_double(i), want = expected.element_as_double(i);
     const bool same = is_float(value.dtype())
-                          ? near(got, want)
+                          ? near(got, want, relative_tolerance(value.dtype()))
                           : value.element_as_int64(i) == expected.element_as_int64(i);
     if (!same) return fmt::format("element {} is {} instead of {}", i, got, want);
   }

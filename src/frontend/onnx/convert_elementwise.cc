@@ -69,11 +69,21 @@ Result<Expr> convert_mod(NodeContext& node) {
   return node.call(c_style ? "mod" : "floor_mod", {node.in(0), node.in(1)});
 }
 
+bool is_signed(DType dtype) { return dtype >= DType::kInt8 && dtype <= DType::kInt64; }
+
 Result<Expr> convert_bit_shift(NodeContext& node) {
   const std::string direction = TRY(node.text("direction"));
   if (direction != "LEFT" && direction != "RIGHT")
     return bad_model("direction '{}' is neither LEFT nor RIGHT", direction);
-  return node.call(direction == "LEFT" ? "left_shift" : "right_shift", {node.in(0), node.in(1)});
+  Expr amount = node.in(1);
+  // Signed types exist since operator set 28; a negative amount then shifts everything out.
+  if (node.opset() >= 28 && is_signed(node.dtype(1))) {
+    Expr zero = TRY(node.scalar_like(amount, 0));
+    Expr all = TRY(node.scalar_like(amount, 8.0 * static_cast<double>(dtype_size(node.dtype(1)))));
+    Expr negative = TRY(node.call("less", {amount, zero}));
+    amount = TRY(node.call("where", {negative, all, amount}));
+  }
+  return node.call(direction == "LEFT" ? "left_shift" : "right_shift", {node.in(0), amount});
 }
 
 Result<Expr> convert_is_inf(NodeContext& node) {

@@ -268,10 +268,21 @@ Result<Expr> convert_depth_to_space(NodeContext& node) {
   return node.call("nn.depth_to_space", {node.in(0)}, {{"block_size", block}, {"mode", mode}});
 }
 
+// Mode CRD keeps each channel's block together; it is written out.
 Result<Expr> convert_space_to_depth(NodeContext& node) {
   const int64_t block = TRY(node.integer("blocksize"));
   if (block < 1 || block > kMaxDimension) return bad_model("blocksize is {}", block);
-  return node.call("nn.space_to_depth", {node.in(0)}, {{"block_size", block}});
+  const std::string mode = TRY(node.text("mode", "DCR"));
+  if (mode != "DCR" && mode != "CRD") return bad_model("mode '{}' is neither DCR nor CRD", mode);
+  if (mode == "DCR") return node.call("nn.space_to_depth", {node.in(0)}, {{"block_size", block}});
+  const Shape shape = node.shape(0);
+  if (shape.size() != 4 || shape[2] % block != 0 || shape[3] % block != 0)
+    return bad_model("data of shape {} does not split into blocks of {}", shape_to_string(shape),
+                     block);
+  const int64_t rows = shape[2] / block, columns = shape[3] / block;
+  Expr blocks = TRY(node.reshape(node.in(0), {shape[0], shape[1], rows, block, columns, block}));
+  blocks = TRY(node.transpose(blocks, {0, 1, 3, 5, 2, 4}));
+  return node.reshape(blocks, {shape[0], shape[1] * block * block, rows, columns});
 }
 
 Result<Expr> convert_reverse_sequence(NodeContext& node) {
