@@ -4,7 +4,8 @@
 // Every operator call that needs a kernel (node_role kKernel) is covered by exactly one chosen
 // candidate. Tuples, projections and views are left to the host for nothing: a view takes its input
 // in plain encoding and gives a plain result. The function's parameters exist in plain encoding,
-// its results are wanted in it.
+// its results are wanted in it. A candidate that gives a view of
+// a tensor it only takes is never chosen.
 #pragma once
 
 #include <functional>

@@ -1,0 +1,293 @@
+#include "search/compact.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+namespace collage {
+
+TensorRef tensor_of(const DataflowGraph& graph, PostDfsIndex node) {
+  // The leaves of a projected value start after those of the fields before it.
+  size_t leaf = 0;
+  while (const auto* item = as<TupleGetItemNode>(graph.node(node).expr)) {
+    const std::vector<Type>& fields = item->tuple->type().fields();
+    node = graph.node(node).inputs[0];
+    if (node_role(graph, node) == NodeRole::kTuple) {
+      node = graph.node(node).inputs[static_cast<size_t>(item->index)];
+      continue;
+    }
+    for (int64_t k = 0; k < item->index; ++k)
+      leaf += fields[static_cast<size_t>(k)].leaves().size();
+  }
+  return {node, leaf};
+}
+
+}  // namespace collage
+
+namespace collage::search {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+class Builder {
+ public:
+  Builder(const SearchProblem& problem, const std::vector<bool>& allowed)
+      : problem_(problem), graph_(*problem.graph), allowed_(allowed) {}
+
+  Result<CompactProblem> run() {
+    result_.problem = &problem_;
+    number_nodes();
+    number_groups();
+    for (size_t c = 0; c < problem_.candidates.size(); ++c)
+      if (allowed_.empty() || allowed_[c]) add_candidate(c);
+    finish_columns();
+    TRY(check_covered());
+    for (Group& group : result_.groups) fill_conversions(group);
+    return std::move(result_);
+  }
+
+ private:
+  void number_nodes() {
+    node_of_.assign(graph_.size(), -1);
+    for (PostDfsIndex i = 0; i < graph_.size(); ++i)
+      if (node_role(graph_, i) == NodeRole::kKernel) {
+        node_of_[i] = static_cast<int32_t>(result_.nodes.size());
+        result_.nodes.push_back(i);
+      }
+  }
+
+  // The tensor whose memory a node of tensor type shares while it is plain: views looked through.
+  TensorRef root_of(PostDfsIndex node) const {
+    TensorRef tensor = tensor_of(graph_, node);
+    while (node_role(graph_, tensor.node) == NodeRole::kView)
+      tensor = tensor_of(graph_, graph_.node(tensor.node).inputs[0]);
+    return tensor;
+  }
+
+  uint32_t group_of(TensorRef root) {
+    auto [it, inserted] = group_of_.emplace(root, static_cast<uint32_t>(result_.groups.size()));
+    if (inserted) {
+      Group group;
+      group.tensor = root;
+      group.root = node_of_[root.node];
+      group.forms.push_back({root, plain(type_of(root))});
+      result_.groups.push_back(std::move(group));
+    }
+    return it->second;
+  }
+
+  TensorType type_of(TensorRef tensor) const {
+    return graph_.node(tensor.node).expr->type().leaves()[tensor.leaf];
+  }
+  static Encoding plain(const TensorType& type) { return {type.dtype, Layout(), VirtualDevice()}; }
+
+  void number_groups() {
+    for (PostDfsIndex i = 0; i < graph_.size(); ++i) {
+      NodeRole role = node_role(graph_, i);
+      if (role == NodeRole::kKernel || role == NodeRole::kVariable)
+        for (size_t leaf = 0; leaf < graph_.node(i).expr->type().leaves().size(); ++leaf)
+          group_of({i, leaf});
+      if (role == NodeRole::kKernel)
+        for_each_tensor_input(i, [&](TensorRef root) {
+          std::vector<uint32_t>& readers = result_.groups[group_of(root)].readers;
+          uint32_t node = static_cast<uint32_t>(node_of_[i]);
+          if (readers.empty() || readers.back() != node) readers.push_back(node);
+        });
+    }
+    mark_results(graph_.size() - 1);
+  }
+
+  template <typename F>
+  void for_each_tensor_input(PostDfsIndex index, F&& f) {
+    for (PostDfsIndex input : graph_.node(index).inputs) {
+      NodeRole role = node_role(graph_, input);
+      if (role == NodeRole::kConstant) continue;
+      if (role == NodeRole::kTuple) {
+        for_each_tensor_input(input, f);
+      } else {
+        f(root_of(input));
+      }
+    }
+  }
+
+  void mark_results(PostDfsIndex index) {
+    const Expr& expr = graph_.node(index).expr;
+    if (node_role(expr) == NodeRole::kTuple) {
+      for (PostDfsIndex field : graph_.node(index).inputs) mark_results(field);
+    } else if (expr->type().is_tuple()) {
+      for (size_t leaf = 0; leaf < expr->type().leaves().size(); ++leaf)
+        result_.groups[group_of({index, leaf})].is_result = true;
+    } else if (node_role(expr) != NodeRole::kConstant) {
+      result_.groups[group_of(root_of(index))].is_result = true;
+    }
+  }
+
+  // False when the group has too many forms already.
+  bool add_use(std::vector<Use>& uses, TensorRef tensor, TensorRef root, const Encoding& encoding) {
+    uint32_t index = group_of(root);
+    Group& group = result_.groups[index];
+    uint32_t form = 0;
+    if (!(encoding == plain(type_of(tensor)))) {
+      auto it = std::find_if(group.forms.begin() + 1, group.forms.end(), [&](const Form& f) {
+        return f.tensor == tensor && f.encoding == encoding;
+      });
+      form = static_cast<uint32_t>(it - group.forms.begin());
+      if (it == group.forms.end()) {
+        if (group.forms.size() == kMaxForms) return false;
+        group.forms.push_back({tensor, encoding});
+      }
+    }
+    Use use{index, form};
+    if (std::find(uses.begin(), uses.end(), use) == uses.end()) uses.push_back(use);
+    return true;
+  }
+
+  void add_candidate(size_t c) {
+    const CandidateCosts& costs = problem_.candidates[c];
+    const SubGraph& sub_graph = costs.candidate->sub_graph;
+    std::vector<uint32_t> nodes;
+    sub_graph.inside().for_each([&](PostDfsIndex i) {
+      if (node_of_[i] >= 0) nodes.push_back(static_cast<uint32_t>(node_of_[i]));
+    });
+    if (nodes.empty() || costs.variants.empty()) return;
+    std::vector<TensorRef> inputs, input_roots, outputs, output_roots;
+    sub_graph.input().for_each([&](PostDfsIndex i) {
+      inputs.push_back(tensor_of(graph_, i));
+      input_roots.push_back(root_of(i));
+    });
+    sub_graph.exit().for_each([&](PostDfsIndex i) {
+      if (graph_.node(i).expr->type().is_tensor()) {
+        outputs.push_back(tensor_of(graph_, i));
+        output_roots.push_back(root_of(i));
+      } else {
+        for (size_t leaf = 0; leaf < graph_.node(i).expr->type().leaves().size(); ++leaf) {
+          outputs.push_back({i, leaf});
+          output_roots.push_back({i, leaf});
+        }
+      }
+    });
+    for (TensorRef root : output_roots)
+      if (!sub_graph.inside().contains(root.node)) return;  // gives a view of what it takes
+    for (size_t v = 0; v < costs.variants.size(); ++v) {
+      const VariantCost& variant = costs.variants[v];
+      if (variant.variant.inputs.size() != inputs.size() ||
+          variant.variant.outputs.size() != outputs.size())
+        continue;  // does not fit the candidate
+      Column column;
+      column.nodes = nodes;
+      bool ok = true;
+      for (size_t k = 0; k < inputs.size(); ++k)
+        ok = ok && add_use(column.inputs, inputs[k], input_roots[k], variant.variant.inputs[k]);
+      for (size_t k = 0; k < outputs.size(); ++k)
+        ok = ok && add_use(column.outputs, outputs[k], output_roots[k], variant.variant.outputs[k]);
+      if (!ok) continue;
+      std::sort(column.inputs.begin(), column.inputs.end());
+      std::sort(column.outputs.begin(), column.outputs.end());
+      column.cost = variant.seconds + problem_.launch_penalty;
+      column.choices = {{c, v}};
+      column.choice_costs = {column.cost};
+      result_.columns.push_back(std::move(column));
+    }
+  }
+
+  // Merges columns of equal effect and finds where each input is read.
+  void finish_columns() {
+    std::vector<Column>& columns = result_.columns;
+    auto effect = [](const Column& c) { return std::tie(c.nodes, c.inputs, c.outputs); };
+    std::stable_sort(columns.begin(), columns.end(), [&](const Column& a, const Column& b) {
+      if (effect(a) != effect(b)) return effect(a) < effect(b);
+      return a.cost < b.cost;
+    });
+    std::vector<Column> merged;
+    for (Column& column : columns) {
+      if (!merged.empty() && effect(merged.back()) == effect(column)) {
+        merged.back().choices.push_back(column.choices[0]);
+        merged.back().choice_costs.push_back(column.cost);
+      } else {
+        merged.push_back(std::move(column));
+      }
+    }
+    columns = std::move(merged);
+    for (Column& column : columns)
+      for (const Use& use : column.inputs) {
+        const std::vector<uint32_t>& readers = result_.groups[use.group].readers;
+        uint32_t first = column.nodes.back();
+        for (uint32_t node : column.nodes)
+          if (std::binary_search(readers.begin(), readers.end(), node)) {
+            first = node;
+            break;
+          }
+        column.readers.push_back(first);
+      }
+  }
+
+  Status check_covered() const {
+    std::vector<bool> covered(result_.nodes.size());
+    for (const Column& column : result_.columns)
+      for (uint32_t node : column.nodes) covered[node] = true;
+    std::map<std::string, size_t> missing;
+    for (size_t n = 0; n < covered.size(); ++n)
+      if (!covered[n]) {
+        const auto* call = as<CallNode>(graph_.node(result_.nodes[n]).expr);
+        ++missing[call->op != nullptr ? call->op->name : "call of a function"];
+      }
+    if (missing.empty()) return {};
+    std::string list;
+    for (const auto& [name, count] : missing)
+      list += (list.empty() ? "" : ", ") + name + (count > 1 ? fmt::format(" ({})", count) : "");
+    return unsupported("no kernel for {}", list);
+  }
+
+  void fill_conversions(Group& group) const {
+    size_t n = group.forms.size();
+    group.cost.assign(n * n, kInfinity);
+    group.next.assign(n * n, 0);
+    auto direct = [&](const Form& from, const Form& to) {
+      return problem_.conversion_cost(type_of(from.tensor), from.encoding, to.encoding) +
+             problem_.launch_penalty;
+    };
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = 0; j < n; ++j) {
+        group.next[i * n + j] = static_cast<uint8_t>(j);
+        if (i == j) {
+          group.cost[i * n + j] = 0;
+        } else if (i == 0) {  // from plain: of the view that is wanted
+          const Form& to = group.forms[j];
+          group.cost[j] = direct({to.tensor, plain(type_of(to.tensor))}, to);
+        } else if (j == 0) {
+          const Form& from = group.forms[i];
+          group.cost[i * n] = direct(from, {from.tensor, plain(type_of(from.tensor))});
+        } else if (group.forms[i].tensor == group.forms[j].tensor) {
+          group.cost[i * n + j] = direct(group.forms[i], group.forms[j]);
+        }
+      }
+    for (size_t k = 0; k < n; ++k)
+      for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < n; ++j) {
+          double through = group.cost[i * n + k] + group.cost[k * n + j];
+          if (through < group.cost[i * n + j]) {
+            group.cost[i * n + j] = through;
+            group.next[i * n + j] = group.next[i * n + k];
+          }
+        }
+  }
+
+  const SearchProblem& problem_;
+  const DataflowGraph& graph_;
+  const std::vector<bool>& allowed_;
+  CompactProblem result_;
+  std::vector<int32_t> node_of_;
+  std::map<TensorRef, uint32_t> group_of_;
+};
+
+}  // namespace
+
+Result<CompactProblem> make_compact(const SearchProblem& problem,
+                                    const std::vector<bool>& allowed) {
+  return Builder(problem, allowed).run();
+}
+
+}  // namespace collage::search

@@ -1,0 +1,219 @@
+// An independent way to the cheapest cover, for tests: every choice of disjoint candidates and
+// variants is tried, and for each tensor the cheapest set of conversions is found by a shortest
+// path over sets of forms. Exponential in everything.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <queue>
+#include <set>
+#include <vector>
+
+#include "search/cover.h"
+#include "search/problem.h"
+
+namespace collage {
+
+class Oracle {
+ public:
+  explicit Oracle(const SearchProblem& problem) : problem_(problem), graph_(*problem.graph) {
+    for (PostDfsIndex i = 0; i < graph_.size(); ++i)
+      if (node_role(graph_, i) == NodeRole::kKernel) kernels_.insert(i);
+    // A conversion may pass through any encoding that some variant speaks of.
+    for (const CandidateCosts& costs : problem.candidates)
+      for (const VariantCost& variant : costs.variants) {
+        for_each_boundary(costs.candidate->sub_graph, variant.variant,
+                          [&](TensorRef tensor, const Encoding& encoding, bool) {
+                            forms_[root(tensor)].insert({tensor, encoding});
+                          });
+      }
+  }
+
+  const std::vector<ChosenKernel>& best_kernels() const { return best_kernels_; }
+  // Infinity when there is none.
+  double best() {
+    IndexSet covered(graph_.size());
+    choose(covered);
+    return best_;
+  }
+
+  // What the kernels cost with the best conversions; infinity when they cannot run.
+  double cost(const std::vector<ChosenKernel>& kernels) const {
+    if (!acyclic(kernels)) return kInfinity;
+    std::map<TensorRef, std::set<Item>> given, wanted;  // by root tensor
+    double total = 0;
+    for (PostDfsIndex i = 0; i < graph_.size(); ++i)
+      if (node_role(graph_, i) == NodeRole::kVariable)
+        given[{i, 0}].insert({{i, 0}, plain({i, 0})});
+    for (const ChosenKernel& kernel : kernels) {
+      const SubGraph& sub_graph = candidate(kernel).sub_graph;
+      const VariantCost& variant = problem_.candidates[kernel.candidate].variants[kernel.variant];
+      total += variant.seconds + problem_.launch_penalty;
+      for_each_boundary(sub_graph, variant.variant,
+                        [&](TensorRef tensor, const Encoding& encoding, bool input) {
+                          (input ? wanted : given)[root(tensor)].insert({tensor, encoding});
+                        });
+    }
+    want_results(graph_.size() - 1, wanted);
+    for (const auto& [group, items] : wanted) {
+      auto known = forms_.find(group);
+      total += conversions(given[group], items,
+                           known == forms_.end() ? std::set<Item>{} : known->second);
+      if (total == kInfinity) break;
+    }
+    return total;
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  using Item = std::pair<TensorRef, Encoding>;
+
+  // visit(tensor, encoding, is input) for everything that crosses the boundary.
+  template <typename Visit>
+  void for_each_boundary(const SubGraph& sub_graph, const Variant& variant, Visit&& visit) const {
+    size_t k = 0;
+    sub_graph.input().for_each(
+        [&](PostDfsIndex i) { visit(tensor_of(graph_, i), variant.inputs[k++], true); });
+    k = 0;
+    sub_graph.exit().for_each([&](PostDfsIndex i) {
+      const Type& type = graph_.node(i).expr->type();
+      for (size_t leaf = 0; leaf < type.leaves().size(); ++leaf)
+        visit(type.is_tensor() ? tensor_of(graph_, i) : TensorRef{i, leaf}, variant.outputs[k++],
+              false);
+    });
+  }
+
+  const CandidatePartition& candidate(const ChosenKernel& kernel) const {
+    return *problem_.candidates[kernel.candidate].candidate;
+  }
+  TensorType type(TensorRef tensor) const {
+    return graph_.node(tensor.node).expr->type().leaves()[tensor.leaf];
+  }
+  Encoding plain(TensorRef tensor) const { return {type(tensor).dtype, Layout(), VirtualDevice()}; }
+  TensorRef root(TensorRef tensor) const {
+    while (node_role(graph_, tensor.node) == NodeRole::kView)
+      tensor = tensor_of(graph_, graph_.node(tensor.node).inputs[0]);
+    return tensor;
+  }
+  void want_results(PostDfsIndex index, std::map<TensorRef, std::set<Item>>& wanted) const {
+    if (node_role(graph_, index) == NodeRole::kTuple) {
+      for (PostDfsIndex field : graph_.node(index).inputs) want_results(field, wanted);
+      return;
+    }
+    TensorRef tensor = tensor_of(graph_, index);
+    wanted[root(tensor)].insert({tensor, plain(tensor)});
+  }
+
+  // Cheapest way from the given items to a set that holds all wanted ones.
+  double conversions(const std::set<Item>& given, const std::set<Item>& wanted,
+                     const std::set<Item>& known) const {
+    std::vector<Item> items(given.begin(), given.end());
+    auto add = [&](const Item& item) {
+      if (std::find(items.begin(), items.end(), item) == items.end()) items.push_back(item);
+    };
+    for (const Item& item : wanted) add(item);
+    for (const Item& item : known) add(item);
+    for (size_t k = 0; k < items.size(); ++k) {  // plain forms on the way to a view
+      TensorRef tensor = items[k].first;
+      add({tensor, plain(tensor)});
+      if (node_role(graph_, tensor.node) == NodeRole::kView) {
+        TensorRef below = tensor_of(graph_, graph_.node(tensor.node).inputs[0]);
+        add({below, plain(below)});
+      }
+    }
+    unsigned start = 0, goal = 0;
+    for (size_t k = 0; k < items.size(); ++k) {
+      if (given.count(items[k])) start |= 1u << k;
+      if (wanted.count(items[k])) goal |= 1u << k;
+    }
+    std::map<unsigned, double> distance{{start, 0}};
+    std::priority_queue<std::pair<double, unsigned>, std::vector<std::pair<double, unsigned>>,
+                        std::greater<>>
+        queue;
+    queue.push({0, start});
+    while (!queue.empty()) {
+      auto [d, set] = queue.top();
+      queue.pop();
+      if (d > distance[set]) continue;
+      if ((set & goal) == goal) return d;
+      for (size_t from = 0; from < items.size(); ++from)
+        for (size_t to = 0; to < items.size(); ++to) {
+          if (!(set >> from & 1) || (set >> to & 1)) continue;
+          double next = d + step(items[from], items[to]);
+          unsigned larger = set | 1u << to;
+          if (next == kInfinity) continue;
+          auto it = distance.find(larger);
+          if (it != distance.end() && it->second <= next) continue;
+          distance[larger] = next;
+          queue.push({next, larger});
+        }
+    }
+    return kInfinity;
+  }
+
+  double step(const Item& from, const Item& to) const {
+    if (from.first == to.first)
+      return problem_.conversion_cost(type(from.first), from.second, to.second) +
+             problem_.launch_penalty;
+    // Plain memory serves a tensor and its views alike.
+    return from.second == plain(from.first) && to.second == plain(to.first) ? 0 : kInfinity;
+  }
+
+  bool acyclic(const std::vector<ChosenKernel>& kernels) const {
+    std::vector<size_t> done;
+    IndexSet available(graph_.size());
+    for (const DataflowGraph::Node& node : graph_.nodes())
+      if (node_role(node.expr) == NodeRole::kVariable) available.insert(node.index);
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (size_t k = 0; k < kernels.size(); ++k) {
+        if (std::find(done.begin(), done.end(), k) != done.end()) continue;
+        bool ready = true;
+        candidate(kernels[k]).sub_graph.input().for_each([&](PostDfsIndex i) {
+          TensorRef tensor = root(tensor_of(graph_, i));
+          ready = ready && available.contains(tensor.node);
+        });
+        if (!ready) continue;
+        candidate(kernels[k]).sub_graph.exit().for_each([&](PostDfsIndex i) {
+          available.insert(graph_.node(i).expr->type().is_tensor() ? root(tensor_of(graph_, i)).node
+                                                                   : i);
+        });
+        done.push_back(k);
+        progress = true;
+      }
+    }
+    return done.size() == kernels.size();
+  }
+
+  void choose(const IndexSet& covered) {
+    size_t next = IndexSet::kNone;
+    kernels_.for_each([&](size_t i) {
+      if (next == IndexSet::kNone && !covered.contains(i)) next = i;
+    });
+    if (next == IndexSet::kNone) {
+      double found = cost(chosen_);
+      if (found < best_) best_kernels_ = chosen_;
+      best_ = std::min(best_, found);
+      return;
+    }
+    for (size_t c = 0; c < problem_.candidates.size(); ++c) {
+      IndexSet inside = problem_.candidates[c].candidate->sub_graph.inside() & kernels_;
+      if (!inside.contains(next) || inside.intersects(covered)) continue;
+      for (size_t v = 0; v < problem_.candidates[c].variants.size(); ++v) {
+        chosen_.push_back({c, v});
+        choose(covered | inside);
+        chosen_.pop_back();
+      }
+    }
+  }
+
+  const SearchProblem& problem_;
+  const DataflowGraph& graph_;
+  IndexSet kernels_;
+  std::map<TensorRef, std::set<Item>> forms_;
+  std::vector<ChosenKernel> chosen_, best_kernels_;
+  double best_ = kInfinity;
+};
+
+}  // namespace collage
