@@ -1,0 +1,176 @@
+#include "backend/native/code_cache.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/log.h"
+
+extern char** environ;
+
+namespace collage::native {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kSymbol[] = "collage_kernel";
+constexpr size_t kHashDigits = 64;
+
+/// A folder of temporary files that disappears with the object.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::error_code code;
+    std::string pattern = (fs::temp_directory_path(code) / "collage-native-XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~ScratchFolder() {
+    std::error_code code;
+    if (!path_.empty()) fs::remove_all(path_, code);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+Status run_linker(const fs::path& object, const fs::path& library) {
+  std::string linker = "ld", shared = "-shared", out = "-o", to = library.string(), from = object.string();
+  char* args[] = {linker.data(), shared.data(), out.data(), to.data(), from.data(), nullptr};
+  pid_t child = 0;
+  if (const int failed = posix_spawnp(&child, "ld", nullptr, nullptr, args, environ); failed != 0) {
+    return internal_error("native: cannot start the linker `ld`: {} (install binutils)", std::strerror(failed));
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return internal_error("native: waiting for the linker: {}", std::strerror(errno));
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return internal_error("native: the linker failed on a kernel");
+  return {};
+}
+
+Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>& build) {
+  ScratchFolder scratch;
+  if (scratch.path().empty()) return internal_error("native: cannot make a temporary folder");
+  const fs::path object = scratch.path() / "kernel.o", library = scratch.path() / "kernel.so";
+  try {
+    BuiltPipeline built = TRY(build());
+    Halide::Target target = kernel_target()
+                                .with_feature(Halide::Target::NoRuntime)
+                                .with_feature(Halide::Target::NoAsserts)
+                                .with_feature(Halide::Target::NoBoundsQuery);
+    built.pipeline.compile_to_object(object.string(), built.inputs, kSymbol, target);
+  } catch (const Halide::Error& failure) {
+    return internal_error("native: Halide: {}", failure.what());
+  } catch (const std::exception& failure) {
+    return internal_error("native: {}", failure.what());
+  }
+  TRY(run_linker(object, library));
+  return read_file(library);
+}
+
+bool owned_privately(const fs::path& folder) {
+  struct stat info {};
+  return stat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0;
+}
+
+std::string sealed(const std::string& library) { return library + sha256_hex(library); }
+
+/// The library inside a sealed file, or an empty string when the seal is broken.
+std::string unsealed(std::string file) {
+  if (file.size() <= kHashDigits) return {};
+  const std::string seal = file.substr(file.size() - kHashDigits);
+  file.resize(file.size() - kHashDigits);
+  return sha256_hex(file) == seal ? file : std::string();
+}
+
+/// A path of the descriptor that dlopen has not seen: it takes a library of an equal path for the same one, and
+/// descriptor numbers are used again.
+std::string unseen_path(int descriptor) {
+  static std::atomic<uint32_t> counter{0};
+  std::string path = "/proc/self/fd";
+  for (uint32_t bits = counter++, i = 0; i < 24; ++i, bits >>= 1) path += (bits & 1) != 0 ? "//." : "/.";
+  return path + "/" + std::to_string(descriptor);
+}
+
+struct Loaded {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<const Code>> by_key;
+};
+Loaded& loaded() {
+  static auto* instance = new Loaded;
+  return *instance;
+}
+
+}  // namespace
+
+Code::~Code() {
+  if (library_ != nullptr) dlclose(library_);
+}
+
+Halide::Target kernel_target() {
+  static const Halide::Target target = Halide::get_host_target();
+  return target;
+}
+
+Result<std::shared_ptr<const Code>> CodeCache::get(const std::string& key,
+                                                   const std::function<Result<BuiltPipeline>()>& build) const {
+  {
+    std::lock_guard lock(loaded().mutex);
+    if (auto code = loaded().by_key[key].lock()) return code;
+  }
+  fs::path file;
+  std::string library;
+  if (!folder_.empty() && owned_privately(folder_)) {
+    file = fs::path(folder_) / ("native-" + sha256_hex(key).substr(0, 40) + ".so");
+    std::error_code code;
+    if (fs::is_regular_file(file, code)) {
+      if (auto content = read_file(file); content.ok()) library = unsealed(std::move(content).value());
+    }
+  }
+  if (library.empty()) {
+    library = TRY(compile_library(build));
+    if (!file.empty()) {
+      if (Status kept = write_file_atomically(file, sealed(library)); !kept.ok()) {
+        static std::once_flag once;
+        std::call_once(once, [&] { log::warn("native: compiled kernels are not kept: {}", kept.message()); });
+      }
+    }
+  }
+  const int memory = memfd_create("collage-kernel", MFD_CLOEXEC);
+  if (memory < 0) return internal_error("native: memfd_create: {}", std::strerror(errno));
+  size_t written = 0;
+  while (written < library.size()) {
+    const ssize_t n = write(memory, library.data() + written, library.size() - written);
+    if (n <= 0) break;
+    written += static_cast<size_t>(n);
+  }
+  void* handle = nullptr;
+  if (written == library.size()) handle = dlopen(unseen_path(memory).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::string reason = handle == nullptr && written == library.size() ? dlerror() : "no memory";
+  close(memory);
+  if (handle == nullptr) return internal_error("native: cannot load a compiled kernel: {}", reason);
+  auto* function = reinterpret_cast<int (*)(void**)>(dlsym(handle, (std::string(kSymbol) + "_argv").c_str()));
+  if (function == nullptr) {
+    dlclose(handle);
+    return internal_error("native: a compiled kernel lacks its symbol");
+  }
+  std::shared_ptr<const Code> code(new Code(handle, function));
+  std::lock_guard lock(loaded().mutex);
+  loaded().by_key[key] = code;
+  return code;
+}
+
+}  // namespace collage::native

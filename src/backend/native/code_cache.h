@@ -1,0 +1,52 @@
+// Compiled code of kernels: a Halide pipeline becomes an object file, the linker makes a shared library of it, and the
+// library is loaded. Libraries are kept in a folder under a key that names everything the code depends on; each file
+// ends with the SHA-256 of its content, and what is loaded is the very bytes that were checked.
+#pragma once
+
+#include <Halide.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace collage::native {
+
+/// A loaded kernel. `call` takes one halide_buffer_t* an argument.
+class Code {
+ public:
+  ~Code();
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
+  int call(void** args) const { return function_(args); }
+
+ private:
+  friend class CodeCache;
+  Code(void* library, int (*function)(void**)) : library_(library), function_(function) {}
+  void* library_;
+  int (*function_)(void**);
+};
+
+struct BuiltPipeline {
+  Halide::Pipeline pipeline;
+  std::vector<Halide::Argument> inputs;
+};
+
+/// The instruction set kernels are compiled for: this processor's.
+Halide::Target kernel_target();
+
+class CodeCache {
+ public:
+  /// An empty folder: nothing is kept on disk.
+  explicit CodeCache(std::string folder) : folder_(std::move(folder)) {}
+
+  /// The code for `key`; built when there is none. `build` may throw Halide's exceptions.
+  Result<std::shared_ptr<const Code>> get(const std::string& key, const std::function<Result<BuiltPipeline>()>& build) const;
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace collage::native

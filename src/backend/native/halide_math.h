@@ -1,0 +1,18 @@
+// Mathematical functions as vectorisable Halide expressions, within 1e-6 of the exact value relative to the largest
+// output. Halide's own tanh calls scalar libm, hence these.
+#pragma once
+
+#include <Halide.h>
+
+namespace collage::native {
+
+Halide::Expr vector_exp(Halide::Expr x);  ///< 0 below -87.3, infinity above 88.7
+Halide::Expr vector_tanh(const Halide::Expr& x);
+Halide::Expr vector_sigmoid(const Halide::Expr& x);
+Halide::Expr vector_softplus(const Halide::Expr& x);
+Halide::Expr gelu_erf(const Halide::Expr& x);
+Halide::Expr gelu_tanh(const Halide::Expr& x);
+/// x to a power that is known: squares, cubes and roots without exp and log.
+Halide::Expr power_by_constant(const Halide::Expr& x, double exponent);
+
+}  // namespace collage::native
