@@ -47,17 +47,21 @@ class ScratchFolder {
 };
 
 Status run_linker(const fs::path& object, const fs::path& library) {
-  std::string linker = "ld", shared = "-shared", out = "-o", to = library.string(), from = object.string();
+  std::string linker = "ld", shared = "-shared", out = "-o", to = library.string(),
+              from = object.string();
   char* args[] = {linker.data(), shared.data(), out.data(), to.data(), from.data(), nullptr};
   pid_t child = 0;
   if (const int failed = posix_spawnp(&child, "ld", nullptr, nullptr, args, environ); failed != 0) {
-    return internal_error("native: cannot start the linker `ld`: {} (install binutils)", std::strerror(failed));
+    return internal_error("native: cannot start the linker `ld`: {} (install binutils)",
+                          std::strerror(failed));
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return internal_error("native: waiting for the linker: {}", std::strerror(errno));
+    if (errno != EINTR)
+      return internal_error("native: waiting for the linker: {}", std::strerror(errno));
   }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return internal_error("native: the linker failed on a kernel");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return internal_error("native: the linker failed on a kernel");
   return {};
 }
 
@@ -83,7 +87,8 @@ Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>
 
 bool owned_privately(const fs::path& folder) {
   struct stat info {};
-  return stat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0;
+  return stat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & 022) == 0;
 }
 
 std::string sealed(const std::string& library) { return library + sha256_hex(library); }
@@ -96,12 +101,13 @@ std::string unsealed(std::string file) {
   return sha256_hex(file) == seal ? file : std::string();
 }
 
-/// A path of the descriptor that dlopen has not seen: it takes a library of an equal path for the same one, and
-/// descriptor numbers are used again.
+/// A path of the descriptor that dlopen has not seen: it takes a library of an equal path for the
+/// same one, and descriptor numbers are used again.
 std::string unseen_path(int descriptor) {
   static std::atomic<uint32_t> counter{0};
   std::string path = "/proc/self/fd";
-  for (uint32_t bits = counter++, i = 0; i < 24; ++i, bits >>= 1) path += (bits & 1) != 0 ? "//." : "/.";
+  for (uint32_t bits = counter++, i = 0; i < 24; ++i, bits >>= 1)
+    path += (bits & 1) != 0 ? "//." : "/.";
   return path + "/" + std::to_string(descriptor);
 }
 
@@ -125,8 +131,8 @@ Halide::Target kernel_target() {
   return target;
 }
 
-Result<std::shared_ptr<const Code>> CodeCache::get(const std::string& key,
-                                                   const std::function<Result<BuiltPipeline>()>& build) const {
+Result<std::shared_ptr<const Code>> CodeCache::get(
+    const std::string& key, const std::function<Result<BuiltPipeline>()>& build) const {
   {
     std::lock_guard lock(loaded().mutex);
     if (auto code = loaded().by_key[key].lock()) return code;
@@ -137,7 +143,8 @@ Result<std::shared_ptr<const Code>> CodeCache::get(const std::string& key,
     file = fs::path(folder_) / ("native-" + sha256_hex(key).substr(0, 40) + ".so");
     std::error_code code;
     if (fs::is_regular_file(file, code)) {
-      if (auto content = read_file(file); content.ok()) library = unsealed(std::move(content).value());
+      if (auto content = read_file(file); content.ok())
+        library = unsealed(std::move(content).value());
     }
   }
   if (library.empty()) {
@@ -145,7 +152,8 @@ Result<std::shared_ptr<const Code>> CodeCache::get(const std::string& key,
     if (!file.empty()) {
       if (Status kept = write_file_atomically(file, sealed(library)); !kept.ok()) {
         static std::once_flag once;
-        std::call_once(once, [&] { log::warn("native: compiled kernels are not kept: {}", kept.message()); });
+        std::call_once(
+            once, [&] { log::warn("native: compiled kernels are not kept: {}", kept.message()); });
       }
     }
   }
@@ -158,11 +166,14 @@ Result<std::shared_ptr<const Code>> CodeCache::get(const std::string& key,
     written += static_cast<size_t>(n);
   }
   void* handle = nullptr;
-  if (written == library.size()) handle = dlopen(unseen_path(memory).c_str(), RTLD_NOW | RTLD_LOCAL);
-  const std::string reason = handle == nullptr && written == library.size() ? dlerror() : "no memory";
+  if (written == library.size())
+    handle = dlopen(unseen_path(memory).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::string reason =
+      handle == nullptr && written == library.size() ? dlerror() : "no memory";
   close(memory);
   if (handle == nullptr) return internal_error("native: cannot load a compiled kernel: {}", reason);
-  auto* function = reinterpret_cast<int (*)(void**)>(dlsym(handle, (std::string(kSymbol) + "_argv").c_str()));
+  auto* function =
+      reinterpret_cast<int (*)(void**)>(dlsym(handle, (std::string(kSymbol) + "_argv").c_str()));
   if (function == nullptr) {
     dlclose(handle);
     return internal_error("native: a compiled kernel lacks its symbol");

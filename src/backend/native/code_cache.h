@@ -1,6 +1,7 @@
-// Compiled code of kernels: a Halide pipeline becomes an object file, the linker makes a shared library of it, and the
-// library is loaded. Libraries are kept in a folder under a key that names everything the code depends on; each file
-// ends with the SHA-256 of its content, and what is loaded is the very bytes that were checked.
+// Compiled code of kernels: a Halide pipeline becomes an object file, the linker makes a shared
+// library of it, and the library is loaded. Libraries are kept in a folder under a key that names
+// everything the code depends on; each file ends with the SHA-256 of its content, and what is
+// loaded is the very bytes that were checked.
 #pragma once
 
 #include <Halide.h>
@@ -43,7 +44,8 @@ class CodeCache {
   explicit CodeCache(std::string folder) : folder_(std::move(folder)) {}
 
   /// The code for `key`; built when there is none. `build` may throw Halide's exceptions.
-  Result<std::shared_ptr<const Code>> get(const std::string& key, const std::function<Result<BuiltPipeline>()>& build) const;
+  Result<std::shared_ptr<const Code>> get(
+      const std::string& key, const std::function<Result<BuiltPipeline>()>& build) const;
 
  private:
   std::string folder_;

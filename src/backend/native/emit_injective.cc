@@ -1,4 +1,5 @@
-// Emission of operators that only move elements: each result element is one element of an argument (or a constant).
+// Emission of operators that only move elements: each result element is one element of an argument
+// (or a constant).
 #include <algorithm>
 
 #include "backend/native/emitter.h"
@@ -15,21 +16,26 @@ int64_t rank_of(const Shape& shape) { return static_cast<int64_t>(shape.size());
 
 bool is_movable(const Type& type) {
   for (const TensorType& leaf : type.leaves()) {
-    if (leaf.dtype != DType::kFloat32 && leaf.dtype != DType::kInt32 && leaf.dtype != DType::kInt64 && leaf.dtype != DType::kBool) return false;
+    if (leaf.dtype != DType::kFloat32 && leaf.dtype != DType::kInt32 &&
+        leaf.dtype != DType::kInt64 && leaf.dtype != DType::kBool)
+      return false;
   }
   return true;
 }
 
 Status check_movable(const CallNode& call) {
   for (const auto& a : call.args) {
-    if (!is_movable(a->type())) return unsupported("native: {} of {}", call.op->name, a->type().to_string());
+    if (!is_movable(a->type()))
+      return unsupported("native: {} of {}", call.op->name, a->type().to_string());
   }
   return {};
 }
 
-/// The position in `from` of the element at `at` of `to`, both row-major over equally many elements. Runs of dimensions
-/// with equal products are matched, so that what stays a dimension needs no division.
-std::vector<HExpr> reshaped_coords(const Shape& from, const Shape& to, const std::vector<HExpr>& at) {
+/// The position in `from` of the element at `at` of `to`, both row-major over equally many
+/// elements. Runs of dimensions with equal products are matched, so that what stays a dimension
+/// needs no division.
+std::vector<HExpr> reshaped_coords(const Shape& from, const Shape& to,
+                                   const std::vector<HExpr>& at) {
   std::vector<HExpr> result(from.size(), HExpr(0));
   size_t i = 0, j = 0;
   while (i < from.size() && j < to.size()) {
@@ -43,7 +49,9 @@ std::vector<HExpr> reshaped_coords(const Shape& from, const Shape& to, const std
       }
     }
     HExpr flat = at[j];
-    for (size_t k = j + 1; k < j_end; ++k) flat = to[k] == 1 ? flat : (to[k - 1] == 1 && k == j + 1 ? at[k] : flat * to_int(to[k]) + at[k]);
+    for (size_t k = j + 1; k < j_end; ++k)
+      flat =
+          to[k] == 1 ? flat : (to[k - 1] == 1 && k == j + 1 ? at[k] : flat * to_int(to[k]) + at[k]);
     for (size_t k = i_end; k-- > i;) {
       if (from[k] == 1) continue;
       bool last = true;  // no larger dimension remains in this run
@@ -60,7 +68,8 @@ std::vector<HExpr> reshaped_coords(const Shape& from, const Shape& to, const std
 HExpr reshape(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape &from = arg_shape(call, 0), &to = call.tensor_type().shape;
   Coords source{reshaped_coords(from, to, at.logical), {}, {}};
-  if (from.size() >= 2 && to.size() >= 2 && from[0] == to[0] && from[1] == to[1] && at.lane.defined()) {
+  if (from.size() >= 2 && to.size() >= 2 && from[0] == to[0] && from[1] == to[1] &&
+      at.lane.defined()) {
     source.logical[1] = at.logical[1];
     source.lane = at.lane;
     source.block = at.block;
@@ -102,7 +111,8 @@ Coords shifted(const Coords& at, size_t axis, int64_t offset, bool clamped, int6
 }
 
 HExpr concatenate(Emitter& e, const CallNode& call, size_t, const Coords& at) {
-  const auto axis = static_cast<size_t>(normal_axis_of(call, "axis", rank_of(call.tensor_type().shape)));
+  const auto axis =
+      static_cast<size_t>(normal_axis_of(call, "axis", rank_of(call.tensor_type().shape)));
   const std::vector<Type>& fields = call.args[0]->type().fields();
   HExpr result;
   int64_t end = call.tensor_type().shape[axis];
@@ -113,12 +123,14 @@ HExpr concatenate(Emitter& e, const CallNode& call, size_t, const Coords& at) {
     const int64_t extent = fields[i].tensor().shape[axis], begin = end - extent;
     if (extent == 0) continue;
     const Coords source = shifted(at, axis, begin, true, extent);
-    const HExpr value = as<TupleNode>(call.args[0]) != nullptr ? e.value(as<TupleNode>(call.args[0])->fields[i], source)
-                                                               : e.leaf(call.args[0], i, source);
+    const HExpr value = as<TupleNode>(call.args[0]) != nullptr
+                            ? e.value(as<TupleNode>(call.args[0])->fields[i], source)
+                            : e.leaf(call.args[0], i, source);
     if (!result.defined()) {
       result = value;
     } else {
-      const HExpr inside = whole ? at.block < to_int(end / kChannelBlock) : at.logical[axis] < to_int(end);
+      const HExpr inside =
+          whole ? at.block < to_int(end / kChannelBlock) : at.logical[axis] < to_int(end);
       result = Halide::select(inside, value, result);
     }
     end = begin;
@@ -127,14 +139,18 @@ HExpr concatenate(Emitter& e, const CallNode& call, size_t, const Coords& at) {
 }
 
 HExpr stack(Emitter& e, const CallNode& call, size_t, const Coords& at) {
-  const auto axis = static_cast<size_t>(normal_axis_of(call, "axis", rank_of(call.tensor_type().shape)));
+  const auto axis =
+      static_cast<size_t>(normal_axis_of(call, "axis", rank_of(call.tensor_type().shape)));
   Coords source{at.logical, {}, {}};
   source.logical.erase(source.logical.begin() + static_cast<std::ptrdiff_t>(axis));
   HExpr result;
   for (size_t i = call.args[0]->type().fields().size(); i-- > 0;) {
-    const HExpr value = as<TupleNode>(call.args[0]) != nullptr ? e.value(as<TupleNode>(call.args[0])->fields[i], source)
-                                                               : e.leaf(call.args[0], i, source);
-    result = result.defined() ? Halide::select(at.logical[axis] == static_cast<int>(i), value, result) : value;
+    const HExpr value = as<TupleNode>(call.args[0]) != nullptr
+                            ? e.value(as<TupleNode>(call.args[0])->fields[i], source)
+                            : e.leaf(call.args[0], i, source);
+    result = result.defined()
+                 ? Halide::select(at.logical[axis] == static_cast<int>(i), value, result)
+                 : value;
   }
   return result;
 }
@@ -204,14 +220,17 @@ HExpr pad(Emitter& e, const CallNode& call, size_t, const Coords& at) {
       source.logical[d] = Halide::clamp(position, 0, to_int(shape[d] - 1));
     } else {
       const Ints sources = pad_sources(shape[d], before, after, mode);
-      source.logical[d] = Halide::clamp(e.table_entry({sources.begin(), sources.end()}, at.logical[d]), 0, to_int(shape[d] - 1));
+      source.logical[d] = Halide::clamp(
+          e.table_entry({sources.begin(), sources.end()}, at.logical[d]), 0, to_int(shape[d] - 1));
     }
   }
   const HExpr value = e.value(call.args[0], source);
   outside = Halide::Internal::simplify(outside);
   if (Halide::Internal::is_const_zero(outside)) return value;
   const Shape& scalar = arg_shape(call, 1);
-  return Halide::select(outside, e.value(call.args[1], Coords{std::vector<HExpr>(scalar.size(), HExpr(0)), {}, {}}), value);
+  return Halide::select(
+      outside, e.value(call.args[1], Coords{std::vector<HExpr>(scalar.size(), HExpr(0)), {}, {}}),
+      value);
 }
 
 HExpr broadcast_to(Emitter& e, const CallNode& call, size_t, const Coords& at) {
@@ -219,7 +238,8 @@ HExpr broadcast_to(Emitter& e, const CallNode& call, size_t, const Coords& at) {
 }
 
 HExpr full(Emitter& e, const CallNode& call, size_t, const Coords&) {
-  return e.value(call.args[0], Coords{std::vector<HExpr>(arg_shape(call, 0).size(), HExpr(0)), {}, {}});
+  return e.value(call.args[0],
+                 Coords{std::vector<HExpr>(arg_shape(call, 0).size(), HExpr(0)), {}, {}});
 }
 
 HExpr tile(Emitter& e, const CallNode& call, size_t, const Coords& at) {
@@ -227,12 +247,14 @@ HExpr tile(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   Coords source;
   const size_t skip = to.size() - from.size();
   for (size_t d = 0; d < from.size(); ++d) {
-    source.logical.push_back(from[d] == to[d + skip] ? at.logical[d + skip] : at.logical[d + skip] % to_int(from[d]));
+    source.logical.push_back(from[d] == to[d + skip] ? at.logical[d + skip]
+                                                     : at.logical[d + skip] % to_int(from[d]));
   }
   return e.value(call.args[0], source);
 }
 Status check_tile(const CallNode& call) {
-  if (arg_shape(call, 0).size() > call.tensor_type().shape.size()) return unsupported("native: tile to fewer dimensions");
+  if (arg_shape(call, 0).size() > call.tensor_type().shape.size())
+    return unsupported("native: tile to fewer dimensions");
   return check_movable(call);
 }
 
@@ -246,25 +268,33 @@ HExpr repeat(Emitter& e, const CallNode& call, size_t, const Coords& at) {
 HExpr take(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape &data = arg_shape(call, 0), &indices = arg_shape(call, 1);
   const auto axis = static_cast<size_t>(normal_axis_of(call, "axis", rank_of(data)));
-  Coords where{{at.logical.begin() + static_cast<std::ptrdiff_t>(axis), at.logical.begin() + static_cast<std::ptrdiff_t>(axis + indices.size())}, {}, {}};
+  Coords where{{at.logical.begin() + static_cast<std::ptrdiff_t>(axis),
+                at.logical.begin() + static_cast<std::ptrdiff_t>(axis + indices.size())},
+               {},
+               {}};
   HExpr index = Halide::cast<int32_t>(e.value(call.args[1], where));
-  index = Halide::clamp(Halide::select(index < 0, index + to_int(data[axis]), index), 0, to_int(data[axis] - 1));
+  index = Halide::clamp(Halide::select(index < 0, index + to_int(data[axis]), index), 0,
+                        to_int(data[axis] - 1));
   Coords source;
   for (size_t d = 0; d < data.size(); ++d) {
-    source.logical.push_back(d < axis ? at.logical[d] : d == axis ? index : at.logical[d - 1 + indices.size()]);
+    source.logical.push_back(d < axis    ? at.logical[d]
+                             : d == axis ? index
+                                         : at.logical[d - 1 + indices.size()]);
   }
   return e.value(call.args[0], source);
 }
 /// Indices known to be in range only: the reference reports bad ones at run time, a kernel cannot.
 Status check_take(const CallNode& call) {
-  if (call.args[1]->kind() != ExprKind::kConstant) return unsupported("native: take with indices that are not constant");
+  if (call.args[1]->kind() != ExprKind::kConstant)
+    return unsupported("native: take with indices that are not constant");
   const Tensor& indices = as<ConstantNode>(call.args[1])->value;
   const Shape& data = arg_shape(call, 0);
   const int64_t extent = data[static_cast<size_t>(normal_axis_of(call, "axis", rank_of(data)))];
   if (indices.size() > 65536) return unsupported("native: take with {} indices", indices.size());
   for (int64_t i = 0; i < indices.size(); ++i) {
     const int64_t index = indices.element_as_int64(i);
-    if (index < -extent || index >= extent) return unsupported("native: take with index {} of {}", index, extent);
+    if (index < -extent || index >= extent)
+      return unsupported("native: take with index {} of {}", index, extent);
   }
   return check_movable(call);
 }
@@ -273,16 +303,23 @@ HExpr depth_to_space(Emitter& e, const CallNode& call, size_t, const Coords& at)
   const int block = to_int(call.attrs.integer("block_size"));
   const int depth = to_int(call.tensor_type().shape[1]);
   const HExpr dy = at.logical[2] % block, dx = at.logical[3] % block;
-  const HExpr channel = call.attrs.string("mode") == "CRD" ? (at.logical[1] * block + dy) * block + dx
-                                                           : (dy * block + dx) * depth + at.logical[1];
-  return e.value(call.args[0], Coords{{at.logical[0], channel, at.logical[2] / block, at.logical[3] / block}, {}, {}});
+  const HExpr channel = call.attrs.string("mode") == "CRD"
+                            ? (at.logical[1] * block + dy) * block + dx
+                            : (dy * block + dx) * depth + at.logical[1];
+  return e.value(
+      call.args[0],
+      Coords{{at.logical[0], channel, at.logical[2] / block, at.logical[3] / block}, {}, {}});
 }
 
 HExpr space_to_depth(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const int block = to_int(call.attrs.integer("block_size"));
   const int depth = to_int(arg_shape(call, 0)[1]);
   const HExpr channel = at.logical[1] % depth, offset = at.logical[1] / depth;
-  return e.value(call.args[0], Coords{{at.logical[0], channel, at.logical[2] * block + offset / block, at.logical[3] * block + offset % block}, {}, {}});
+  return e.value(call.args[0],
+                 Coords{{at.logical[0], channel, at.logical[2] * block + offset / block,
+                         at.logical[3] * block + offset % block},
+                        {},
+                        {}});
 }
 
 HExpr trilu(Emitter& e, const CallNode& call, size_t, const Coords& at) {
@@ -294,14 +331,16 @@ HExpr trilu(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return Halide::select(keep, value, Halide::Internal::make_zero(value.type()));
 }
 Status check_trilu(const CallNode& call) {
-  if (call.args.size() != 1 || std::abs(call.attrs.integer("k")) > (1 << 30)) return unsupported("native: trilu like this");
+  if (call.args.size() != 1 || std::abs(call.attrs.integer("k")) > (1 << 30))
+    return unsupported("native: trilu like this");
   return check_movable(call);
 }
 
 }  // namespace
 
 void add_injective_rules(EmitTable& table) {
-  for (std::string_view view : {"reshape", "squeeze", "expand_dims", "nn.batch_flatten"}) table[view] = {check_movable, reshape};
+  for (std::string_view view : {"reshape", "squeeze", "expand_dims", "nn.batch_flatten"})
+    table[view] = {check_movable, reshape};
   table["transpose"] = {check_movable, transpose};
   table["concatenate"] = {check_movable, concatenate};
   table["stack"] = {check_movable, stack};

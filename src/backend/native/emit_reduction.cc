@@ -1,5 +1,6 @@
-// Emission of reductions, softmax and normalisations over axes. Their statistics are stages; in a kernel that works row
-// by row (`row_stages`) softmax keeps its exponentials too, instead of computing them twice.
+// Emission of reductions, softmax and normalisations over axes. Their statistics are stages; in a
+// kernel that works row by row (`row_stages`) softmax keeps its exponentials too, instead of
+// computing them twice.
 #include <numeric>
 
 #include "backend/native/emitter.h"
@@ -9,11 +10,14 @@
 namespace collage::native {
 namespace {
 
-const Shape& arg_shape(const CallNode& call, size_t i = 0) { return call.args[i]->tensor_type().shape; }
+const Shape& arg_shape(const CallNode& call, size_t i = 0) {
+  return call.args[i]->tensor_type().shape;
+}
 
 Status check_float(const CallNode& call) {
   for (const auto& a : call.args) {
-    if (!a->type().is_tensor() || a->tensor_type().dtype != DType::kFloat32) return unsupported("native: {} of {}", call.op->name, a->type().to_string());
+    if (!a->type().is_tensor() || a->tensor_type().dtype != DType::kFloat32)
+      return unsupported("native: {} of {}", call.op->name, a->type().to_string());
   }
   return {};
 }
@@ -64,10 +68,14 @@ HExpr softmax(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape& shape = arg_shape(call);
   const std::vector<int64_t> axes{normal_axis_of(call, "axis", static_cast<int64_t>(shape.size()))};
   auto x = [&](const Coords& c) { return e.value(call.args[0], c); };
-  const Stage& largest = e.reduce(call, 0, Reduction::kMax, shape, axes, x, [](const HExpr& v) { return v; });
-  auto exponential = [&](const Coords& c) { return vector_exp(x(c) - e.read_kept(largest, axes, c)); };
+  const Stage& largest =
+      e.reduce(call, 0, Reduction::kMax, shape, axes, x, [](const HExpr& v) { return v; });
+  auto exponential = [&](const Coords& c) {
+    return vector_exp(x(c) - e.read_kept(largest, axes, c));
+  };
   if (logarithm) {
-    const Stage& sum = e.reduce(call, 1, Reduction::kSum, shape, axes, exponential, [](const HExpr& v) { return Halide::log(v); });
+    const Stage& sum = e.reduce(call, 1, Reduction::kSum, shape, axes, exponential,
+                                [](const HExpr& v) { return Halide::log(v); });
     return x(at) - e.read_kept(largest, axes, at) - e.read_kept(sum, axes, at);
   }
   const Stage* kept = e.row_stages() ? &e.store(call, 2, shape, exponential) : nullptr;
@@ -75,39 +83,49 @@ HExpr softmax(Emitter& e, const CallNode& call, size_t, const Coords& at) {
     if (kept == nullptr) return exponential(c);
     return HExpr(kept->total(std::vector<HExpr>(c.logical.rbegin(), c.logical.rend())));
   };
-  const Stage& sum = e.reduce(call, 1, Reduction::kSum, shape, axes, read, [](const HExpr& v) { return 1.0f / v; });
+  const Stage& sum = e.reduce(call, 1, Reduction::kSum, shape, axes, read,
+                              [](const HExpr& v) { return 1.0f / v; });
   return read(at) * e.read_kept(sum, axes, at);
 }
 
 /// gamma and beta have the shape of the normalised dimensions.
 HExpr trailing_arg(Emitter& e, const CallNode& call, size_t i, const Coords& at) {
   const size_t rank = arg_shape(call, i).size();
-  return e.value(call.args[i], Coords{{at.logical.end() - static_cast<std::ptrdiff_t>(rank), at.logical.end()}, {}, {}});
+  return e.value(
+      call.args[i],
+      Coords{{at.logical.end() - static_cast<std::ptrdiff_t>(rank), at.logical.end()}, {}, {}});
 }
 
 HExpr layer_norm(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape& shape = arg_shape(call);
   const std::vector<int64_t> axes = trailing_axes(call);
-  const float count = count_of(shape, axes), epsilon = static_cast<float>(call.attrs.real("epsilon"));
+  const float count = count_of(shape, axes),
+              epsilon = static_cast<float>(call.attrs.real("epsilon"));
   auto x = [&](const Coords& c) { return e.value(call.args[0], c); };
-  const Stage& mean = e.reduce(call, 0, Reduction::kSum, shape, axes, x, [=](const HExpr& v) { return v * (1.0f / count); });
+  const Stage& mean = e.reduce(call, 0, Reduction::kSum, shape, axes, x,
+                               [=](const HExpr& v) { return v * (1.0f / count); });
   auto square = [&](const Coords& c) {
     const HExpr d = x(c) - e.read_kept(mean, axes, c);
     return d * d;
   };
-  const Stage& scale = e.reduce(call, 1, Reduction::kSum, shape, axes, square,
-                                [=](const HExpr& v) { return 1.0f / Halide::sqrt(v * (1.0f / count) + epsilon); });
-  return (x(at) - e.read_kept(mean, axes, at)) * e.read_kept(scale, axes, at) * trailing_arg(e, call, 1, at) + trailing_arg(e, call, 2, at);
+  const Stage& scale = e.reduce(call, 1, Reduction::kSum, shape, axes, square, [=](const HExpr& v) {
+    return 1.0f / Halide::sqrt(v * (1.0f / count) + epsilon);
+  });
+  return (x(at) - e.read_kept(mean, axes, at)) * e.read_kept(scale, axes, at) *
+             trailing_arg(e, call, 1, at) +
+         trailing_arg(e, call, 2, at);
 }
 
 HExpr rms_norm(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape& shape = arg_shape(call);
   const std::vector<int64_t> axes = trailing_axes(call);
-  const float count = count_of(shape, axes), epsilon = static_cast<float>(call.attrs.real("epsilon"));
+  const float count = count_of(shape, axes),
+              epsilon = static_cast<float>(call.attrs.real("epsilon"));
   auto x = [&](const Coords& c) { return e.value(call.args[0], c); };
   auto square = [&](const Coords& c) { return x(c) * x(c); };
-  const Stage& scale = e.reduce(call, 0, Reduction::kSum, shape, axes, square,
-                                [=](const HExpr& v) { return 1.0f / Halide::sqrt(v * (1.0f / count) + epsilon); });
+  const Stage& scale = e.reduce(call, 0, Reduction::kSum, shape, axes, square, [=](const HExpr& v) {
+    return 1.0f / Halide::sqrt(v * (1.0f / count) + epsilon);
+  });
   return x(at) * e.read_kept(scale, axes, at) * trailing_arg(e, call, 1, at);
 }
 

@@ -16,7 +16,8 @@ int to_int(int64_t v) { return static_cast<int>(v); }
 const Shape& arg_shape(const CallNode& call) { return call.args[0]->tensor_type().shape; }
 
 Status check_float(const CallNode& call) {
-  if (call.args[0]->tensor_type().dtype != DType::kFloat32) return unsupported("native: {} of {}", call.op->name, call.args[0]->type().to_string());
+  if (call.args[0]->tensor_type().dtype != DType::kFloat32)
+    return unsupported("native: {} of {}", call.op->name, call.args[0]->type().to_string());
   return {};
 }
 
@@ -41,9 +42,11 @@ HExpr pool(Emitter& e, const CallNode& call, const Coords& at, bool average) {
   bool partial = false;  // some window has fewer elements than the kernel
   for (size_t d = 0; d < rank; ++d) {
     full *= static_cast<double>(w.kernel[d]);
-    const int64_t last = (out[d + 2] - 1) * w.strides[d] - w.pad_begin[d] + (w.kernel[d] - 1) * w.dilation[d];
+    const int64_t last =
+        (out[d + 2] - 1) * w.strides[d] - w.pad_begin[d] + (w.kernel[d] - 1) * w.dilation[d];
     for (int64_t k = 0; k < w.kernel[d]; ++k) {
-      const HExpr raw = at.logical[d + 2] * to_int(w.strides[d]) + to_int(k * w.dilation[d] - w.pad_begin[d]);
+      const HExpr raw =
+          at.logical[d + 2] * to_int(w.strides[d]) + to_int(k * w.dilation[d] - w.pad_begin[d]);
       Tap tap{raw, {}, {}};
       const bool below = w.pad_begin[d] > 0, above = last >= in[d + 2];
       if (below || above) {
@@ -95,8 +98,12 @@ HExpr pool(Emitter& e, const CallNode& call, const Coords& at, bool average) {
   return total / count;
 }
 
-HExpr max_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) { return pool(e, call, at, false); }
-HExpr avg_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) { return pool(e, call, at, true); }
+HExpr max_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  return pool(e, call, at, false);
+}
+HExpr avg_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  return pool(e, call, at, true);
+}
 
 template <bool average>
 HExpr global_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
@@ -108,8 +115,11 @@ HExpr global_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
     count *= static_cast<double>(shape[d]);
   }
   const Stage& stage = e.reduce(
-      call, 0, average ? Reduction::kSum : Reduction::kMax, shape, axes, [&](const Coords& c) { return e.value(call.args[0], c); },
-      [&](const HExpr& total) { return average ? total * static_cast<float>(1.0 / count) : total; });
+      call, 0, average ? Reduction::kSum : Reduction::kMax, shape, axes,
+      [&](const Coords& c) { return e.value(call.args[0], c); },
+      [&](const HExpr& total) {
+        return average ? total * static_cast<float>(1.0 / count) : total;
+      });
   return e.read_kept(stage, axes, at);
 }
 
@@ -181,7 +191,9 @@ HExpr resize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
         weighted = weighted || weight != 1.0f;
       }
       const HExpr source = Halide::clamp(e.table_entry(std::move(sources), position), 0, last);
-      taps[d].push_back({source, weighted ? Halide::reinterpret<float>(e.table_entry(std::move(weights), position)) : HExpr()});
+      taps[d].push_back({source, weighted ? Halide::reinterpret<float>(
+                                                e.table_entry(std::move(weights), position))
+                                          : HExpr()});
     }
   }
   HExpr total;

@@ -15,27 +15,36 @@ using Halide::Var;
 bool same(const Coords& a, const Coords& b) {
   if (a.logical.size() != b.logical.size()) return false;
   for (size_t i = 0; i < a.logical.size(); ++i) {
-    if (!a.logical[i].same_as(b.logical[i]) && !Halide::Internal::equal(a.logical[i], b.logical[i])) return false;
+    if (!a.logical[i].same_as(b.logical[i]) && !Halide::Internal::equal(a.logical[i], b.logical[i]))
+      return false;
   }
   return a.lane.defined() == b.lane.defined();
 }
 
 HExpr combine(Reduction kind, const HExpr& a, const HExpr& b) {
   switch (kind) {
-    case Reduction::kSum: return a + b;
-    case Reduction::kProduct: return a * b;
-    case Reduction::kMax: return Halide::max(a, b);
-    case Reduction::kMin: return Halide::min(a, b);
+    case Reduction::kSum:
+      return a + b;
+    case Reduction::kProduct:
+      return a * b;
+    case Reduction::kMax:
+      return Halide::max(a, b);
+    case Reduction::kMin:
+      return Halide::min(a, b);
   }
   return a;
 }
 
 HExpr identity(Reduction kind, Halide::Type type) {
   switch (kind) {
-    case Reduction::kSum: return Halide::cast(type, 0);
-    case Reduction::kProduct: return Halide::cast(type, 1);
-    case Reduction::kMax: return type.min();
-    case Reduction::kMin: return type.max();
+    case Reduction::kSum:
+      return Halide::cast(type, 0);
+    case Reduction::kProduct:
+      return Halide::cast(type, 1);
+    case Reduction::kMax:
+      return type.min();
+    case Reduction::kMin:
+      return type.max();
   }
   return {};
 }
@@ -46,40 +55,60 @@ int to_int(int64_t v) { return static_cast<int>(v); }
 
 Halide::Type halide_type(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32: return Halide::Float(32);
-    case DType::kFloat64: return Halide::Float(64);
-    case DType::kFloat16: return Halide::Float(16);
-    case DType::kBFloat16: return Halide::BFloat(16);
-    case DType::kInt8: return Halide::Int(8);
-    case DType::kInt16: return Halide::Int(16);
-    case DType::kInt32: return Halide::Int(32);
-    case DType::kInt64: return Halide::Int(64);
-    case DType::kUInt8: return Halide::UInt(8);
-    case DType::kUInt16: return Halide::UInt(16);
-    case DType::kUInt32: return Halide::UInt(32);
-    case DType::kUInt64: return Halide::UInt(64);
-    case DType::kBool: return Halide::UInt(8);
+    case DType::kFloat32:
+      return Halide::Float(32);
+    case DType::kFloat64:
+      return Halide::Float(64);
+    case DType::kFloat16:
+      return Halide::Float(16);
+    case DType::kBFloat16:
+      return Halide::BFloat(16);
+    case DType::kInt8:
+      return Halide::Int(8);
+    case DType::kInt16:
+      return Halide::Int(16);
+    case DType::kInt32:
+      return Halide::Int(32);
+    case DType::kInt64:
+      return Halide::Int(64);
+    case DType::kUInt8:
+      return Halide::UInt(8);
+    case DType::kUInt16:
+      return Halide::UInt(16);
+    case DType::kUInt32:
+      return Halide::UInt(32);
+    case DType::kUInt64:
+      return Halide::UInt(64);
+    case DType::kBool:
+      return Halide::UInt(8);
   }
   return Halide::Float(32);
 }
 
 HExpr literal(double value, DType dtype) {
-  if (dtype == DType::kBool) return value != 0 ? Halide::Internal::const_true() : Halide::Internal::const_false();
+  if (dtype == DType::kBool)
+    return value != 0 ? Halide::Internal::const_true() : Halide::Internal::const_false();
   if (dtype == DType::kFloat32) return HExpr(static_cast<float>(value));
   if (dtype == DType::kFloat64) return HExpr(value);
   return Halide::Internal::make_const(halide_type(dtype), static_cast<int64_t>(value));
 }
 
-Emitter::Emitter(const Function& function, std::vector<Encoding> inputs, bool blocked, bool row_stages)
+Emitter::Emitter(const Function& function, std::vector<Encoding> inputs, bool blocked,
+                 bool row_stages)
     : function_(function), inputs_(std::move(inputs)), blocked_(blocked), row_stages_(row_stages) {}
 
 const BufferArg& Emitter::param_buffer(size_t index) {
   auto [slot, fresh] = params_.try_emplace(index, bindings_.size());
   if (fresh) {
     const TensorType& type = function_->params[index]->tensor_type();
-    const ChannelLayout layout = inputs_[index].layout.is_plain() ? ChannelLayout::kPlain : ChannelLayout::kBlocked;
-    bindings_.push_back({BufferArg("p" + std::to_string(index), halide_type(type.dtype), type.shape, layout),
-                         static_cast<int>(index), {}, {}, {}});
+    const ChannelLayout layout =
+        inputs_[index].layout.is_plain() ? ChannelLayout::kPlain : ChannelLayout::kBlocked;
+    bindings_.push_back(
+        {BufferArg("p" + std::to_string(index), halide_type(type.dtype), type.shape, layout),
+         static_cast<int>(index),
+         {},
+         {},
+         {}});
   }
   return bindings_[slot->second].buffer;
 }
@@ -87,12 +116,18 @@ const BufferArg& Emitter::param_buffer(size_t index) {
 HExpr Emitter::constant_value(const Expr& node, const Coords& at) {
   const Tensor& tensor = as<ConstantNode>(node)->value;
   if (tensor.size() == 1) {
-    if (is_integer(tensor.dtype())) return Halide::Internal::make_const(halide_type(tensor.dtype()), tensor.element_as_int64(0));
+    if (is_integer(tensor.dtype()))
+      return Halide::Internal::make_const(halide_type(tensor.dtype()), tensor.element_as_int64(0));
     return literal(tensor.element_as_double(0), tensor.dtype());
   }
   auto [slot, fresh] = constants_.try_emplace(node.get(), bindings_.size());
   if (fresh) {
-    bindings_.push_back({BufferArg("c" + std::to_string(bindings_.size()), halide_type(tensor.dtype()), tensor.shape()), -1, tensor, {}, {}});
+    bindings_.push_back({BufferArg("c" + std::to_string(bindings_.size()),
+                                   halide_type(tensor.dtype()), tensor.shape()),
+                         -1,
+                         tensor,
+                         {},
+                         {}});
   }
   HExpr value = bindings_[slot->second].buffer(Coords{at.logical, {}, {}});
   return tensor.dtype() == DType::kBool ? value != 0 : value;
@@ -103,8 +138,12 @@ HExpr Emitter::table_entry(std::vector<int32_t> table, const HExpr& index) {
     if (binding.table != nullptr && *binding.table == table) return binding.buffer({index});
   }
   auto shared = std::make_shared<std::vector<int32_t>>(std::move(table));
-  bindings_.push_back({BufferArg("t" + std::to_string(bindings_.size()), Halide::Int(32), {static_cast<int64_t>(shared->size())}),
-                       -1, {}, {}, shared});
+  bindings_.push_back({BufferArg("t" + std::to_string(bindings_.size()), Halide::Int(32),
+                                 {static_cast<int64_t>(shared->size())}),
+                       -1,
+                       {},
+                       {},
+                       shared});
   return bindings_.back().buffer({index});
 }
 
@@ -112,8 +151,8 @@ HExpr Emitter::value(const Expr& node, const Coords& at) { return leaf(node, 0, 
 
 HExpr Emitter::leaf(const Expr& node, size_t index, const Coords& at) {
   if (node->type().is_tensor()) {
-    COLLAGE_CHECK(at.logical.size() == node->tensor_type().shape.size(), "native: {} coordinates for {}", at.logical.size(),
-                  node->type().to_string());
+    COLLAGE_CHECK(at.logical.size() == node->tensor_type().shape.size(),
+                  "native: {} coordinates for {}", at.logical.size(), node->type().to_string());
   }
   auto& memo = memo_[node.get()];
   for (const Memo& entry : memo) {
@@ -135,8 +174,10 @@ HExpr Emitter::compute(const Expr& node, size_t index, const Coords& at) {
       }
       break;
     }
-    case ExprKind::kConstant: return constant_value(node, at);
-    case ExprKind::kTuple: return value(as<TupleNode>(node)->fields[index], at);
+    case ExprKind::kConstant:
+      return constant_value(node, at);
+    case ExprKind::kTuple:
+      return value(as<TupleNode>(node)->fields[index], at);
     case ExprKind::kTupleGetItem: {
       const auto* get = as<TupleGetItemNode>(node);
       return leaf(get->tuple, static_cast<size_t>(get->index), at);
@@ -144,19 +185,23 @@ HExpr Emitter::compute(const Expr& node, size_t index, const Coords& at) {
     case ExprKind::kCall: {
       const auto* call = as<CallNode>(node);
       const EmitRule* rule = call->op != nullptr ? find_emit_rule(call->op->name) : nullptr;
-      COLLAGE_CHECK(rule != nullptr, "native: no rule for {}", call->op != nullptr ? call->op->name : "a function call");
+      COLLAGE_CHECK(rule != nullptr, "native: no rule for {}",
+                    call->op != nullptr ? call->op->name : "a function call");
       return rule->emit(*this, *call, index, at);
     }
-    default: break;
+    default:
+      break;
   }
   COLLAGE_CHECK(false, "native: a node that no kernel holds");
   return {};
 }
 
-const Stage& Emitter::reduce(const CallNode& node, int slot, Reduction kind, const Shape& shape, const std::vector<int64_t>& axes,
-                             const Access& element, const std::function<HExpr(HExpr)>& finish) {
+const Stage& Emitter::reduce(const CallNode& node, int slot, Reduction kind, const Shape& shape,
+                             const std::vector<int64_t>& axes, const Access& element,
+                             const std::function<HExpr(HExpr)>& finish) {
   const std::string key = fmt::format("{}/{}", static_cast<const void*>(&node), slot);
-  if (auto found = stage_index_.find(key); found != stage_index_.end()) return *stages_[found->second];
+  if (auto found = stage_index_.find(key); found != stage_index_.end())
+    return *stages_[found->second];
 
   const auto rank = static_cast<int64_t>(shape.size());
   auto reduced = [&](int64_t d) { return std::find(axes.begin(), axes.end(), d) != axes.end(); };
@@ -199,14 +244,18 @@ const Stage& Emitter::reduce(const CallNode& node, int slot, Reduction kind, con
     for (int64_t d = rank - 1; d >= 0; --d) {
       if (!reduced(d)) continue;
       const HExpr position = r[next++];
-      c.logical[static_cast<size_t>(d)] = d == rank - 1 && innermost.defined() ? innermost : position;
+      c.logical[static_cast<size_t>(d)] =
+          d == rank - 1 && innermost.defined() ? innermost : position;
     }
     return element(c);
   };
   auto domain = [&](int64_t innermost_extent) {
     Halide::Region region;
     for (int64_t d = rank - 1; d >= 0; --d) {
-      if (reduced(d)) region.push_back({0, to_int(d == rank - 1 && innermost_extent >= 0 ? innermost_extent : shape[static_cast<size_t>(d)])});
+      if (reduced(d))
+        region.push_back(
+            {0, to_int(d == rank - 1 && innermost_extent >= 0 ? innermost_extent
+                                                              : shape[static_cast<size_t>(d)])});
     }
     return RDom(region);
   };
@@ -236,6 +285,7 @@ const Stage& Emitter::reduce(const CallNode& node, int slot, Reduction kind, con
       part(left) = combine(kind, part(left), rest);
       ++updates;
     }
+    if (updates > 1) part.update(1).unscheduled();
     part.vectorize(u, 16).unroll(u);
     part.update(0).reorder({u, r[0]}).vectorize(u, 16).unroll(u);
     // Pairwise, so that rounding errors stay small.
@@ -243,7 +293,8 @@ const Stage& Emitter::reduce(const CallNode& node, int slot, Reduction kind, con
     for (int i = 0; i < width; ++i) sums.push_back(part_at(i));
     while (sums.size() > 1) {
       std::vector<HExpr> next;
-      for (size_t i = 0; i < sums.size() / 2; ++i) next.push_back(combine(kind, sums[i], sums[i + sums.size() / 2]));
+      for (size_t i = 0; i < sums.size() / 2; ++i)
+        next.push_back(combine(kind, sums[i], sums[i + sums.size() / 2]));
       sums = std::move(next);
     }
     stage->total = Func(name);
@@ -265,9 +316,11 @@ const Stage& Emitter::reduce(const CallNode& node, int slot, Reduction kind, con
   return *stages_.back();
 }
 
-const Stage& Emitter::store(const CallNode& node, int slot, const Shape& shape, const Access& element) {
+const Stage& Emitter::store(const CallNode& node, int slot, const Shape& shape,
+                            const Access& element) {
   const std::string key = fmt::format("{}/{}", static_cast<const void*>(&node), slot);
-  if (auto found = stage_index_.find(key); found != stage_index_.end()) return *stages_[found->second];
+  if (auto found = stage_index_.find(key); found != stage_index_.end())
+    return *stages_[found->second];
   auto stage = std::make_unique<Stage>();
   stage->full = true;
   std::vector<Var> vars;
@@ -286,7 +339,8 @@ const Stage& Emitter::store(const CallNode& node, int slot, const Shape& shape, 
   return *stages_.back();
 }
 
-HExpr Emitter::read_kept(const Stage& stage, const std::vector<int64_t>& axes, const Coords& at) const {
+HExpr Emitter::read_kept(const Stage& stage, const std::vector<int64_t>& axes,
+                         const Coords& at) const {
   std::vector<HExpr> index;
   if (stage.lanes) index.push_back(at.lane.defined() ? at.lane : at.logical[1] % kChannelBlock);
   for (auto d = static_cast<int64_t>(at.logical.size()) - 1; d >= 0; --d) {
@@ -303,7 +357,8 @@ HExpr Emitter::read_kept(const Stage& stage, const std::vector<int64_t>& axes, c
 Coords broadcast_coords(const Shape& from, const Shape& to, const Coords& at) {
   Coords result;
   const size_t skip = to.size() - from.size();
-  for (size_t d = 0; d < from.size(); ++d) result.logical.push_back(from[d] == 1 && to[d + skip] != 1 ? HExpr(0) : at.logical[d + skip]);
+  for (size_t d = 0; d < from.size(); ++d)
+    result.logical.push_back(from[d] == 1 && to[d + skip] != 1 ? HExpr(0) : at.logical[d + skip]);
   if (skip == 0 && from.size() >= 2 && from[1] == to[1] && at.lane.defined()) {
     result.lane = at.lane;
     result.block = at.block;

@@ -1,11 +1,14 @@
-// Emitter: the value of any node of a kernel's function at given coordinates, as a Halide expression.
+// Emitter: the value of any node of a kernel's function at given coordinates, as a Halide
+// expression.
 //
-// Element-wise, broadcasting and injective operators are inlined into the expression of whoever reads them; the same
-// node at the same coordinates gives the same expression, so sharing survives. What cannot be inlined (reductions,
-// statistics of a normalisation) becomes a `Stage`, a Halide function that the builder of the kernel places. Leaves are
-// accesses: buffers of parameters and constants, or whatever a template binds (the accumulator of its anchor).
+// Element-wise, broadcasting and injective operators are inlined into the expression of whoever
+// reads them; the same node at the same coordinates gives the same expression, so sharing survives.
+// What cannot be inlined (reductions, statistics of a normalisation) becomes a `Stage`, a Halide
+// function that the builder of the kernel places. Leaves are accesses: buffers of parameters and
+// constants, or whatever a template binds (the accumulator of its anchor).
 //
-// Operators are rows of a table (emit_*.cc): a check that says why a call cannot be emitted, and the expression.
+// Operators are rows of a table (emit_*.cc): a check that says why a call cannot be emitted, and
+// the expression.
 #pragma once
 
 #include <memory>
@@ -17,6 +20,7 @@
 #include "backend/native/access.h"
 #include "base/result.h"
 #include "ir/expr.h"
+#include "ir/op.h"
 #include "runtime/encoding.h"
 
 namespace collage::native {
@@ -26,8 +30,9 @@ using HExpr = Halide::Expr;
 Halide::Type halide_type(DType dtype);
 HExpr literal(double value, DType dtype);
 
-/// A function that is stored, not inlined. Its dimensions, innermost first, are the kept dimensions of the reduced tensor
-/// (with the channel split into lane and block when `lanes`), unless `full`: then all dimensions of the tensor.
+/// A function that is stored, not inlined. Its dimensions, innermost first, are the kept dimensions
+/// of the reduced tensor (with the channel split into lane and block when `lanes`), unless `full`:
+/// then all dimensions of the tensor.
 struct Stage {
   Halide::Func total;
   std::vector<Halide::Func> parts;  ///< partial sums, computed inside `total`
@@ -42,10 +47,10 @@ enum class Reduction { kSum, kProduct, kMax, kMin };
 /// A buffer the kernel takes besides its outputs.
 struct Binding {
   BufferArg buffer;
-  int param = -1;                                ///< parameter of the function, or
-  Tensor constant;                               ///< a constant in row-major order, or
-  std::shared_ptr<std::vector<float>> packed;    ///< weights packed for a template, or
-  std::shared_ptr<std::vector<int32_t>> table;   ///< an index table
+  int param = -1;                               ///< parameter of the function, or
+  Tensor constant;                              ///< a constant in row-major order, or
+  std::shared_ptr<std::vector<float>> packed;   ///< weights packed for a template, or
+  std::shared_ptr<std::vector<int32_t>> table;  ///< an index table
 };
 
 class Emitter {
@@ -63,10 +68,11 @@ class Emitter {
   bool blocked() const { return blocked_; }
   bool row_stages() const { return row_stages_; }
 
-  /// Reduces `element` over `axes` of a tensor of that shape; `finish` turns the total into what is stored. One stage per
-  /// (node, slot).
-  const Stage& reduce(const CallNode& node, int slot, Reduction kind, const Shape& shape, const std::vector<int64_t>& axes,
-                      const Access& element, const std::function<HExpr(HExpr)>& finish);
+  /// Reduces `element` over `axes` of a tensor of that shape; `finish` turns the total into what is
+  /// stored. One stage per (node, slot).
+  const Stage& reduce(const CallNode& node, int slot, Reduction kind, const Shape& shape,
+                      const std::vector<int64_t>& axes, const Access& element,
+                      const std::function<HExpr(HExpr)>& finish);
   /// `element` stored at every coordinate.
   const Stage& store(const CallNode& node, int slot, const Shape& shape, const Access& element);
   /// Reads a reduction at coordinates of the reduced tensor (those of reduced axes are ignored).
@@ -103,7 +109,8 @@ struct EmitRule {
   /// Why the call cannot be emitted, if so. Sees types and attributes only.
   Status (*check)(const CallNode& call);
   HExpr (*emit)(Emitter& emitter, const CallNode& call, size_t leaf, const Coords& at);
-  /// Each result element reads one element of each (non-scalar) argument at the same position, after broadcasting.
+  /// Each result element reads one element of each (non-scalar) argument at the same position,
+  /// after broadcasting.
   bool elementwise = false;
 };
 

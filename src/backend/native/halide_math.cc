@@ -15,7 +15,8 @@ Expr vector_exp(Expr x) {
   Expr p = 1.0f / 5040;
   for (float c : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f}) p = p * r + c;
   const Expr scale = Halide::reinterpret<float>((Halide::cast<int32_t>(n) + 127) << 23);
-  return Halide::select(x < -87.3f, 0.0f, x > 88.7f, std::numeric_limits<float>::infinity(), p * scale);
+  return Halide::select(x<-87.3f, 0.0f, x> 88.7f, std::numeric_limits<float>::infinity(),
+                        p * scale);
 }
 
 Expr vector_tanh(const Expr& x) {
@@ -24,7 +25,8 @@ Expr vector_tanh(const Expr& x) {
   const Expr t = vector_exp(-2.0f * Halide::min(size, 20.0f));
   const Expr far = (1.0f - t) / (1.0f + t);
   const Expr s = x * x;
-  const Expr near = x * (1.0f + s * (-1.0f / 3 + s * (2.0f / 15 + s * (-17.0f / 315 + s * (62.0f / 2835)))));
+  const Expr near =
+      x * (1.0f + s * (-1.0f / 3 + s * (2.0f / 15 + s * (-17.0f / 315 + s * (62.0f / 2835)))));
   return Halide::select(size < 0.25f, near, x < 0.0f, -far, far);
 }
 

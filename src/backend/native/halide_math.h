@@ -1,5 +1,5 @@
-// Mathematical functions as vectorisable Halide expressions, within 1e-6 of the exact value relative to the largest
-// output. Halide's own tanh calls scalar libm, hence these.
+// Mathematical functions as vectorisable Halide expressions, within 1e-6 of the exact value
+// relative to the largest output. Halide's own tanh calls scalar libm, hence these.
 #pragma once
 
 #include <Halide.h>

@@ -1,16 +1,17 @@
-// What compiled kernels ask of the process that loads them: Halide's parallel loop on the process's OpenMP (libgomp)
-// team, scratch memory and error reports. Exported: kernels resolve these names when they are loaded.
+// What compiled kernels ask of the process that loads them: Halide's parallel loop on the process's
+// OpenMP (libgomp) team, scratch memory and error reports. Exported: kernels resolve these names
+// when they are loaded.
 //
-// Scratch blocks are kept per thread: a kernel asks for the same few sizes on every run, and fresh pages would cost
-// more than many kernels do.
+// Scratch blocks are kept per thread: a kernel asks for the same few sizes on every run, and fresh
+// pages would cost more than many kernels do.
+#include "backend/native/runtime_hooks.h"
+
 #include <HalideRuntime.h>
 #include <omp.h>
 
 #include <cstdlib>
 #include <string>
 #include <vector>
-
-#include "backend/native/runtime_hooks.h"
 
 namespace collage::native {
 namespace {
@@ -47,7 +48,8 @@ std::string take_kernel_error() {
 
 extern "C" {
 
-COLLAGE_EXPORT int halide_do_par_for(void* context, halide_task_t task, int min, int size, uint8_t* closure) {
+COLLAGE_EXPORT int halide_do_par_for(void* context, halide_task_t task, int min, int size,
+                                     uint8_t* closure) {
   if (size <= 0) return 0;
   if (size == 1) return task(context, min, closure);
   int result = 0;
@@ -96,7 +98,9 @@ COLLAGE_EXPORT void halide_free(void*, void* memory) {
   }
 }
 
-COLLAGE_EXPORT void halide_error(void*, const char* message) { collage::native::last_error = message; }
+COLLAGE_EXPORT void halide_error(void*, const char* message) {
+  collage::native::last_error = message;
+}
 COLLAGE_EXPORT int halide_error_out_of_memory(void*) {
   collage::native::last_error = "out of memory";
   return halide_error_code_out_of_memory;

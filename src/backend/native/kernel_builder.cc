@@ -1,0 +1,341 @@
+#include "backend/native/kernel_builder.h"
+
+#include <algorithm>
+
+#include "backend/native/code_cache.h"
+#include "backend/native/collapse.h"
+#include "backend/native/depthwise_template.h"
+#include "backend/native/generic_schedule.h"
+#include "ir/visitor.h"
+
+namespace collage::native {
+namespace {
+
+using Halide::Func;
+using Halide::ImageParam;
+
+bool has_avx512() { return vector_width() >= 16; }
+
+ChannelLayout layout_of(const Encoding& encoding) {
+  return encoding.layout.is_plain() ? ChannelLayout::kPlain : ChannelLayout::kBlocked;
+}
+
+Encoding encoding_of(const TensorType& type, bool blocked) {
+  Encoding encoding;
+  encoding.dtype = type.dtype;
+  if (blocked && is_image(type))
+    encoding.layout =
+        Layout::channels_blocked(static_cast<int64_t>(type.shape.size()), kChannelBlock);
+  return encoding;
+}
+
+/// Which parameters the anchor's data depends on (its prologue); the others belong to the epilogue.
+std::vector<bool> prologue_params(const KernelGroup& group) {
+  std::vector<bool> found(group.function->params.size(), false);
+  for (const Expr& node : post_order(group.anchor->args[0])) {
+    for (size_t i = 0; i < found.size(); ++i)
+      found[i] = found[i] || group.function->params[i] == node;
+  }
+  return found;
+}
+
+/// A template's (n, c, z, y, x) as coordinates of a tensor of that rank.
+Coords to_rank(const Coords& at, size_t rank) {
+  Coords result{{at.logical[0], at.logical[1]}, at.block, at.lane};
+  for (size_t d = 5 - (rank - 2); d < 5; ++d) result.logical.push_back(at.logical[d]);
+  return result;
+}
+
+struct ConvChoice {
+  ConvProblem problem;
+  ConvSchedule conv;
+  DepthwiseSchedule depthwise;
+  std::string name;
+};
+
+std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in, ChannelLayout out,
+                                     int threads) {
+  ConvProblem problem;
+  problem.shape = group.conv;
+  problem.in_layout = in;
+  problem.out_layout = out;
+  problem.input_is_buffer = group.anchor->args[0]->kind() == ExprKind::kVar;
+  std::vector<ConvChoice> choices;
+  if (group.kind == KernelGroup::Kind::kDepthwise) {
+    if (in == out) {
+      for (const DepthwiseSchedule& s : depthwise_schedules(problem, threads, has_avx512()))
+        choices.push_back({problem, {}, s, s.to_string()});
+    }
+    return choices;
+  }
+  for (const ConvSchedule& s : conv_schedules(problem, threads, has_avx512()))
+    choices.push_back({problem, s, {}, s.to_string()});
+  return choices;
+}
+
+MatmulProblem matmul_problem(const KernelGroup& group) {
+  MatmulProblem problem;
+  problem.shape = group.matmul;
+  problem.constant_b = group.constant_b;
+  const CallNode& anchor = *group.anchor;
+  const bool transposed = anchor.op->name != "nn.dense" && anchor.attrs.flag("transpose_a");
+  problem.a_is_buffer = anchor.args[0]->kind() == ExprKind::kVar && !transposed;
+  return problem;
+}
+
+/// The function as this variant computes it.
+Function collapsed_for(const Function& function, const Variant& variant) {
+  bool blocked = false;
+  for (const Encoding& e : variant.inputs) blocked = blocked || !e.layout.is_plain();
+  for (const Encoding& e : variant.outputs) blocked = blocked || !e.layout.is_plain();
+  return collapse_dims(function, blocked ? 2 : 0);
+}
+
+std::vector<Variant> conv_variants(const Function& function, const KernelGroup& group,
+                                   int threads) {
+  std::vector<Variant> variants;
+  const std::vector<bool> prologue = prologue_params(group);
+  auto add = [&](bool in, bool out, size_t most) {
+    Variant variant;
+    for (size_t i = 0; i < function->params.size(); ++i) {
+      variant.inputs.push_back(
+          encoding_of(function->params[i]->tensor_type(), prologue[i] ? in : out));
+    }
+    variant.outputs.push_back(encoding_of(function->body->tensor_type(), out));
+    // Collapsing dimensions may change the shape, and with it the schedules.
+    auto collapsed = analyse_group(collapsed_for(function, variant));
+    if (!collapsed.ok()) return;
+    auto layout = [](bool b) { return b ? ChannelLayout::kBlocked : ChannelLayout::kPlain; };
+    for (const ConvChoice& choice :
+         conv_choices(collapsed.value(), layout(in), layout(out), threads)) {
+      if (most-- == 0) break;
+      variant.name = choice.name;
+      if (std::find(variants.begin(), variants.end(), variant) == variants.end())
+        variants.push_back(variant);
+    }
+  };
+  const ConvShape& s = group.conv;
+  // Where a prologue parameter feeds the epilogue too, both sides must agree on its layout.
+  bool shared = false;
+  for (const Expr& node : group.order) {
+    const auto* call = as<CallNode>(node);
+    if (call == nullptr || call == group.anchor) continue;
+    for (const Expr& arg : call->args) {
+      for (size_t i = 0; i < prologue.size(); ++i)
+        shared = shared || (prologue[i] && arg == function->params[i]);
+    }
+  }
+  const bool image = is_image(function->body->tensor_type()) &&
+                     group.results[0] == function->body && group.blockable;
+  const bool image_in = s.in_channels >= 8;
+  if (image) {
+    if (image_in) add(true, true, 2);
+    if (!shared && !is_depthwise(s)) {
+      if (!image_in) add(false, true, 2);
+      if (s.out_channels % kChannelBlock != 0 && image_in) add(true, false, 1);
+    }
+  }
+  add(false, false, image_in ? 1 : 2);
+  return variants;
+}
+
+Result<std::vector<Variant>> all_variants(const Function& function, int threads) {
+  const KernelGroup group = TRY(analyse_group(function));
+  if (group.kind == KernelGroup::Kind::kConv || group.kind == KernelGroup::Kind::kDepthwise) {
+    std::vector<Variant> variants = conv_variants(function, group, threads);
+    if (variants.empty())
+      return unsupported("native: no schedule for this {}", group.anchor->op->name);
+    return variants;
+  }
+  std::vector<Variant> variants;
+  if (group.kind == KernelGroup::Kind::kMatmul) {
+    const Variant plain = Variant::plain("", function);
+    const KernelGroup collapsed = TRY(analyse_group(collapsed_for(function, plain)));
+    for (const MatmulSchedule& s :
+         matmul_schedules(matmul_problem(collapsed), threads, has_avx512())) {
+      Variant variant = plain;
+      variant.name = s.to_string();
+      if (std::find(variants.begin(), variants.end(), variant) == variants.end())
+        variants.push_back(variant);
+    }
+    return variants;
+  }
+  variants.push_back(Variant::plain(group.row_stages ? "rows" : "fused", function));
+  if (group.blockable) {
+    Variant blocked{"fused", {}, {}};
+    for (const Expr& param : function->params)
+      blocked.inputs.push_back(encoding_of(param->tensor_type(), true));
+    blocked.outputs.push_back(encoding_of(function->body->tensor_type(), true));
+    variants.push_back(std::move(blocked));
+  }
+  return variants;
+}
+
+Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Variant& variant,
+                               const Epilogue& epilogue, int threads) {
+  const std::vector<bool> prologue = prologue_params(group);
+  // The data's layout is that of the images the prologue reads; the result's is its own.
+  ChannelLayout in = ChannelLayout::kPlain;
+  for (size_t i = 0; i < prologue.size(); ++i) {
+    if (prologue[i] && !variant.inputs[i].layout.is_plain()) in = ChannelLayout::kBlocked;
+  }
+  const ChannelLayout out = layout_of(variant.outputs[0]);
+  for (const ConvChoice& choice : conv_choices(group, in, out, threads)) {
+    if (choice.name != variant.name) continue;
+    const bool depthwise = group.kind == KernelGroup::Kind::kDepthwise;
+    const std::vector<int64_t> extents = depthwise
+                                             ? packed_depthwise_extents(choice.problem)
+                                             : packed_conv_extents(choice.problem, choice.conv);
+    const float* weights = as<ConstantNode>(group.anchor->args[1])->value.data<float>();
+    auto packed = std::make_shared<std::vector<float>>(
+        depthwise ? pack_depthwise_weights(choice.problem, weights)
+                  : pack_conv_weights(choice.problem, choice.conv, weights));
+    e.bindings().push_back(
+        {BufferArg("weights", Halide::Float(32), {extents.rbegin(), extents.rend()}),
+         -1,
+         {},
+         packed,
+         {}});
+    const ImageParam param = e.bindings().back().buffer.param();
+    const Expr& data = group.anchor->args[0];
+    const size_t rank = data->tensor_type().shape.size();
+    const Access input = [&e, data, rank](const Coords& at) {
+      return e.value(data, to_rank(at, rank));
+    };
+    return depthwise ? build_depthwise(choice.problem, choice.depthwise, input, param, epilogue)
+                     : build_conv(choice.problem, choice.conv, input, param, epilogue);
+  }
+  return internal_error("native: no schedule '{}'", variant.name);
+}
+
+Result<Func> build_matmul_result(Emitter& e, const KernelGroup& group, const Variant& variant,
+                                 const Epilogue& epilogue, int threads) {
+  const MatmulProblem problem = matmul_problem(group);
+  const CallNode& anchor = *group.anchor;
+  const bool dense = anchor.op->name == "nn.dense";
+  const bool transpose_a = !dense && anchor.attrs.flag("transpose_a"),
+             transpose_b = dense || anchor.attrs.flag("transpose_b");
+  auto operand = [&e, &anchor](size_t index, bool transposed) -> Access {
+    return [&e, &anchor, index, transposed](const Coords& at) {
+      const Shape& shape = anchor.args[index]->tensor_type().shape;
+      const size_t skip = at.logical.size() - shape.size();
+      Coords c;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        c.logical.push_back(d + 2 < shape.size() && shape[d] == 1 ? HExpr(0)
+                                                                  : at.logical[d + skip]);
+      }
+      if (transposed) std::swap(c.logical[shape.size() - 1], c.logical[shape.size() - 2]);
+      return e.value(anchor.args[index], c);
+    };
+  };
+  for (const MatmulSchedule& schedule : matmul_schedules(problem, threads, has_avx512())) {
+    if (schedule.to_string() != variant.name) continue;
+    ImageParam weights;
+    if (problem.constant_b) {
+      const Tensor& b = as<ConstantNode>(anchor.args[1])->value;
+      const int64_t k = problem.shape.k, n = problem.shape.n;
+      auto packed = std::make_shared<std::vector<float>>(pack_matmul_weights(
+          problem.shape, b.data<float>(), transpose_b ? 1 : n, transpose_b ? k : 1));
+      const std::vector<int64_t> extents = packed_matmul_extents(problem.shape);
+      e.bindings().push_back(
+          {BufferArg("weights", Halide::Float(32), {extents.rbegin(), extents.rend()}),
+           -1,
+           {},
+           packed,
+           {}});
+      weights = e.bindings().back().buffer.param();
+    }
+    return build_matmul(problem, schedule, operand(0, transpose_a), operand(1, transpose_b),
+                        weights, epilogue);
+  }
+  return internal_error("native: no schedule '{}'", variant.name);
+}
+
+/// Parameters that the code never reads still take part in the variant, not in the pipeline.
+void finish(BuiltKernel& built, Emitter& e, std::vector<Func> outputs) {
+  built.bindings = std::move(e.bindings());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    fix_dense(outputs[i].output_buffer(), built.result_extents[i]);
+    built.result_types.push_back(outputs[i].types()[0]);
+  }
+  built.pipeline = Halide::Pipeline(outputs);
+}
+
+}  // namespace
+
+Result<std::vector<Variant>> kernel_variants(const Function& function, int threads) {
+  return all_variants(function, threads);
+}
+
+Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads) {
+  const Function collapsed = collapsed_for(function, variant);
+  const KernelGroup group = TRY(analyse_group(collapsed));
+  std::vector<Encoding> inputs;
+  for (size_t i = 0; i < collapsed->params.size(); ++i) {
+    Encoding encoding = variant.inputs[i];
+    if (!encoding.layout.is_plain()) {
+      encoding.layout = Layout::channels_blocked(
+          static_cast<int64_t>(collapsed->params[i]->tensor_type().shape.size()), kChannelBlock);
+    }
+    inputs.push_back(encoding);
+  }
+  bool blocked = false;
+  for (const Encoding& e : inputs) blocked = blocked || !e.layout.is_plain();
+  Emitter emitter(collapsed, inputs, blocked, group.row_stages);
+  BuiltKernel built;
+  if (group.anchor == nullptr) {
+    std::vector<Func> outputs;
+    for (size_t i = 0; i < group.results.size(); ++i) {
+      const ChannelLayout layout = layout_of(variant.outputs[i]);
+      built.result_extents.push_back(
+          physical_extents(group.results[i]->tensor_type().shape, layout));
+      outputs.push_back(build_result(emitter, group, group.results[i], layout, threads));
+    }
+    if (!group.row_stages) schedule_stages_first(emitter);
+    finish(built, emitter, std::move(outputs));
+    return built;
+  }
+
+  // The anchor's value is the accumulator; the element-wise rest of the function is the epilogue.
+  const Expr anchor = *std::find_if(group.order.begin(), group.order.end(),
+                                    [&](const Expr& e) { return e.get() == group.anchor; });
+  const size_t rank = anchor->tensor_type().shape.size();
+  const bool conv = group.kind != KernelGroup::Kind::kMatmul;
+  const Epilogue epilogue = [&](const HExpr& sum, const Coords& at) {
+    emitter.bind(anchor, [sum](const Coords&) { return sum; });
+    HExpr value = emitter.value(group.results[0], conv ? to_rank(at, rank) : at);
+    if (group.results[0]->tensor_type().dtype == DType::kBool) value = Halide::cast<uint8_t>(value);
+    return value;
+  };
+  Func out = TRY(conv ? build_conv_result(emitter, group, variant, epilogue, threads)
+                      : build_matmul_result(emitter, group, variant, epilogue, threads));
+  if (conv) {
+    Shape full = group.results[0]->tensor_type().shape;
+    full.insert(full.begin() + 2, 5 - full.size(), 1);
+    built.result_extents.push_back(physical_extents(full, layout_of(variant.outputs[0])));
+  } else {
+    const Shape& shape = group.results[0]->tensor_type().shape;
+    built.result_extents.push_back({shape.rbegin(), shape.rend()});
+  }
+  schedule_stages_first(emitter);
+  finish(built, emitter, {out});
+  return built;
+}
+
+BuiltKernel build_conversion(const TensorType& type, ChannelLayout from, ChannelLayout to) {
+  const Expr var = make_var("x", type);
+  const Function function = make_function({var}, var);
+  Encoding input{type.dtype, {}, {}};
+  if (from == ChannelLayout::kBlocked)
+    input.layout = Layout::channels_blocked(static_cast<int64_t>(type.shape.size()), kChannelBlock);
+  KernelGroup group;
+  group.function = function;
+  Emitter emitter(function, {input}, false, false);
+  BuiltKernel built;
+  built.result_extents.push_back(physical_extents(type.shape, to));
+  Func out = build_result(emitter, group, var, to, 2);
+  finish(built, emitter, {out});
+  return built;
+}
+
+}  // namespace collage::native

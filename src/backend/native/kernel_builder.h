@@ -1,0 +1,29 @@
+// From a group and a variant to a scheduled Halide pipeline and the buffers it takes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/native/emitter.h"
+#include "backend/native/kernel_group.h"
+#include "backend/variant.h"
+
+namespace collage::native {
+
+struct BuiltKernel {
+  Halide::Pipeline pipeline;
+  std::vector<Binding> bindings;                     ///< arguments in order, before the results
+  std::vector<std::vector<int64_t>> result_extents;  ///< innermost first
+  std::vector<Halide::Type> result_types;
+};
+
+/// The ways to compute the function, best guess first, at most about four.
+Result<std::vector<Variant>> kernel_variants(const Function& function, int threads);
+
+/// May throw Halide's exceptions.
+Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads);
+
+/// A pipeline that copies a tensor from one layout to another.
+BuiltKernel build_conversion(const TensorType& type, ChannelLayout from, ChannelLayout to);
+
+}  // namespace collage::native

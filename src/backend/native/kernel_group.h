@@ -1,0 +1,45 @@
+// KernelGroup: a candidate's function as native sees it. Either one anchor that a template computes
+// (a convolution, a product), with any expression in front of its operands and element-wise calls
+// after it; or a generic group, whose result is one expression over stages.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/native/conv_template.h"
+#include "backend/native/matmul_template.h"
+#include "ir/expr.h"
+
+namespace collage::native {
+
+struct KernelGroup {
+  enum class Kind { kConv, kDepthwise, kMatmul, kGeneric };
+  Kind kind = Kind::kGeneric;
+  Function function;        ///< flat
+  std::vector<Expr> order;  ///< post-dfs of the body
+  std::vector<Expr>
+      results;  ///< result tensors; trailing views are taken off where `plain_results`
+  const CallNode* anchor = nullptr;
+  ConvShape conv;
+  MatmulShape matmul;
+  bool constant_b = false;
+  bool row_stages = false;  ///< a row of the result needs only statistics of that row
+  int64_t row_axis = 0;     ///< dimensions before it number the rows
+  /// Whether images can be blocked by channels: the whole group follows channel blocks.
+  bool blockable = false;
+};
+
+/// Why native cannot compute a call in any group; sees types and attributes only.
+Status check_call(const CallNode& call);
+bool is_template_anchor(const CallNode& call);
+
+Result<KernelGroup> analyse_group(const Function& function);
+
+/// The function with everything that code depends on, in text: constants by shape unless they are
+/// scalars.
+std::string program_text(const Function& function);
+
+/// Whether a tensor of this type is laid out by channel blocks in a blocked variant.
+bool is_image(const TensorType& type);
+
+}  // namespace collage::native

@@ -1,0 +1,104 @@
+#include "backend/native/native_backend.h"
+
+#include "backend/native/code_cache.h"
+#include "backend/native/kernel_builder.h"
+#include "backend/native/native_kernel.h"
+#include "backend/native/native_rule.h"
+#include "base/hash.h"
+#include "ir/visitor.h"
+
+namespace collage {
+namespace native {
+namespace {
+
+// Counts changes of the kernels that the sources' text does not show on its own (a new Halide is
+// shown by its version).
+constexpr char kRevision[] = "1";
+
+/// Runs `body`, giving Halide's exceptions as a status.
+template <typename F>
+auto guarded(F body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const Halide::Error& failure) {
+    return internal_error("native: Halide: {}", failure.what());
+  } catch (const std::exception& failure) {
+    return internal_error("native: {}", failure.what());
+  }
+}
+
+std::string halide_version() {
+  return fmt::format("{}.{}.{}", HALIDE_VERSION_MAJOR, HALIDE_VERSION_MINOR, HALIDE_VERSION_PATCH);
+}
+
+Result<ChannelLayout> channel_layout(const Encoding& encoding, int64_t rank) {
+  if (encoding.is_plain()) return ChannelLayout::kPlain;
+  if (rank >= 3 && encoding.layout == Layout::channels_blocked(rank, kChannelBlock) &&
+      encoding.device == VirtualDevice{})
+    return ChannelLayout::kBlocked;
+  return unsupported("native: no kernels for the encoding {}", encoding.to_string());
+}
+
+class NativeBackend : public Backend {
+ public:
+  std::string name() const override { return "native"; }
+  std::string version() const override {
+#ifdef COLLAGE_NATIVE_FINGERPRINT
+    return fmt::format("halide-{}+{}.{}", halide_version(), kRevision, COLLAGE_NATIVE_FINGERPRINT);
+#else
+    return fmt::format("halide-{}+{}", halide_version(), kRevision);
+#endif
+  }
+  int priority() const override { return 30; }
+
+  PartitionRulePtr partition_rule(const Target&) const override { return make_native_rule(); }
+
+  Result<std::vector<Variant>> variants(const Function& function, const Target&,
+                                        const CompileOptions& options) const override {
+    const Function flat = TRY(inline_calls(function));
+    return guarded([&] { return kernel_variants(flat, options.threads); });
+  }
+
+  Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
+                                          const Target&,
+                                          const CompileOptions& options) const override {
+    const Function flat = TRY(inline_calls(function));
+    BuiltKernel built = TRY(guarded([&] { return build_kernel(flat, variant, options.threads); }));
+    return load(built, program_text(flat) + variant.to_string(), options);
+  }
+
+  Result<std::unique_ptr<Kernel>> compile_conversion(const TensorType& type, const Encoding& from,
+                                                     const Encoding& to,
+                                                     const CompileOptions& options) const override {
+    const auto rank = static_cast<int64_t>(type.shape.size());
+    if (from.dtype != to.dtype || from.dtype != DType::kFloat32)
+      return unsupported("native: no conversion from {} to {}", from.to_string(), to.to_string());
+    const ChannelLayout source = TRY(channel_layout(from, rank)),
+                        target = TRY(channel_layout(to, rank));
+    BuiltKernel built = TRY(
+        guarded([&]() -> Result<BuiltKernel> { return build_conversion(type, source, target); }));
+    return load(built, "conversion " + Type(type).to_string() + from.to_string() + to.to_string(),
+                options);
+  }
+
+ private:
+  Result<std::unique_ptr<Kernel>> load(BuiltKernel& built, const std::string& text,
+                                       const CompileOptions& options) const {
+    const std::string key = fmt::format("{}\n{}\n{} threads\n{}", version(),
+                                        kernel_target().to_string(), options.threads, text);
+    auto code = TRY(CodeCache(options.cache_folder).get(key, [&]() -> Result<BuiltPipeline> {
+      BuiltPipeline pipeline{built.pipeline, {}};
+      for (const Binding& binding : built.bindings)
+        pipeline.inputs.push_back(binding.buffer.param());
+      return pipeline;
+    }));
+    return std::unique_ptr<Kernel>(std::make_unique<NativeKernel>(std::move(code), built));
+  }
+};
+
+}  // namespace
+}  // namespace native
+
+std::unique_ptr<Backend> make_native_backend() { return std::make_unique<native::NativeBackend>(); }
+
+}  // namespace collage

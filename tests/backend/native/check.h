@@ -1,0 +1,31 @@
+// Runs every variant native offers for a function and compares with the interpreter.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "ir/expr.h"
+
+namespace collage::native {
+
+struct CheckOptions {
+  double tolerance = 2e-5;  // of the largest output
+  int least_variants = 1;
+  bool integers = false;  // small integer inputs: products and sums must be exact
+};
+
+/// Inputs are seeded random values in (-2, 2), or small integers.
+void check_function(const Function& function, const CheckOptions& options = {});
+
+/// Whether native offers any variant; a refusal must say why.
+bool check_supported(const Function& function);
+
+Expr var(const std::string& name, Shape shape, DType dtype = DType::kFloat32);
+/// A constant of seeded random values.
+Expr weights(Shape shape, bool integers = false);
+Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs = {});
+Function function(std::vector<Expr> params, Expr body);
+
+}  // namespace collage::native

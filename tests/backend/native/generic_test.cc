@@ -1,0 +1,177 @@
+// Groups without a template: element-wise, broadcasting, injective, windows and statistics, fused.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "check.h"
+
+namespace collage::native {
+namespace {
+
+TEST(Generic, UnaryOperators) {
+  for (std::string_view op :
+       {"nn.relu", "sigmoid", "tanh", "exp", "erf", "abs", "negative", "ceil", "floor", "round",
+        "nn.gelu", "nn.silu", "nn.hard_sigmoid", "nn.hard_swish", "nn.elu", "nn.softplus",
+        "nn.softsign", "nn.mish", "nn.leaky_relu"}) {
+    SCOPED_TRACE(op);
+    const Expr x = var("x", {3, 50});
+    check_function(function({x}, call(op, {x})), {.tolerance = 2e-6});
+  }
+  const Expr x = var("x", {7, 33});
+  for (std::string_view op : {"log", "sqrt", "rsqrt", "reciprocal"}) {
+    SCOPED_TRACE(op);
+    const Expr positive = call("add", {call("abs", {x}), make_scalar(0.25f)});
+    check_function(function({x}, call(op, {positive})), {.tolerance = 2e-6});
+  }
+}
+
+TEST(Generic, BroadcastingBinaryOperators) {
+  for (std::string_view op : {"add", "subtract", "multiply", "divide", "maximum", "minimum"}) {
+    SCOPED_TRACE(op);
+    const Expr a = var("a", {2, 32, 9, 9}), b = var("b", {1, 32, 1, 1});
+    const Expr c = call("add", {call("abs", {b}), make_scalar(0.5f)});
+    check_function(function({a, b}, call(op, {a, c})), {.least_variants = 2});
+  }
+  const Expr a = var("a", {5, 1, 20}), b = var("b", {7, 20});
+  check_function(function({a, b}, call("add", {a, b})));
+}
+
+TEST(Generic, ComparisonsAndWhere) {
+  const Expr a = var("a", {40, 20}), b = var("b", {20});
+  check_function(
+      function({a, b}, call("where", {call("less", {a, b}), a, call("multiply", {b, b})})));
+  check_function(function({a, b}, call("greater_equal", {a, b})));
+  check_function(function({a}, call("cast", {a}, {{"dtype", DType::kInt64}})));
+  const Expr i = var("i", {4, 6}, DType::kInt64);
+  check_function(function({i}, call("add", {i, i})));
+}
+
+TEST(Generic, ReshapeAndTranspose) {
+  const Expr x = var("x", {24, 64});
+  const Expr heads = call("transpose", {call("reshape", {x}, {{"newshape", Ints{24, 4, 16}}})},
+                          {{"axes", Ints{1, 0, 2}}});
+  check_function(function({x}, heads));
+  const Expr back = call("reshape", {call("transpose", {heads}, {{"axes", Ints{1, 0, 2}}})},
+                         {{"newshape", Ints{24, 64}}});
+  check_function(function({x}, call("nn.relu", {back})));
+  const Expr y = var("y", {6, 10, 15});
+  check_function(function({y}, call("transpose", {call("reshape", {call("tanh", {y})},
+                                                       {{"newshape", Ints{4, 15, 15}}})})));
+}
+
+TEST(Generic, SlicesPadsAndConcatenations) {
+  const Expr a = var("a", {1, 32, 9, 10}), b = var("b", {1, 16, 9, 10});
+  for (int64_t axis : {1}) {
+    check_function(function({a, b}, call("concatenate", {make_tuple({a, call("nn.relu", {b})})},
+                                         {{"axis", axis}})),
+                   {.least_variants = 2});
+  }
+  check_function(function({a, b}, call("nn.relu", {call("concatenate", {make_tuple({a, b})},
+                                                        {{"axis", int64_t{1}}})})),
+                 {.least_variants = 2});
+  const Expr c = var("c", {1, 32, 9, 5});
+  check_function(
+      function({a, c}, call("concatenate", {make_tuple({a, c})}, {{"axis", int64_t{-1}}})));
+  check_function(function({a}, call("strided_slice", {a},
+                                    {{"begin", Ints{8, 1}},
+                                     {"end", Ints{24, 9}},
+                                     {"strides", Ints{1, 2}},
+                                     {"axes", Ints{1, 2}}})));
+  check_function(function({a}, call("nn.pad", {a, make_scalar(1.5f)},
+                                    {{"pad_width", IntLists{{0, 0}, {0, 0}, {1, 2}, {3, 0}}}})),
+                 {.least_variants = 2});
+  for (std::string mode : {"edge", "reflect"}) {
+    check_function(function(
+        {a}, call("nn.pad", {a, make_scalar(0.0f)},
+                  {{"pad_width", IntLists{{0, 0}, {0, 0}, {1, 2}, {3, 0}}}, {"pad_mode", mode}})));
+  }
+  check_function(function(
+      {a}, call("split", {a}, {{"indices_or_sections", Ints{16, 24}}, {"axis", int64_t{1}}})));
+  check_function(
+      function({b}, call("stack", {make_tuple({b, call("abs", {b})})}, {{"axis", int64_t{2}}})));
+  check_function(function({b}, call("tile", {b}, {{"reps", Ints{1, 2, 1, 2}}})));
+  check_function(function({b}, call("nn.depth_to_space", {b}, {{"block_size", int64_t{2}}})));
+  check_function(function(
+      {b},
+      call("broadcast_to",
+           {call("strided_slice", {b}, {{"begin", Ints{0}}, {"end", Ints{1}}, {"axes", Ints{3}}})},
+           {{"shape", Ints{1, 16, 9, 10}}})));
+}
+
+TEST(Generic, Pooling) {
+  for (const Shape& shape : {Shape{1, 32, 13, 14}, Shape{2, 20, 9, 9}}) {
+    const Expr x = var("x", shape);
+    for (auto [size, stride, pad] :
+         std::vector<std::array<int64_t, 3>>{{3, 2, 1}, {2, 2, 0}, {3, 1, 1}, {5, 1, 2}}) {
+      const Attrs attrs{{"pool_size", Ints{size, size}},
+                        {"strides", Ints{stride, stride}},
+                        {"padding", Ints{pad, pad, pad, pad}}};
+      check_function(function({x}, call("nn.max_pool2d", {x}, attrs)), {.least_variants = 2});
+      check_function(
+          function({x}, call("add", {call("nn.avg_pool2d", {x}, attrs), make_scalar(1.0f)})),
+          {.least_variants = 2});
+      Attrs counted = attrs;
+      counted.set("count_include_pad", true).set("ceil_mode", true);
+      check_function(function({x}, call("nn.avg_pool2d", {x}, counted)));
+    }
+    check_function(function({x}, call("nn.global_avg_pool2d", {x})), {.least_variants = 2});
+    check_function(function({x}, call("nn.global_max_pool2d", {call("nn.relu", {x})})));
+  }
+}
+
+TEST(Generic, Resizing) {
+  const Expr x = var("x", {1, 16, 7, 6});
+  auto resize = [&](Ints size, std::string method, std::string mode, std::string rounding) {
+    return function({x}, call("image.resize2d", {x},
+                              {{"size", size},
+                               {"method", method},
+                               {"coordinate_transformation_mode", mode},
+                               {"rounding_method", rounding}}));
+  };
+  check_function(resize({14, 12}, "nearest_neighbor", "asymmetric", "floor"),
+                 {.least_variants = 2});
+  check_function(resize({10, 9}, "nearest_neighbor", "half_pixel", "round_prefer_floor"));
+  check_function(resize({14, 12}, "linear", "half_pixel", ""), {.least_variants = 2});
+  check_function(resize({5, 9}, "linear", "align_corners", ""));
+}
+
+TEST(Generic, Statistics) {
+  for (const Shape& shape : {Shape{12, 48}, Shape{3, 5, 200}, Shape{4, 7}, Shape{2, 1000}}) {
+    const Expr x = var("x", shape), r = var("r", shape);
+    check_function(function({x}, call("nn.softmax", {x})), {.tolerance = 5e-6});
+    check_function(function({x}, call("nn.log_softmax", {x})));
+    const Expr sum = call("add", {x, r});
+    check_function(function(
+        {x, r}, call("nn.layer_norm", {sum, weights({shape.back()}), weights({shape.back()})})));
+    check_function(function({x}, call("nn.rms_norm", {x, weights({shape.back()})})));
+    check_function(function(
+        {x, r}, call("nn.softmax", {call("add", {call("multiply", {x, make_scalar(0.5f)}), r})})));
+  }
+  const Expr x = var("x", {2, 20, 9, 17});
+  check_function(function({x}, call("nn.softmax", {x}, {{"axis", int64_t{1}}})));
+  for (const Ints& axes : {Ints{2, 3}, Ints{1}, Ints{0, 1, 2, 3}, Ints{3}, Ints{0, 2}}) {
+    for (bool keep : {false, true}) {
+      for (std::string_view op : {"mean", "sum", "max", "min"}) {
+        SCOPED_TRACE(fmt::format("{} over {}", op, shape_to_string(axes)));
+        check_function(function({x}, call(op, {x}, {{"axis", axes}, {"keepdims", keep}})));
+      }
+    }
+  }
+}
+
+TEST(Generic, SharedValuesAndSeveralResults) {
+  const Expr x = var("x", {8, 64});
+  Expr y = x;
+  for (int i = 0; i < 12; ++i) y = call("multiply", {call("sigmoid", {y}), y});
+  check_function(function({x}, y));
+  const Expr t = call("tanh", {x});
+  check_function(function({x}, make_tuple({t, call("add", {t, x})})));
+}
+
+TEST(Generic, RefusesWithAReason) {
+  const Expr x = var("x", {4, 6}), i = var("i", {3}, DType::kInt64);
+  EXPECT_FALSE(check_supported(function({x, i}, call("take", {x, i}, {{"axis", int64_t{0}}}))));
+}
+
+}  // namespace
+}  // namespace collage::native

@@ -1,0 +1,69 @@
+// Matrix products: constant and variable right operands, batches, transposes, prologues and
+// epilogues.
+#include <array>
+
+#include "check.h"
+
+namespace collage::native {
+namespace {
+
+TEST(Product, Dense) {
+  for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{
+           {1, 1000, 128}, {33, 47, 21}, {128, 96, 64}, {16, 64, 50}, {1, 1, 100}, {3, 256, 3}}) {
+    const Expr x = var("x", {m, k});
+    check_function(function({x}, call("nn.dense", {x, weights({n, k}, true)})), {.integers = true});
+    const Expr y = call("nn.bias_add", {call("nn.dense", {x, weights({n, k})}), weights({n})},
+                        {{"axis", int64_t{-1}}});
+    check_function(function({x}, call("nn.gelu", {y})));
+  }
+}
+
+TEST(Product, DenseWithLeadingDimensionsAndResidual) {
+  const Expr x = var("x", {2, 9, 48}), r = var("r", {2, 9, 32});
+  const Expr y = call("nn.bias_add", {call("nn.dense", {x, weights({32, 48})}), weights({32})},
+                      {{"axis", int64_t{-1}}});
+  check_function(function({x, r}, call("add", {y, r})));
+}
+
+TEST(Product, MatmulWithConstant) {
+  const Expr x = var("x", {1, 20, 40});
+  check_function(function({x}, call("nn.matmul", {x, weights({40, 64})})));
+  check_function(function({x}, call("nn.matmul", {x, weights({1, 40, 30})})));
+  const Expr t = var("t", {40, 20});
+  check_function(function({t}, call("nn.matmul", {t, weights({64, 40})},
+                                    {{"transpose_a", true}, {"transpose_b", true}})));
+}
+
+TEST(Product, MatmulOfTwoVariables) {
+  for (bool transpose_a : {false, true}) {
+    for (bool transpose_b : {false, true}) {
+      const Expr a = var("a", transpose_a ? Shape{3, 24, 17} : Shape{3, 17, 24});
+      const Expr b = var("b", transpose_b ? Shape{3, 35, 24} : Shape{3, 24, 35});
+      check_function(function(
+          {a, b},
+          call("nn.matmul", {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}})));
+    }
+  }
+  const Expr a = var("a", {2, 1, 17, 24}), b = var("b", {3, 24, 32});
+  check_function(function({a, b}, call("nn.matmul", {a, b})));
+}
+
+TEST(Product, AttentionScoresWithTheirTransposes) {
+  // (tokens, heads * width) viewed and transposed to heads, as exporters write it.
+  const Expr q = var("q", {24, 64}), k = var("k", {24, 64});
+  auto heads = [](const Expr& x) {
+    return call("transpose", {call("reshape", {x}, {{"newshape", Ints{24, 4, 16}}})},
+                {{"axes", Ints{1, 0, 2}}});
+  };
+  const Expr scores = call("nn.matmul", {heads(q), heads(k)}, {{"transpose_b", true}});
+  check_function(function({q, k}, call("multiply", {scores, make_scalar(0.25f)})));
+}
+
+TEST(Product, LayerNormInFront) {
+  const Expr x = var("x", {12, 48});
+  const Expr y = call("nn.layer_norm", {x, weights({48}), weights({48})});
+  check_function(function({x}, call("nn.dense", {y, weights({64, 48})})));
+}
+
+}  // namespace
+}  // namespace collage::native
