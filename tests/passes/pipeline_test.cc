@@ -135,6 +135,47 @@ TEST(Pipeline, DropsFunctionsThatMainDoesNotReach) {
   EXPECT_FALSE(module.has("c"));
 }
 
+// Text as other tools of the Relay world print it: comments, None, several lines a call.
+TEST(Pipeline, ReadsAndSimplifiesRelayTextOfTheWorld) {
+  register_all_ops();
+  ParseOptions constants;
+  constants.constant = [](const TensorType& type, size_t index) -> Result<Tensor> {
+    return random_tensor(type, index, -0.5, 0.5);
+  };
+  Result<Function> parsed = parse_function(R"(
+fn (%x: Tensor[(1, 1, 28, 28), float32]) -> Tensor[(1, 10), float32] {
+  %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [2, 2], [2, 2]]);
+  # a partition that somebody made
+  %2 = fn (%p: Tensor[(1, 1, 32, 32), float32],
+           Primitive=1,
+           Compiler="tensorrt",
+           global_symbol="conv_1") -> Tensor[(1, 8, 28, 28), float32] {
+    %1 = fn (%q: Tensor[(1, 1, 32, 32), float32],
+             Composite="tensorrt.conv2d") -> Tensor[(1, 8, 28, 28), float32] {
+      nn.conv2d(%q, meta[relay.Constant][0] /*Tensor[(8, 1, 5, 5), float32]*/,
+                padding=[0, 0, 0, 0], channels=8, kernel_size=[5, 5])
+    };
+    %1(%p)
+  };
+  %3 = %2(%0);
+  %4 = add(%3, meta[relay.Constant][1] /*Tensor[(8, 1, 1), float32]*/);
+  %5 = nn.relu(%4);
+  %6 = nn.max_pool2d(%5, pool_size=[2, 2], strides=[2, 2], padding=[0, 0, 0, 0]);
+  %7 = nn.pad(%6, 0f, pad_width=[[0, 0], [0, 0], [2, 2], [2, 2]]);
+  %8 = nn.conv2d(%7, meta[relay.Constant][2] /*Tensor[(16, 8, 5, 5), float32]*/,
+                 padding=[0, 0, 0, 0], channels=16, kernel_size=[5, 5]);
+  %9 = nn.max_pool2d(%8, pool_size=[3, 3], strides=[3, 3], padding=[0, 0, 0, 0]);
+  %10 = reshape(%9, newshape=[1, 256]);
+  %11 = nn.dense(%10, meta[relay.Constant][3] /*Tensor[(10, 256), float32]*/, units=None, out_dtype="float32");
+  add(%11, meta[relay.Constant][4] /*Tensor[(1, 10), float32]*/)
+})",
+                                           constants);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
+  Module module(*parsed);
+  ASSERT_TRUE(simplification_pipeline().run(module).ok());
+  expect_same_values(*parsed, module.main());
+}
+
 TEST(Verifier, AcceptsWhatIsLegal) { EXPECT_TRUE(verify(parse(kText)).ok()); }
 
 TEST(Verifier, NamesTheRuleThatIsBroken) {
