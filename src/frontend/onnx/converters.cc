@@ -15,9 +15,9 @@ Table make_table() {
   Table table;
   for (const ConverterRows& family :
        {activation_converters(), attention_converters(), constant_converters(), conv_converters(),
-        einsum_converters(), elementwise_converters(), index_converters(), matmul_converters(),
-        norm_converters(), pool_converters(), reduce_converters(), resize_converters(),
-        shape_converters()})
+        einsum_converters(), elementwise_converters(), index_converters(), loss_converters(),
+        matmul_converters(), norm_converters(), pool_converters(), recurrent_converters(),
+        reduce_converters(), resize_converters(), shape_converters()})
     for (const ConverterRow& row : family) {
       const bool fresh = table.emplace(row.op, row).second;
       COLLAGE_CHECK(fresh, "operator {} is in the table twice", row.op);

@@ -49,9 +49,13 @@ Result<Expr> Folder::fold(Expr expr) {
     if (!collect_constants(arg, inputs)) return expr;
   size_t bytes = 0;
   for (const TensorType& leaf : call->type().leaves()) bytes += leaf.bytes();
-  if (folded_bytes_ + bytes > kMaxFoldedBytes || work_of(*call) > kMaxFoldedFlops) return expr;
+  const double flops = work_of(*call);
+  if (folded_bytes_ + bytes > kMaxFoldedBytes || flops > kMaxFoldedFlops ||
+      folded_flops_ + flops > kMaxAllFoldedFlops)
+    return expr;
   std::vector<Tensor> results = TRY(evaluate_call(*call, inputs));
   folded_bytes_ += bytes;
+  folded_flops_ += flops;
   if (call->type().is_tensor()) return make_constant(std::move(results[0]), expr->origin());
   std::vector<Expr> fields;
   for (Tensor& result : results) fields.push_back(make_constant(std::move(result), expr->origin()));

@@ -15,6 +15,7 @@ class Folder {
 
  private:
   size_t folded_bytes_ = 0;
+  double folded_flops_ = 0;
 };
 
 }  // namespace collage::frontend

@@ -10,6 +10,7 @@ namespace collage::frontend {
 inline constexpr size_t kMaxNodes = 1'000'000;              // after functions are inlined
 inline constexpr int64_t kMaxRank = 32;                     // of any tensor
 inline constexpr size_t kMaxAttributeLength = 1 << 20;      // elements of a list, bytes of a string
+inline constexpr int kMaxAttributes = 1024;                 // of one node
 inline constexpr size_t kMaxNameLength = 4096;              // bytes of a node's or a value's name
 inline constexpr int kMaxGraphDepth = 32;                   // graphs inside attributes of nodes
 inline constexpr int kMaxFunctionDepth = 32;                // functions that call functions
@@ -22,7 +23,8 @@ inline constexpr int64_t kMaxElements = int64_t{1} << 40;  // of one tensor
 // at most this much work. All folded results together stay below kMaxFoldedBytes.
 inline constexpr int64_t kMaxFoldedElements = 1 << 16;
 inline constexpr int64_t kMaxFoldedIntegers = 1 << 22;
-inline constexpr double kMaxFoldedFlops = 1e9;
+inline constexpr double kMaxFoldedFlops = 1e9;      // of one call
+inline constexpr double kMaxAllFoldedFlops = 1e11;  // of all together
 inline constexpr size_t kMaxFoldedBytes = size_t{256} << 20;
 
 }  // namespace collage::frontend

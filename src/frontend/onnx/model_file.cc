@@ -75,6 +75,9 @@ Status check_structure(const ::onnx::ModelProto& model) {
       TRY(check_name(node.op_type(), "an operator"));
       for (const auto& name : node.input()) TRY(check_name(name, "a value"));
       for (const auto& name : node.output()) TRY(check_name(name, "a value"));
+      if (node.attribute_size() > kMaxAttributes)
+        return bad_model("node '{}' has {} attributes, the limit is {}", node.name(),
+                         node.attribute_size(), kMaxAttributes);
       for (const auto& attribute : node.attribute()) {
         Status status = check_attribute(attribute);
         if (!status.ok())

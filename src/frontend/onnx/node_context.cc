@@ -64,6 +64,11 @@ Result<std::vector<double>> NodeContext::reals(std::string_view name) const {
   return std::vector<double>(attribute->floats().begin(), attribute->floats().end());
 }
 
+Result<std::vector<std::string>> NodeContext::texts(std::string_view name) const {
+  const auto* attribute = TRY(find(name, AttributeProto::STRINGS, true));
+  return std::vector<std::string>(attribute->strings().begin(), attribute->strings().end());
+}
+
 Result<DType> NodeContext::element_type(std::string_view name) const {
   const int64_t value = TRY(integer(name));
   if (value < 0 || value > INT32_MAX) return bad_model("attribute '{}' is {}", name, value);

@@ -56,6 +56,7 @@ class NodeContext {
   Result<std::string> text(std::string_view name, std::optional<std::string> fallback = {}) const;
   Result<Ints> ints(std::string_view name, std::optional<Ints> fallback = {}) const;
   Result<std::vector<double>> reals(std::string_view name) const;
+  Result<std::vector<std::string>> texts(std::string_view name) const;
   Result<DType> element_type(std::string_view name) const;  // an attribute such as "to"
   Result<Tensor> tensor(std::string_view name);
 
