@@ -16,6 +16,10 @@ struct Variant {
   std::string name;
   std::vector<Encoding> inputs;   // one per function parameter
   std::vector<Encoding> outputs;  // one per result leaf
+  // The algorithm computes with fewer, larger-error operations (Winograd): verified with a wider
+  // tolerance and left out under
+  // `--accuracy strict`.
+  bool relaxed = false;
   bool operator==(const Variant&) const = default;
   std::string to_string() const;  // "direct(float32:aBcd16b)->(float32:aBcd16b)"
   // Plain encodings for every parameter and result of the function.
@@ -25,7 +29,8 @@ struct Variant {
 
 template <typename FunctionPtr>
 Variant Variant::plain(std::string name, const FunctionPtr& function) {
-  Variant variant{std::move(name), {}, {}};
+  Variant variant;
+  variant.name = std::move(name);
   for (const auto& param : function->params)
     variant.inputs.push_back({param->tensor_type().dtype, Layout(), VirtualDevice()});
   for (const auto& leaf : function->result_type().leaves())

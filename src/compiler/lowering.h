@@ -1,0 +1,59 @@
+// Lowering: a chosen cover of the graph becomes a Plan: every kernel is compiled on its target,
+// conversions are inserted where a kernel wants a tensor in an encoding that does not exist yet,
+// views become aliases, and all intermediate buffers are laid out in one arena.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "partition/candidate.h"
+#include "runtime/plan.h"
+
+namespace collage {
+
+// One kernel of a cover: which nodes, on which target, how.
+struct KernelChoice {
+  SubGraph sub_graph;
+  Target target;
+  Variant variant;
+};
+
+struct LoweredConversion {
+  std::string step;  // name in the plan
+  TensorType type;
+  Encoding from, to;
+};
+
+struct LoweredPlan {
+  std::shared_ptr<Plan> plan;
+  std::vector<std::string> kernel_names;  // one a KernelChoice, in the given order: the step's name
+  std::vector<LoweredConversion> conversions;
+};
+
+// The backend's name that converts, or an error; and what it costs, to choose between sources.
+struct ConversionChoice {
+  std::string backend;
+  double seconds = 0;
+};
+using ConversionChooser = std::function<Result<ConversionChoice>(
+    const TensorType&, const Encoding& from, const Encoding& to)>;
+// Compiles one kernel. The compiler passes one that shares kernels between plans of the same
+// process.
+using KernelCompiler =
+    std::function<Result<std::shared_ptr<Kernel>>(const Function&, const KernelChoice&)>;
+
+struct LoweringOptions {
+  CompileOptions compile;
+  std::vector<std::string> input_names, output_names;
+  ConversionChooser choose_conversion;
+  KernelCompiler compile_kernel;
+};
+
+// `kernels` must cover every call of the graph that needs a kernel, without overlap; any order.
+Result<LoweredPlan> lower(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
+                          const LoweringOptions& options);
+
+}  // namespace collage

@@ -1,0 +1,41 @@
+#include "compiler/memory_planner.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/plan.h"
+
+namespace collage {
+
+ArenaLayout plan_arena(const std::vector<BufferLifetime>& buffers) {
+  auto rounded = [&](size_t i) {
+    return (buffers[i].bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+  };
+  std::vector<size_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return buffers[a].bytes > buffers[b].bytes; });
+
+  ArenaLayout layout;
+  layout.offsets.assign(buffers.size(), 0);
+  std::vector<size_t> placed;  // by ascending offset
+  for (size_t i : order) {
+    size_t offset = 0;
+    for (size_t other : placed) {
+      bool together =
+          buffers[other].first <= buffers[i].last && buffers[i].first <= buffers[other].last;
+      if (!together) continue;
+      if (offset + rounded(i) <= layout.offsets[other]) break;  // fits in the gap before it
+      offset = std::max(offset, layout.offsets[other] + rounded(other));
+    }
+    layout.offsets[i] = offset;
+    layout.bytes = std::max(layout.bytes, offset + rounded(i));
+    auto position =
+        std::upper_bound(placed.begin(), placed.end(), offset,
+                         [&](size_t value, size_t other) { return value < layout.offsets[other]; });
+    placed.insert(position, i);
+  }
+  return layout;
+}
+
+}  // namespace collage

@@ -1,0 +1,24 @@
+// Lays buffers with known lifetimes out in one arena: greedy by size, each at the lowest offset
+// that no buffer alive at the same time occupies. (The greedy-by-size offset assignment of
+// Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020.)
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace collage {
+
+struct BufferLifetime {
+  size_t bytes = 0;
+  size_t first = 0, last = 0;  // steps, inclusive
+};
+
+struct ArenaLayout {
+  std::vector<size_t> offsets;  // one a buffer, multiples of kArenaAlignment
+  size_t bytes = 0;             // of the whole arena
+};
+
+ArenaLayout plan_arena(const std::vector<BufferLifetime>& buffers);
+
+}  // namespace collage

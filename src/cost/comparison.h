@@ -1,0 +1,39 @@
+// Comparing a kernel's outputs with the reference. The gate is relative to the reference's root
+// mean square and to the length of the sums a kernel computes; NaN and infinity must stand in the
+// same places; integers must be equal.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "ir/expr.h"
+
+namespace collage {
+
+struct Tolerance {
+  double of_rms = 0;      // allowed |a-b|, as a part of the root mean square of b
+  double of_largest = 0;  // … of max|b|
+  double relative = 0;    // … of |b| itself
+};
+
+// The gate for a candidate: sums of K products in fp32 err by about sqrt(K) roundings, and errors
+// of fused parts add. `reassociated`: the algorithm is allowed fewer, larger-error operations
+// (Winograd).
+Tolerance candidate_tolerance(const Function& function, bool reassociated);
+// What a whole compiled model must meet against another runtime: |a-b| <= 1e-4 max|b| + 1e-3 |b|.
+Tolerance model_tolerance();
+
+struct Difference {
+  double max_abs = 0;  // largest |a-b|
+  double max_rel = 0;  // largest |a-b| / max|b|
+  bool within = true;
+  std::string reason;  // of the first element out of tolerance; empty when within
+  bool informative =
+      true;  // false when the reference is (almost) all zeros, so that agreement proves nothing
+};
+
+// Both plain, of equal shape and dtype.
+Difference compare_tensors(const Tensor& actual, const Tensor& expected,
+                           const Tolerance& tolerance);
+
+}  // namespace collage

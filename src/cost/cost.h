@@ -1,0 +1,25 @@
+// Cost of running one kernel: measured seconds with their spread, unknown (nobody measured it), or
+// invalid with the reason why the kernel cannot be used. Never a bare NaN or infinity.
+#pragma once
+
+#include <string>
+#include <variant>
+
+namespace collage {
+
+struct Measured {
+  double median = 0, p10 = 0, p90 = 0;  // seconds
+  int samples = 0;
+  // What the search adds up: a little above the median, so that of two kernels with equal medians
+  // the steadier one wins.
+  double seconds() const { return median + 0.1 * (p90 - median); }
+};
+struct Unknown {};
+struct Invalid {
+  std::string reason;
+};
+using Cost = std::variant<Unknown, Measured, Invalid>;
+
+inline const Measured* measured(const Cost& cost) { return std::get_if<Measured>(&cost); }
+
+}  // namespace collage

@@ -1,0 +1,138 @@
+#include "cost/measured_costs.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "ir/text_printer.h"
+
+namespace collage {
+
+using nlohmann::json;
+
+std::string processor_name() {
+  std::ifstream in("/proc/cpuinfo");
+  std::string name = "unknown processor", flags;
+  for (std::string line;
+       std::getline(in, line) && (name == "unknown processor" || flags.empty());) {
+    size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    if (line.starts_with("model name")) name = line.substr(colon + 2);
+    if (line.starts_with("flags")) flags = line.substr(colon + 2);
+  }
+  return name + " " + sha256_hex(flags).substr(0, 8);
+}
+
+MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
+    : database_(database),
+      options_(std::move(options)),
+      worker_(options_.worker_command),
+      machine_(fmt::format("{} threads={}", processor_name(), options_.compile.threads)) {}
+
+std::string MeasuredCosts::environment_key() const {
+  std::string key = machine_;
+  for (Backend* backend : all_backends()) key += "\n" + backend->name() + " " + backend->version();
+  return key;
+}
+
+std::string MeasuredCosts::function_key(const std::string& text, const Target& target) const {
+  const Backend* backend = find_backend(target.kind);
+  return sha256_hex(fmt::format("{}\n{}\n{}\n{}", text, target.to_string(),
+                                backend ? backend->version() : "", machine_));
+}
+
+bool MeasuredCosts::is_known(const Function& function, const std::vector<Target>& targets) {
+  std::string text = canonical_text(function);
+  return std::all_of(targets.begin(), targets.end(), [&](const Target& target) {
+    return database_.find("function", function_key(text, target)).has_value();
+  });
+}
+
+Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& function,
+                                                               const std::vector<Target>& targets) {
+  std::string text = canonical_text(function);
+  std::vector<TargetCosts> result(targets.size());
+  MeasureTask task;
+  task.function_text = text;
+  task.options = options_.compile;
+  std::vector<size_t> missing;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (auto row = database_.find("function", function_key(text, targets[i]))) {
+      Result<TargetCosts> known = target_costs_from_json(parse_json(*row));
+      if (known) {
+        result[i] = std::move(known).value();
+        ++counts_.cached;
+        continue;
+      }
+    }
+    missing.push_back(i);
+    task.targets.push_back(targets[i].to_string());
+  }
+  if (!missing.empty()) {
+    if (options_.frozen)
+      return error(ErrorCode::kFrozenCosts, "no measurement of {} on {}", text.substr(0, 200),
+                   task.targets[0]);
+    Result<std::vector<TargetCosts>> measured_now = worker_.measure(task);
+    for (size_t m = 0; m < missing.size(); ++m) {
+      TargetCosts& entry = result[missing[m]];
+      if (measured_now) {
+        entry = std::move((*measured_now)[m]);
+      } else {
+        entry.target = task.targets[m];
+        entry.refusal = measured_now.status().to_string();
+        log::info("{}: {}", entry.target, entry.refusal);
+      }
+      ++counts_.measured;
+      database_.put("function", function_key(text, targets[missing[m]]), text,
+                    to_json(entry).dump());
+    }
+  }
+  for (const TargetCosts& entry : result)
+    for (const MeasuredVariant& row : entry.variants)
+      counts_.invalid += std::holds_alternative<Invalid>(row.cost);
+  return result;
+}
+
+Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorType& type,
+                                                                 const Encoding& from,
+                                                                 const Encoding& to) {
+  std::string text = fmt::format("{} {} -> {}", type.to_string(), from.to_string(), to.to_string());
+  std::string key = sha256_hex(text + "\n" + environment_key());
+  Conversion best{"", Invalid{"no backend converts " + text}};
+  auto row = database_.find("conversion", key);
+  json value = row ? parse_json(*row) : json();
+  if (value.is_object() && value.contains("backend") && value.contains("cost")) {
+    ++counts_.cached;
+    best.backend = value["backend"].get<std::string>();
+    best.cost = TRY(cost_from_json(value["cost"]));
+    return best;
+  }
+  if (options_.frozen)
+    return error(ErrorCode::kFrozenCosts, "no measurement of the conversion {}", text);
+  MeasureTask task;
+  task.type = type;
+  task.from = from;
+  task.to = to;
+  task.options = options_.compile;
+  for (Backend* backend : all_backends()) task.targets.push_back(backend->name());
+  Result<std::vector<TargetCosts>> costs = worker_.measure(task);
+  ++counts_.measured;
+  double least = std::numeric_limits<double>::infinity();
+  if (!costs) {
+    best.cost = Invalid{costs.status().to_string()};
+  } else {
+    for (const TargetCosts& entry : *costs)
+      for (const MeasuredVariant& variant : entry.variants)
+        if (const Measured* m = measured(variant.cost); m != nullptr && m->seconds() < least) {
+          least = m->seconds();
+          best = {entry.target, variant.cost};
+        }
+  }
+  database_.put("conversion", key, text,
+                json{{"backend", best.backend}, {"cost", to_json(best.cost)}}.dump());
+  return best;
+}
+
+}  // namespace collage

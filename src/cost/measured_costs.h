@@ -1,0 +1,61 @@
+// MeasuredCosts: the answers the search needs, from the database where they are known, measured by
+// a worker where they are not, and stored at once.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "cost/database.h"
+#include "cost/worker.h"
+
+namespace collage {
+
+struct CostOptions {
+  CompileOptions compile;
+  std::vector<std::string> worker_command;
+  bool frozen = false;  // a miss is an error (kFrozenCosts)
+};
+
+struct CostCounts {
+  int measured = 0, cached = 0, invalid = 0;  // functions and conversions; variants found invalid
+};
+
+class MeasuredCosts {
+ public:
+  MeasuredCosts(CostDatabase& database, CostOptions options);
+
+  // Costs of one function on each of the targets (in that order). Functions that differ only in
+  // names or in large weights share an answer.
+  Result<std::vector<TargetCosts>> function_costs(const Function& function,
+                                                  const std::vector<Target>& targets);
+  // The cheapest way to change a tensor's encoding: the backend that does it and its cost; Invalid
+  // when none can.
+  struct Conversion {
+    std::string backend;
+    Cost cost;
+  };
+  Result<Conversion> conversion_cost(const TensorType& type, const Encoding& from,
+                                     const Encoding& to);
+  // Whether function_costs would have to measure.
+  bool is_known(const Function& function, const std::vector<Target>& targets);
+
+  const CostCounts& counts() const { return counts_; }
+  // What makes a measurement of this machine comparable: processor, threads, versions of all
+  // backends, for keys of whole covers.
+  std::string environment_key() const;
+
+ private:
+  std::string function_key(const std::string& text, const Target& target) const;
+
+  CostDatabase& database_;
+  CostOptions options_;
+  Worker worker_;
+  std::string machine_;  // processor and threads, part of every key
+  CostCounts counts_;
+};
+
+// Model name and instruction set of this machine's processor.
+std::string processor_name();
+
+}  // namespace collage

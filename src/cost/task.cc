@@ -1,0 +1,145 @@
+#include "cost/task.h"
+
+namespace collage {
+
+using nlohmann::json;
+
+json parse_json(const std::string& text) {
+  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? json() : value;
+}
+
+namespace {
+
+// Runs `read` and turns the JSON library's exceptions (a missing field, a wrong kind) into a
+// Status.
+template <typename F>
+auto guarded(const char* what, F&& read) -> decltype(read()) {
+  try {
+    return read();
+  } catch (const json::exception& e) {
+    return internal_error("malformed {}: {}", what, e.what());
+  }
+}
+
+template <typename T, typename F>
+Result<std::vector<T>> list_from(const json& array, F&& one) {
+  std::vector<T> result;
+  for (const json& entry : array) result.push_back(TRY(one(entry)));
+  return result;
+}
+
+}  // namespace
+
+json to_json(const Encoding& e) {
+  json result = {{"dtype", dtype_name(e.dtype)}, {"layout", e.layout.to_string()}};
+  if (!(e.device == VirtualDevice{}))
+    result["device"] = {e.device.device, e.device.id, e.device.memory_scope};
+  return result;
+}
+
+Result<Encoding> encoding_from_json(const json& j) {
+  return guarded("encoding", [&]() -> Result<Encoding> {
+    Encoding e;
+    e.dtype = TRY(parse_dtype(j.at("dtype").get<std::string>()));
+    e.layout = TRY(Layout::parse(j.at("layout").get<std::string>()));
+    if (j.contains("device")) {
+      const json& d = j.at("device");
+      e.device = {d.at(0).get<std::string>(), d.at(1).get<int>(), d.at(2).get<std::string>()};
+    }
+    return e;
+  });
+}
+
+json to_json(const Variant& v) {
+  json inputs = json::array(), outputs = json::array();
+  for (const Encoding& e : v.inputs) inputs.push_back(to_json(e));
+  for (const Encoding& e : v.outputs) outputs.push_back(to_json(e));
+  return {{"name", v.name}, {"inputs", inputs}, {"outputs", outputs}, {"relaxed", v.relaxed}};
+}
+
+Result<Variant> variant_from_json(const json& j) {
+  return guarded("variant", [&]() -> Result<Variant> {
+    Variant v;
+    v.name = j.at("name").get<std::string>();
+    v.inputs = TRY(list_from<Encoding>(j.at("inputs"), encoding_from_json));
+    v.relaxed = j.value("relaxed", false);
+    v.outputs = TRY(list_from<Encoding>(j.at("outputs"), encoding_from_json));
+    return v;
+  });
+}
+
+json to_json(const Cost& cost) {
+  if (const Measured* m = measured(cost))
+    return {{"median", m->median}, {"p10", m->p10}, {"p90", m->p90}, {"samples", m->samples}};
+  if (const auto* invalid = std::get_if<Invalid>(&cost)) return {{"invalid", invalid->reason}};
+  return json::object();
+}
+
+Result<Cost> cost_from_json(const json& j) {
+  return guarded("cost", [&]() -> Result<Cost> {
+    if (j.contains("invalid")) return Cost(Invalid{j.at("invalid").get<std::string>()});
+    if (!j.contains("median")) return Cost(Unknown{});
+    Measured m{j.at("median").get<double>(), j.at("p10").get<double>(), j.at("p90").get<double>(),
+               j.at("samples").get<int>()};
+    return Cost(m);
+  });
+}
+
+json to_json(const TargetCosts& costs) {
+  json variants = json::array();
+  for (const MeasuredVariant& vc : costs.variants)
+    variants.push_back({{"variant", to_json(vc.variant)}, {"cost", to_json(vc.cost)}});
+  json result = {{"target", costs.target}, {"variants", variants}};
+  if (!costs.refusal.empty()) result["refusal"] = costs.refusal;
+  return result;
+}
+
+Result<TargetCosts> target_costs_from_json(const json& j) {
+  return guarded("costs", [&]() -> Result<TargetCosts> {
+    TargetCosts costs;
+    costs.target = j.at("target").get<std::string>();
+    costs.refusal = j.value("refusal", "");
+    costs.variants =
+        TRY(list_from<MeasuredVariant>(j.at("variants"), [](const json& entry) -> Result<MeasuredVariant> {
+          return MeasuredVariant{TRY(variant_from_json(entry.at("variant"))),
+                             TRY(cost_from_json(entry.at("cost")))};
+        }));
+    return costs;
+  });
+}
+
+json to_json(const MeasureTask& task) {
+  json result = {{"function", task.function_text},
+                 {"targets", task.targets},
+                 {"skip", task.skip},
+                 {"threads", task.options.threads},
+                 {"cache", task.options.cache_folder}};
+  if (task.is_conversion()) {
+    result["shape"] = task.type.shape;
+    result["dtype"] = dtype_name(task.type.dtype);
+    result["from"] = to_json(task.from);
+    result["to"] = to_json(task.to);
+  }
+  return result;
+}
+
+Result<MeasureTask> task_from_json(const json& j) {
+  return guarded("task", [&]() -> Result<MeasureTask> {
+    MeasureTask task;
+    task.function_text = j.at("function").get<std::string>();
+    task.targets = j.at("targets").get<std::vector<std::string>>();
+    task.skip = j.at("skip").get<std::set<std::string>>();
+    task.options.threads = j.at("threads").get<int>();
+    task.options.cache_folder = j.at("cache").get<std::string>();
+    if (task.is_conversion()) {
+      task.type.shape = j.at("shape").get<Shape>();
+      task.type.dtype = TRY(parse_dtype(j.at("dtype").get<std::string>()));
+      task.from = TRY(encoding_from_json(j.at("from")));
+      task.to = TRY(encoding_from_json(j.at("to")));
+    }
+    return task;
+  });
+}
+
+}  // namespace collage
