@@ -1,0 +1,102 @@
+// Collage as a library: load a model, compile it for this machine by measured cost, run it.
+//
+//   #include <collage/collage.h>
+//   auto model = collage::Model::load("resnet50.onnx");
+//   if (!model) return report(model.status());
+//   auto program = collage::Program::compile(*model);
+//   collage::Tensor image = collage::Tensor::zeros(collage::DType::kFloat32, {1, 3, 224, 224});
+//   auto outputs = program->run({image});
+//   const float* scores = (*outputs)[0].data<float>();
+//
+// Nothing here throws or aborts on bad input: every call that can fail gives a Result (see result.h
+// for the codes).
+#pragma once
+
+#include <collage/result.h>
+#include <collage/tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace collage {
+
+// Name, shape (row-major, every dimension known) and dtype of a model's input or output.
+struct TensorInfo {
+  std::string name;
+  Shape shape;
+  DType dtype = DType::kFloat32;
+};
+
+struct LoadOptions {
+  std::map<std::string, Shape> shapes;  // of inputs by name; for models with dynamic dimensions
+  std::map<std::string, int64_t> dims;  // of symbolic dimensions by name: {"batch", 8}
+};
+
+namespace internal {
+struct ModelImpl;
+struct ProgramImpl;
+}  // namespace internal
+
+// An imported model, simplified and typed. Cheap to copy (shared).
+class Model {
+ public:
+  // Reads ONNX (.onnx, external data beside it) or Relay text (.relay). kBadModel: unreadable or
+  // malformed, a dynamic dimension without a value; kUnsupported: operators that are not
+  // implemented, all of them listed.
+  static Result<Model> load(const std::filesystem::path& path, const LoadOptions& options = {});
+
+  const std::vector<TensorInfo>& inputs() const;
+  const std::vector<TensorInfo>& outputs() const;
+
+  explicit Model(std::shared_ptr<internal::ModelImpl> impl) : impl_(std::move(impl)) {}
+  const internal::ModelImpl& impl() const { return *impl_; }
+
+ private:
+  std::shared_ptr<internal::ModelImpl> impl_;
+};
+
+struct ProgramOptions {
+  std::vector<std::string>
+      targets;      // "onednn", "native -option=value" …; empty: everything this machine offers
+  int threads = 0;  // 0: the cores this process may use
+  std::filesystem::path database;    // of measured costs; empty: in the user's cache folder
+  bool frozen_costs = false;         // fail with kFrozenCosts instead of measuring
+  bool strict_accuracy = false;      // leave out algorithms with larger rounding errors (Winograd)
+  std::vector<std::string> exclude;  // "backend" or "backend:operator"
+  std::vector<std::string>
+      pin;  // "regex=backend": kernels of nodes whose origin matches run on that backend
+  // The `collage` command, which measures candidates in processes of its own; empty: beside this
+  // library, then on PATH.
+  std::filesystem::path worker;
+};
+
+// A compiled program. Movable; one run at a time (make one Program a thread).
+class Program {
+ public:
+  // Partitions by measured cost: the first time on a machine this measures (minutes), afterwards
+  // costs come from the database. kUnavailable: a target that this machine or build lacks; kUsage:
+  // an unknown target.
+  static Result<Program> compile(const Model& model, const ProgramOptions& options = {});
+
+  const std::vector<TensorInfo>& inputs() const;
+  const std::vector<TensorInfo>& outputs() const;
+  // Inputs in the order of inputs(), shapes and dtypes equal to theirs (kBadModel otherwise).
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+  // The same into tensors of the caller, allocated with the shapes and dtypes of outputs().
+  Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
+
+  explicit Program(std::unique_ptr<internal::ProgramImpl> impl);
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+  internal::ProgramImpl& impl() { return *impl_; }
+  const internal::ProgramImpl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<internal::ProgramImpl> impl_;
+};
+
+}  // namespace collage

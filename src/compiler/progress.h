@@ -1,0 +1,20 @@
+// Progress: what long work tells whoever watches. Called from the compiling thread, never while
+// something is timed in this process.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace collage {
+
+class Progress {
+ public:
+  virtual ~Progress() = default;
+  // `done` of `total` pieces of the phase are finished; `failed` of them gave nothing usable,
+  // `cached` needed no work.
+  virtual void update(std::string_view phase, size_t done, size_t total, size_t cached,
+                      size_t failed) = 0;
+  virtual void finish(std::string_view phase) = 0;
+};
+
+}  // namespace collage
