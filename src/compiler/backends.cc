@@ -1,0 +1,56 @@
+#include "compiler/backends.h"
+
+#include <mutex>
+
+#include "backend/backend.h"
+#include "ops/registry.h"
+#if COLLAGE_WITH_REFERENCE
+#include "backend/reference/reference.h"
+#endif
+#if COLLAGE_WITH_ONEDNN
+#include "backend/onednn/onednn_backend.h"
+#endif
+#if COLLAGE_WITH_NATIVE
+#include "backend/native/native_backend.h"
+#endif
+#if COLLAGE_WITH_OPENVINO
+#include "backend/openvino/openvino_backend.h"
+#endif
+
+namespace collage {
+
+void register_all() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    register_all_ops();
+#if COLLAGE_WITH_ONEDNN
+    register_backend(make_onednn_backend());
+#endif
+#if COLLAGE_WITH_NATIVE
+    register_backend(make_native_backend());
+#endif
+#if COLLAGE_WITH_OPENVINO
+    register_backend(make_openvino_backend());
+#endif
+#if COLLAGE_WITH_REFERENCE
+    register_backend(make_reference_backend());
+#endif
+  });
+}
+
+std::vector<MissingBackend> missing_backends() {
+  std::vector<MissingBackend> missing;
+#if !COLLAGE_WITH_ONEDNN
+  missing.push_back(
+      {"onednn", "wheels onednn-cpu-gomp and onednn-devel-cpu-gomp 2023.1.0, then build again"});
+#endif
+#if !COLLAGE_WITH_NATIVE
+  missing.push_back({"native", "wheel halide 21.0.0, then build again"});
+#endif
+#if !COLLAGE_WITH_OPENVINO
+  missing.push_back({"openvino", "wheel openvino 2026.4.1, then build again"});
+#endif
+  return missing;
+}
+
+}  // namespace collage

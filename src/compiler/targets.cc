@@ -1,0 +1,101 @@
+#include "compiler/targets.h"
+
+#include <algorithm>
+
+#include "compiler/backends.h"
+
+namespace collage {
+
+Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string>& exclude,
+                                                   const std::vector<std::string>& pin) {
+  TargetConstraints constraints;
+  auto known = [](const std::string& name) -> Status {
+    if (find_backend(name) != nullptr) return {};
+    return usage_error("unknown backend '{}'", name);
+  };
+  for (const std::string& text : exclude) {
+    size_t colon = text.find(':');
+    Exclusion exclusion{text.substr(0, colon),
+                        colon == std::string::npos ? "" : text.substr(colon + 1)};
+    TRY(known(exclusion.backend).with_context("--exclude " + text));
+    if (!exclusion.op.empty() && find_op(exclusion.op) == nullptr)
+      return usage_error("--exclude {}: unknown operator '{}'", text, exclusion.op);
+    constraints.exclusions.push_back(std::move(exclusion));
+  }
+  for (const std::string& text : pin) {
+    size_t equals = text.rfind('=');
+    if (equals == std::string::npos) return usage_error("--pin {}: expected REGEX=BACKEND", text);
+    TRY(known(text.substr(equals + 1)).with_context("--pin " + text));
+    try {
+      constraints.pins.push_back({std::regex(text.substr(0, equals)), text.substr(equals + 1)});
+    } catch (const std::regex_error& e) {
+      return usage_error("--pin {}: {}", text, e.what());
+    }
+  }
+  return constraints;
+}
+
+bool TargetConstraints::allows(const Target& target, const CallNode& call) const {
+  for (const Exclusion& exclusion : exclusions)
+    if (exclusion.backend == target.kind &&
+        (exclusion.op.empty() || (call.op != nullptr && exclusion.op == call.op->name)))
+      return false;
+  for (const Pin& pin : pins)
+    if (pin.backend != target.kind && std::regex_search(call.origin(), pin.origin)) return false;
+  return true;
+}
+
+Result<std::vector<std::shared_ptr<const PartitionSpec>>> select_targets(
+    const std::vector<std::string>& requested, const TargetConstraints& constraints) {
+  register_all();
+  std::vector<Target> targets;
+  for (const std::string& text : requested) {
+    Target target = TRY(Target::parse(text));
+    Backend* backend = find_backend(target.kind);
+    if (backend == nullptr) {
+      for (const MissingBackend& missing : missing_backends())
+        if (missing.name == target.kind)
+          return error(ErrorCode::kUnavailable, "target '{}' is not in this build: install {}",
+                       text, missing.remedy);
+      std::string names;
+      for (Backend* known : all_backends()) names += (names.empty() ? "" : ", ") + known->name();
+      return usage_error("unknown target '{}': this build has {}", text, names);
+    }
+    Status available = backend->available();
+    if (!available.ok())
+      return error(ErrorCode::kUnavailable, "target '{}': {}", text, available.message());
+    if (std::find(targets.begin(), targets.end(), target) == targets.end())
+      targets.push_back(std::move(target));
+  }
+  if (requested.empty())
+    for (Backend* backend : all_backends())
+      if (backend->available().ok()) targets.push_back({backend->name(), {}, {}});
+  std::erase_if(targets, [&](const Target& target) {
+    return std::any_of(constraints.exclusions.begin(), constraints.exclusions.end(),
+                       [&](const auto& exclusion) {
+                         return exclusion.op.empty() && exclusion.backend == target.kind;
+                       });
+  });
+  // The host takes what nobody else can, so it is always there.
+  for (Backend* backend : all_backends())
+    if (backend->is_host() && std::none_of(targets.begin(), targets.end(), [&](const Target& t) {
+          return t.kind == backend->name();
+        }))
+      targets.push_back({backend->name(), {}, {}});
+  std::stable_sort(targets.begin(), targets.end(), [](const Target& a, const Target& b) {
+    Backend *x = find_backend(a.kind), *y = find_backend(b.kind);
+    if (x->is_host() != y->is_host()) return y->is_host();
+    return x->priority() < y->priority();
+  });
+  std::vector<std::shared_ptr<const PartitionSpec>> specs;
+  for (Target& target : targets) {
+    auto spec = std::make_shared<PartitionSpec>();
+    spec->name = target.kind;
+    spec->rule = find_backend(target.kind)->partition_rule(target);
+    spec->target = std::move(target);
+    specs.push_back(std::move(spec));
+  }
+  return specs;
+}
+
+}  // namespace collage
