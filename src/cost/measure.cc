@@ -42,12 +42,11 @@ class Subject {
   static Result<Subject> create(const MeasureTask& task) {
     uint64_t seed = 1;
     ParseOptions options;
-    options.supply_constant = [&seed](const TensorType& type, size_t) {
+    options.constant = [&seed](const TensorType& type, size_t) {
       return synthetic_constant(type, seed++);
     };
-    Module module = TRY(parse_module(task.function_text, options));
     Subject subject;
-    subject.function_ = module.main();
+    subject.function_ = TRY(parse_function(task.function_text, options));
     subject.options_ = task.options;
     subject.inputs_ = TRY(synthetic_inputs(subject.function_, 7));
     Function flat = TRY(inline_calls(subject.function_));

@@ -100,10 +100,10 @@ Result<TargetCosts> target_costs_from_json(const json& j) {
     TargetCosts costs;
     costs.target = j.at("target").get<std::string>();
     costs.refusal = j.value("refusal", "");
-    costs.variants =
-        TRY(list_from<MeasuredVariant>(j.at("variants"), [](const json& entry) -> Result<MeasuredVariant> {
+    costs.variants = TRY(list_from<MeasuredVariant>(
+        j.at("variants"), [](const json& entry) -> Result<MeasuredVariant> {
           return MeasuredVariant{TRY(variant_from_json(entry.at("variant"))),
-                             TRY(cost_from_json(entry.at("cost")))};
+                                 TRY(cost_from_json(entry.at("cost")))};
         }));
     return costs;
   });

@@ -1,0 +1,126 @@
+#include "compiler/costing.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "ir/text_printer.h"
+#include "ir/visitor.h"
+
+namespace collage {
+
+namespace {
+
+bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
+                const TargetConstraints& constraints) {
+  bool allowed = true;
+  candidate.sub_graph.inside().for_each([&](size_t index) {
+    if (const auto* call = as<CallNode>(graph.node(index).expr))
+      allowed = allowed && constraints.allows(candidate.spec->target, *call);
+  });
+  return allowed;
+}
+
+// One distinct function and the candidates that are it.
+struct Group {
+  Function function;
+  std::vector<Target> targets;
+  std::vector<std::vector<size_t>> candidates;  // by target
+  void add(const Target& target, size_t candidate) {
+    auto it = std::find(targets.begin(), targets.end(), target);
+    size_t t = static_cast<size_t>(it - targets.begin());
+    if (it == targets.end()) {
+      targets.push_back(target);
+      candidates.emplace_back();
+    }
+    candidates[t].push_back(candidate);
+  }
+};
+
+}  // namespace
+
+std::vector<CandidatePartition> gather_candidates(
+    const DataflowGraph& graph, const std::vector<std::shared_ptr<const PartitionSpec>>& specs,
+    const TargetConstraints& constraints) {
+  std::vector<CandidatePartition> all;
+  for (const auto& spec : specs)
+    for (CandidatePartition& candidate : spec->rule->all_candidates(graph, spec))
+      if (find_backend(spec->target.kind)->is_host() || is_allowed(graph, candidate, constraints))
+        all.push_back(std::move(candidate));
+  return all;
+}
+
+Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
+                                                     std::vector<CandidatePartition> candidates,
+                                                     MeasuredCosts& costs, Progress* progress,
+                                                     size_t* distinct_functions) {
+  std::vector<CostedCandidate> result;
+  // Targets often propose the same nodes: extract and print them once.
+  std::unordered_map<IndexSet, std::pair<Function, size_t>, IndexSetHash>
+      by_nodes;  // and the group's number
+  std::unordered_map<std::string, size_t> by_text;
+  std::vector<Group> groups;
+  for (CandidatePartition& candidate : candidates) {
+    auto [it, inserted] = by_nodes.try_emplace(candidate.sub_graph.inside());
+    if (inserted) {
+      Function function = TRY(inline_calls(candidate.sub_graph.extract(graph)));
+      auto [group, is_new] = by_text.try_emplace(canonical_text(function), groups.size());
+      if (is_new) groups.push_back({function, {}, {}});
+      it->second = {std::move(function), group->second};
+    }
+    bool host = find_backend(candidate.spec->target.kind)->is_host();
+    if (!host) groups[it->second.second].add(candidate.spec->target, result.size());
+    result.push_back({std::move(candidate), it->second.first, nullptr});
+  }
+  std::erase_if(groups, [](const Group& group) { return group.targets.empty(); });
+  if (distinct_functions != nullptr) *distinct_functions = groups.size();
+  // Small sub-graphs first: an interrupted run then has the costs that most covers need.
+  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+    return function_flops(a.function) < function_flops(b.function);
+  });
+  size_t done = 0, cached = 0, failed = 0;
+  for (const Group& group : groups) {
+    int measured_before = costs.counts().measured;
+    std::vector<TargetCosts> answers = TRY(costs.function_costs(group.function, group.targets));
+    for (size_t t = 0; t < answers.size(); ++t) {
+      failed += answers[t].variants.empty();
+      auto shared = std::make_shared<const TargetCosts>(std::move(answers[t]));
+      for (size_t candidate : group.candidates[t]) result[candidate].costs = shared;
+    }
+    cached += costs.counts().measured == measured_before;
+    ++done;
+    if (progress != nullptr) progress->update("measuring", done, groups.size(), cached, failed);
+  }
+  if (progress != nullptr) progress->finish("measuring");
+  return result;
+}
+
+double function_flops(const Function& function) {
+  double flops = 0;
+  for (const Expr& expr : post_order(function->body)) {
+    const auto* call = as<CallNode>(expr);
+    if (call == nullptr || call->op == nullptr) continue;
+    std::vector<Type> types;
+    for (const Expr& arg : call->args) types.push_back(arg->type());
+    if (call->op->flops) {
+      flops += call->op->flops(types, call->attrs, call->type());
+    } else {
+      for (const TensorType& leaf : call->type().leaves())
+        flops += static_cast<double>(num_elements(leaf.shape));
+    }
+  }
+  return flops;
+}
+
+double function_bytes(const Function& function) {
+  double bytes = 0;
+  for (const Expr& expr : post_order(function->body))
+    if (expr->kind() == ExprKind::kVar || expr->kind() == ExprKind::kConstant)
+      for (const TensorType& leaf : expr->type().leaves())
+        bytes += static_cast<double>(leaf.bytes());
+  for (const TensorType& leaf : function->result_type().leaves())
+    bytes += static_cast<double>(leaf.bytes());
+  return bytes;
+}
+
+}  // namespace collage

@@ -1,0 +1,64 @@
+#include <chrono>
+
+#include "compiler/backends.h"
+#include "compiler/compile.h"
+#include "frontend/onnx/importer.h"
+#include "ir/text_parser.h"
+#include "passes/pipeline.h"
+
+namespace collage {
+
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+Result<ImportedModel> import_relay(const std::filesystem::path& path, const LoadOptions& options) {
+  if (!options.shapes.empty() || !options.dims.empty())
+    return usage_error("{}: shapes are part of Relay text and cannot be given", path.string());
+  ImportedModel imported;
+  imported.module = TRY(load_module(path));
+  if (imported.module.functions.count("main") == 0)
+    return bad_model("{}: there is no function @main", path.string());
+  for (const Expr& param : imported.module.main()->params)
+    imported.input_names.push_back(as<VarNode>(param)->name);
+  size_t outputs = imported.module.main()->result_type().leaves().size();
+  for (size_t i = 0; i < outputs; ++i)
+    imported.output_names.push_back("output" + std::to_string(i));
+  return imported;
+}
+
+}  // namespace
+
+Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& options) {
+  register_all();
+  auto impl = std::make_shared<internal::ModelImpl>();
+  impl->path = path;
+  auto begin = std::chrono::steady_clock::now();
+  ImportedModel imported = path.extension() == ".relay"
+                               ? TRY(import_relay(path, options))
+                               : TRY(import_onnx(path, {options.shapes, options.dims}));
+  impl->import_seconds = seconds_since(begin);
+  impl->module = std::move(imported.module);
+  begin = std::chrono::steady_clock::now();
+  TRY(simplification_pipeline().run(impl->module));
+  impl->simplify_seconds = seconds_since(begin);
+  const Function& main = impl->module.main();
+  for (size_t i = 0; i < main->params.size(); ++i) {
+    const TensorType& type = main->params[i]->tensor_type();
+    impl->inputs.push_back({imported.input_names.at(i), type.shape, type.dtype});
+  }
+  std::vector<TensorType> leaves = main->result_type().leaves();
+  for (size_t i = 0; i < leaves.size(); ++i)
+    impl->outputs.push_back({imported.output_names.at(i), leaves[i].shape, leaves[i].dtype});
+  return Model(std::move(impl));
+}
+
+Result<Model> Model::load(const std::filesystem::path& path, const LoadOptions& options) {
+  return load_model(path, options);
+}
+const std::vector<TensorInfo>& Model::inputs() const { return impl_->inputs; }
+const std::vector<TensorInfo>& Model::outputs() const { return impl_->outputs; }
+
+}  // namespace collage
