@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/index_set.h"
+#include "base/name_supply.h"
+#include "base/result.h"
+#include "base/statistics.h"
+
+namespace collage {
+namespace {
+
+Result<int> half(int x) {
+  if (x % 2 != 0) return bad_model("{} is odd", x);
+  return x / 2;
+}
+
+Result<int> quarter(int x) {
+  int h = TRY(half(x).with_context("first half"));
+  return TRY(half(h));
+}
+
+TEST(Result, TryPassesValuesAndErrorsOn) {
+  EXPECT_EQ(*quarter(12), 3);
+  EXPECT_EQ(quarter(7).status().to_string(), "first half: 7 is odd");
+  EXPECT_EQ(quarter(6).status().to_string(), "3 is odd");
+  EXPECT_EQ(quarter(6).status().exit_code(), 3);
+}
+
+TEST(IndexSet, BehavesLikeASetOfIntegers) {
+  IndexSet a(10, {1, 3, 64}), b(200, {3, 64, 199});
+  EXPECT_EQ((a | b).to_string(), "{1,3,64,199}");
+  EXPECT_EQ((a & b).to_string(), "{3,64}");
+  EXPECT_EQ((a - b).to_string(), "{1}");
+  EXPECT_TRUE((a & b).is_subset_of(b));
+  EXPECT_FALSE(a.is_subset_of(b));
+  EXPECT_EQ(a.first(), 1u);
+  EXPECT_EQ(a.last(), 64u);
+  EXPECT_EQ(a.next(4), 64u);
+  EXPECT_EQ(a.next(65), IndexSet::kNone);
+  EXPECT_EQ(IndexSet(4, {0, 1, 2}).first_missing(), 3u);
+  EXPECT_EQ(IndexSet().first(), IndexSet::kNone);
+}
+
+TEST(IndexSet, EqualityAndHashIgnoreCapacity) {
+  IndexSet a(10, {2}), b(1000, {2});
+  EXPECT_TRUE(a == b);
+  EXPECT_EQ(a.hash(), b.hash());
+  b.insert(900);
+  EXPECT_FALSE(a == b);
+  EXPECT_TRUE(a < b || b < a);
+}
+
+TEST(Hash, Sha256OfKnownText) {
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(NameSupply, NamesAreFreshAndSafe) {
+  NameSupply names;
+  EXPECT_EQ(names.fresh("conv"), "conv");
+  EXPECT_EQ(names.fresh("conv"), "conv_1");
+  EXPECT_EQ(names.fresh("a/b:0"), "a_b_0");
+  EXPECT_EQ(names.fresh("0x"), "_0x");
+}
+
+TEST(Statistics, PercentilesInterpolate) {
+  EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(median({1, 2, 3, 4}), 2.5);
+  EXPECT_DOUBLE_EQ(percentile({0, 10}, 0.1), 1);
+}
+
+TEST(Files, PublishedWholeOrNotAtAll) {
+  auto folder =
+      std::filesystem::temp_directory_path() / ("collage_files_test" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  auto path = folder / "x.txt";
+  ASSERT_TRUE(write_file_atomically(path, "hello").ok());
+  EXPECT_EQ(*read_file(path), "hello");
+  EXPECT_FALSE(write_file_atomically(folder / "missing" / "x.txt", "hello").ok());
+  EXPECT_EQ(read_file(folder).status().exit_code(), 3);
+  size_t entries = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++entries;
+  EXPECT_EQ(entries, 1u);  // no temporary file is left
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace collage
