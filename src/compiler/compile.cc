@@ -1,0 +1,247 @@
+#include "compiler/compile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "compiler/backends.h"
+#include "compiler/choose_cover.h"
+#include "compiler/targets.h"
+#include "compiler/worker_command.h"
+#include "ir/text_printer.h"
+#include "partition/rewrite.h"
+
+namespace collage {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Times the phases of a compilation.
+class Phases {
+ public:
+  explicit Phases(std::map<std::string, double>& seconds) : seconds_(seconds) {}
+  void end(const std::string& phase) {
+    Clock::time_point now = Clock::now();
+    seconds_[phase] += std::chrono::duration<double>(now - begin_).count();
+    begin_ = now;
+  }
+
+ private:
+  std::map<std::string, double>& seconds_;
+  Clock::time_point begin_ = Clock::now();
+};
+
+std::unique_ptr<CostDatabase> open_database(const std::filesystem::path& given,
+                                            std::string& kernel_cache) {
+  Result<std::filesystem::path> folder = cache_folder();
+  if (folder) kernel_cache = (*folder / "kernels").string();
+  if (!given.empty()) return CostDatabase::open(given);
+  if (folder) return CostDatabase::open(*folder / "costs.db");
+  log::warn("{}; costs are kept in memory for this run only", folder.status().message());
+  return CostDatabase::in_memory();
+}
+
+// Kernels of plans that are alive at the same time are shared; those of dropped plans go with them.
+class KernelCache {
+ public:
+  explicit KernelCache(CompileOptions options) : options_(std::move(options)) {}
+  Result<std::shared_ptr<Kernel>> compile(const Function& function, const KernelChoice& choice) {
+    std::weak_ptr<Kernel>& known = kernels_[choice.sub_graph.inside().to_string() +
+                                            choice.target.to_string() + choice.variant.to_string()];
+    if (std::shared_ptr<Kernel> kernel = known.lock()) return kernel;
+    std::shared_ptr<Kernel> kernel =
+        TRY(find_backend(choice.target.kind)
+                ->compile(function, choice.variant, choice.target, options_));
+    known = kernel;
+    return kernel;
+  }
+
+ private:
+  CompileOptions options_;
+  std::map<std::string, std::weak_ptr<Kernel>> kernels_;
+};
+
+std::vector<Alternative> alternatives_of(const CoverKernel& chosen,
+                                         const std::vector<CostedCandidate>& candidates) {
+  std::vector<Alternative> result;
+  const IndexSet& nodes = candidates[chosen.candidate].partition.sub_graph.inside();
+  for (size_t c = 0; c < candidates.size(); ++c) {
+    const CostedCandidate& candidate = candidates[c];
+    if (candidate.costs == nullptr || !(candidate.partition.sub_graph.inside() == nodes)) continue;
+    if (!candidate.costs->refusal.empty())
+      result.push_back({candidate.costs->target, "", Invalid{candidate.costs->refusal}});
+    for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
+      if (c == chosen.candidate && v == chosen.variant) continue;
+      const MeasuredVariant& row = candidate.costs->variants[v];
+      result.push_back({candidate.costs->target, row.variant.to_string(), row.cost});
+    }
+  }
+  return result;
+}
+
+void report_kernels(const DataflowGraph& graph, const Cover& cover,
+                    const std::vector<CostedCandidate>& candidates, const LoweredPlan& lowered,
+                    CompileReport& report) {
+  for (size_t k = 0; k < cover.kernels.size(); ++k) {
+    const CostedCandidate& candidate = candidates[cover.kernels[k].candidate];
+    const MeasuredVariant& row = candidate.costs->variants[cover.kernels[k].variant];
+    ReportedKernel kernel;
+    kernel.name = lowered.kernel_names[k];
+    kernel.target = candidate.partition.spec->target.to_string();
+    kernel.variant = row.variant;
+    kernel.cost = row.cost;
+    candidate.partition.sub_graph.inside().for_each([&](size_t index) {
+      const auto* call = as<CallNode>(graph.node(index).expr);
+      if (call != nullptr && call->op != nullptr)
+        kernel.ops.push_back({call->op->name, call->origin(), index});
+    });
+    for (const Expr& param : candidate.function->params)
+      kernel.inputs.push_back(param->tensor_type());
+    kernel.outputs = candidate.function->result_type().leaves();
+    kernel.flops = function_flops(candidate.function);
+    kernel.alternatives = alternatives_of(cover.kernels[k], candidates);
+    report.kernels.push_back(std::move(kernel));
+  }
+}
+
+void report_rejections(const DataflowGraph& graph, const std::vector<CostedCandidate>& candidates,
+                       CompileReport& report) {
+  for (const CostedCandidate& candidate : candidates) {
+    if (candidate.costs == nullptr || candidate.costs->refusal.empty()) continue;
+    size_t last = candidate.partition.sub_graph.inside().last();
+    const Expr& expr = graph.node(last).expr;
+    std::string node =
+        expr->origin().empty() ? candidate.partition.sub_graph.ops_label(graph) : expr->origin();
+    report.rejections.push_back({node, candidate.costs->target, candidate.costs->refusal});
+  }
+}
+
+}  // namespace
+
+Result<Program> compile_model(const Model& model, const ProgramOptions& options,
+                              Progress* progress) {
+  register_all();
+  auto impl = std::make_unique<internal::ProgramImpl>();
+  impl->inputs = model.inputs();
+  impl->outputs = model.outputs();
+  CompileReport& report = impl->report;
+  Phases phases(report.phase_seconds);
+
+  TargetConstraints constraints = TRY(TargetConstraints::parse(options.exclude, options.pin));
+  std::vector<std::shared_ptr<const PartitionSpec>> specs =
+      TRY(select_targets(options.targets, constraints));
+  for (const auto& spec : specs) report.targets.push_back(spec->target.to_string());
+  DataflowGraph graph(model.impl().module.main());
+  std::vector<CandidatePartition> found = gather_candidates(graph, specs, constraints);
+  report.candidates = found.size();
+  phases.end("candidates");
+
+  CostOptions cost_options;
+  cost_options.compile.threads = ThreadTeam(options.threads).size();
+  cost_options.frozen = options.frozen_costs;
+  std::unique_ptr<CostDatabase> database =
+      open_database(options.database, cost_options.compile.cache_folder);
+  cost_options.worker_command = TRY(worker_command(options.worker));
+  MeasuredCosts costs(*database, cost_options);
+  std::vector<CostedCandidate> candidates =
+      TRY(cost_candidates(graph, std::move(found), costs, progress, &report.functions));
+  if (options.strict_accuracy)
+    for (CostedCandidate& candidate : candidates)
+      if (candidate.costs != nullptr) {
+        auto strict = std::make_shared<TargetCosts>(*candidate.costs);
+        for (MeasuredVariant& row : strict->variants)
+          if (row.variant.relaxed) row.cost = Invalid{"left out by strict accuracy"};
+        candidate.costs = std::move(strict);
+      }
+  phases.end("costs");
+
+  CoverSearch search = TRY(search_covers(graph, candidates, costs));
+  report.lower_bound_seconds = search.lower_bound_seconds;
+  report.exact = search.exact;
+  report.search_states = search.states;
+  phases.end("search");
+  report.phase_seconds["search only"] = search.search_seconds;
+
+  KernelCache kernels(cost_options.compile);
+  LoweringOptions lowering;
+  lowering.compile = cost_options.compile;
+  for (const TensorInfo& info : model.inputs()) lowering.input_names.push_back(info.name);
+  for (const TensorInfo& info : model.outputs()) lowering.output_names.push_back(info.name);
+  lowering.choose_conversion = [&](const TensorType& type, const Encoding& from,
+                                   const Encoding& to) -> Result<ConversionChoice> {
+    MeasuredCosts::Conversion conversion = TRY(costs.conversion_cost(type, from, to));
+    const Measured* m = measured(conversion.cost);
+    if (m == nullptr)
+      return internal_error("no conversion from {} to {}", from.to_string(), to.to_string());
+    return ConversionChoice{conversion.backend, m->seconds()};
+  };
+  lowering.compile_kernel = [&](const Function& function, const KernelChoice& choice) {
+    return kernels.compile(function, choice);
+  };
+  Lower lower_cover = [&](const Cover& cover) -> Result<LoweredPlan> {
+    std::vector<KernelChoice> choices;
+    for (const CoverKernel& kernel : cover.kernels)
+      choices.push_back(kernel_choice(candidates[kernel.candidate], kernel.variant));
+    return lower(graph, choices, lowering);
+  };
+  ChooseOptions choose;
+  choose.threads = cost_options.compile.threads;
+  choose.frozen = options.frozen_costs;
+  choose.model_key = sha256_hex(canonical_text(graph.function())) + "\n" + costs.environment_key();
+  ChosenCover chosen =
+      TRY(choose_cover(graph, search.covers, candidates, lower_cover, *database, choose, progress));
+  phases.end("covers");
+
+  const Cover& cover = search.covers[chosen.index];
+  report.covers = std::move(chosen.timed);
+  report.predicted_seconds = cover.predicted_seconds;
+  for (const TimedCover& timed : report.covers)
+    if (timed.single_backend && timed.measured &&
+        (report.best_single_backend.empty() ||
+         timed.measured->median < report.best_single_seconds)) {
+      report.best_single_backend = timed.name;
+      report.best_single_seconds = timed.measured->median;
+    }
+  report_kernels(graph, cover, candidates, chosen.lowered, report);
+  for (const LoweredConversion& conversion : chosen.lowered.conversions)
+    report.conversions.push_back(
+        {conversion.step, conversion.type, conversion.from, conversion.to,
+         TRY(costs.conversion_cost(conversion.type, conversion.from, conversion.to)).cost});
+  report_rejections(graph, candidates, report);
+  report.arena_bytes = chosen.lowered.plan->arena_bytes;
+  std::vector<CandidatePartition> partitions;
+  for (const CoverKernel& kernel : cover.kernels)
+    partitions.push_back(candidates[kernel.candidate].partition);
+  report.partitioned = TRY(partition_module(graph, partitions));
+  report.estimates = costs.counts();
+  impl->executor = TRY(Executor::create(chosen.lowered.plan, choose.threads));
+  phases.end("report");
+  return Program(std::move(impl));
+}
+
+Result<Program> Program::compile(const Model& model, const ProgramOptions& options) {
+  return compile_model(model, options);
+}
+Program::Program(std::unique_ptr<internal::ProgramImpl> impl) : impl_(std::move(impl)) {}
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+const std::vector<TensorInfo>& Program::inputs() const { return impl_->inputs; }
+const std::vector<TensorInfo>& Program::outputs() const { return impl_->outputs; }
+
+Status Program::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+  outputs.resize(impl_->outputs.size());
+  return impl_->executor->run(inputs, outputs);
+}
+
+Result<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> outputs;
+  TRY(run(inputs, outputs));
+  return outputs;
+}
+
+}  // namespace collage

@@ -1,0 +1,47 @@
+// Between costs and search: hands the costed candidates to the search, measures what a cover needs
+// and nobody measured (the host's kernels), and gives covers in terms of candidates: the cheapest
+// few, and one for every single backend.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/costing.h"
+#include "compiler/lowering.h"
+
+namespace collage {
+
+struct CoverKernel {
+  size_t candidate;  // into the costed candidates
+  size_t variant;    // into that candidate's costs
+};
+
+struct Cover {
+  std::string name;  // "cover 1" … or the backend
+  bool single_backend = false;
+  std::vector<CoverKernel> kernels;
+  double predicted_seconds = 0;
+};
+
+struct CoverSearch {
+  std::vector<Cover> covers;  // cheapest first, then the single-backend covers
+  double lower_bound_seconds = 0;
+  bool exact = false;
+  size_t states = 0;
+  double search_seconds = 0;  // in the search alone, without measuring
+};
+
+inline constexpr size_t kTopCovers = 3;
+// A single-backend cover exists where the backend does at least this part of the work.
+inline constexpr double kSingleBackendFlops = 0.9;
+
+// Costs of host candidates are filled in where a cover uses them.
+Result<CoverSearch> search_covers(const DataflowGraph& graph,
+                                  std::vector<CostedCandidate>& candidates, MeasuredCosts& costs);
+
+KernelChoice kernel_choice(const CostedCandidate& candidate, size_t variant);
+// The text that identifies a cover among those of one model: kernels by nodes, target and variant.
+std::string cover_text(const Cover& cover, const std::vector<CostedCandidate>& candidates);
+
+}  // namespace collage
