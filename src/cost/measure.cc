@@ -8,6 +8,7 @@
 #include "cost/synthetic.h"
 #include "cost/timing.h"
 #include "ir/text_parser.h"
+#include "ir/visitor.h"
 #include "ops/interpreter.h"
 
 namespace collage {
