@@ -72,7 +72,7 @@ struct Contender {
   Executor executor;
 };
 
-Result<Contender> prepare(size_t index, const Cover& cover, const Lower& lower_cover,
+Result<Contender> prepare(size_t index, const NamedCover& cover, const Lower& lower_cover,
                           const Judge& judge, int threads) {
   LoweredPlan lowered = TRY(lower_cover(cover));
   Executor executor = TRY(Executor::create(lowered.plan, threads));
@@ -82,13 +82,13 @@ Result<Contender> prepare(size_t index, const Cover& cover, const Lower& lower_c
 
 }  // namespace
 
-Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<Cover>& covers,
+Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<NamedCover>& covers,
                                  const std::vector<CostedCandidate>& candidates,
                                  const Lower& lower_cover, CostDatabase& database,
                                  const ChooseOptions& options, Progress* progress) {
   ChosenCover chosen;
   std::string text = options.model_key;
-  for (const Cover& cover : covers) {
+  for (const NamedCover& cover : covers) {
     chosen.timed.push_back(
         {cover.name, cover.single_backend, cover.predicted_seconds, std::nullopt, ""});
     text += "\n" + cover_text(cover, candidates);

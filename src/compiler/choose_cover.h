@@ -20,9 +20,9 @@ struct ChooseOptions {
   bool frozen = false;
 };
 
-using Lower = std::function<Result<LoweredPlan>(const Cover&)>;
+using Lower = std::function<Result<LoweredPlan>(const NamedCover&)>;
 
-Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<Cover>& covers,
+Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<NamedCover>& covers,
                                  const std::vector<CostedCandidate>& candidates,
                                  const Lower& lower_cover, CostDatabase& database,
                                  const ChooseOptions& options, Progress* progress);

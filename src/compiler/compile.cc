@@ -83,7 +83,7 @@ std::vector<Alternative> alternatives_of(const CoverKernel& chosen,
   return result;
 }
 
-void report_kernels(const DataflowGraph& graph, const Cover& cover,
+void report_kernels(const DataflowGraph& graph, const NamedCover& cover,
                     const std::vector<CostedCandidate>& candidates, const LoweredPlan& lowered,
                     CompileReport& report) {
   for (size_t k = 0; k < cover.kernels.size(); ++k) {
@@ -159,7 +159,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
       }
   phases.end("costs");
 
-  CoverSearch search = TRY(search_covers(graph, candidates, costs));
+  CoverSearch search = TRY(find_covers(graph, candidates, costs));
   report.lower_bound_seconds = search.lower_bound_seconds;
   report.exact = search.exact;
   report.search_states = search.states;
@@ -182,7 +182,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   lowering.compile_kernel = [&](const Function& function, const KernelChoice& choice) {
     return kernels.compile(function, choice);
   };
-  Lower lower_cover = [&](const Cover& cover) -> Result<LoweredPlan> {
+  Lower lower_cover = [&](const NamedCover& cover) -> Result<LoweredPlan> {
     std::vector<KernelChoice> choices;
     for (const CoverKernel& kernel : cover.kernels)
       choices.push_back(kernel_choice(candidates[kernel.candidate], kernel.variant));
@@ -196,7 +196,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
       TRY(choose_cover(graph, search.covers, candidates, lower_cover, *database, choose, progress));
   phases.end("covers");
 
-  const Cover& cover = search.covers[chosen.index];
+  const NamedCover& cover = search.covers[chosen.index];
   report.covers = std::move(chosen.timed);
   report.predicted_seconds = cover.predicted_seconds;
   for (const TimedCover& timed : report.covers)

@@ -17,7 +17,7 @@ struct CoverKernel {
   size_t variant;    // into that candidate's costs
 };
 
-struct Cover {
+struct NamedCover {  // a cover in terms of costed candidates
   std::string name;  // "cover 1" … or the backend
   bool single_backend = false;
   std::vector<CoverKernel> kernels;
@@ -25,7 +25,7 @@ struct Cover {
 };
 
 struct CoverSearch {
-  std::vector<Cover> covers;  // cheapest first, then the single-backend covers
+  std::vector<NamedCover> covers;  // cheapest first, then the single-backend covers
   double lower_bound_seconds = 0;
   bool exact = false;
   size_t states = 0;
@@ -37,11 +37,11 @@ inline constexpr size_t kTopCovers = 3;
 inline constexpr double kSingleBackendFlops = 0.9;
 
 // Costs of host candidates are filled in where a cover uses them.
-Result<CoverSearch> search_covers(const DataflowGraph& graph,
-                                  std::vector<CostedCandidate>& candidates, MeasuredCosts& costs);
+Result<CoverSearch> find_covers(const DataflowGraph& graph,
+                                std::vector<CostedCandidate>& candidates, MeasuredCosts& costs);
 
 KernelChoice kernel_choice(const CostedCandidate& candidate, size_t variant);
 // The text that identifies a cover among those of one model: kernels by nodes, target and variant.
-std::string cover_text(const Cover& cover, const std::vector<CostedCandidate>& candidates);
+std::string cover_text(const NamedCover& cover, const std::vector<CostedCandidate>& candidates);
 
 }  // namespace collage
