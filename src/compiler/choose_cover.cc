@@ -1,5 +1,7 @@
 #include "compiler/choose_cover.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "base/log.h"
 #include "compiler/cover_timing.h"
@@ -88,10 +90,12 @@ Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<N
                                  const ChooseOptions& options, Progress* progress) {
   ChosenCover chosen;
   std::string text = options.model_key;
+  std::vector<std::string> cover_texts;
   for (const NamedCover& cover : covers) {
     chosen.timed.push_back(
         {cover.name, cover.single_backend, cover.predicted_seconds, std::nullopt, ""});
-    text += "\n" + cover_text(cover, candidates);
+    cover_texts.push_back(cover_text(cover, candidates));
+    text += "\n" + cover.name + ": " + cover_texts.back();
   }
   std::string key = sha256_hex(text);
   if (std::optional<std::string> row = database.find("cover", key);
@@ -106,6 +110,14 @@ Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<N
   std::optional<Contender> champion;
   for (size_t i = 0; i < covers.size(); ++i) {
     if (progress != nullptr) progress->update("timing covers", i, covers.size(), 0, 0);
+    // One backend alone may be the cheapest cover already.
+    size_t twin = static_cast<size_t>(
+        std::find(cover_texts.begin(), cover_texts.end(), cover_texts[i]) - cover_texts.begin());
+    if (twin < i) {
+      chosen.timed[i].measured = chosen.timed[twin].measured;
+      chosen.timed[i].failure = chosen.timed[twin].failure;
+      continue;
+    }
     Result<Contender> challenger = prepare(i, covers[i], lower_cover, judge, options.threads);
     if (!challenger) {
       chosen.timed[i].failure = challenger.status().to_string();

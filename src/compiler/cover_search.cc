@@ -206,8 +206,8 @@ std::string cover_text(const NamedCover& cover, const std::vector<CostedCandidat
                     choice.variant.to_string());
   }
   std::sort(lines.begin(), lines.end());
-  std::string text = cover.name + ":";
-  for (const std::string& line : lines) text += " " + line + ";";
+  std::string text;
+  for (const std::string& line : lines) text += line + "; ";
   return text;
 }
 
