@@ -93,13 +93,14 @@ Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<N
   std::vector<std::string> cover_texts;
   for (const NamedCover& cover : covers) {
     chosen.timed.push_back(
-        {cover.name, cover.single_backend, cover.predicted_seconds, std::nullopt, ""});
+        {cover.name, cover.single_backend, cover.predicted_seconds, std::nullopt, "", false});
     cover_texts.push_back(cover_text(cover, candidates));
     text += "\n" + cover.name + ": " + cover_texts.back();
   }
   std::string key = sha256_hex(text);
   if (std::optional<std::string> row = database.find("cover", key);
       row && timed_from_json(parse_json(*row), chosen.timed, chosen.index)) {
+    chosen.timed[chosen.index].chosen = true;
     chosen.lowered = TRY(lower_cover(covers[chosen.index]));
     return chosen;
   }
@@ -144,6 +145,7 @@ Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<N
     return error(ErrorCode::kVerification, "no cover of this model computes it right: {}",
                  chosen.timed[0].failure);
   chosen.index = champion->index;
+  chosen.timed[chosen.index].chosen = true;
   chosen.lowered = std::move(champion->lowered);
   database.put("cover", key, text.substr(0, 2000),
                timed_to_json(chosen.timed, chosen.index).dump());

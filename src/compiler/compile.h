@@ -68,6 +68,7 @@ struct TimedCover {
   double predicted_seconds = 0;
   std::optional<Measured> measured;
   std::string failure;  // why it could not be timed
+  bool chosen = false;
 };
 
 struct CompileReport {

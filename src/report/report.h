@@ -1,0 +1,38 @@
+// The report of one run, as JSON (docs/report-schema.json fixes it) and as the summary that every
+// run prints.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+
+namespace collage {
+
+// What happened after compiling.
+struct RunFacts {
+  std::vector<double> samples;  // seconds of single inferences, empty when nothing was run
+  int threads = 0;
+  double compile_seconds = 0;  // everything before the first inference, import included
+  struct Verification {
+    double max_abs = 0, max_rel = 0;
+    bool within = true;
+  };
+  std::optional<Verification> verification;
+  struct Peer {
+    std::string version;
+    std::vector<double> samples;  // seconds
+    std::string failure;
+  };
+  std::map<std::string, Peer> peers;
+};
+
+nlohmann::json report_json(const Model& model, const CompileReport& report, const RunFacts& facts);
+
+// Two lines: what runs where, and predicted against measured with the best single backend.
+std::string summary(const Model& model, const CompileReport& report, const RunFacts& facts);
+
+}  // namespace collage

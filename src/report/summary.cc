@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/statistics.h"
+#include "report/report.h"
+
+namespace collage {
+
+namespace {
+
+double cost_seconds(const Cost& cost) {
+  const Measured* m = measured(cost);
+  return m != nullptr ? m->median : 0;
+}
+
+std::string milliseconds(double seconds) {
+  double ms = seconds * 1e3;
+  return fmt::format("{:.{}f} ms", ms, ms < 1 ? 3 : ms < 10 ? 2 : 1);
+}
+
+}  // namespace
+
+std::string summary(const Model& model, const CompileReport& report, const RunFacts& facts) {
+  struct Share {
+    size_t ops = 0, kernels = 0;
+    double seconds = 0;
+  };
+  std::map<std::string, Share> shares;
+  for (const ReportedKernel& kernel : report.kernels) {
+    Share& share = shares[kernel.target];
+    share.ops += kernel.ops.size();
+    ++share.kernels;
+    share.seconds += cost_seconds(kernel.cost);
+  }
+  std::vector<std::pair<std::string, Share>> by_time(shares.begin(), shares.end());
+  std::sort(by_time.begin(), by_time.end(),
+            [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+  std::string text = model.impl().path.stem().string() + " ";
+  for (const auto& [target, share] : by_time)
+    text += fmt::format(" {} {} {} in {} {} {} ·", target, share.ops, share.ops == 1 ? "op" : "ops",
+                        share.kernels, share.kernels == 1 ? "kernel" : "kernels",
+                        milliseconds(share.seconds));
+  double converting = 0;
+  for (const ReportedConversion& conversion : report.conversions)
+    converting += cost_seconds(conversion.cost);
+  text += report.conversions.empty() ? std::string(" no conversions")
+                                     : fmt::format(" conversions {}, {}", report.conversions.size(),
+                                                   milliseconds(converting));
+  text += "\npredicted " + milliseconds(report.predicted_seconds);
+  double latency = 0;
+  if (!facts.samples.empty()) {
+    latency = median(facts.samples);
+    text +=
+        fmt::format(", measured {} ± {:.2g}", milliseconds(latency),
+                    1e3 * (percentile(facts.samples, 0.9) - percentile(facts.samples, 0.1)) / 2);
+  }
+  if (report.best_single_backend.empty()) return text + " · no single backend covers this model";
+  text += fmt::format(" · best single backend: {} {}", report.best_single_backend,
+                      milliseconds(report.best_single_seconds));
+  // The chosen cover and the single backend were timed interleaved, so their ratio means more than
+  // today's latency would.
+  for (const TimedCover& cover : report.covers)
+    if (cover.measured && cover.chosen)
+      text += fmt::format(" · {:.2f}x", report.best_single_seconds / cover.measured->median);
+  return text;
+}
+
+}  // namespace collage
