@@ -1,10 +1,58 @@
-// The command `collage`.
+// The command `collage`: one file a sub-command. Errors are one line on stderr; the exit status is
+// the error's code (collage/result.h).
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdio>
 
+#include "base/log.h"
 #include "collage/version.h"
+#include "options.h"
 
-int main() {
-  std::printf("collage %s\n", COLLAGE_VERSION);
-  return 0;
+namespace {
+
+// CLI11's messages may have several lines; ours have one.
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace collage;
+  using namespace collage::tool;
+  CLI::App app(
+      "Collage: runs a trained model with the backends that were measured fastest for each part of "
+      "it",
+      "collage");
+  app.set_version_flag("--version", std::string("collage ") + COLLAGE_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough();
+  int verbose = 0;
+  bool quiet = false;
+  app.add_flag("-v,--verbose", verbose, "more messages; twice for even more");
+  app.add_flag("-q,--quiet", quiet, "errors only");
+  std::vector<Command> commands = {add_run(app),       add_bench(app),   add_verify(app),
+                                   add_partition(app), add_targets(app), add_worker(app)};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);  // --help, --version
+  } catch (const CLI::ParseError& e) {
+    fmt::print(stderr, "collage: {} (see collage --help)\n", one_line(e.what()));
+    return static_cast<int>(ErrorCode::kUsage);
+  }
+  log::set_verbosity(quiet ? -1 : verbose);
+  for (const Command& command : commands) {
+    if (!command.app->parsed()) continue;
+    Status status = command.run();
+    if (!status.ok()) fmt::print(stderr, "collage: {}\n", one_line(status.to_string()));
+    std::fflush(nullptr);
+    // Vendor libraries may crash in their destructors; everything of ours is already on disk.
+    std::_Exit(status.exit_code());
+  }
+  return static_cast<int>(ErrorCode::kUsage);
 }

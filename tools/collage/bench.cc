@@ -1,0 +1,132 @@
+// collage bench: latency statistics, and a fair comparison with other runtimes: blocks of runs, one
+// runtime after the other, with a pause between them, so that the idle threads of one do not
+// disturb the next.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "base/statistics.h"
+#include "compiler/cover_timing.h"
+#include "options.h"
+#include "peer.h"
+#include "report/report.h"
+
+namespace collage::tool {
+
+namespace {
+
+struct BenchOptions : SharedOptions {
+  std::vector<std::string> compare;
+  int iterations = 0;   // of every runtime; 0: as many as fit the duration
+  double duration = 3;  // seconds a runtime
+  int warm_ups = 2;     // before each block
+};
+
+constexpr int kBlockRuns = 20;
+constexpr int kPauseMs = 50;
+
+std::string statistics_line(const std::string& name, const std::vector<double>& samples) {
+  return fmt::format("{:<12} median {:9.3f} ms   p10 {:9.3f}   p90 {:9.3f}   {} runs", name,
+                     1e3 * median(samples), 1e3 * percentile(samples, 0.1),
+                     1e3 * percentile(samples, 0.9), samples.size());
+}
+
+// A folder that goes when this does.
+struct ScratchFolder {
+  std::filesystem::path path;
+  ScratchFolder() {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "collage_bench_XXXXXX").string();
+    if (::mkdtemp(pattern.data()) != nullptr) path = pattern;
+  }
+  ~ScratchFolder() {
+    std::error_code ec;
+    if (!path.empty()) std::filesystem::remove_all(path, ec);
+  }
+};
+
+Status bench(const BenchOptions& options) {
+  Model model = TRY(load(options));
+  std::vector<Tensor> inputs = TRY(make_inputs(model, options));
+  RunFacts facts;
+  facts.threads = thread_count(options);
+  Program program = TRY(compile(model, options, &facts.compile_seconds));
+
+  ScratchFolder scratch;
+  if (!options.compare.empty()) TRY(save_tensors(scratch.path.string(), model.inputs(), inputs));
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (const std::string& name : options.compare) {
+    std::unique_ptr<Peer> peer = TRY(Peer::start(name, options.model, facts.threads));
+    TRY(peer->set_inputs(scratch.path.string()));
+    facts.peers[name].version = peer->version();
+    peers.push_back(std::move(peer));
+  }
+
+  std::vector<Tensor> outputs;
+  BlockOptions block;
+  block.warm_ups = options.warm_ups;
+  block.pause_ms = kPauseMs;
+  // One run tells how many fit a block; slow models run fewer.
+  std::vector<double> first;
+  block.runs_per_block = 1;
+  TRY(run_block(*program.impl().executor, inputs, outputs, block, first));
+  block.runs_per_block = std::clamp(static_cast<int>(0.6 / first[0]), 2, kBlockRuns);
+  block.seconds_per_block = 1e9;
+  int blocks =
+      options.iterations > 0
+          ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
+          : std::max(3, static_cast<int>(options.duration / (first[0] * block.runs_per_block)));
+  for (int b = 0; b < blocks; ++b) {
+    TRY(run_block(*program.impl().executor, inputs, outputs, block, facts.samples));
+    for (size_t p = 0; p < peers.size(); ++p) {
+      std::vector<double> samples = TRY(peers[p]->run(options.warm_ups, block.runs_per_block));
+      std::vector<double>& all = facts.peers[options.compare[p]].samples;
+      all.insert(all.end(), samples.begin(), samples.end());
+      std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
+    }
+  }
+  if (!options.save_outputs.empty())
+    TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
+  if (!options.json.empty())
+    TRY(write_json(options.json, report_json(model, program.impl().report, facts)));
+  fmt::print("{}\n{}\n", summary(model, program.impl().report, facts),
+             statistics_line("collage", facts.samples));
+  double best = 0;
+  for (const std::string& name : options.compare) {
+    const std::vector<double>& samples = facts.peers[name].samples;
+    fmt::print("{}\n", statistics_line(name, samples));
+    best = best == 0 ? median(samples) : std::min(best, median(samples));
+  }
+  if (best > 0)
+    fmt::print("speed-up over the faster of them: {:.2f}x\n", best / median(facts.samples));
+  return {};
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command =
+      app.add_subcommand("bench", "latency statistics, and a comparison with other runtimes");
+  add_compile_options(*command, *options);
+  add_input_options(*command, *options);
+  command
+      ->add_option("--compare", options->compare,
+                   "onnxruntime, openvino: run these too, interleaved, in processes of their own")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"onnxruntime", "openvino"}));
+  command->add_option("--iterations", options->iterations, "timed runs of each runtime")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--duration", options->duration,
+                   "seconds of timed runs of each runtime (default 3)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--warmup", options->warm_ups, "untimed runs before each block")
+      ->check(CLI::NonNegativeNumber);
+  return {command, [options] { return bench(*options); }};
+}
+
+}  // namespace collage::tool

@@ -1,0 +1,163 @@
+#include "options.h"
+
+#include <chrono>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/name_supply.h"
+#include "cost/synthetic.h"
+#include "progress_line.h"
+#include "runtime/npy.h"
+
+namespace collage::tool {
+
+namespace {
+
+// "name=rest", split at the last '=' whose right side is not empty; ONNX names may hold anything
+// else.
+Result<std::pair<std::string, std::string>> split_assignment(const std::string& flag,
+                                                             const std::string& text) {
+  size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return usage_error("{} {}: expected NAME=VALUE", flag, text);
+  return std::make_pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+Result<int64_t> parse_extent(const std::string& flag, const std::string& whole,
+                             const std::string& text) {
+  bool digits = !text.empty() && text.size() < 16 &&
+                text.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits) return usage_error("{} {}: '{}' is not a dimension", flag, whole, text);
+  return std::stoll(text);
+}
+
+Result<LoadOptions> load_options(const SharedOptions& options) {
+  LoadOptions result;
+  for (const std::string& text : options.shapes) {
+    auto [name, value] = TRY(split_assignment("--shapes", text));
+    Shape shape;
+    std::istringstream parts(value);
+    for (std::string part; std::getline(parts, part, 'x');)
+      shape.push_back(TRY(parse_extent("--shapes", text, part)));
+    result.shapes[name] = std::move(shape);
+  }
+  for (const std::string& text : options.dims) {
+    auto [name, value] = TRY(split_assignment("--dim", text));
+    result.dims[name] = TRY(parse_extent("--dim", text, value));
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_compile_options(CLI::App& command, SharedOptions& options) {
+  command.add_option("MODEL", options.model, "an ONNX file, or Relay text (.relay)")->required();
+  command
+      .add_option("--targets", options.targets, "backends to use, comma separated (default: all)")
+      ->delimiter(',');
+  command.add_option("--exclude", options.exclude, "leave out BACKEND, or BACKEND:OPERATOR")
+      ->delimiter(',');
+  command.add_option("--pin", options.pin, "'REGEX=BACKEND': nodes whose name matches run there")
+      ->allow_extra_args(false);
+  command
+      .add_option("--threads", options.threads,
+                  "one budget for every library (default: this process's cores)")
+      ->check(CLI::Range(1, 1024));
+  command
+      .add_option("--shapes", options.shapes,
+                  "NAME=1x3x224x224, for inputs with dynamic dimensions")
+      ->allow_extra_args(false);
+  command.add_option("--dim", options.dims, "NAME=8, for a symbolic dimension")
+      ->allow_extra_args(false);
+  command.add_option("--db", options.database, "the cost database (default: in the cache folder)");
+  command.add_flag("--frozen-costs", options.frozen_costs, "fail instead of measuring");
+  command
+      .add_option("--accuracy", options.accuracy,
+                  "strict leaves out algorithms with larger rounding errors")
+      ->check(CLI::IsMember({"default", "strict"}));
+  command.add_option("--precision", options.precision, "of all computations")
+      ->check(CLI::IsMember({"f32"}));
+  command.add_option("--progress", options.progress, "on stderr")
+      ->check(CLI::IsMember({"auto", "plain", "none"}));
+}
+
+void add_input_options(CLI::App& command, SharedOptions& options) {
+  command.add_option("--inputs", options.inputs, "NAME=FILE.npy (default: seeded random)")
+      ->allow_extra_args(false);
+  command.add_option("--seed", options.seed, "of random inputs");
+  command.add_option("--json", options.json, "write the report here");
+  command.add_option("--save-outputs", options.save_outputs,
+                     "write each output as DIR/POSITION_NAME.npy");
+}
+
+Result<Model> load(const SharedOptions& options) {
+  return load_model(options.model, TRY(load_options(options)));
+}
+
+int thread_count(const SharedOptions& options) {
+  return options.threads > 0 ? options.threads : ThreadTeam::available_cores();
+}
+
+Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds) {
+  ProgramOptions program;
+  program.targets = options.targets;
+  program.exclude = options.exclude;
+  program.pin = options.pin;
+  program.threads = options.threads;
+  program.database = options.database;
+  program.frozen_costs = options.frozen_costs;
+  program.strict_accuracy = options.accuracy == "strict";
+  ProgressLine progress(options.progress);
+  auto begin = std::chrono::steady_clock::now();
+  Result<Program> result = compile_model(model, program, &progress);
+  *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() +
+             model.impl().import_seconds + model.impl().simplify_seconds;
+  return result;
+}
+
+Result<std::vector<Tensor>> make_inputs(const Model& model, const SharedOptions& options) {
+  std::vector<Tensor> tensors = TRY(synthetic_inputs(model.impl().module.main(), options.seed + 1));
+  const std::vector<TensorInfo>& infos = model.inputs();
+  for (const std::string& text : options.inputs) {
+    auto [name, file] = TRY(split_assignment("--inputs", text));
+    auto it = std::find_if(infos.begin(), infos.end(),
+                           [&](const TensorInfo& info) { return info.name == name; });
+    if (it == infos.end()) {
+      std::string known;
+      for (const TensorInfo& info : infos)
+        known += fmt::format("{}{} {} {}", known.empty() ? "" : ", ", info.name,
+                             dtype_name(info.dtype), shape_to_string(info.shape));
+      return usage_error("--inputs {}: the model has no input '{}'; it has {}", text, name, known);
+    }
+    Tensor tensor = TRY(read_npy(file));
+    if (tensor.shape() != it->shape || tensor.dtype() != it->dtype)
+      return bad_model("--inputs {}: input '{}' is {} {}, the file holds {} {}", text, name,
+                       dtype_name(it->dtype), shape_to_string(it->shape),
+                       dtype_name(tensor.dtype()), shape_to_string(tensor.shape()));
+    tensors[static_cast<size_t>(it - infos.begin())] = std::move(tensor);
+  }
+  return tensors;
+}
+
+Status save_tensors(const std::string& folder, const std::vector<TensorInfo>& infos,
+                    const std::vector<Tensor>& tensors) {
+  std::error_code ec;
+  std::filesystem::create_directories(folder, ec);
+  if (ec) return internal_error("{}: {}", folder, ec.message());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    std::string safe;
+    for (char c : infos[i].name)
+      safe += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
+    TRY(write_npy(
+        std::filesystem::path(folder) / (std::to_string(i) + "_" + safe.substr(0, 100) + ".npy"),
+        tensors[i]));
+  }
+  return {};
+}
+
+Status write_json(const std::string& path, const nlohmann::json& value) {
+  return write_file_atomically(
+      path, value.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace collage::tool

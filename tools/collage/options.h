@@ -1,0 +1,53 @@
+// Flags that several sub-commands share, and what they become.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+
+namespace collage::tool {
+
+struct SharedOptions {
+  std::string model;
+  std::vector<std::string> targets, exclude, pin, shapes, dims, inputs;
+  int threads = 0;
+  uint64_t seed = 0;
+  std::string database, accuracy = "default", precision = "f32", json, save_outputs,
+                        progress = "auto";
+  bool frozen_costs = false;
+};
+
+// The model argument and the flags that decide how it is compiled; where inputs matter, `--inputs`
+// and `--seed` too.
+void add_compile_options(CLI::App& command, SharedOptions& options);
+void add_input_options(CLI::App& command, SharedOptions& options);
+
+Result<Model> load(const SharedOptions& options);
+// Compiles with progress on stderr.
+Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds);
+int thread_count(const SharedOptions& options);
+// One tensor an input: from --inputs where given, else seeded random.
+Result<std::vector<Tensor>> make_inputs(const Model& model, const SharedOptions& options);
+// DIR/0_name.npy …; the folder is created.
+Status save_tensors(const std::string& folder, const std::vector<TensorInfo>& infos,
+                    const std::vector<Tensor>& tensors);
+Status write_json(const std::string& path, const nlohmann::json& value);
+
+// A sub-command: what it is called, what it does, how it adds its flags, and how it runs (exit
+// status by Status).
+struct Command {
+  CLI::App* app;
+  std::function<Status()> run;
+};
+Command add_run(CLI::App& app);
+Command add_bench(CLI::App& app);
+Command add_verify(CLI::App& app);
+Command add_partition(CLI::App& app);
+Command add_targets(CLI::App& app);
+Command add_worker(CLI::App& app);
+
+}  // namespace collage::tool

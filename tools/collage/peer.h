@@ -1,0 +1,42 @@
+// Another runtime in a child process (bench/peers/peer.py), for `bench --compare`: JSON lines over
+// pipes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace collage::tool {
+
+class Peer {
+ public:
+  // Starts the runtime ("onnxruntime", "openvino") on a model. kUnavailable when Python or the
+  // runtime is missing.
+  static Result<std::unique_ptr<Peer>> start(const std::string& runtime, const std::string& model,
+                                             int threads);
+  ~Peer();
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  const std::string& version() const { return version_; }
+  Status set_inputs(const std::string& folder);
+  // Seconds of each timed run.
+  Result<std::vector<double>> run(int warm_ups, int iterations);
+
+ private:
+  Peer() = default;
+  Result<nlohmann::json> call(const nlohmann::json& command);
+
+  std::string runtime_, version_;
+  pid_t pid_ = -1;
+  FILE* to_ = nullptr;
+  FILE* from_ = nullptr;
+};
+
+}  // namespace collage::tool

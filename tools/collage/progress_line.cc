@@ -1,0 +1,46 @@
+#include "progress_line.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace collage::tool {
+
+ProgressLine::ProgressLine(const std::string& mode)
+    : mode_(mode == "none"                                   ? Mode::kNone
+            : mode == "auto" && ::isatty(STDERR_FILENO) != 0 ? Mode::kBar
+                                                             : Mode::kPlain) {}
+
+void ProgressLine::update(std::string_view phase, size_t done, size_t total, size_t cached,
+                          size_t failed) {
+  if (mode_ == Mode::kNone) return;
+  Clock::time_point now = Clock::now();
+  if (phase_ != phase) {
+    phase_ = phase;
+    begin_ = now;
+    last_ = mode_ == Mode::kBar ? Clock::time_point() : now;
+  }
+  auto interval =
+      mode_ == Mode::kBar ? std::chrono::milliseconds(200) : std::chrono::milliseconds(10000);
+  if (now - last_ < interval) return;
+  last_ = now;
+  double elapsed = std::chrono::duration<double>(now - begin_).count();
+  size_t worked = done > cached ? done - cached : 0;
+  std::string left =
+      worked > 0 ? fmt::format(", about {:.0f} s left", elapsed / static_cast<double>(worked) *
+                                                            static_cast<double>(total - done))
+                 : "";
+  std::string line =
+      fmt::format("{} {}/{} ({} known, {} refused){}", phase, done, total, cached, failed, left);
+  fmt::print(stderr, "{}collage: {}{}", mode_ == Mode::kBar ? "\r\033[K" : "", line,
+             mode_ == Mode::kBar ? "" : "\n");
+  std::fflush(stderr);
+}
+
+void ProgressLine::finish(std::string_view) {
+  if (mode_ == Mode::kBar && !phase_.empty()) fmt::print(stderr, "\r\033[K");
+  phase_.clear();
+}
+
+}  // namespace collage::tool

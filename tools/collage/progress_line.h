@@ -1,0 +1,26 @@
+// Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere, nothing with "none".
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "compiler/progress.h"
+
+namespace collage::tool {
+
+class ProgressLine : public Progress {
+ public:
+  explicit ProgressLine(const std::string& mode);
+  void update(std::string_view phase, size_t done, size_t total, size_t cached,
+              size_t failed) override;
+  void finish(std::string_view phase) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Mode { kBar, kPlain, kNone } mode_;
+  std::string phase_;
+  Clock::time_point begin_, last_;
+  size_t cached_at_begin_ = 0;
+};
+
+}  // namespace collage::tool

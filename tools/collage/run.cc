@@ -1,0 +1,42 @@
+// collage run: compile (costs cached), run, print the summary.
+
+#include <fmt/format.h>
+
+#include "compiler/cover_timing.h"
+#include "options.h"
+#include "report/report.h"
+
+namespace collage::tool {
+
+namespace {
+
+Status run(const SharedOptions& options) {
+  Model model = TRY(load(options));
+  std::vector<Tensor> inputs = TRY(make_inputs(model, options));
+  RunFacts facts;
+  facts.threads = thread_count(options);
+  Program program = TRY(compile(model, options, &facts.compile_seconds));
+  std::vector<Tensor> outputs;
+  BlockOptions blocks;
+  for (int block = 0; block < blocks.blocks; ++block)
+    TRY(run_block(*program.impl().executor, inputs, outputs, blocks, facts.samples));
+  if (!options.save_outputs.empty())
+    TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
+  if (!options.json.empty())
+    TRY(write_json(options.json, report_json(model, program.impl().report, facts)));
+  fmt::print("{}\n", summary(model, program.impl().report, facts));
+  return {};
+}
+
+}  // namespace
+
+Command add_run(CLI::App& app) {
+  auto options = std::make_shared<SharedOptions>();
+  CLI::App* command =
+      app.add_subcommand("run", "compile and run a model; prints what runs where and how fast");
+  add_compile_options(*command, *options);
+  add_input_options(*command, *options);
+  return {command, [options] { return run(*options); }};
+}
+
+}  // namespace collage::tool

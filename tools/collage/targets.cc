@@ -1,0 +1,34 @@
+// collage targets: what this machine offers, versions, and what is missing and why.
+
+#include <fmt/format.h>
+
+#include "compiler/backends.h"
+#include "options.h"
+
+namespace collage::tool {
+
+namespace {
+
+Status targets() {
+  register_all();
+  fmt::print("{}, {} cores for this process\n", processor_name(), ThreadTeam::available_cores());
+  for (Backend* backend : all_backends()) {
+    Status available = backend->available();
+    fmt::print("{:<10} {:<12} {}{}\n", backend->name(),
+               available.ok() ? "available" : "unavailable", backend->version(),
+               available.ok() ? "" : "  " + available.message());
+  }
+  for (const MissingBackend& missing : missing_backends())
+    fmt::print("{:<10} {:<12} install {}\n", missing.name, "not built", missing.remedy);
+  return {};
+}
+
+}  // namespace
+
+Command add_targets(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("targets", "what this machine offers, and what is missing and why");
+  return {command, [] { return targets(); }};
+}
+
+}  // namespace collage::tool

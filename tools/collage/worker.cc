@@ -1,0 +1,21 @@
+// collage worker: measures candidates for a parent process (see cost/worker.h). Not for people.
+
+#include "cost/worker.h"
+
+#include "compiler/backends.h"
+#include "options.h"
+
+namespace collage::tool {
+
+Command add_worker(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("worker", "");
+  command->group("");  // hidden
+  return {command, []() -> Status {
+            register_all();
+            if (run_worker(3, 4) != 0)
+              return internal_error("descriptors 3 and 4 must be pipes to a parent");
+            return {};
+          }};
+}
+
+}  // namespace collage::tool
