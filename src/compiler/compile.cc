@@ -213,10 +213,10 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
          TRY(costs.conversion_cost(conversion.type, conversion.from, conversion.to)).cost});
   report_rejections(graph, candidates, report);
   report.arena_bytes = chosen.lowered.plan->arena_bytes;
-  std::vector<CandidatePartition> partitions;
+  std::vector<const CandidatePartition*> partitions;
   for (const CoverKernel& kernel : cover.kernels)
-    partitions.push_back(candidates[kernel.candidate].partition);
-  report.partitioned = TRY(partition_module(graph, partitions));
+    partitions.push_back(&candidates[kernel.candidate].partition);
+  report.partitioned = Module(TRY(partition_function(graph, partitions)));
   report.estimates = costs.counts();
   impl->executor = TRY(Executor::create(chosen.lowered.plan, choose.threads));
   phases.end("report");

@@ -4,7 +4,7 @@
 #include "compiler/compile.h"
 #include "frontend/onnx/importer.h"
 #include "ir/text_parser.h"
-#include "passes/pipeline.h"
+#include "passes/passes.h"
 
 namespace collage {
 
@@ -36,9 +36,11 @@ Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& o
   auto impl = std::make_shared<internal::ModelImpl>();
   impl->path = path;
   auto begin = std::chrono::steady_clock::now();
-  ImportedModel imported = path.extension() == ".relay"
-                               ? TRY(import_relay(path, options))
-                               : TRY(import_onnx(path, {options.shapes, options.dims}));
+  ImportOptions import;
+  import.shapes = options.shapes;
+  import.dims = options.dims;
+  ImportedModel imported = path.extension() == ".relay" ? TRY(import_relay(path, options))
+                                                        : TRY(import_onnx(path, import));
   impl->import_seconds = seconds_since(begin);
   impl->module = std::move(imported.module);
   begin = std::chrono::steady_clock::now();
