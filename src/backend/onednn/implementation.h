@@ -76,7 +76,12 @@ template <typename Make>
 auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout& layout, Make make)
     -> Result<Anchored<typename std::invoke_result_t<Make, dnnl::primitive_attr>>>;
 
-// The bindings of the fused steps added to the anchor's, the anchor and the steps that follow it.
+// Adds the anchor with its own bindings and those of the fused steps, then the steps that follow.
+// The result is `target` to the anchor and `running` to them: two views of one buffer, or the
+// program's output seen as the anchor's descriptor and as `result`.
+template <typename PrimitiveDesc>
+void append_anchor(ProgramBuilder& builder, const Anchored<PrimitiveDesc>& anchored,
+                   Bindings bindings, Value target, Value running);
 template <typename PrimitiveDesc>
 void append_anchor(ProgramBuilder& builder, const Anchored<PrimitiveDesc>& anchored,
                    Bindings bindings, const Desc& result);
@@ -85,6 +90,7 @@ void append_anchor(ProgramBuilder& builder, const Anchored<PrimitiveDesc>& ancho
 Result<std::vector<Implementation>> plan_convolution(const CompositePtr& composite);
 Result<std::vector<Implementation>> plan_transposed_convolution(const CompositePtr& composite);
 Result<std::vector<Implementation>> plan_product(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_attention(const CompositePtr& composite);
 Result<std::vector<Implementation>> plan_pooling(const CompositePtr& composite);
 Result<std::vector<Implementation>> plan_elementwise(const CompositePtr& composite);
 Result<std::vector<Implementation>> plan_softmax(const CompositePtr& composite);
@@ -122,17 +128,21 @@ auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout&
 
 template <typename PrimitiveDesc>
 void append_anchor(ProgramBuilder& builder, const Anchored<PrimitiveDesc>& anchored,
-                   Bindings bindings, const Desc& result) {
+                   Bindings bindings, Value target, Value running) {
   const Tail& tail = anchored.tail;
-  Value output = builder.output(0, anchored.pd.dst_desc());
   auto operands = bind_operands(builder, tail.steps, tail.forms);
   std::span<const std::optional<Value>> all = operands;
-  bindings.push_back({DNNL_ARG_DST, output});
+  bindings.push_back({DNNL_ARG_DST, target});
   bind_post_ops(all.first(tail.fused), bindings);
   builder.add(anchored.pd, bindings);
-  if (tail.stages.empty()) return;
-  Value running = builder.output(0, result);
   append_chain(builder, tail.stages, all.subspan(tail.fused), running, running);
+}
+
+template <typename PrimitiveDesc>
+void append_anchor(ProgramBuilder& builder, const Anchored<PrimitiveDesc>& anchored,
+                   Bindings bindings, const Desc& result) {
+  append_anchor(builder, anchored, std::move(bindings), builder.output(0, anchored.pd.dst_desc()),
+                builder.output(0, result));
 }
 
 }  // namespace collage::onednn

@@ -31,6 +31,7 @@ const std::vector<Family>& families() {
         "nn.global_max_pool1d", "nn.global_max_pool2d", "nn.global_max_pool3d"},
        plan_pooling},
       {{"nn.softmax", "nn.log_softmax"}, plan_softmax},
+      {{"nn.attention"}, plan_attention},
       {{"nn.layer_norm"}, plan_layer_norm},
       {{"mean", "sum", "max", "min", "prod"}, plan_reduction},
       {{"image.resize1d", "image.resize2d", "image.resize3d"}, plan_resampling},

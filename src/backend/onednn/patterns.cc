@@ -78,6 +78,7 @@ const std::vector<Row>& rows() {
         "nn.avg_pool3d", "nn.global_avg_pool1d", "nn.global_avg_pool2d", "nn.global_avg_pool3d",
         "nn.global_max_pool1d", "nn.global_max_pool2d", "nn.global_max_pool3d"}},
       {"onednn.softmax", {"nn.softmax", "nn.log_softmax"}},
+      {"onednn.attention", {"nn.attention"}, false, 0},
       {"onednn.layer_norm", {"nn.layer_norm"}},
       {"onednn.reduce", {"mean", "sum", "max", "min", "prod"}},
       {"onednn.resize", {"image.resize1d", "image.resize2d", "image.resize3d"}},

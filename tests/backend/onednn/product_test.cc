@@ -81,6 +81,45 @@ TEST(Product, OffersWeightsWithRowsContiguousForOneRow) {
   EXPECT_THAT(checked.names, Contains("packed"));
 }
 
+struct Attention {
+  Shape q;
+  int64_t keys, values;
+  bool causal;
+  Shape mask = {};
+};
+class Attentions : public ::testing::TestWithParam<Attention> {};
+
+TEST_P(Attentions, MatchTheReference) {
+  const Attention& a = GetParam();
+  Graph graph;
+  Shape k = a.q, v = a.q;
+  k[k.size() - 2] = v[v.size() - 2] = a.keys;
+  v.back() = a.values;
+  std::vector<Expr> args = {graph.input(a.q), graph.input(k), graph.input(v)};
+  if (!a.mask.empty()) args.push_back(graph.input(a.mask));
+  Expr y = graph.call("nn.attention", args, {{"scale", 0.125}, {"causal", a.causal}});
+  check(graph.function(y));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Attentions,
+    ::testing::Values(
+        Attention{{1, 4, 64, 64}, 64, 64, false}, Attention{{2, 3, 17, 24}, 33, 40, false},
+        Attention{{1, 2, 200, 64}, 200, 64, true}, Attention{{3, 128, 32}, 128, 32, true},
+        Attention{{1, 2, 130, 16}, 70, 48, false}, Attention{{1, 2, 256, 64}, 256, 64, true},
+        Attention{{1, 2, 40, 16}, 40, 16, false, {1, 2, 1, 40}},
+        Attention{{1, 2, 129, 16}, 129, 16, false, {1, 1, 129, 129}},
+        Attention{{1, 2, 129, 16}, 129, 16, false, {1, 1, 1, 129}},
+        Attention{{40, 16}, 24, 16, false}));
+
+TEST(Attention, KeepsScoresOfManyQueriesInBlocks) {
+  Graph graph;
+  Shape shape = {1, 2, 256, 32};
+  Expr y = graph.call("nn.attention", {graph.input(shape), graph.input(shape), graph.input(shape)},
+                      {{"scale", 0.2}, {"causal", true}});
+  EXPECT_THAT(check(graph.function(y)).names, Contains("rows64"));
+}
+
 TEST(Product, RefusesBatchesBroadcastInPart) {
   Graph graph;
   Expr y = graph.call("nn.matmul", {graph.input({2, 3, 4, 5}), graph.input({2, 1, 5, 4})});
