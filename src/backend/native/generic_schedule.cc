@@ -76,7 +76,9 @@ Axes result_axes(const TensorType& type, ChannelLayout layout) {
   Axes axes;
   axes.extents = physical_extents(type.shape, layout);
   axes.lanes = layout == ChannelLayout::kBlocked;
-  for (size_t i = 0; i < axes.extents.size(); ++i) axes.vars.emplace_back("v" + std::to_string(i));
+  // Not "v0": that is what Halide calls the first variable it makes itself.
+  for (size_t i = 0; i < axes.extents.size(); ++i)
+    axes.vars.emplace_back("axis" + std::to_string(i));
   const std::vector<HExpr> index(axes.vars.rbegin(), axes.vars.rend());
   if (!axes.lanes) {
     axes.at.logical = index;
