@@ -142,6 +142,7 @@ void fill_row(const Geometry& g, const T* channel, int64_t tap, int64_t begin, i
         const int64_t first = std::clamp(-shift, w, w + piece);
         const int64_t last = std::clamp(width.input - shift, first, w + piece);
         std::fill(to, to + (first - w), 0.0);
+#pragma omp simd
         for (int64_t i = first; i < last; ++i) to[i - w] = static_cast<double>(line[i + shift]);
         std::fill(to + (last - w), to + piece, 0.0);
       } else {

@@ -1,7 +1,6 @@
 #include "ops/product.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 namespace collage {
@@ -50,6 +49,12 @@ struct Panels {
   alignas(64) double c[kRows * kColumns];
 };
 
+// Kept for the life of the thread: small products are many.
+Panels* thread_panels() {
+  thread_local auto panels = std::make_unique<Panels>();  // zeroed
+  return panels.get();
+}
+
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
@@ -61,10 +66,10 @@ void blocked_product(const Product& shape, const FillPanel& a, const FillPanel& 
   const int64_t row_blocks = (shape.m + kRows - 1) / kRows;
   const int64_t column_blocks = (shape.n + kColumns - 1) / kColumns;
   const int64_t tasks = shape.batch * row_blocks * column_blocks;
-#pragma omp parallel if (tasks > 1)
+  const bool shared = tasks > 1 && shape.m * shape.n * shape.batch * (shape.k + 8) > 65536;
+#pragma omp parallel if (shared)
   {
-    auto panels = std::make_unique<Panels>();
-    std::memset(static_cast<void*>(panels.get()), 0, sizeof(Panels));
+    Panels* panels = thread_panels();
 #pragma omp for schedule(dynamic)
     for (int64_t task = 0; task < tasks; ++task) {
       const int64_t batch = task / (row_blocks * column_blocks);
@@ -72,7 +77,7 @@ void blocked_product(const Product& shape, const FillPanel& a, const FillPanel& 
       const int64_t row = task % row_blocks * kRows;
       const int64_t rows = std::min(kRows, shape.m - row);
       const int64_t columns = std::min(kColumns, shape.n - column);
-      std::fill(panels->c, panels->c + kRows * kColumns, 0.0);
+      std::fill(panels->c, panels->c + round_up(rows, kTileRows) * kColumns, 0.0);
       for (int64_t p = 0; p < shape.k; p += kDepth) {
         const int64_t depth = std::min(kDepth, shape.k - p);
         a(batch, row, rows, p, depth, panels->a, kDepth);

@@ -94,11 +94,11 @@ TEST(RandomInputsTest, AreSeededAndWithinRange) {
   EXPECT_EQ(floats_of(random_tensor(type, 5)), floats_of(random_tensor(type, 5)));
   EXPECT_NE(floats_of(random_tensor(type, 5)), floats_of(random_tensor(type, 6)));
   std::set<int64_t> seen;
-  for (int64_t value : random_tensor({{1000}, DType::kInt64}, 1, {-2, 3}).values<int64_t>())
+  for (int64_t value : values_of<int64_t>(random_tensor({{1000}, DType::kInt64}, 1, {-2, 3})))
     seen.insert(value);
   EXPECT_THAT(seen, ::testing::ElementsAre(-2, -1, 0, 1, 2, 3));
   double mean = 0;
-  for (float value : random_tensor(type, 9).values<float>()) {
+  for (float value : floats_of(random_tensor(type, 9))) {
     EXPECT_GE(value, -1);
     EXPECT_LE(value, 1);
     mean += static_cast<double>(value) / 1000;
@@ -122,9 +122,8 @@ TEST(RandomInputsTest, IndicesStayWithinWhatTheyIndex) {
   EXPECT_EQ(ranges[0].high, 19);
   EXPECT_EQ(ranges[1].low, 1);
   for (uint64_t seed = 0; seed < 5; ++seed) EXPECT_TRUE(interpret(f, random_inputs(f, seed)).ok());
-  EXPECT_GT(*std::max_element(random_inputs(f, 1)[0].data<int64_t>(),
-                              random_inputs(f, 1)[0].data<int64_t>() + 32),
-            7);
+  const std::vector<int64_t> drawn = values_of<int64_t>(random_inputs(f, 1)[0]);
+  EXPECT_GT(*std::max_element(drawn.begin(), drawn.end()), 7);
 }
 
 TEST(RandomInputsTest, EveryCaseAsAFunctionOfItsParametersRuns) {
