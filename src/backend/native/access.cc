@@ -16,12 +16,17 @@ std::vector<int64_t> physical_extents(const std::vector<int64_t>& shape, Channel
 }
 
 void fix_dense(Halide::OutputImageParam buffer, const std::vector<int64_t>& extents) {
-  int64_t stride = 1;
+  std::vector<int64_t> strides{1};
+  for (int64_t extent : extents) strides.push_back(strides.back() * extent);
+  fix_strided(std::move(buffer), extents, strides);
+}
+
+void fix_strided(Halide::OutputImageParam buffer, const std::vector<int64_t>& extents,
+                 const std::vector<int64_t>& strides) {
   for (size_t i = 0; i < extents.size(); ++i) {
     buffer.dim(static_cast<int>(i))
         .set_bounds(0, static_cast<int>(extents[i]))
-        .set_stride(static_cast<int>(stride));
-    stride *= extents[i];
+        .set_stride(static_cast<int>(strides[i]));
   }
   buffer.set_host_alignment(64);
 }

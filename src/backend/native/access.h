@@ -63,5 +63,7 @@ std::vector<int64_t> physical_extents(const std::vector<int64_t>& shape, Channel
 
 /// Fixes bounds and dense strides (extents innermost first) of a kernel's buffer.
 void fix_dense(Halide::OutputImageParam buffer, const std::vector<int64_t>& extents);
+void fix_strided(Halide::OutputImageParam buffer, const std::vector<int64_t>& extents,
+                 const std::vector<int64_t>& strides);
 
 }  // namespace collage::native

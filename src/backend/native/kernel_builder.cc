@@ -160,6 +160,11 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads)
     }
     return variants;
   }
+  if (group.kind == KernelGroup::Kind::kAttention) {
+    for (const AttentionSchedule& schedule : attention_schedules(group.attention, has_avx512()))
+      variants.push_back(Variant::plain(schedule.to_string(), function));
+    return variants;
+  }
   variants.push_back(Variant::plain(group.row_stages ? "rows" : "fused", function));
   if (group.blockable) {
     Variant blocked{"fused", {}, {}};
@@ -251,6 +256,19 @@ Result<Func> build_matmul_result(Emitter& e, const KernelGroup& group, const Var
   return internal_error("native: no schedule '{}'", variant.name);
 }
 
+Func build_attention_result(Emitter& e, const KernelGroup& group) {
+  const CallNode& anchor = *group.anchor;
+  auto operand = [&e, &anchor](size_t index) -> Access {
+    if (index >= anchor.args.size()) return {};
+    return [&e, &anchor, index](const Coords& at) {
+      return e.value(anchor.args[index], broadcast_coords(anchor.args[index]->tensor_type().shape,
+                                                          Shape(at.logical.size(), 2), at));
+    };
+  };
+  return build_attention(group.attention, attention_schedules(group.attention, has_avx512())[0],
+                         operand(0), operand(1), operand(2), operand(3));
+}
+
 /// Parameters that the code never reads still take part in the variant, not in the pipeline.
 void finish(BuiltKernel& built, Emitter& e, std::vector<Func> outputs) {
   built.bindings = std::move(e.bindings());
@@ -293,6 +311,23 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
     }
     if (!group.row_stages) schedule_stages_first(emitter);
     finish(built, emitter, std::move(outputs));
+    return built;
+  }
+
+  if (group.kind == KernelGroup::Kind::kAttention) {
+    Func out = build_attention_result(emitter, group);
+    const Shape& shape = group.anchor->tensor_type().shape;
+    std::vector<int64_t> strides(shape.size(), 1);
+    int64_t stride = 1;
+    for (size_t i = shape.size(); i-- > 0;) {
+      const auto d = static_cast<size_t>(group.result_order[i]);
+      strides[shape.size() - 1 - d] = stride;
+      stride *= shape[d];
+    }
+    schedule_stages_first(emitter);
+    built.result_extents.push_back({shape.rbegin(), shape.rend()});
+    finish(built, emitter, {out});
+    fix_strided(out.output_buffer(), built.result_extents[0], strides);
     return built;
   }
 

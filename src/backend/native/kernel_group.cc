@@ -175,9 +175,42 @@ class Analysis {
         });
   }
 
+  /// After attention only one transpose that keeps the last dimension last may follow.
+  Status check_attention() {
+    const CallNode& anchor = *group_.anchor;
+    const Shape& out = anchor.tensor_type().shape;
+    const auto rank = static_cast<int64_t>(out.size());
+    AttentionShape& s = group_.attention;
+    s.batch = {out.begin(), out.end() - 2};
+    s.queries = out[out.size() - 2];
+    s.value_width = out.back();
+    const Shape& keys = anchor.args[1]->tensor_type().shape;
+    s.keys = keys[keys.size() - 2];
+    s.width = keys.back();
+    s.scale = static_cast<float>(anchor.attrs.real("scale"));
+    s.causal = anchor.attrs.flag("causal");
+    for (int64_t d = 0; d < rank; ++d) group_.result_order.push_back(d);
+    if (group_.results.size() != 1) return unsupported("native: attention with several results");
+    if (group_.results[0].get() != &anchor) {
+      const auto* call = as<CallNode>(group_.results[0]);
+      if (call == nullptr || call->op->name != "transpose" || call->args[0].get() != &anchor ||
+          call->attrs.is_none("axes")) {
+        return unsupported("native: {} after attention in one kernel",
+                           call != nullptr ? call->op->name : "a tuple");
+      }
+      group_.result_order = call->attrs.ints("axes");
+      for (int64_t& d : group_.result_order) d = d < 0 ? d + rank : d;
+      if (group_.result_order.back() != rank - 1)
+        return unsupported("native: attention whose columns are moved");
+    }
+    group_.kind = KernelGroup::Kind::kAttention;
+    return {};
+  }
+
   /// After the anchor only element-wise calls of its shape may follow.
   Status check_anchor() {
     const CallNode& anchor = *group_.anchor;
+    if (anchor.op->name == "nn.attention") return check_attention();
     if (group_.results.size() != 1)
       return unsupported("native: {} in a kernel with several results", anchor.op->name);
     std::unordered_set<const ExprNode*> after{&anchor};
@@ -279,7 +312,9 @@ bool is_image(const TensorType& type) {
          type.dtype == DType::kFloat32;
 }
 
-bool is_template_anchor(const CallNode& call) { return is_conv(call) || is_product(call); }
+bool is_template_anchor(const CallNode& call) {
+  return is_conv(call) || is_product(call) || call.op->name == "nn.attention";
+}
 
 Status check_call(const CallNode& call) {
   if (call.op == nullptr) return unsupported("native: a call of a function");

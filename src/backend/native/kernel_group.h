@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/native/attention_template.h"
 #include "backend/native/conv_template.h"
 #include "backend/native/matmul_template.h"
 #include "ir/expr.h"
@@ -13,7 +14,7 @@
 namespace collage::native {
 
 struct KernelGroup {
-  enum class Kind { kConv, kDepthwise, kMatmul, kGeneric };
+  enum class Kind { kConv, kDepthwise, kMatmul, kAttention, kGeneric };
   Kind kind = Kind::kGeneric;
   Function function;        ///< flat
   std::vector<Expr> order;  ///< post-dfs of the body
@@ -22,6 +23,10 @@ struct KernelGroup {
   const CallNode* anchor = nullptr;
   ConvShape conv;
   MatmulShape matmul;
+  AttentionShape attention;
+  // Attention may be followed by a transpose that keeps the columns last: the anchor's dimensions
+  // in the order in which the result holds them.
+  std::vector<int64_t> result_order;
   bool constant_b = false;
   bool row_stages = false;  ///< a row of the result needs only statistics of that row
   int64_t row_axis = 0;     ///< dimensions before it number the rows

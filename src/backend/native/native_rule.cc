@@ -96,6 +96,15 @@ class Finder {
       ++calls;
     }
     add("anchor", inside);
+    if (as<CallNode>(graph_.node(anchor).expr)->op->name == "nn.attention" && single_user(anchor)) {
+      const PostDfsIndex user = graph_.node(anchor).outputs[0];
+      const auto* call = as<CallNode>(graph_.node(user).expr);
+      if (call != nullptr && call->op != nullptr && call->op->name == "transpose" &&
+          roles_[user] != Role::kNone) {
+        inside.insert(user);
+        add("anchor", inside);
+      }
+    }
     IndexSet whole = with_prologue(inside, anchor);
     if (whole.size() > inside.size()) add("prologue", whole);
   }
@@ -115,6 +124,7 @@ class Finder {
                          (roles_[node] == Role::kElementwise || roles_[node] == Role::kInjective) &&
                          graph_.node(node).expr->type().is_tensor();
       if (!passes && !folds) continue;
+      if (roles_[node] == Role::kElementwise && follows_anchor(node)) continue;
       IndexSet more = inside;
       more.insert(node);
       if (!SubGraph::of(graph_, more, "").is_valid(graph_, {})) continue;
@@ -124,6 +134,16 @@ class Finder {
       work.insert(work.end(), inputs.begin(), inputs.end());
     }
     return trimmed(std::move(inside), anchor);
+  }
+
+  /// Whether an anchor's own epilogue would take this call.
+  bool follows_anchor(PostDfsIndex node) const {
+    for (PostDfsIndex p : graph_.node(node).inputs) {
+      if (single_user(p) &&
+          (roles_[p] == Role::kAnchor || (roles_[p] == Role::kElementwise && follows_anchor(p))))
+        return true;
+    }
+    return false;
   }
 
   /// Without views and tuples at the boundary: the host passes those for nothing.

@@ -1,5 +1,7 @@
 // Matrix products: constant and variable right operands, batches, transposes, prologues and
 // epilogues.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "check.h"
@@ -63,6 +65,50 @@ TEST(Product, LayerNormInFront) {
   const Expr x = var("x", {12, 48});
   const Expr y = call("nn.layer_norm", {x, weights({48}), weights({48})});
   check_function(function({x}, call("nn.dense", {y, weights({64, 48})})));
+}
+
+TEST(Attention, Shapes) {
+  struct Case {
+    Shape q, k;
+    int64_t value_width;
+  };
+  for (const Case& c :
+       {Case{{2, 64, 32}, {2, 64, 32}, 32}, Case{{1, 3, 33, 16}, {1, 3, 50, 16}, 48},
+        Case{{2, 1, 64}, {2, 20, 64}, 64}, Case{{2, 17, 8}, {2, 5, 8}, 20}}) {
+    for (bool causal : {false, true}) {
+      SCOPED_TRACE(
+          fmt::format("{} keys {} causal {}", shape_to_string(c.q), shape_to_string(c.k), causal));
+      const Expr q = var("q", c.q), k = var("k", c.k);
+      Shape values = c.k;
+      values.back() = c.value_width;
+      const Expr v = var("v", values);
+      check_function(function(
+          {q, k, v}, call("nn.attention", {q, k, v}, {{"scale", 0.3}, {"causal", causal}})));
+    }
+  }
+}
+
+TEST(Attention, Masks) {
+  const Expr q = var("q", {2, 4, 32, 16}), k = var("k", {2, 4, 24, 16}),
+             v = var("v", {2, 4, 24, 16});
+  for (const Shape& shape : {Shape{2, 1, 1, 24}, Shape{32, 24}}) {
+    const Expr mask = var("mask", shape);
+    check_function(
+        function({q, k, v, mask}, call("nn.attention", {q, k, v, mask}, {{"scale", 0.25}})));
+  }
+}
+
+TEST(Attention, HeadsTakenFromAndPutBackIntoRows) {
+  const Expr q = var("q", {40, 64}), k = var("k", {40, 64}), v = var("v", {40, 64});
+  auto heads = [](const Expr& x) {
+    return call("transpose", {call("reshape", {x}, {{"newshape", Ints{40, 4, 16}}})},
+                {{"axes", Ints{1, 0, 2}}});
+  };
+  const Expr y =
+      call("nn.attention", {heads(q), heads(k), heads(v)}, {{"scale", 0.25}, {"causal", true}});
+  const Expr rows = call("transpose", {y}, {{"axes", Ints{1, 0, 2}}});
+  check_function(function({q, k, v}, rows));
+  check_function(function({q, k, v}, call("reshape", {rows}, {{"newshape", Ints{40, 64}}})));
 }
 
 }  // namespace

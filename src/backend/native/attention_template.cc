@@ -1,0 +1,137 @@
+#include "backend/native/attention_template.h"
+
+#include <algorithm>
+
+#include "backend/native/halide_math.h"
+
+namespace collage::native {
+namespace {
+
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+using Halide::TailStrategy;
+using Halide::Var;
+
+int to_int(int64_t v) { return static_cast<int>(v); }
+
+int64_t tile_of(int64_t n, int64_t most) {
+  int64_t best = std::min(n, most);
+  double cost = 1e9;
+  for (int64_t t = std::min(n, most); t >= 1; --t) {
+    const double waste = static_cast<double>((n + t - 1) / t * t) / static_cast<double>(n) *
+                         (t < most / 2 ? 1.3 : 1.0);
+    if (waste < cost - 1e-9) {
+      cost = waste;
+      best = t;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string AttentionSchedule::to_string() const {
+  return "attention q" + std::to_string(queries) + " tiles " + std::to_string(key_tile) + "x" +
+         std::to_string(query_tile);
+}
+
+std::vector<AttentionSchedule> attention_schedules(const AttentionShape& s, bool avx512) {
+  AttentionSchedule schedule;
+  if (s.queries < 32) schedule.queries = s.queries >= 16 ? 16 : to_int(s.queries);
+  const int64_t vectors = std::max<int64_t>(1, schedule.queries / 16);
+  const int64_t budget = avx512 ? 24 : 6;
+  schedule.key_tile = to_int(tile_of(s.keys, std::max<int64_t>(1, budget / vectors)));
+  const int64_t columns = s.value_width % 16 == 0 ? std::min<int64_t>(4, s.value_width / 16) : 1;
+  schedule.query_tile = to_int(tile_of(schedule.queries, std::max<int64_t>(1, budget / columns)));
+  return {schedule};
+}
+
+Func build_attention(const AttentionShape& s, const AttentionSchedule& sched, const Access& q,
+                     const Access& k, const Access& v, const Access& mask) {
+  Var qi("query"), t("key"), d("column"), c("value");
+  std::vector<Var> batch;  // innermost first
+  for (size_t i = 0; i < s.batch.size(); ++i) batch.emplace_back("batch" + std::to_string(i));
+  auto vars = [&](std::vector<Var> head) {
+    head.insert(head.end(), batch.begin(), batch.end());
+    return head;
+  };
+  auto at = [&](std::vector<Expr> head) {
+    for (const Var& b : batch) head.push_back(b);
+    return head;
+  };
+  auto coords = [&](const Expr& row, const Expr& column) {
+    Coords result;
+    for (size_t i = batch.size(); i-- > 0;) result.logical.push_back(batch[i]);
+    result.logical.push_back(row);
+    result.logical.push_back(column);
+    return result;
+  };
+
+  const int block = std::min<int>(sched.queries, to_int(s.queries));
+  const int lanes = block % 16 == 0 ? 16 : block;
+  // The queries of a causal task end at a block's end where blocks are whole; keys after it play no
+  // part.
+  const bool cut = s.causal && s.queries == s.keys && s.queries % block == 0 && s.queries > block;
+
+  Func turned("turned"), sums("sums"), scores("scores"), largest("largest"), weights("weights"),
+      total("total"), acc("acc"), out("output");
+  turned(vars({qi, d})) = q(coords(qi, d)) * s.scale;
+  RDom rd(0, to_int(s.width));
+  sums(vars({qi, t})) = 0.0f;
+  sums(vars({qi, t})) += turned(at({qi, rd})) * k(coords(t, rd));
+  Expr score = sums(at({qi, t}));
+  if (mask) score = score + mask(coords(qi, t));
+  if (s.causal) score = Halide::select(t <= qi, score, -1e30f);
+  scores(vars({qi, t})) = score;
+  auto keys = [&] {
+    RDom r(0, to_int(s.keys));
+    if (cut) r.where(r < qi / block * block + block);
+    return r;
+  };
+  RDom rm = keys();
+  largest(vars({qi})) = -1e30f;
+  largest(vars({qi})) = Halide::max(largest(at({qi})), scores(at({qi, rm})));
+  weights(vars({qi, t})) = vector_exp(scores(at({qi, t})) - largest(at({qi})));
+  RDom rs = keys();
+  total(vars({qi})) = 0.0f;
+  total(vars({qi})) += weights(at({qi, rs}));
+  RDom rv = keys();
+  acc(vars({c, qi})) = 0.0f;
+  acc(vars({c, qi})) += weights(at({qi, rv})) * v(coords(rv, c));
+  out(vars({c, qi})) = acc(at({c, qi})) / total(at({qi}));
+  out.bound(c, 0, to_int(s.value_width)).bound(qi, 0, to_int(s.queries));
+
+  Var task("task"), qo("qo"), qn("qn"), qt("qt"), co("co"), cn("cn"), to("to"), tn("tn");
+  const int width = to_int(std::min<int64_t>(16, s.value_width));
+  const int columns =
+      s.value_width % 16 == 0 ? to_int(std::min<int64_t>(4, s.value_width / 16)) * 16 : width;
+  out.split(qi, task, qi, block)
+      .split(qi, qo, qn, std::min(sched.query_tile, block))
+      .split(c, co, cn, columns);
+  std::vector<Halide::VarOrRVar> order{cn, qn, co, qo, task};
+  for (const Var& b : batch) order.push_back(b);
+  out.reorder(order);
+  out.vectorize(cn, width).unroll(qn);
+  for (const Var& b : batch) out.fuse(task, b, task);
+  out.parallel(task);
+  acc.compute_at(out, co);
+  acc.vectorize(c, width).unroll(c).unroll(qi);
+  acc.update().reorder(c, qi, rv).vectorize(c, width).unroll(c).unroll(qi);
+
+  turned.compute_at(out, task).vectorize(qi, lanes);
+  largest.compute_at(out, task).vectorize(qi, lanes);
+  largest.update().reorder(qi, rm).vectorize(qi, lanes).unroll(qi);
+  total.compute_at(out, task).vectorize(qi, lanes);
+  total.update().reorder(qi, rs).vectorize(qi, lanes).unroll(qi);
+  scores.compute_at(out, task)
+      .split(t, to, tn, std::min<int>(sched.key_tile, to_int(s.keys)))
+      .reorder(qi, tn, to);
+  scores.vectorize(qi, lanes).unroll(qi).unroll(tn);
+  sums.compute_at(scores, to).vectorize(qi, lanes).unroll(qi).unroll(t);
+  sums.update().reorder(qi, t, rd).vectorize(qi, lanes).unroll(qi).unroll(t);
+  weights.compute_at(out, task).vectorize(qi, lanes).unroll(qi);
+  return out;
+}
+
+}  // namespace collage::native
