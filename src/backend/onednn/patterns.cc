@@ -88,6 +88,45 @@ const std::vector<Row>& rows() {
   return table;
 }
 
+// A convolution or product takes a constant bias for nothing, so a candidate that ends just before
+// that bias, or starts at it, could only cost more than the one with both.
+class WithBiasPartitionRule : public PartitionRule {
+ public:
+  explicit WithBiasPartitionRule(PartitionRulePtr rule)
+      : PartitionRule(rule->name()), rule_(std::move(rule)) {}
+
+  std::vector<CandidatePartition> all_candidates(
+      const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const override {
+    std::vector<CandidatePartition> candidates = rule_->all_candidates(graph, spec);
+    std::erase_if(candidates, [&](const CandidatePartition& candidate) {
+      const IndexSet& inside = candidate.sub_graph.inside();
+      return takes_bias(graph, inside.last()) ||
+             (is_bias(graph, inside.first()) &&
+              takes_bias(graph, graph.node(inside.first()).inputs[0]));
+    });
+    return candidates;
+  }
+
+ private:
+  static bool is_bias(const DataflowGraph& graph, PostDfsIndex index) {
+    const auto* bias = as_op(graph.node(index).expr, "nn.bias_add");
+    return bias != nullptr && bias->args[1]->kind() == ExprKind::kConstant;
+  }
+  // The node is an anchor with constant weights whose one user is its bias.
+  static bool takes_bias(const DataflowGraph& graph, PostDfsIndex index) {
+    const DataflowGraph::Node& node = graph.node(index);
+    const auto* call = as<CallNode>(node.expr);
+    return call != nullptr && call->op != nullptr && !node.is_external &&
+           node.outputs.size() == 1 && is_bias(graph, node.outputs[0]) && call->args.size() == 2 &&
+           call->args[1]->kind() == ExprKind::kConstant &&
+           graph.node(node.outputs[0]).inputs[0] == index && has_bias(call->op->name);
+  }
+  static bool has_bias(std::string_view op) {
+    return op.starts_with("nn.conv") || op == "nn.dense" || op == "nn.matmul";
+  }
+  PartitionRulePtr rule_;
+};
+
 }  // namespace
 
 PartitionRulePtr pattern_table() {
@@ -100,7 +139,7 @@ PartitionRulePtr pattern_table() {
   }
   rules.push_back(std::make_shared<AnchorEpiloguePartitionRule>(
       "onednn.elementwise", is_op_among(step_operators()), starts_chain, continues_chain));
-  return make_pattern_rule("onednn", {}, std::move(rules));
+  return std::make_shared<WithBiasPartitionRule>(make_pattern_rule("onednn", {}, std::move(rules)));
 }
 
 }  // namespace collage::onednn

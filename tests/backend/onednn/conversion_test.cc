@@ -100,10 +100,21 @@ TEST(PatternTable, FindsChainsAfterAnchorsAndElementwiseChains) {
   y = graph.call("add", {y, graph.input({1, 16, 6, 6})});
   y = graph.call("sin", {y});
   auto found = candidates(graph.function(y));
-  EXPECT_THAT(found, Contains("nn.conv2d"));
+  EXPECT_THAT(found, Contains("nn.conv2d+nn.bias_add"));
   EXPECT_THAT(found, Contains("nn.conv2d+nn.bias_add+nn.relu+add"));
   EXPECT_THAT(found, Contains("nn.relu+add"));
   EXPECT_THAT(found, Not(Contains(::testing::HasSubstr("sin"))));
+}
+
+TEST(PatternTable, KeepsAConvolutionAndItsBiasTogether) {
+  Graph graph;
+  Expr y = graph.call("nn.conv2d", {graph.input({1, 8, 6, 6}), graph.constant({16, 8, 1, 1})});
+  Expr biased = graph.call("nn.bias_add", {y, graph.constant({16})});
+  EXPECT_THAT(candidates(graph.function(graph.call("nn.relu", {biased}))),
+              ::testing::UnorderedElementsAre("nn.conv2d+nn.bias_add",
+                                              "nn.conv2d+nn.bias_add+nn.relu", "nn.relu"));
+  // Not where the value before the bias has another user.
+  EXPECT_THAT(candidates(graph.function(graph.call("add", {biased, y}))), Contains("nn.conv2d"));
 }
 
 TEST(PatternTable, StopsAtBroadcastsOfTheRunningValue) {
