@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint32_t kNoColumn = ~uint32_t{0};
-constexpr size_t kMaxDetours = 3;
+constexpr size_t kMaxDetours = 8;
 constexpr size_t kMaxDominators = 32;  // states that one state is compared with
 
 }  // namespace
@@ -263,8 +263,12 @@ class Layers {
         std::sort(buffer_.begin(), buffer_.end());
       }
       if (!coverable(i, buffer_)) continue;
-      for (uint32_t detours = 0; detours < 1u << scan_.detours_[place.column].size(); ++detours)
+      // Every subset of the detours that may help here.
+      uint32_t useful = useful_detours(place.column, forms);
+      for (uint32_t detours = useful;; detours = (detours - 1) & useful) {
         apply(i, s, state, left, forms, place, detours);
+        if (detours == 0) break;
+      }
     }
     // Left for later.
     buffer_.assign(left.begin(), left.end());
@@ -273,6 +277,17 @@ class Layers {
     if (!coverable(i, buffer_)) return;
     changed_.clear();
     emit(i, state.f, state.g, forms, {s, kNoColumn, 0});
+  }
+
+  uint32_t useful_detours(uint32_t column, const uint16_t* forms) const {
+    const std::vector<Scan::Detour>& detours = scan_.detours_[column];
+    uint32_t useful = 0;
+    for (size_t d = 0; d < detours.size(); ++d) {
+      uint32_t mask = slot_[detours[d].group] >= 0 ? forms[slot_[detours[d].group]] : 0;
+      if (detours[d].output || !((mask >> detours[d].via | mask >> detours[d].wanted) & 1))
+        useful |= 1u << d;
+    }
+    return useful;
   }
 
   // Whether the lowest few positions left for later can still be covered after position i.
