@@ -143,24 +143,27 @@ class Solver {
       }
       result.reader.push_back(std::move(price));
     }
-    // Nor may a column: lower the price of one of its nodes.
-    for (const Column& column : compact_.columns) {
-      double reduced = column.cost;
-      for (uint32_t node : column.nodes) reduced -= result.node[node];
+    // Nor may a column: lower the price of one of its nodes. That raises the others' reduced costs.
+    auto reduced = [&](const Column& column) {
+      double sum = column.cost;
+      for (uint32_t node : column.nodes) sum -= result.node[node];
       for (size_t k = 0; k < column.inputs.size(); ++k) {
         const Group& group = compact_.groups[column.inputs[k].group];
-        reduced +=
-            result.reader_price(column.inputs[k].group, column.inputs[k].form,
-                                reader_index(group, column.readers[k]), group.readers.size());
+        sum += result.reader_price(column.inputs[k].group, column.inputs[k].form,
+                                   reader_index(group, column.readers[k]), group.readers.size());
       }
       for (const Use& use : column.outputs) {
         size_t readers = compact_.groups[use.group].readers.size();
         for (size_t r = 0; r < readers; ++r)
-          reduced -= result.reader_price(use.group, use.form, r, readers);
-        if (use.form == 0) reduced -= plain_price[use.group];
+          sum -= result.reader_price(use.group, use.form, r, readers);
+        if (use.form == 0) sum -= plain_price[use.group];
       }
-      if (reduced < 0) result.node[column.nodes[0]] += reduced;
-    }
+      return sum;
+    };
+    for (const Column& column : compact_.columns)
+      if (double sum = reduced(column); sum < 0) result.node[column.nodes[0]] += sum;
+    for (const Column& column : compact_.columns)
+      result.reduced.push_back(std::max(0.0, reduced(column)));
     for (uint32_t g = 0; g < compact_.groups.size(); ++g)
       if (compact_.groups[g].root >= 0)
         result.node[static_cast<size_t>(compact_.groups[g].root)] += plain_price[g];

@@ -20,6 +20,8 @@ struct Potentials {
   std::vector<double> node;  // per node; includes the price of a result's plain form
   // Per group: forms × readers, in the order of Group::readers.
   std::vector<std::vector<double>> reader;
+  // Per column, not negative: a cover that uses it costs at least bound + reduced.
+  std::vector<double> reduced;
   double bound = 0;  // of the whole problem
 
   double reader_price(uint32_t group, uint32_t form, size_t reader, size_t readers) const {

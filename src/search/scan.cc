@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <string>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/hash.h"
@@ -69,7 +71,7 @@ void Scan::place_columns(const std::vector<bool>& usable) {
     auto [it, inserted] =
         known.emplace(std::pair(at, positions), static_cast<uint32_t>(sets_.size()));
     if (inserted) {
-      NodeSet set{at, {}, {}};
+      NodeSet set{at, {}, {}, kInfinity};
       for (uint32_t p : positions) {
         if (p < at) set.before.push_back(static_cast<uint16_t>(p));
         if (p > at) set.after.push_back(static_cast<uint16_t>(p));
@@ -77,10 +79,15 @@ void Scan::place_columns(const std::vector<bool>& usable) {
       }
       sets_.push_back(std::move(set));
     }
+    NodeSet& set = sets_[it->second];
+    set.reduced = std::min(set.reduced, potentials_.reduced[c]);
     for (uint32_t node : column.nodes) node_price_[c] += potentials_.node[node];
     detours_[c] = find_detours(column);
     places_[at].push_back({c, it->second});
   }
+  for (std::vector<uint32_t>& sets : later_)
+    std::sort(sets.begin(), sets.end(),
+              [&](uint32_t a, uint32_t b) { return sets_[a].reduced < sets_[b].reduced; });
 }
 
 std::vector<Scan::Detour> Scan::find_detours(const Column& column) const {
@@ -158,6 +165,7 @@ class Layers {
       set_slots(slot_, i);
       set_slots(next_slot_, i + 1);
       next_ = Layer();
+      postponed_cache_.clear();
       table_.assign(table_size(now_.states.size()), kNoColumn);
       for (uint32_t s = 0; s < now_.states.size(); ++s) expand(static_cast<uint32_t>(i), s);
       result_.states += now_.states.size();
@@ -169,7 +177,8 @@ class Layers {
       if (now_.states.empty()) return result_;
       if (now() > options_.deadline && options_.deadline > 0) {
         result_.complete = false;
-        for (const State& state : now_.states) result_.dropped = std::min(result_.dropped, state.f);
+        for (const State& state : now_.states)
+          result_.dropped = std::min(result_.dropped, state.bound);
         return result_;
       }
     }
@@ -179,7 +188,8 @@ class Layers {
 
  private:
   struct State {
-    double f, g;          // path cost + bound; path cost
+    double bound;         // what a cover through it costs at least
+    double f, g;          // path cost + prices; path cost
     uint32_t key;         // where its key starts
     uint16_t exceptions;  // length of the key's first part; live forms follow
   };
@@ -207,7 +217,7 @@ class Layers {
   }
 
   void start() {
-    now_.states.push_back({scan_.potentials_.bound, 0, 0, 0});
+    now_.states.push_back({scan_.potentials_.bound, scan_.potentials_.bound, 0, 0, 0});
     for (uint32_t g : scan_.live_[0])
       now_.keys.push_back(compact_.groups[g].root < 0 ? FormMask{1} : FormMask{0});
   }
@@ -246,6 +256,8 @@ class Layers {
       buffer_.clear();
       for (uint16_t e : left)
         if (e != i) buffer_.push_back(e);
+      postponed_ = postponed(i, buffer_);
+      if (postponed_ == kInfinity) return;
       emit(i, state.f, state.g, forms, {s, kNoColumn, 0});
       return;
     }
@@ -262,7 +274,8 @@ class Layers {
         buffer_.insert(buffer_.end(), set.after.begin(), set.after.end());
         std::sort(buffer_.begin(), buffer_.end());
       }
-      if (!coverable(i, buffer_)) continue;
+      postponed_ = postponed(i, buffer_);
+      if (postponed_ == kInfinity) continue;
       // Every subset of the detours that may help here.
       uint32_t useful = useful_detours(place.column, forms);
       for (uint32_t detours = useful;; detours = (detours - 1) & useful) {
@@ -274,7 +287,8 @@ class Layers {
     buffer_.assign(left.begin(), left.end());
     buffer_.insert(std::upper_bound(buffer_.begin(), buffer_.end(), static_cast<uint16_t>(i)),
                    static_cast<uint16_t>(i));
-    if (!coverable(i, buffer_)) return;
+    postponed_ = postponed(i, buffer_);
+    if (postponed_ == kInfinity) return;
     changed_.clear();
     emit(i, state.f, state.g, forms, {s, kNoColumn, 0});
   }
@@ -290,30 +304,62 @@ class Layers {
     return useful;
   }
 
-  // Whether the lowest few positions left for later can still be covered after position i.
-  bool coverable(uint32_t i, std::span<const uint16_t> left) const {
-    size_t checked = 0;
-    for (uint16_t p : left) {
-      if (p > i || checked++ == 8) break;
-      bool found = false;
-      for (uint32_t id : scan_.later_[p]) {
-        const Scan::NodeSet& set = scan_.sets_[id];
-        if (set.at <= i) continue;
-        found = std::all_of(set.before.begin(), set.before.end(),
-                            [&](uint16_t q) {
-                              // Below i: left for later. Above: not covered ahead.
-                              return std::binary_search(left.begin(), left.end(), q) == (q <= i);
-                            }) &&
-                std::none_of(
-                    set.after.begin(), set.after.end(),
-                    [&](uint16_t q) { return std::binary_search(left.begin(), left.end(), q); }) &&
-                !std::binary_search(left.begin(), left.end(), set.at);
-        if (found) break;
-      }
-      if (!found) return false;
+  // What covering the positions left for later costs at least beyond the bound: the least sum of
+  // reduced costs of disjoint columns that hold them all and still fit. Infinity when none do.
+  double postponed(uint32_t i, const std::vector<uint16_t>& exceptions) {
+    if (exceptions.empty()) return 0;
+    std::u16string key(exceptions.begin(), exceptions.end());
+    auto [it, inserted] = postponed_cache_.emplace(std::move(key), 0);
+    if (inserted) {
+      Postponed search{scan_, i, exceptions, {}, kInfinity, 0};
+      search.cover(0, 0);
+      // Given up: no bound, unless nothing was found for lack of any.
+      it->second = search.steps > Postponed::kMaxSteps ? 0 : search.best;
     }
-    return true;
+    return it->second;
   }
+
+  // Depth first over the columns for the lowest position that none of the chosen ones holds.
+  struct Postponed {
+    static constexpr size_t kMaxSteps = 2000;
+    const Scan& scan;
+    uint32_t i;
+    const std::vector<uint16_t>& exceptions;
+    std::vector<uint16_t> taken;  // positions of the chosen columns
+    double best;
+    size_t steps;
+
+    bool is_exception(uint32_t q) const {
+      return std::binary_search(exceptions.begin(), exceptions.end(), static_cast<uint16_t>(q));
+    }
+    bool is_free(uint32_t q) const {  // to cover, and not taken
+      return is_exception(q) == (q <= i) &&
+             std::find(taken.begin(), taken.end(), static_cast<uint16_t>(q)) == taken.end();
+    }
+    void cover(size_t from, double sum) {
+      while (from < exceptions.size() && exceptions[from] <= i && !is_free(exceptions[from]))
+        ++from;
+      if (from == exceptions.size() || exceptions[from] > i) {
+        best = std::min(best, sum);
+        return;
+      }
+      for (uint32_t id : scan.later_[exceptions[from]]) {
+        const Scan::NodeSet& set = scan.sets_[id];
+        if (sum + set.reduced >= best || ++steps > kMaxSteps) return;
+        auto free = [&](uint32_t q) { return is_free(q); };
+        if (set.at <= i || !is_free(set.at) ||
+            !std::all_of(set.before.begin(), set.before.end(), free) ||
+            !std::all_of(set.after.begin(), set.after.end(), free))
+          continue;
+        size_t before = taken.size();
+        taken.push_back(static_cast<uint16_t>(set.at));
+        taken.insert(taken.end(), set.before.begin(), set.before.end());
+        taken.insert(taken.end(), set.after.begin(), set.after.end());
+        cover(from + 1, sum + set.reduced);
+        taken.resize(before);
+      }
+    }
+  };
 
   // Applies a column; buffer_ holds the exceptions after it.
   void apply(uint32_t i, uint32_t s, const State& state, std::span<const uint16_t> left,
@@ -372,7 +418,8 @@ class Layers {
 
   // A state of layer i + 1: exceptions in buffer_, forms as before but for those of changed_.
   void emit(uint32_t i, double f, double g, const uint16_t* forms, Back back) {
-    if (!(f < options_.upper_bound)) return;
+    double bound = f + postponed_;
+    if (!(bound < options_.upper_bound)) return;
     uint32_t start = static_cast<uint32_t>(next_.keys.size());
     next_.keys.insert(next_.keys.end(), buffer_.begin(), buffer_.end());
     const std::vector<uint32_t>& live = scan_.live_[i + 1];
@@ -391,7 +438,7 @@ class Layers {
     for (size_t at = hash & mask;; at = (at + 1) & mask) {
       if (table_[at] == kNoColumn) {
         table_[at] = static_cast<uint32_t>(next_.states.size());
-        next_.states.push_back({f, g, start, exceptions});
+        next_.states.push_back({bound, f, g, start, exceptions});
         next_.backs.push_back(back);
         if (next_.states.size() * 2 > table_.size()) grow_table();
         return;
@@ -402,6 +449,7 @@ class Layers {
         continue;
       next_.keys.resize(start);
       if (g < known.g) {
+        known.bound = bound;
         known.f = f;
         known.g = g;
         next_.backs[table_[at]] = back;
@@ -470,19 +518,7 @@ class Layers {
         beaten = dominates(next_.states[kept[other]], next_.states[order[k]], scan_.live_[layer]);
       if (!beaten) kept.push_back(order[k]);
     }
-    if (kept.size() > options_.width) {
-      auto by_bound = [&](uint32_t a, uint32_t b) {
-        const State& x = next_.states[a];
-        const State& y = next_.states[b];
-        return x.f != y.f ? x.f < y.f : a < b;
-      };
-      std::nth_element(kept.begin(), kept.begin() + static_cast<ptrdiff_t>(options_.width),
-                       kept.end(), by_bound);
-      for (size_t k = options_.width; k < kept.size(); ++k)
-        result_.dropped = std::min(result_.dropped, next_.states[kept[k]].f);
-      result_.complete = false;
-      kept.resize(options_.width);
-    }
+    if (kept.size() > options_.width) keep_best(kept);
     Layer compacted;
     for (uint32_t s : kept) {
       State state = next_.states[s];
@@ -495,6 +531,31 @@ class Layers {
       compacted.backs.push_back(next_.backs[s]);
     }
     next_ = std::move(compacted);
+  }
+
+  // The best by bound; but some places are for states with nothing left for later, from which a way
+  // on is sure.
+  void keep_best(std::vector<uint32_t>& kept) {
+    auto by_bound = [&](uint32_t a, uint32_t b) {
+      const State& x = next_.states[a];
+      const State& y = next_.states[b];
+      if (x.bound != y.bound) return x.bound < y.bound;
+      return x.exceptions != y.exceptions ? x.exceptions < y.exceptions : a < b;
+    };
+    std::sort(kept.begin(), kept.end(), by_bound);
+    size_t places = std::max<size_t>(1, options_.width / 8), taken = 0;
+    std::vector<uint32_t> chosen;
+    for (size_t k = 0; k < kept.size(); ++k) {
+      bool safe = next_.states[kept[k]].exceptions == 0;
+      if (k < options_.width - places || (safe && taken < places)) {
+        chosen.push_back(kept[k]);
+        taken += k >= options_.width - places;
+      } else {
+        result_.dropped = std::min(result_.dropped, next_.states[kept[k]].bound);
+        result_.complete = false;
+      }
+    }
+    kept = std::move(chosen);
   }
 
   void finish() {
@@ -517,8 +578,10 @@ class Layers {
   std::vector<std::vector<Back>> history_;
   std::vector<uint32_t> table_;            // open addressing: key -> state of next_
   std::vector<int32_t> slot_, next_slot_;  // by group: where its forms are in a key
-  std::vector<uint16_t> buffer_;           // exceptions of the state being made
-  std::vector<uint32_t> changed_;          // groups whose forms differ in it, in masks_
+  std::unordered_map<std::u16string, double> postponed_cache_;
+  double postponed_ = 0;           // see postponed(), for the state being made
+  std::vector<uint16_t> buffer_;   // exceptions of the state being made
+  std::vector<uint32_t> changed_;  // groups whose forms differ in it, in masks_
   std::vector<FormMask> masks_;
 };
 

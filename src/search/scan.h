@@ -69,6 +69,7 @@ class Scan {
     uint32_t at;                   // where it is applied
     std::vector<uint16_t> before;  // its positions below `at`, ascending
     std::vector<uint16_t> after;   // its positions above
+    double reduced;                // least reduced cost of its columns
   };
 
   void place_columns(const std::vector<bool>& usable);

@@ -10,9 +10,10 @@
 namespace collage {
 
 struct SearchOptions {
-  size_t top_k = 8;               // covers wanted
-  size_t max_states = 2'000'000;  // budget of expanded states; beyond it the search is not exact
-  double max_seconds = 5;         // likewise
+  size_t top_k = 8;  // covers wanted
+  // Budget of expanded states (about three microseconds each); beyond it the search is not exact.
+  size_t max_states = 500'000;
+  double max_seconds = 10;  // likewise, for emergencies: results then depend on the machine
 };
 
 // Fails (kUnsupported) when some operator is in no usable candidate; the message lists them.

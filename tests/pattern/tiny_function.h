@@ -50,6 +50,7 @@ inline void register_tiny_ops() {
     define("sum", 1, FusionKind::kReduction, same);
     define("conv", 3, FusionKind::kAnchor, same);
     define("dense", 2, FusionKind::kAnchor, same);
+    define("pool", 1, FusionKind::kAnchor, same);
     define("sort", 1, FusionKind::kOpaque, same);
     return true;
   }();

@@ -1,0 +1,41 @@
+// How long the search takes, and how good it is, on synthetic problems like nasnet_a and nasrnn.
+#include <benchmark/benchmark.h>
+
+#include "search/search.h"
+#include "search/synthetic.h"
+
+namespace collage {
+namespace {
+
+void run(benchmark::State& state, const std::string& text, unsigned seed) {
+  SyntheticProblem synthetic(text, seed);
+  SearchResult result;
+  for (auto _ : state) {
+    result = *search_covers(synthetic.problem());
+    benchmark::DoNotOptimize(result);
+  }
+  state.counters["nodes"] = static_cast<double>(synthetic.graph().size());
+  state.counters["candidates"] = static_cast<double>(synthetic.problem().candidates.size());
+  state.counters["states"] = static_cast<double>(result.states);
+  state.counters["gap_percent"] = 100 * (result.covers[0].seconds / result.lower_bound - 1);
+  state.counters["exact"] = result.exact;
+  state.counters["covers"] = static_cast<double>(result.covers.size());
+  state.counters["kernels"] = static_cast<double>(result.covers[0].kernels.size());
+  state.counters["predicted_ms"] = result.covers[0].seconds * 1e3;
+}
+
+void nasnet(benchmark::State& state) {
+  run(state, SyntheticProblem::nasnet(static_cast<size_t>(state.range(0))), 1);
+}
+void nasrnn(benchmark::State& state) {
+  run(state, SyntheticProblem::nasrnn(static_cast<size_t>(state.range(0))), 1);
+}
+void candidates(benchmark::State& state) {
+  for (auto _ : state) SyntheticProblem(SyntheticProblem::nasnet(17), 1);
+}
+BENCHMARK(nasnet)->Arg(2)->Arg(17)->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK(nasrnn)->Arg(1)->Arg(5)->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK(candidates)->Unit(benchmark::kMillisecond)->Iterations(1);
+
+}  // namespace
+}  // namespace collage
