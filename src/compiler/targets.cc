@@ -20,6 +20,9 @@ Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string
     TRY(known(exclusion.backend).with_context("--exclude " + text));
     if (!exclusion.op.empty() && find_op(exclusion.op) == nullptr)
       return usage_error("--exclude {}: unknown operator '{}'", text, exclusion.op);
+    if (find_backend(exclusion.backend)->is_host())
+      return usage_error("--exclude {}: {} takes what no other backend can and cannot be left out",
+                         text, exclusion.backend);
     constraints.exclusions.push_back(std::move(exclusion));
   }
   for (const std::string& text : pin) {

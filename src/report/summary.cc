@@ -14,9 +14,11 @@ double cost_seconds(const Cost& cost) {
   return m != nullptr ? m->median : 0;
 }
 
+int decimals(double ms) { return ms < 0.01 ? 5 : ms < 1 ? 3 : ms < 10 ? 2 : 1; }
+
 std::string milliseconds(double seconds) {
   double ms = seconds * 1e3;
-  return fmt::format("{:.{}f} ms", ms, ms < 1 ? 3 : ms < 10 ? 2 : 1);
+  return fmt::format("{:.{}f} ms", ms, decimals(ms));
 }
 
 }  // namespace
@@ -51,9 +53,9 @@ std::string summary(const Model& model, const CompileReport& report, const RunFa
   double latency = 0;
   if (!facts.samples.empty()) {
     latency = median(facts.samples);
-    text +=
-        fmt::format(", measured {} ± {:.2g}", milliseconds(latency),
-                    1e3 * (percentile(facts.samples, 0.9) - percentile(facts.samples, 0.1)) / 2);
+    text += fmt::format(", measured {} ± {:.{}f}", milliseconds(latency),
+                        1e3 * (percentile(facts.samples, 0.9) - percentile(facts.samples, 0.1)) / 2,
+                        decimals(1e3 * latency));
   }
   if (report.best_single_backend.empty()) return text + " · no single backend covers this model";
   text += fmt::format(" · best single backend: {} {}", report.best_single_backend,

@@ -119,13 +119,13 @@ Command add_bench(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::IsMember({"onnxruntime", "openvino"}));
   command->add_option("--iterations", options->iterations, "timed runs of each runtime")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command
       ->add_option("--duration", options->duration,
                    "seconds of timed runs of each runtime (default 3)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command->add_option("--warmup", options->warm_ups, "untimed runs before each block")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1000000));
   return {command, [options] { return bench(*options); }};
 }
 

@@ -19,6 +19,14 @@ std::string one_line(std::string text) {
   return text;
 }
 
+std::string visible_names(const std::vector<collage::tool::Command>& commands) {
+  std::string names;
+  for (const collage::tool::Command& command : commands)
+    if (!command.app->get_group().empty())
+      names += (names.empty() ? "" : ", ") + command.app->get_name();
+  return names;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -37,6 +45,14 @@ int main(int argc, char** argv) {
   app.add_flag("-q,--quiet", quiet, "errors only");
   std::vector<Command> commands = {add_run(app),       add_bench(app),   add_verify(app),
                                    add_partition(app), add_targets(app), add_worker(app)};
+  if (argc > 1 && argv[1][0] != '-' &&
+      std::none_of(commands.begin(), commands.end(),
+                   [&](const Command& command) { return command.app->get_name() == argv[1]; })) {
+    // CLI11 would only say that a sub-command is missing.
+    fmt::print(stderr, "collage: unknown sub-command '{}': there are {} (see collage --help)\n",
+               argv[1], visible_names(commands));
+    return static_cast<int>(ErrorCode::kUsage);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

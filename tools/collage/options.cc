@@ -1,7 +1,13 @@
 #include "options.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "base/files.h"
 #include "base/name_supply.h"
@@ -13,8 +19,7 @@ namespace collage::tool {
 
 namespace {
 
-// "name=rest", split at the last '=' whose right side is not empty; ONNX names may hold anything
-// else.
+// "name=rest", split at the last '='; ONNX names may hold anything, '=' included.
 Result<std::pair<std::string, std::string>> split_assignment(const std::string& flag,
                                                              const std::string& text) {
   size_t equals = text.rfind('=');
@@ -48,7 +53,60 @@ Result<LoadOptions> load_options(const SharedOptions& options) {
   return result;
 }
 
+// "name=file", split at the first '=' with a model's input before it: a file's name may hold '='
+// too.
+Result<std::pair<size_t, std::string>> split_input(const std::string& text,
+                                                   const std::vector<TensorInfo>& infos) {
+  for (size_t equals = text.find('='); equals != std::string::npos;
+       equals = text.find('=', equals + 1))
+    for (size_t i = 0; i < infos.size(); ++i)
+      if (infos[i].name == text.substr(0, equals) && equals + 1 < text.size())
+        return std::make_pair(i, text.substr(equals + 1));
+  auto [name, file] = TRY(split_assignment("--inputs", text));
+  std::string known;
+  for (const TensorInfo& info : infos)
+    known += fmt::format("{}{} {} {}", known.empty() ? "" : ", ", info.name, dtype_name(info.dtype),
+                         shape_to_string(info.shape));
+  return usage_error("--inputs {}: the model has no input '{}'; it has {}", text, name, known);
+}
+
+// Compiling may take minutes: a report or a folder that cannot be written is refused before.
+Status check_destinations(const SharedOptions& options) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  if (!options.json.empty()) {
+    if (fs::is_directory(options.json, ec))
+      return usage_error("--json {}: is a folder, not a file", options.json);
+    fs::path folder = fs::absolute(options.json, ec).parent_path();
+    if (!fs::is_directory(folder, ec))
+      return usage_error("--json {}: there is no folder {}", options.json,
+                         fs::path(options.json).parent_path().string());
+    if (::access(folder.c_str(), W_OK) != 0)
+      return usage_error("--json {}: {}", options.json, std::strerror(errno));
+  }
+  if (!options.save_outputs.empty()) {
+    fs::path folder = fs::absolute(options.save_outputs, ec);
+    while (!fs::exists(folder, ec) && folder.has_relative_path()) folder = folder.parent_path();
+    if (!fs::is_directory(folder, ec))
+      return usage_error("--save-outputs {}: {} is not a folder", options.save_outputs,
+                         folder.filename().string());
+    if (::access(folder.c_str(), W_OK) != 0)
+      return usage_error("--save-outputs {}: {}", options.save_outputs, std::strerror(errno));
+  }
+  return {};
+}
+
 }  // namespace
+
+CLI::Validator positive_number() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double value = 0;
+        bool positive = CLI::detail::lexical_cast(text, value) && value > 0 && value < 1e9;
+        return positive ? std::string() : text + " is not a number above 0";
+      },
+      "NUMBER", "positive");
+}
 
 void add_compile_options(CLI::App& command, SharedOptions& options) {
   command.add_option("MODEL", options.model, "an ONNX file, or Relay text (.relay)")->required();
@@ -84,14 +142,17 @@ void add_compile_options(CLI::App& command, SharedOptions& options) {
 void add_input_options(CLI::App& command, SharedOptions& options) {
   command.add_option("--inputs", options.inputs, "NAME=FILE.npy (default: seeded random)")
       ->allow_extra_args(false);
-  command.add_option("--seed", options.seed, "of random inputs");
+  command.add_option("--seed", options.seed, "of random inputs")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int32_t>::max() + int64_t{0}));
   command.add_option("--json", options.json, "write the report here");
   command.add_option("--save-outputs", options.save_outputs,
                      "write each output as DIR/POSITION_NAME.npy");
 }
 
 Result<Model> load(const SharedOptions& options) {
-  return load_model(options.model, TRY(load_options(options)));
+  LoadOptions given = TRY(load_options(options));
+  TRY(check_destinations(options));
+  return load_model(options.model, given);
 }
 
 int thread_count(const SharedOptions& options) {
@@ -116,25 +177,18 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
 }
 
 Result<std::vector<Tensor>> make_inputs(const Model& model, const SharedOptions& options) {
-  std::vector<Tensor> tensors = TRY(synthetic_inputs(model.impl().module.main(), options.seed + 1));
+  std::vector<Tensor> tensors =
+      TRY(synthetic_inputs(model.impl().module.main(), static_cast<uint64_t>(options.seed) + 1));
   const std::vector<TensorInfo>& infos = model.inputs();
   for (const std::string& text : options.inputs) {
-    auto [name, file] = TRY(split_assignment("--inputs", text));
-    auto it = std::find_if(infos.begin(), infos.end(),
-                           [&](const TensorInfo& info) { return info.name == name; });
-    if (it == infos.end()) {
-      std::string known;
-      for (const TensorInfo& info : infos)
-        known += fmt::format("{}{} {} {}", known.empty() ? "" : ", ", info.name,
-                             dtype_name(info.dtype), shape_to_string(info.shape));
-      return usage_error("--inputs {}: the model has no input '{}'; it has {}", text, name, known);
-    }
+    auto [index, file] = TRY(split_input(text, infos));
+    const TensorInfo& info = infos[index];
     Tensor tensor = TRY(read_npy(file));
-    if (tensor.shape() != it->shape || tensor.dtype() != it->dtype)
-      return bad_model("--inputs {}: input '{}' is {} {}, the file holds {} {}", text, name,
-                       dtype_name(it->dtype), shape_to_string(it->shape),
+    if (tensor.shape() != info.shape || tensor.dtype() != info.dtype)
+      return bad_model("--inputs {}: input '{}' is {} {}, the file holds {} {}", text, info.name,
+                       dtype_name(info.dtype), shape_to_string(info.shape),
                        dtype_name(tensor.dtype()), shape_to_string(tensor.shape()));
-    tensors[static_cast<size_t>(it - infos.begin())] = std::move(tensor);
+    tensors[index] = std::move(tensor);
   }
   return tensors;
 }

@@ -15,7 +15,7 @@ struct SharedOptions {
   std::string model;
   std::vector<std::string> targets, exclude, pin, shapes, dims, inputs;
   int threads = 0;
-  uint64_t seed = 0;
+  int64_t seed = 0;
   std::string database, accuracy = "default", precision = "f32", json, save_outputs,
                         progress = "auto";
   bool frozen_costs = false;
@@ -26,6 +26,11 @@ struct SharedOptions {
 void add_compile_options(CLI::App& command, SharedOptions& options);
 void add_input_options(CLI::App& command, SharedOptions& options);
 
+// Refuses numbers that are not positive, in words that a person wants to read.
+CLI::Validator positive_number();
+
+// Reads the model. Fails before any work is done where --json or --save-outputs could not be
+// written.
 Result<Model> load(const SharedOptions& options);
 // Compiles with progress on stderr.
 Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds);
