@@ -32,6 +32,10 @@ class Finder {
   Finder(const DataflowGraph& graph, std::shared_ptr<const PartitionSpec> spec, std::string rule)
       : graph_(graph), spec_(std::move(spec)), rule_(std::move(rule)) {
     for (const auto& node : graph.nodes()) roles_.push_back(role_of(node.expr));
+    owned_ = IndexSet(graph.size());
+    for (const auto& node : graph.nodes()) {
+      if (roles_[node.index] == Role::kAnchor) own_chain(node.index);
+    }
   }
 
   std::vector<CandidatePartition> run() {
@@ -39,10 +43,12 @@ class Finder {
       if (roles_[node.index] == Role::kNone || node_role(graph_, node.index) != NodeRole::kKernel)
         continue;
       const IndexSet alone(graph_.size(), {node.index});
-      add("call", with_tuple_arguments(graph_, alone));
+      if (roles_[node.index] != Role::kAnchor && !owned_.contains(node.index)) {
+        add("call", with_tuple_arguments(graph_, alone));
+      }
       if (roles_[node.index] == Role::kAnchor) {
         add_anchored(node.index);
-      } else if (ends_group(node.index)) {
+      } else if (!owned_.contains(node.index) && ends_group(node.index)) {
         add("fused", grown_upwards(alone, node.index, kMostCalls));
       }
     }
@@ -73,6 +79,26 @@ class Finder {
     if (sub_graph.is_valid(graph_, {})) found_.push_back({rule_, std::move(sub_graph), spec_});
   }
 
+  /// Marks the calls that only ever make sense in the anchor's kernel: the chain behind it as far
+  /// as it reads constants alone (bias, activation).
+  void own_chain(PostDfsIndex anchor) {
+    PostDfsIndex last = anchor;
+    while (single_user(last)) {
+      const PostDfsIndex user = graph_.node(last).outputs[0];
+      if (roles_[user] != Role::kElementwise || shape_of(user) != shape_of(anchor)) return;
+      if (reads_other_tensor(user, last)) return;
+      owned_.insert(user);
+      last = user;
+    }
+  }
+
+  bool reads_other_tensor(PostDfsIndex user, PostDfsIndex chain) const {
+    const auto& inputs = graph_.node(user).inputs;
+    return std::any_of(inputs.begin(), inputs.end(), [&](PostDfsIndex i) {
+      return i != chain && node_role(graph_, i) != NodeRole::kConstant;
+    });
+  }
+
   /// The anchor with the chain of element-wise calls that only it feeds, and with its prologue.
   void add_anchored(PostDfsIndex anchor) {
     IndexSet inside = with_tuple_arguments(graph_, IndexSet(graph_.size(), {anchor}));
@@ -83,11 +109,7 @@ class Finder {
       if (roles_[user] != Role::kElementwise || !graph_.node(user).expr->type().is_tensor() ||
           shape_of(user) != shape_of(anchor))
         break;
-      const auto& inputs = graph_.node(user).inputs;
-      const bool reads_tensor = std::any_of(inputs.begin(), inputs.end(), [&](PostDfsIndex i) {
-        return i != last && node_role(graph_, i) != NodeRole::kConstant;
-      });
-      if (reads_tensor) add("anchor", inside);
+      if (reads_other_tensor(user, last)) add("anchor", inside);
       IndexSet more = inside;
       more.insert(user);
       if (!SubGraph::of(graph_, more, "").is_valid(graph_, {})) break;
@@ -199,6 +221,7 @@ class Finder {
             changed = true;
             continue;
           }
+          if (owned_.contains(p)) continue;
           if (role != NodeRole::kKernel || !graph_.node(p).expr->type().is_tensor()) continue;
           const Role kind = roles_[p];
           const bool stats = kind == Role::kStatistics;
@@ -226,6 +249,7 @@ class Finder {
   std::shared_ptr<const PartitionSpec> spec_;
   std::string rule_;
   std::vector<Role> roles_;
+  IndexSet owned_;
   std::set<std::string> seen_;
   std::vector<CandidatePartition> found_;
 };
