@@ -38,11 +38,14 @@ struct Cover {
 };
 
 struct SearchResult {
-  std::vector<Cover> covers;  // cheapest first; they differ in a kernel's nodes or target
-  double lower_bound = 0;     // no cover costs less
-  bool exact = false;         // the first cover is proven to be a cheapest one
-  size_t states = 0;          // states expanded
-  double seconds = 0;         // time the search took
+  // Cheapest first; they differ in a kernel's nodes or target. Beside the best one they are, within
+  // 15%, the best without one of its targets and the best with fewer kernels (what predictions may
+  // be wrong about as a whole), then the best with one of its kernels forbidden.
+  std::vector<Cover> covers;
+  double lower_bound = 0;  // no cover costs less
+  bool exact = false;      // the first cover is proven to be a cheapest one
+  size_t states = 0;       // states expanded
+  double seconds = 0;      // time the search took
 };
 
 // The tensor that a node of tensor type stands for: projections looked through.

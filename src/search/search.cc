@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <queue>
 #include <set>
 
+#include "search/alternatives.h"
+#include "search/order.h"
 #include "search/scan.h"
 
 namespace collage {
@@ -14,9 +15,7 @@ namespace {
 using search::CompactProblem;
 using search::Potentials;
 using search::Scan;
-using search::ScanOptions;
 using search::ScanResult;
-using search::Step;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kFirstWidth = 32;
@@ -27,81 +26,6 @@ bool disjoint(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
   std::vector<uint32_t> both;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
   return both.empty();
-}
-
-// Nodes in an order that keeps few tensors live: depth first from the results, of several inputs
-// the deepest first, so that a short branch is decided just before it joins a long one.
-std::vector<uint32_t> narrow_order(const CompactProblem& compact) {
-  size_t n = compact.nodes.size();
-  std::vector<std::vector<uint32_t>> inputs(n + 1);  // the last one stands for all results
-  std::vector<size_t> depth(n, 0);
-  std::vector<bool> used(n, false);
-  for (const search::Group& group : compact.groups)
-    for (uint32_t reader : group.readers)
-      if (group.root >= 0) {
-        inputs[reader].push_back(static_cast<uint32_t>(group.root));
-        used[static_cast<size_t>(group.root)] = true;
-      }
-  for (uint32_t i = 0; i < n; ++i) {  // numbers are a dataflow order already
-    for (uint32_t input : inputs[i]) depth[i] = std::max(depth[i], depth[input] + 1);
-    if (!used[i]) inputs[n].push_back(i);
-  }
-  for (std::vector<uint32_t>& list : inputs)
-    std::stable_sort(list.begin(), list.end(),
-                     [&](uint32_t a, uint32_t b) { return depth[a] > depth[b]; });
-  std::vector<uint32_t> order, stack = {static_cast<uint32_t>(n)};
-  std::vector<size_t> next(n + 1, 0);
-  std::vector<bool> seen(n, false);
-  while (!stack.empty()) {
-    uint32_t at = stack.back();
-    if (next[at] < inputs[at].size()) {
-      uint32_t input = inputs[at][next[at]++];
-      if (seen[input]) continue;
-      seen[input] = true;
-      stack.push_back(input);
-    } else {
-      stack.pop_back();
-      if (at < n) order.push_back(at);
-    }
-  }
-  return order;
-}
-
-// A dataflow order in which each of some disjoint node sets is contiguous, as close as possible to
-// `base`; empty when they wait for one another.
-std::vector<uint32_t> contracted_order(const CompactProblem& compact,
-                                       const std::vector<uint32_t>& base,
-                                       const std::vector<std::vector<uint32_t>>& regions) {
-  size_t n = compact.nodes.size();
-  std::vector<uint32_t> unit(n), rank(n);  // a unit is named by one of its nodes
-  for (uint32_t i = 0; i < n; ++i) unit[i] = i, rank[base[i]] = i;
-  for (const std::vector<uint32_t>& region : regions)
-    for (uint32_t node : region) unit[node] = region[0];
-  std::vector<std::vector<uint32_t>> members(n), users(n);
-  std::vector<size_t> waiting(n, 0);
-  for (uint32_t i = 0; i < n; ++i) members[unit[base[i]]].push_back(base[i]);
-  for (const search::Group& group : compact.groups)
-    for (uint32_t reader : group.readers) {
-      if (group.root < 0) continue;
-      uint32_t from = unit[static_cast<size_t>(group.root)], to = unit[reader];
-      if (from == to) continue;
-      users[from].push_back(to);
-      ++waiting[to];
-    }
-  using Ready = std::pair<uint32_t, uint32_t>;  // rank, unit
-  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-  for (uint32_t u = 0; u < n; ++u)
-    if (unit[u] == u && waiting[u] == 0) ready.push({rank[u], u});
-  std::vector<uint32_t> order;
-  while (!ready.empty()) {
-    uint32_t u = ready.top().second;
-    ready.pop();
-    order.insert(order.end(), members[u].begin(), members[u].end());
-    for (uint32_t user : users[u])
-      if (--waiting[user] == 0) ready.push({rank[user], user});
-  }
-  if (order.size() != n) order.clear();
-  return order;
 }
 
 class Searcher {
@@ -121,8 +45,12 @@ class Searcher {
     double best = result_.covers[0].seconds;
     result_.lower_bound = std::min(best, std::max(bound, potentials_.bound));
     result_.exact = best <= result_.lower_bound * (1 + 1e-9);
-    result_.seconds = search::now() - start_;
     return std::move(result_);
+  }
+
+  // Covers next to the best one.
+  std::vector<Cover> near_best(const Cover& best, size_t count, size_t& states) const {
+    return search::near_best(compact_, potentials_, order_, best, count, states);
   }
 
  private:
@@ -162,7 +90,7 @@ class Searcher {
       if (found.complete || found.dropped >= upper_bound()) return kInfinity;
       bound = std::max(bound, found.dropped);
       // By states, not by time, so that equal problems get equal answers on a busy machine.
-      if (result_.states + kWiden * found.states > options_.max_states ||
+      if (result_.states + kWiden / 2 * found.states > options_.max_states ||
           search::now() > deadline())
         return bound;
     }
@@ -239,11 +167,72 @@ class Searcher {
   SearchResult result_;
 };
 
+constexpr size_t kQuickStates = 20'000;  // one narrow pass
+constexpr double kShyOfKernels = 4e-6;   // seconds added to each kernel and conversion
+constexpr double kWorthTiming = 1.15;    // an alternative may cost that much more than the best
+
+// Covers that avoid what predictions are worst at, where they are not much dearer: those of one
+// target (its kernels may slow down its neighbours'), and many small kernels.
+std::vector<Cover> robust_alternatives(const SearchProblem& problem, const Cover& best,
+                                       const SearchOptions& options, size_t& states) {
+  std::vector<Cover> result;
+  SearchOptions quick = options;
+  quick.max_states = kQuickStates;
+  auto search = [&](const SearchProblem& variation, const std::vector<bool>& allowed) {
+    Result<CompactProblem> compact = search::make_compact(variation, allowed);
+    if (!compact.ok()) return;
+    Result<SearchResult> found = Searcher(*compact, quick).run();
+    if (!found.ok()) return;
+    states += found->states;
+    Cover cover = std::move(found->covers[0]);
+    cover.seconds -= (variation.launch_penalty - problem.launch_penalty) *
+                     static_cast<double>(cover.kernels.size() + cover.conversions.size());
+    if (cover.seconds <= kWorthTiming * best.seconds) result.push_back(std::move(cover));
+  };
+  std::set<std::string> used;
+  for (const ChosenKernel& kernel : best.kernels)
+    used.insert(problem.candidates[kernel.candidate].candidate->spec->target.kind);
+  for (const std::string& target : used) {
+    if (used.size() == 1) break;
+    std::vector<bool> allowed;
+    for (const CandidateCosts& costs : problem.candidates)
+      allowed.push_back(costs.candidate->spec->target.kind != target);
+    search(problem, allowed);
+  }
+  SearchProblem shy = problem;
+  shy.launch_penalty += kShyOfKernels;
+  search(shy, {});
+  return result;
+}
+
 }  // namespace
 
 Result<SearchResult> search_covers(const SearchProblem& problem, const SearchOptions& options) {
+  double start = search::now();
   CompactProblem compact = TRY(search::make_compact(problem));
-  return Searcher(compact, options).run();
+  Searcher searcher(compact, options);
+  SearchResult result = TRY(searcher.run());
+  if (options.top_k > 1) {
+    const Cover best = result.covers[0];
+    std::vector<Cover> others = robust_alternatives(problem, best, options, result.states);
+    auto cheaper = [](const Cover& a, const Cover& b) { return a.seconds < b.seconds; };
+    std::sort(others.begin(), others.end(), cheaper);
+    std::set<search::Signature> seen = {search::signature(compact, best)};
+    auto take = [&](std::vector<Cover>& covers) {
+      for (Cover& cover : covers)
+        if (result.covers.size() < options.top_k &&
+            seen.insert(search::signature(compact, cover)).second)
+          result.covers.push_back(std::move(cover));
+    };
+    take(others);
+    if (result.covers.size() < options.top_k) {
+      others = searcher.near_best(best, options.top_k, result.states);
+      take(others);
+    }
+    std::sort(result.covers.begin() + 1, result.covers.end(), cheaper);
+  }
+  result.seconds = search::now() - start;
+  return result;
 }
 
 Result<SearchResult> single_backend_cover(const SearchProblem& problem, const std::string& target,

@@ -7,6 +7,7 @@
 
 #include "partition/tiny_graph.h"
 #include "search/oracle.h"
+#include "search/synthetic.h"
 
 namespace collage {
 namespace {
@@ -170,6 +171,38 @@ TEST(Search, ACandidateWithSeveralExitsRunsWhenItsInputsAreThere) {
   f.add("u", {"a", "e"}, 1);
   for (const char* node : {"a", "b", "d", "e"}) f.add("t", {node}, 3);
   EXPECT_EQ(f.text(search_covers(f.problem)->covers[0]), "u: a e | t: b | t: d");
+}
+
+TEST(Search, GivesSeveralCoversThatDifferInKernelsOrTargets) {
+  Fixture f("x; a = conv(x, c1); b = relu(a); d = conv(b, c2); return d");
+  for (const char* node : {"a", "b", "d"}) {
+    f.add("t", {node}, 4);
+    f.add("t", {node}, 4.01, {"A4a"}, {"A4a"});  // another layout is not another cover
+    f.add("u", {node}, 4.1);
+  }
+  f.add("t", {"a", "b"}, 8.3);
+  SearchOptions options;
+  options.top_k = 4;
+  SearchResult result = *search_covers(f.problem, options);
+  std::vector<std::string> texts;
+  for (const Cover& cover : result.covers) texts.push_back(f.text(cover));
+  EXPECT_THAT(texts, ::testing::ElementsAre("t: a | t: b | t: d", "u: a | t: b | t: d",
+                                            "t: a | u: b | t: d", "t: a | t: b | u: d"));
+  options.top_k = 1;
+  EXPECT_EQ(search_covers(f.problem, options)->covers.size(), 1u);
+}
+
+TEST(Search, OffersACoverWithoutEachTarget) {
+  Fixture f("x; a = conv(x, c1); b = relu(a); d = conv(b, c2); return d");
+  for (const char* node : {"a", "b", "d"}) f.add("t", {node}, 4);
+  for (const char* node : {"a", "b", "d"}) f.add("u", {node}, *node == 'b' ? 3.9 : 4.2);
+  SearchOptions options;
+  options.top_k = 3;
+  SearchResult result = *search_covers(f.problem, options);
+  std::vector<std::string> texts;
+  for (const Cover& cover : result.covers) texts.push_back(f.text(cover));
+  EXPECT_THAT(texts, ::testing::ElementsAre("t: a | u: b | t: d", "t: a | t: b | t: d",
+                                            "u: a | u: b | u: d"));
 }
 
 TEST(Search, SaysWhatCannotBeCovered) {
@@ -380,8 +413,38 @@ void compare_with_oracle(bool several_exits, unsigned seeds) {
   EXPECT_GT(refused, 0u);
 }
 
+TEST(Search, IsTheSameEveryTime) {
+  RandomProblem random(5, true);
+  SearchResult first = *search_covers(random.fixture().problem);
+  SearchResult second = *search_covers(random.fixture().problem);
+  ASSERT_EQ(first.covers.size(), second.covers.size());
+  for (size_t c = 0; c < first.covers.size(); ++c)
+    EXPECT_EQ(first.covers[c].kernels, second.covers[c].kernels);
+  EXPECT_EQ(first.states, second.states);
+}
+
 TEST(Search, EqualsBruteForceWithOneExit) { compare_with_oracle(false, 300); }
 TEST(Search, EqualsBruteForceWithSeveralExits) { compare_with_oracle(true, 300); }
+
+// Sizes and shapes of real models: the search must end with a cover, a bound close to it, and
+// within its budget of states.
+TEST(Search, ScalesToLargeModels) {
+  for (const std::string& text : {SyntheticProblem::nasnet(8), SyntheticProblem::nasrnn(3)}) {
+    SyntheticProblem synthetic(text, 2);
+    SearchResult result = *search_covers(synthetic.problem());
+    EXPECT_LE(result.covers[0].seconds, 1.002 * result.lower_bound);
+    EXPECT_LT(result.states, 1'000'000u);
+    EXPECT_GE(result.covers.size(), 4u);
+    size_t covered = 0;
+    for (const ChosenKernel& kernel : result.covers[0].kernels)
+      synthetic.problem().candidates[kernel.candidate].candidate->sub_graph.inside().for_each(
+          [&](PostDfsIndex i) { covered += node_role(synthetic.graph(), i) == NodeRole::kKernel; });
+    size_t kernels = 0;
+    for (const DataflowGraph::Node& node : synthetic.graph().nodes())
+      kernels += node_role(node.expr) == NodeRole::kKernel;
+    EXPECT_EQ(covered, kernels);
+  }
+}
 
 }  // namespace
 }  // namespace collage
