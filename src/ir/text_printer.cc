@@ -169,7 +169,9 @@ class Printer {
 
   std::string entry(const Tensor& value) {
     using Constants = PrintOptions::Constants;
-    if (options_.constants == Constants::kMeta || value.size() <= options_.inline_limit)
+    // Reseeded weights, biases among them, must not change a canonical text.
+    int64_t inline_limit = canonical_ && is_float(value.dtype()) ? 1 : options_.inline_limit;
+    if (options_.constants == Constants::kMeta || value.size() <= inline_limit)
       return constant_entry(value);
     if (options_.constants == Constants::kShapeOnly) {
       if (is_float(value.dtype())) return "null";

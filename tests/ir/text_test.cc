@@ -143,6 +143,21 @@ TEST_F(Text, RandomGraphsRoundTrip) {
   }
 }
 
+TEST_F(Text, CanonicalTextForgetsNamesAndWeights) {
+  auto text = [](const char* name, const Tensor& constant) {
+    Expr x = make_var(name, TensorType{{2}, DType::kFloat32});
+    return canonical_text(make_function({x}, make_tuple({x, make_constant(constant)})));
+  };
+  EXPECT_EQ(text("x", Tensor::from<float>({2}, {1, 2})),
+            text("image", Tensor::from<float>({2}, {3, 4})));
+  EXPECT_NE(text("x", Tensor::from<float>({2}, {1, 2})),
+            text("x", Tensor::from<float>({1, 2}, {1, 2})));
+  EXPECT_NE(text("x", Tensor::from<float>({1}, {1})), text("x", Tensor::from<float>({1}, {2})));
+  EXPECT_NE(text("x", Tensor::scalar(1.0f)), text("x", Tensor::scalar(2.0f)));
+  EXPECT_NE(text("x", Tensor::from<int64_t>({2}, {1, 2})),
+            text("x", Tensor::from<int64_t>({2}, {1, 3})));
+}
+
 TEST_F(Text, DeepGraphsNeedNoStack) {
   Expr x = make_var("x", TensorType{{2}, DType::kFloat32});
   Expr y = x;

@@ -1,0 +1,239 @@
+"""run, verify, bench, partition and targets do what they say on tiny models.
+
+    python tests/cli/cli_run_test.py [CHECK...]
+
+Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+import traceback
+
+import numpy as np
+import onnx
+import onnxruntime
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+sys.path.insert(0, HERE)
+
+import command
+import schema
+import tiny_models
+
+MS = r"\d+\.\d+ ms"
+SUMMARY = (rf"\S+ ( \w+ \d+ ops? in \d+ kernels? {MS} ·)+ (no conversions|conversions \d+, {MS})\n"
+           rf"predicted {MS}, measured {MS} ± \d+\.\d+ · "
+           rf"(no single backend covers this model|best single backend: \w+ {MS} · \d+\.\d\dx)\n")
+with open(os.path.join(ROOT, "docs", "report-schema.json")) as file:
+    REPORT_SCHEMA = json.load(file)
+
+
+class Bench:
+    """A folder to work in, and a cache that all checks share: what one measured, the others know."""
+
+    def __init__(self, folder, cache):
+        self.folder, self.cache = folder, cache
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def run(self, *arguments, status=0):
+        result = command.run([*arguments, "--progress", "none"] if arguments[0] != "targets" else arguments, self.folder,
+                             cache=self.cache)
+        assert result.returncode == status, f"exit status {result.returncode}: {result.stderr or result.stdout}"
+        assert (result.stderr == "") == (status == 0), result.stderr
+        return result.stdout
+
+    def report(self, *arguments, status=0):
+        """The command's report, checked against the schema, and what it printed."""
+        printed = self.run(*arguments, "--json", "report.json", status=status)
+        with open(self.path("report.json")) as file:
+            report = json.load(file)
+        os.remove(self.path("report.json"))
+        assert not (wrong := schema.problems(report, REPORT_SCHEMA)), "\n".join(wrong[:10])
+        return report, printed
+
+    def save(self, name, model):
+        onnx.save(model, self.path(name))
+        return name
+
+    def outputs(self, folder="outputs"):
+        return {name: np.load(self.path(folder, name)) for name in sorted(os.listdir(self.path(folder)))}
+
+
+def close(actual, expected):
+    assert actual.shape == expected.shape and actual.dtype == expected.dtype, (actual.shape, expected.shape)
+    error, allowed = np.abs(actual - expected), 1e-4 * np.abs(expected).max() + 1e-3 * np.abs(expected)
+    assert (error <= allowed).all(), f"largest error {error.max()}"
+
+
+def onnxruntime_outputs(path, feed):
+    return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, feed)
+
+
+def check_run(bench):
+    """The summary, the report, and outputs equal to ONNX Runtime's on inputs from files."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    image = np.random.default_rng(5).standard_normal((1, 3, 12, 12)).astype(np.float32)
+    np.save(bench.path("image.npy"), image)
+    report, printed = bench.report("run", name, "--inputs", "image=image.npy", "--save-outputs", "outputs")
+    assert re.fullmatch(SUMMARY, printed), printed
+    outputs = bench.outputs()
+    assert list(outputs) == ["0_scores.npy"], outputs
+    close(outputs["0_scores.npy"], onnxruntime_outputs(bench.path(name), {"image": image})[0])
+    assert {"conv", "relu", "dense", "softmax"} <= {op["onnx_node"] for k in report["kernels"] for op in k["ops"]}, report
+    assert report["latency_ms"]["count"] == len(report["latency_ms"]["samples"]) > 0
+    assert sum(c["chosen"] for c in report["covers"]) == 1
+    assert report["lower_bound_ms"] <= report["covers"][0]["predicted_ms"] * 1.0001
+
+
+def check_warm(bench):
+    """What was measured once is not measured again: for the same model, nor with other names and weights."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    bench.run("run", name)
+    report, _ = bench.report("run", name)
+    assert report["estimates"]["measured"] == 0 and report["estimates"]["cached"] > 0, report["estimates"]
+    other = bench.save("renamed.onnx", tiny_models.small_net(prefix="other/", seed=77))
+    report, _ = bench.report("run", other, "--frozen-costs")
+    assert report["estimates"]["measured"] == 0, report["estimates"]
+    report, _ = bench.report("run", bench.save("wider.onnx", tiny_models.small_net(filters=11)))
+    assert report["estimates"]["measured"] > 0, "other shapes need other measurements"
+
+
+def check_every_target(bench):
+    """Each backend of this build alone, with the host, gives ONNX Runtime's result and is the only one used."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    image = np.random.default_rng(6).standard_normal((1, 3, 12, 12)).astype(np.float32)
+    np.save(bench.path("image.npy"), image)
+    expected = onnxruntime_outputs(bench.path(name), {"image": image})[0]
+    for target in re.findall(r"^(\w+) +available", bench.run("targets"), re.MULTILINE):
+        report, _ = bench.report("run", name, "--inputs", "image=image.npy", "--targets", f"{target},reference",
+                                 "--save-outputs", target)
+        close(bench.outputs(target)["0_scores.npy"], expected)
+        assert {k["target"] for k in report["kernels"]} <= {target, "reference"}, report["kernels"]
+
+
+def check_seeds(bench):
+    """The same seed gives the same outputs, another seed others."""
+    name = bench.save("relu.onnx", tiny_models.relu_model((4, 16)))
+    for folder, seed in (("a", "3"), ("b", "3"), ("c", "4")):
+        bench.run("run", name, "--targets", "reference", "--seed", seed, "--save-outputs", folder)
+    a, b, c = (bench.outputs(folder)["0_y.npy"] for folder in "abc")
+    assert np.array_equal(a, b) and not np.array_equal(a, c)
+
+
+def check_verify(bench):
+    """Against the reference; against given outputs; wrong ones are exit status 6 and say which output."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    report, printed = bench.report("verify", name, "--save-outputs", "expected")
+    assert "verified against the reference" in printed and report["verification"]["within"], printed
+    assert "verified against expected" in bench.run("verify", name, "--expect", "expected")
+    wrong = np.load(bench.path("expected", "0_scores.npy"))
+    wrong[0, 3] += 0.01
+    np.save(bench.path("expected", "0_scores.npy"), wrong)
+    report, printed = bench.report("verify", name, "--expect", "expected", status=6)
+    assert "WRONG" in printed and not report["verification"]["within"], printed
+    np.save(bench.path("expected", "0_scores.npy"), wrong[:, :-1])
+    bench.run("verify", name, "--expect", "expected", status=6)
+
+
+def check_partition(bench):
+    """Text with one Primitive function a kernel, each with its Compiler."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    report, printed = bench.report("partition", name)
+    assert printed.startswith('#[version = "0.0.5"]') and "def @main" in printed, printed
+    assert printed.count("Primitive=1") == len(report["kernels"]), printed
+    assert set(re.findall(r'Compiler="(\w+)"', printed)) == {k["target"] for k in report["kernels"]}, printed
+    assert "latency_ms" not in report
+
+
+def check_constraints(bench):
+    """--exclude keeps a backend, or an operator, away; --pin keeps nodes on a backend; --threads is what is used."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    report, _ = bench.report("partition", name, "--targets", "onednn,reference", "--exclude", "onednn:nn.softmax")
+    targets = {op["op"]: k["target"] for k in report["kernels"] for op in k["ops"]}
+    assert targets["nn.softmax"] == "reference" and targets["nn.conv2d"] == "onednn", targets
+    report, _ = bench.report("partition", name, "--targets", "onednn,reference", "--pin", "soft.*=reference")
+    targets = {op["op"]: k["target"] for k in report["kernels"] for op in k["ops"]}
+    assert targets["nn.softmax"] == "reference" and targets["nn.conv2d"] == "onednn", targets
+    report, _ = bench.report("partition", name, "--targets", "onednn,reference", "--exclude", "onednn", "--threads", "1")
+    assert {k["target"] for k in report["kernels"]} == {"reference"}, report["kernels"]
+    assert report["env"]["threads"] == 1
+
+
+def check_bench(bench):
+    """Statistics, and other runtimes beside them."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    line = rf"\s+median\s+\d+\.\d+ ms   p10\s+\d+\.\d+   p90\s+\d+\.\d+   \d+ runs"
+    report, printed = bench.report("bench", name, "--iterations", "5", "--compare", "onnxruntime,openvino")
+    for runtime in ("collage", "onnxruntime", "openvino"):
+        assert re.search(rf"^{runtime}{line}$", printed, re.MULTILINE), printed
+    assert re.search(r"^speed-up over the faster of them: \d+\.\d\dx$", printed, re.MULTILINE), printed
+    assert report["latency_ms"]["count"] >= 5
+    for peer in ("onnxruntime", "openvino"):
+        assert report["peers"][peer]["version"].startswith(peer) and report["peers"][peer]["count"] >= 5, report["peers"]
+
+
+def check_targets(bench):
+    """Every backend has a line that says whether it is there."""
+    printed = bench.run("targets").splitlines()
+    assert re.search(r", \d+ cores for this process$", printed[0]), printed
+    lines = dict(line.split(maxsplit=1) for line in printed[1:])
+    assert {"onednn", "native", "openvino", "reference"} <= set(lines), lines
+    assert all(re.match(r"available|unavailable|not built +install ", text) for text in lines.values()), lines
+
+
+def check_strange_names(bench):
+    """Names of inputs, outputs and files may hold what shells and file systems dislike."""
+    names = {"x": """a=b:c/"d" 'é'""", "y": """out=/../"y":"""}
+    name = bench.save("strange = name.onnx", tiny_models.relu_model((2, 3), names["x"], names["y"]))
+    values = np.float32([[-1, 2, -3], [4, -5, 6]])
+    np.save(bench.path("in=put.npy"), values)
+    bench.run("run", name, "--targets", "reference", "--inputs", names["x"] + "=in=put.npy", "--shapes", names["x"] + "=2x3",
+              "--save-outputs", "out=puts")
+    (saved, output), = bench.outputs("out=puts").items()
+    assert saved.startswith("0_out") and np.array_equal(output, np.maximum(values, 0)), saved
+    assert sorted(os.listdir(bench.folder)) == ["in=put.npy", "out=puts", "strange = name.onnx"], os.listdir(bench.folder)
+
+
+def check_dynamic_dimension(bench):
+    """--dim and --shapes give a dynamic dimension its value."""
+    name = bench.save("dynamic.onnx", tiny_models.relu_model(("batch", 3)))
+    for flags, batch in ((("--dim", "batch=5"), 5), (("--shapes", "x=7x3"), 7)):
+        bench.run("run", name, "--targets", "reference", *flags, "--save-outputs", str(batch))
+        assert bench.outputs(str(batch))["0_y.npy"].shape == (batch, 3)
+
+
+def check_relay(bench):
+    """Relay text runs like a model."""
+    tiny_models.write(bench.folder, "relu.relay", tiny_models.RELAY)
+    np.save(bench.path("x.npy"), np.float32([[-1, 2, -3, 4]]))
+    bench.run("run", "relu.relay", "--targets", "reference", "--inputs", "x=x.npy", "--save-outputs", "outputs")
+    assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 2, 0, 4]])
+
+
+CHECKS = (check_run, check_warm, check_every_target, check_seeds, check_verify, check_partition, check_constraints, check_bench,
+          check_targets, check_strange_names, check_dynamic_dimension, check_relay)
+
+
+def main(names):
+    chosen = [check for check in CHECKS if not names or check.__name__ in names]
+    failed = 0
+    with tempfile.TemporaryDirectory() as shared:
+        for check in chosen:
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    check(Bench(folder, os.path.join(shared, "cache")))
+                except Exception:
+                    failed += 1
+                    print(f"FAILED {check.__name__}: {traceback.format_exc()}")
+    print(f"{len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
