@@ -53,6 +53,7 @@ function(collage_library)
   target_include_directories(
     collage_lib PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                        $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated/include> $<INSTALL_INTERFACE:include>)
+  target_compile_features(collage_lib INTERFACE cxx_std_20)
   set_target_properties(
     collage_lib
     PROPERTIES OUTPUT_NAME collage

@@ -1,6 +1,7 @@
 # Tests, found by looking. tests/<room>/*_test.cc become one program <room>_test; long_*_test.cc in the same folder become
 # <room>_long_test with the label `long`, which `make test` leaves out. Other .cc files of the folder are helpers of both.
-# tests/cli, tests/conformance and tests/layers may hold *_test.py, run by the environment's Python with COLLAGE_BIN set.
+# Any folder may hold *_test.py, run by the environment's Python with COLLAGE_BIN set; long_*_test.py are long likewise. Those
+# of tests/cli and tests/api run whole models: alone, since teams of threads that share cores wait for each other.
 
 if(NOT COLLAGE_TESTS)
   return()
@@ -70,16 +71,24 @@ endforeach()
 
 file(GLOB_RECURSE scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.py)
 foreach(script IN LISTS scripts)
+  if(COLLAGE_SANITIZE AND script MATCHES "^api/")
+    continue()  # a program that is built without sanitizers cannot use a library built with them
+  endif()
   string(REGEX REPLACE "[.]py$" "" name ${script})
   string(REPLACE "/" "." name ${name})
   add_test(NAME ${name} COMMAND ${COLLAGE_ENV}/bin/python ${PROJECT_SOURCE_DIR}/tests/${script}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set(timeout 300)
   set(label script)
+  set(alone OFF)
+  if(script MATCHES "^(cli|api)/")
+    set(timeout 1200)
+    set(alone ON)
+  endif()
   if(script MATCHES "(^|/)long_")
     set(timeout 3600)
     set(label long)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS ${label} ENVIRONMENT
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS ${label} RUN_SERIAL ${alone} ENVIRONMENT
                                           "${COLLAGE_TEST_ENVIRONMENT};PYTHONDONTWRITEBYTECODE=1")
 endforeach()

@@ -1,0 +1,87 @@
+"""The installed tree is complete: README's example builds against it with CMake and runs a model, far from the build.
+
+    python tests/api/install_test.py
+
+Takes the build that COLLAGE_BIN lies in (default build/release). Prints "1 passed, 0 failed" or what went wrong.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
+
+import onnx
+
+import tiny_models
+
+BUILD = os.path.dirname(os.environ.get("COLLAGE_BIN") or os.path.join(ROOT, "build", "release", "collage"))
+CMAKE = os.path.join(os.path.dirname(sys.executable), "cmake")
+
+
+def readme_block(language, start):
+    """README's code block of that language that starts with that text."""
+    with open(os.path.join(ROOT, "README.md")) as file:
+        blocks = re.findall(rf"^```{language}\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
+    (found,) = [block for block in blocks if block.startswith(start)]
+    return found
+
+
+def call(*arguments, **environment):
+    """The standard output of a command that must succeed; only what a fresh shell has in its environment."""
+    plain = {key: os.environ[key] for key in ("PATH", "LANG", "TMPDIR") if key in os.environ}
+    result = subprocess.run(arguments, env=plain | environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert result.returncode == 0, f"{arguments[0]} gave {result.returncode}:\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+    return result.stdout
+
+
+def build_folders_in(path):
+    """Run-time search paths of an ELF file that lead into the build or the source tree."""
+    dynamic = call("readelf", "-d", path)
+    return [line for line in dynamic.splitlines()
+            if ("RUNPATH" in line or "RPATH" in line) and os.path.realpath(ROOT) in line]
+
+
+def check(folder):
+    prefix, project = os.path.join(folder, "prefix"), os.path.join(folder, "project")
+    call(CMAKE, "--install", BUILD, "--prefix", prefix)
+    command = os.path.join(prefix, "bin", "collage")
+    for path in (command, os.path.join(prefix, "lib", "libcollage.so")):
+        assert not (wrong := build_folders_in(path)), wrong
+    assert call(command, "--version").startswith("collage ")
+
+    os.mkdir(project)
+    example = readme_block("cpp", "#include <collage/collage.h>")
+    tiny_models.write(project, "example.cc", example)
+    tiny_models.write(project, "CMakeLists.txt", readme_block("cmake", "cmake_minimum_required"))
+    build = os.path.join(project, "build")
+    call(CMAKE, "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
+    call(CMAKE, "--build", build)
+
+    cache = os.path.join(folder, "cache")
+    model = os.path.join(folder, "net.onnx")
+    onnx.save(tiny_models.small_net(), model)
+    printed = call(os.path.join(build, "example"), model, COLLAGE_CACHE=cache)
+    assert re.fullmatch(r"scores: 10 values, the first is 0\.\d+\n", printed), printed
+    assert os.path.exists(os.path.join(cache, "costs.db")), "the library measured nothing"
+    failed = subprocess.run([os.path.join(build, "example"), os.path.join(folder, "absent.onnx")], capture_output=True, text=True)
+    assert failed.returncode == 3 and failed.stderr.count("\n") == 1, failed
+
+
+def main():
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            check(folder)
+    except AssertionError as wrong:
+        print(f"FAILED: {wrong}\n0 passed, 1 failed")
+        return 1
+    print("1 passed, 0 failed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
