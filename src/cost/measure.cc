@@ -161,6 +161,7 @@ Status time_candidates(std::vector<Candidate>& candidates, ThreadTeam& team) {
 
 Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
                                                   const Announce& announce) {
+  announce("preparing");
   ThreadTeam team(task.options.threads);
   Subject subject = TRY(Subject::create(task));
   std::vector<TargetCosts> results;
@@ -213,6 +214,7 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
 
 Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
                                                     const Announce& announce) {
+  announce("preparing");
   ThreadTeam team(task.options.threads);
   Tensor source = TRY(synthetic_constant(task.type, 3));
   Tensor input = TRY(convert(source, task.type, plain(task.type), task.from, task.options));

@@ -75,6 +75,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
       return error(ErrorCode::kFrozenCosts, "no measurement of {} on {}", text.substr(0, 200),
                    task.targets[0]);
     Result<std::vector<TargetCosts>> measured_now = worker_.measure(task);
+    if (measured_now.status().code() == ErrorCode::kUnavailable) return measured_now.status();
     for (size_t m = 0; m < missing.size(); ++m) {
       TargetCosts& entry = result[missing[m]];
       if (measured_now) {
@@ -118,6 +119,7 @@ Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorTyp
   task.options = options_.compile;
   for (Backend* backend : all_backends()) task.targets.push_back(backend->name());
   Result<std::vector<TargetCosts>> costs = worker_.measure(task);
+  if (costs.status().code() == ErrorCode::kUnavailable) return costs.status();
   ++counts_.measured;
   double least = std::numeric_limits<double>::infinity();
   if (!costs) {

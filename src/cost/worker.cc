@@ -83,7 +83,8 @@ Status Worker::start() {
   if (pid_ > 0) return {};
   int tasks[2], events[2];
   if (::pipe2(tasks, O_CLOEXEC) != 0 || ::pipe2(events, O_CLOEXEC) != 0)
-    return internal_error("cannot start a measuring worker: {}", std::strerror(errno));
+    return error(ErrorCode::kUnavailable, "cannot start a measuring worker: {}",
+                 std::strerror(errno));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   // Moved out of the way first: the pipes' own descriptors may be 3 or 4.
@@ -109,8 +110,8 @@ Status Worker::start() {
   if (code != 0) {
     pid_ = -1;
     stop();
-    return internal_error("cannot start the measuring worker {}: {}", command_[0],
-                          std::strerror(code));
+    return error(ErrorCode::kUnavailable, "cannot start the measuring worker {}: {}", command_[0],
+                 std::strerror(code));
   }
   return {};
 }
@@ -204,10 +205,11 @@ Result<std::vector<TargetCosts>> Worker::measure(MeasureTask task) {
       return std::move(reply.costs);
     }
     log::info("worker {} at {}", reply.reason, reply.subject.empty() ? "start" : reply.subject);
-    // A death before anything was announced, or while survivors were timed together, cannot be
-    // blamed on one: give up the task.
-    if (reply.subject.empty() || reply.subject == "timing" ||
-        !task.skip.insert(reply.subject).second)
+    if (reply.subject.empty())
+      return error(ErrorCode::kUnavailable, "the measuring worker {} does not work: {}",
+                   command_[0], reply.reason);
+    // A death while survivors were timed together cannot be blamed on one: give up the task.
+    if (reply.subject == "timing" || !task.skip.insert(reply.subject).second)
       return internal_error("measuring worker {}", reply.reason);
     deaths[reply.subject] = reply.reason;
   }

@@ -28,7 +28,8 @@ class Worker {
 
   // Measures one task. What kills the worker (a signal, silence longer than the time limit) is
   // blamed on the subject it had announced: that subject becomes Invalid and the rest of the task
-  // is measured by a fresh worker. Fails only when no worker can be started.
+  // is measured by a fresh worker. kUnavailable: no worker can be started, which says nothing about
+  // the task; other failures are the task's.
   Result<std::vector<TargetCosts>> measure(MeasureTask task);
 
  private:

@@ -154,6 +154,25 @@ def check_frozen_costs():
         assert folder.run([*arguments, "--frozen-costs"]).returncode == 0
 
 
+def check_broken_worker():
+    """A measuring worker that does not work is one line and status 5, and is not held against the model later."""
+    with Folder() as folder:
+        arguments = ["run", "good.onnx"]
+        for program in ("/bin/false", "/bin/true"):
+            result = folder.run(arguments, COLLAGE_WORKER=program)
+            assert result.returncode == 5 and result.stderr.count("\n") == 1 and program in result.stderr, result
+        assert folder.run(["run", "good.onnx"], COLLAGE_WORKER="/absent").returncode == 2
+        result = folder.run([*arguments, "-v"])
+        assert result.returncode == 0 and "does not work" not in result.stderr, result
+
+
+def check_full_disk():
+    """Results that cannot be written are an error."""
+    with Folder() as folder, open("/dev/full", "w") as full:
+        result = folder.run(["targets"], stdout=full)
+        assert result.returncode == 1 and result.stderr == "collage: cannot write the results: No space left on device\n", result
+
+
 def check_help_and_version():
     """They go to stdout, with exit status 0."""
     with Folder() as folder:
@@ -185,7 +204,8 @@ def main():
         for _, line, status, message in cases:
             attempt(f"collage {line}", check_golden, folder, line, status, message)
     for check in (check_failures_write_nothing, check_dimension_can_be_pasted, check_external_data_is_not_read_outside,
-                  check_unwritable_cache, check_damaged_database, check_frozen_costs, check_help_and_version):
+                  check_unwritable_cache, check_damaged_database, check_frozen_costs, check_broken_worker,
+                  check_full_disk, check_help_and_version):
         attempt(check.__name__, check)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not cases else 0

@@ -10,12 +10,12 @@ PEERS = {"COLLAGE_PYTHON": sys.executable, "COLLAGE_PEERS": os.path.join(ROOT, "
 CACHE_VARIABLES = ("COLLAGE_CACHE", "XDG_CACHE_HOME", "HOME")
 
 
-def run(arguments, cwd, cache=None, timeout=600, **environment):
+def run(arguments, cwd, cache=None, timeout=600, stdout=subprocess.PIPE, **environment):
     """The finished process. `cache`: COLLAGE_CACHE; without it only the variables in `environment` name a cache."""
     variables = {k: v for k, v in os.environ.items() if k not in CACHE_VARIABLES}
     variables |= PEERS | ({"COLLAGE_CACHE": cache} if cache else {})
-    return subprocess.run([COLLAGE, *arguments], cwd=cwd, env=variables | environment, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=timeout)
+    return subprocess.run([COLLAGE, *arguments], cwd=cwd, env=variables | environment, stdin=subprocess.DEVNULL,
+                          stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=timeout)
 
 
 def listing(folder):

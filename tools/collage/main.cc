@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "base/log.h"
 #include "collage/version.h"
@@ -65,6 +67,8 @@ int main(int argc, char** argv) {
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     Status status = command.run();
+    if (std::fflush(stdout) != 0 && status.ok())
+      status = internal_error("cannot write the results: {}", std::strerror(errno));
     if (!status.ok()) fmt::print(stderr, "collage: {}\n", one_line(status.to_string()));
     std::fflush(nullptr);
     // Vendor libraries may crash in their destructors; everything of ours is already on disk.
