@@ -20,7 +20,7 @@ int64_t tile_of(int64_t n, int64_t most) {
   double cost = 1e9;
   for (int64_t t = std::min(n, most); t >= 1; --t) {
     const double waste = static_cast<double>((n + t - 1) / t * t) / static_cast<double>(n) *
-                         (t < most / 2 ? 1.3 : 1.0);
+                         (1.0 + 0.03 * static_cast<double>(most - t));
     if (waste < cost - 1e-9) {
       cost = waste;
       best = t;
@@ -70,10 +70,6 @@ Func build_attention(const AttentionShape& s, const AttentionSchedule& sched, co
 
   const int block = std::min<int>(sched.queries, to_int(s.queries));
   const int lanes = block % 16 == 0 ? 16 : block;
-  // The queries of a causal task end at a block's end where blocks are whole; keys after it play no
-  // part.
-  const bool cut = s.causal && s.queries == s.keys && s.queries % block == 0 && s.queries > block;
-
   Func turned("turned"), sums("sums"), scores("scores"), largest("largest"), weights("weights"),
       total("total"), acc("acc"), out("output");
   turned(vars({qi, d})) = q(coords(qi, d)) * s.scale;
@@ -82,21 +78,17 @@ Func build_attention(const AttentionShape& s, const AttentionSchedule& sched, co
   sums(vars({qi, t})) += turned(at({qi, rd})) * k(coords(t, rd));
   Expr score = sums(at({qi, t}));
   if (mask) score = score + mask(coords(qi, t));
-  if (s.causal) score = Halide::select(t <= qi, score, -1e30f);
+  // Not a select on t <= query: Halide would divide the loops by it, over and over.
+  if (s.causal) score = score + Halide::cast<float>(Halide::min(qi - t, 0)) * 1e30f;
   scores(vars({qi, t})) = score;
-  auto keys = [&] {
-    RDom r(0, to_int(s.keys));
-    if (cut) r.where(r < qi / block * block + block);
-    return r;
-  };
-  RDom rm = keys();
+  RDom rm(0, to_int(s.keys));
   largest(vars({qi})) = -1e30f;
   largest(vars({qi})) = Halide::max(largest(at({qi})), scores(at({qi, rm})));
   weights(vars({qi, t})) = vector_exp(scores(at({qi, t})) - largest(at({qi})));
-  RDom rs = keys();
+  RDom rs(0, to_int(s.keys));
   total(vars({qi})) = 0.0f;
   total(vars({qi})) += weights(at({qi, rs}));
-  RDom rv = keys();
+  RDom rv(0, to_int(s.keys));
   acc(vars({c, qi})) = 0.0f;
   acc(vars({c, qi})) += weights(at({qi, rv})) * v(coords(rv, c));
   out(vars({c, qi})) = acc(at({c, qi})) / total(at({qi}));

@@ -2,8 +2,7 @@
 //
 // A task is a block of queries of one head. Queries are the lanes of the scores' vectors, so that
 // softmax needs no horizontal operation; the block's scores (all keys) stay in L2. The second
-// product has the columns of v in its lanes and broadcasts probabilities. A causal task looks only
-// at the keys up to its last query.
+// product has the columns of v in its lanes and broadcasts probabilities.
 #pragma once
 
 #include <cstdint>
