@@ -108,8 +108,10 @@ Status Executor::execute(std::vector<double>* seconds) {
       }
     }
   };
+  // Where nothing here uses the team, nothing woke it and there is nobody to park.
+  bool team_is_asleep = groups_.size() == 1 && groups_[0].use == ThreadUse::kOwnPool;
   for (const Group& group : groups_) {
-    if (group.use == ThreadUse::kOwnPool) {
+    if (group.use == ThreadUse::kOwnPool && !team_is_asleep) {
       team_.park([&] { run_group(group); });
     } else {
       run_group(group);
