@@ -66,6 +66,31 @@ class Finder {
   }
 
   const SearchProblem& problem() const { return problem_; }
+
+  // The problem without the target's candidates that lie inside another usable one of its own: what
+  // is left of them are the regions that a whole-sub-graph toolchain would take by itself.
+  SearchProblem with_maximal_regions(const std::string& target) const {
+    SearchProblem restricted = problem_;
+    std::vector<size_t> own;
+    for (size_t c = 0; c < candidates_.size(); ++c)
+      if (candidates_[c].partition.spec->target.kind == target &&
+          !problem_.candidates[c].variants.empty())
+        own.push_back(c);
+    auto nodes = [&](size_t c) -> const IndexSet& {
+      return candidates_[c].partition.sub_graph.inside();
+    };
+    std::stable_sort(own.begin(), own.end(),
+                     [&](size_t a, size_t b) { return nodes(a).size() > nodes(b).size(); });
+    IndexSet taken;
+    for (size_t c : own) {
+      if (nodes(c).is_subset_of(taken)) {
+        restricted.candidates[c].variants.clear();
+      } else if (!nodes(c).intersects(taken)) {
+        taken |= nodes(c);
+      }
+    }
+    return restricted;
+  }
   double search_seconds() const { return search_seconds_; }
   Status conversion_failure() const { return failure_; }
 
@@ -178,16 +203,25 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
     }
   }
   options.top_k = 1;
-  for (const std::string& target : targets) {
-    Result<SearchResult> single = finder.settle(
-        [&] { return single_backend_cover(finder.problem(), target, host, options); });
+  auto add_single = [&](const std::string& name, const std::string& target,
+                        auto&& problem) -> Status {
+    Result<SearchResult> single = finder.settle([&]() -> Result<SearchResult> {
+      return single_backend_cover(problem(), target, host, options);
+    });
     if (!single) {
       log::info("no cover by {} alone: {}", target, single.status().to_string());
-      continue;
+      return {};
     }
-    NamedCover cover = finder.named(target, true, single->covers.at(0));
+    NamedCover cover = finder.named(name, true, single->covers.at(0));
     if (flops_share(cover, candidates, target) >= kSingleBackendFlops)
       found.covers.push_back(std::move(cover));
+    return {};
+  };
+  for (const std::string& target : targets) {
+    TRY(add_single(target, target, [&] { return finder.problem(); }));
+    if (find_backend(target)->prefers_maximal_regions())
+      TRY(add_single(target + " (whole)", target,
+                     [&] { return finder.with_maximal_regions(target); }));
   }
   TRY(finder.conversion_failure());
   return found;
