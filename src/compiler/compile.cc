@@ -135,7 +135,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   std::vector<std::shared_ptr<const PartitionSpec>> specs =
       TRY(select_targets(options.targets, constraints));
   for (const auto& spec : specs) report.targets.push_back(spec->target.to_string());
-  DataflowGraph graph(model.impl().module.main());
+  DataflowGraph graph(untangle_tuples(model.impl().module.main()));
   std::vector<CandidatePartition> found = gather_candidates(graph, specs, constraints);
   report.candidates = found.size();
   phases.end("candidates");
