@@ -118,7 +118,9 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
     append_anchor(builder, anchored, std::move(bindings), result_desc);
     return builder.finish();
   };
-  return Implementation{encodings.variant(std::move(name), result), std::move(build)};
+  Variant variant = encodings.variant(std::move(name), result);
+  variant.relaxed = variant.name.starts_with("winograd");
+  return Implementation{std::move(variant), std::move(build)};
 }
 
 template <typename Primitive>

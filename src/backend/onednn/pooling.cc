@@ -30,6 +30,11 @@ Result<std::vector<Implementation>> in_every_layout(const CompositePtr& composit
     found.add(single_source(
         composite, std::move(plan),
         [&](const Desc& source, const Desc& target, const dnnl::primitive_attr& attr) {
+          // oneDNN 3.1 adds the wrong elements of a second tensor to pooled plain images.
+          dnnl::post_ops fused = attr.get_post_ops();
+          for (int i = 0; layout.is_plain() && i < fused.len(); ++i)
+            if (fused.kind(i) == dnnl::primitive::kind::binary)
+              throw dnnl::error(dnnl_unimplemented, "binary steps of plain pooling");
           return dnnl::pooling_forward::primitive_desc(
               engine(), dnnl::prop_kind::forward_inference, pool.algorithm, source, target,
               pool.strides, pool.kernel, pool.dilates, pool.pad_begin, pool.pad_end, attr);

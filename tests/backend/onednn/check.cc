@@ -201,6 +201,7 @@ Checked check(const Function& function, double tolerance) {
   Tensor expected = evaluate(function, inputs);
   for (const Variant& variant : *variants) {
     run_variant(function, variant, inputs, expected, tolerance);
+    EXPECT_EQ(variant.relaxed, variant.name.starts_with("winograd")) << variant.to_string();
     checked.names.insert(variant.name);
     checked.layouts.insert(variant.outputs[0].layout.to_string());
     checked.variants.push_back(variant.to_string());

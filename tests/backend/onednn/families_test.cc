@@ -93,6 +93,67 @@ INSTANTIATE_TEST_SUITE_P(
                 }}),
     [](const auto& info) { return info.param.name; });
 
+// Two pooled images added, as in NASNet's cells; and everything else followed by a residual and a
+// gate per channel.
+Build with_residual(Build anchor) {
+  return [=](Graph& graph) {
+    Expr y = anchor(graph);
+    y = graph.call("add", {y, graph.input(y->tensor_type().shape)});
+    return graph.call("nn.relu", {y});
+  };
+}
+Build with_gate(Build anchor) {
+  return [=](Graph& graph) {
+    Expr y = anchor(graph);
+    const Shape& shape = y->tensor_type().shape;
+    return graph.call("multiply", {y, graph.input({1, shape[1], 1, 1})});
+  };
+}
+Build average(Shape shape) {
+  return call("nn.avg_pool2d", shape, pool({3, 3}, {1, 1}, {1, 1, 1, 1}, false, 0));
+}
+Build maximum(Shape shape) {
+  return call("nn.max_pool2d", shape, pool({3, 3}, {2, 2}, {1, 1, 1, 1}));
+}
+Build doubled(Shape shape) {
+  return call("image.resize2d", shape,
+              {{"size", Ints{shape[2] * 2, shape[3] * 2}},
+               {"method", std::string("nearest_neighbor")},
+               {"coordinate_transformation_mode", std::string("asymmetric")},
+               {"rounding_method", std::string("floor")}});
+}
+Build two_joined(Shape shape) {
+  return [=](Graph& graph) {
+    return graph.call("concatenate", {make_tuple({graph.input(shape), graph.input(shape)})},
+                      {{"axis", int64_t{1}}});
+  };
+}
+INSTANTIATE_TEST_SUITE_P(
+    Followed, Families,
+    ::testing::Values(
+        Case{"average", with_residual(average({1, 64, 14, 14}))},
+        Case{"average_odd", with_residual(average({2, 19, 9, 9}))},
+        Case{"average_small", with_residual(average({1, 128, 7, 7}))},
+        Case{"average_gate", with_gate(average({2, 24, 9, 9}))},
+        Case{"maximum", with_residual(maximum({1, 64, 14, 14}))},
+        Case{"maximum_odd", with_residual(maximum({2, 19, 9, 9}))},
+        Case{"maximum_gate", with_gate(maximum({2, 24, 9, 9}))},
+        Case{"global", with_residual(call("nn.global_avg_pool2d", {2, 48, 7, 7}))},
+        Case{"global_gate", with_gate(call("nn.global_avg_pool2d", {1, 48, 7, 7}))},
+        Case{"doubled", with_residual(doubled({1, 32, 7, 7}))},
+        Case{"doubled_odd", with_residual(doubled({2, 19, 5, 6}))},
+        Case{"doubled_gate", with_gate(doubled({2, 24, 9, 9}))},
+        Case{"concat", with_residual(two_joined({1, 32, 7, 7}))},
+        Case{"concat_gate", with_gate(two_joined({1, 12, 7, 7}))},
+        Case{"softmax", with_residual(call("nn.softmax", {2, 24, 6, 5}))},
+        Case{"softmax_channels",
+             with_residual(call("nn.softmax", {2, 24, 6, 5}, {{"axis", int64_t{1}}}))},
+        Case{"mean", with_residual(call("mean", {2, 24, 6, 5},
+                                        {{"axis", Ints{2, 3}}, {"keepdims", true}}))},
+        Case{"mean_last",
+             with_residual(call("mean", {2, 24, 6, 5}, {{"axis", Ints{3}}, {"keepdims", true}}))}),
+    [](const auto& info) { return info.param.name; });
+
 Build layer_norm(Shape shape) {
   return [=](Graph& graph) {
     int64_t width = shape.back();
@@ -109,6 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"log_softmax", call("nn.log_softmax", {5, 17})},
                       Case{"layer_norm", layer_norm({2, 5, 48})},
                       Case{"layer_norm_odd", layer_norm({7, 19})},
+                      Case{"layer_norm_residual", with_residual(layer_norm({3, 9, 40}))},
                       Case{"softmax_scaled",
                            [](Graph& graph) {
                              Expr y = graph.call("nn.softmax", {graph.input({3, 40})});
