@@ -46,6 +46,10 @@ class Backend {
   // single-backend cover uses maximal regions.
   virtual bool prefers_maximal_regions() const { return false; }
 
+  // Its kernels compute with threads of their own (ThreadUse::kOwnPool): the search charges for
+  // waking them up beside the team.
+  virtual bool brings_own_threads() const { return false; }
+
   virtual PartitionRulePtr partition_rule(const Target& target) const = 0;
   // The ways to compute `function` (parameters are the tensors that flow in, constants are
   // embedded), best guess first; or why it cannot. Calls may be wrapped in Composite functions:

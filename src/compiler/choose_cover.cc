@@ -95,6 +95,7 @@ Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<N
     chosen.timed.push_back(
         {cover.name, cover.single_backend, cover.predicted_seconds, std::nullopt, "", false});
     cover_texts.push_back(cover_text(cover, candidates));
+    log::debug("{}: {}", cover.name, cover_texts.back());
     text += "\n" + cover.name + ": " + cover_texts.back();
   }
   std::string key = sha256_hex(text);

@@ -13,6 +13,10 @@ namespace {
 
 // Between kernels: the executor's dispatch. Measured kernels carry their own call overhead.
 constexpr double kLaunchPenalty = 0.5e-6;
+// A kernel with threads of its own among kernels of the team: parking one pool, waking the other,
+// and the idle spinning of the one that ran last, which slows the next kernel. Alone in a program
+// it costs nothing, which end-to-end timing shows.
+constexpr double kPoolSwitch = 300e-6;
 // A cover's host kernels are measured and the search repeated; more rounds than this change nothing
 // that matters.
 constexpr int kMaxRounds = 6;
@@ -106,12 +110,15 @@ class Finder {
     problem_.candidates[c].variants.clear();
     variants_[c].clear();
     const TargetCosts& costs = *candidates_[c].costs;
+    const Backend& backend = *find_backend(candidates_[c].partition.spec->target.kind);
+    double penalty = backend.brings_own_threads() ? kPoolSwitch : 0;
     for (size_t v = 0; v < costs.variants.size(); ++v) {
       const MeasuredVariant& row = costs.variants[v];
       if (std::holds_alternative<Invalid>(row.cost)) continue;
       const Measured* m = measured(row.cost);
       problem_.candidates[c].variants.push_back(
-          {row.variant, m != nullptr ? m->seconds() : analytic_seconds(candidates_[c].function)});
+          {row.variant,
+           (m != nullptr ? m->seconds() : analytic_seconds(candidates_[c].function)) + penalty});
       variants_[c].push_back(v);
     }
   }

@@ -1,5 +1,6 @@
 #include "backend/native/native_backend.h"
 
+#include "backend/fingerprint.h"
 #include "backend/native/code_cache.h"
 #include "backend/native/kernel_builder.h"
 #include "backend/native/native_kernel.h"
@@ -11,9 +12,6 @@ namespace collage {
 namespace native {
 namespace {
 
-// Counts changes of the kernels that the sources' text does not show on its own (a new Halide is
-// shown by its version).
-constexpr char kRevision[] = "3";
 
 /// Runs `body`, giving Halide's exceptions as a status.
 template <typename F>
@@ -43,7 +41,7 @@ class NativeBackend : public Backend {
  public:
   std::string name() const override { return "native"; }
   std::string version() const override {
-    return fmt::format("halide-{}+{}", halide_version(), kRevision);
+    return fmt::format("halide-{}+{}", halide_version(), source_fingerprint("native"));
   }
   int priority() const override { return 30; }
 

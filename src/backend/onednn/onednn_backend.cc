@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/fingerprint.h"
 #include "backend/onednn/implementation.h"
 #include "backend/onednn/patterns.h"
 #include "ir/op.h"
@@ -10,10 +11,6 @@ namespace collage {
 
 namespace onednn {
 namespace {
-
-// Counts up when a change here makes kernels faster or slower: earlier measurements then no longer
-// hold.
-constexpr int kRevision = 1;
 
 struct Family {
   std::vector<std::string_view> operators;
@@ -57,7 +54,7 @@ class OneDnnBackend : public Backend {
  public:
   std::string name() const override { return "onednn"; }
   std::string version() const override {
-    return fmt::format("{}-{}", library_version(), kRevision);
+    return fmt::format("{}-{}", library_version(), source_fingerprint("onednn"));
   }
   Status available() const override {
     return guarded("engine", []() -> Status { return engine(), Status(); });

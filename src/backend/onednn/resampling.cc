@@ -57,6 +57,11 @@ Result<std::vector<Implementation>> plan_resampling(const CompositePtr& composit
     found.add(single_source(
         composite, image_source(composite, "resample", layout, result),
         [&](const Desc& from, const Desc& to, const dnnl::primitive_attr& attr) {
+          // oneDNN 3.1 adds the wrong elements of a second tensor to resampled images.
+          dnnl::post_ops fused = attr.get_post_ops();
+          for (int i = 0; i < fused.len(); ++i)
+            if (fused.kind(i) == dnnl::primitive::kind::binary)
+              throw dnnl::error(dnnl_unimplemented, "binary steps of resampling");
           return dnnl::resampling_forward::primitive_desc(
               engine(), dnnl::prop_kind::forward_inference, algorithm, from, to, attr);
         }));

@@ -1,5 +1,6 @@
 #include "backend/openvino/openvino_backend.h"
 
+#include "backend/fingerprint.h"
 #include "backend/openvino/openvino_kernel.h"
 #include "backend/openvino/translate.h"
 #include "ir/visitor.h"
@@ -11,9 +12,6 @@
 namespace collage {
 
 namespace {
-
-// Changes when translations or kernels change what they compute or how fast.
-constexpr std::string_view kRevision = "1";
 
 // Single operators, short chains as Relay would fuse them, and the largest regions.
 PartitionRulePtr make_rule() {
@@ -36,13 +34,15 @@ class OpenVinoBackend : public Backend {
  public:
   std::string name() const override { return "openvino"; }
   std::string version() const override {
-    return fmt::format("{}+{}", ov::get_openvino_version().buildNumber, kRevision);
+    return fmt::format("{}+{}", ov::get_openvino_version().buildNumber,
+                       source_fingerprint("openvino"));
   }
   Status available() const override {
     TRY(openvino::shared_core());
     return {};
   }
   int priority() const override { return 30; }
+  bool brings_own_threads() const override { return true; }
   bool prefers_maximal_regions() const override { return true; }
   PartitionRulePtr partition_rule(const Target&) const override { return rule_; }
 

@@ -1,5 +1,6 @@
 #include "backend/reference/reference.h"
 
+#include "backend/fingerprint.h"
 #include "backend/reference/convert.h"
 #include "backend/reference/interpreted_kernel.h"
 #include "partition/rules/host.h"
@@ -11,7 +12,7 @@ namespace {
 class ReferenceBackend : public Backend {
  public:
   std::string name() const override { return "reference"; }
-  std::string version() const override { return "1"; }
+  std::string version() const override { return source_fingerprint("reference"); }
   int priority() const override { return 1000; }
   bool is_host() const override { return true; }
 
