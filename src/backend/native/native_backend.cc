@@ -12,7 +12,6 @@ namespace collage {
 namespace native {
 namespace {
 
-
 /// Runs `body`, giving Halide's exceptions as a status.
 template <typename F>
 auto guarded(F body) -> decltype(body()) {
