@@ -124,13 +124,18 @@ Function function(std::vector<Expr> params, Expr body) {
 }
 
 void check_function(const Function& function, const CheckOptions& options) {
-  static const std::unique_ptr<Backend> backend = make_native_backend();
-  const Target target{"native", {}, {}};
-  const CompileOptions compile{2, ""};
   std::mt19937 random(11);
   std::vector<Tensor> inputs;
   for (const Expr& param : function->params)
     inputs.push_back(random_tensor(param->tensor_type(), random, options.integers));
+  check_with_inputs(function, inputs, options);
+}
+
+void check_with_inputs(const Function& function, const std::vector<Tensor>& inputs,
+                       const CheckOptions& options) {
+  static const std::unique_ptr<Backend> backend = make_native_backend();
+  const Target target{"native", {}, {}};
+  const CompileOptions compile{2, ""};
   auto expected = interpret(function, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status().message();
 

@@ -19,7 +19,11 @@ struct CheckOptions {
 /// Inputs are seeded random values in (-2, 2), or small integers.
 void check_function(const Function& function, const CheckOptions& options = {});
 
-/// Whether native offers any variant; a refusal must say why.
+/// The same with given inputs.
+void check_with_inputs(const Function& function, const std::vector<Tensor>& inputs,
+                       const CheckOptions& options = {});
+
+// Whether native offers any variant; a refusal must say why.
 bool check_supported(const Function& function);
 
 Expr var(const std::string& name, Shape shape, DType dtype = DType::kFloat32);
