@@ -1,11 +1,13 @@
 #include "backend/native/kernel_builder.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "backend/native/code_cache.h"
 #include "backend/native/collapse.h"
 #include "backend/native/depthwise_template.h"
 #include "backend/native/generic_schedule.h"
+#include "backend/native/upsampled_conv_template.h"
 #include "ir/visitor.h"
 
 namespace collage::native {
@@ -50,6 +52,7 @@ struct ConvChoice {
   ConvProblem problem;
   ConvSchedule conv;
   DepthwiseSchedule depthwise;
+  std::optional<UpsampledSchedule> upsampled;
   std::string name;
 };
 
@@ -64,12 +67,16 @@ std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in,
   if (group.kind == KernelGroup::Kind::kDepthwise) {
     if (in == out) {
       for (const DepthwiseSchedule& s : depthwise_schedules(problem, threads, has_avx512()))
-        choices.push_back({problem, {}, s, s.to_string()});
+        choices.push_back({problem, {}, s, {}, s.to_string()});
     }
     return choices;
   }
+  if (group.small_image != nullptr) {
+    for (const UpsampledSchedule& s : upsampled_schedules(problem, threads, has_avx512()))
+      choices.push_back({problem, {}, {}, s, s.to_string()});
+  }
   for (const ConvSchedule& s : conv_schedules(problem, threads, has_avx512()))
-    choices.push_back({problem, s, {}, s.to_string()});
+    choices.push_back({problem, s, {}, {}, s.to_string()});
   return choices;
 }
 
@@ -188,13 +195,15 @@ Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Varia
   for (const ConvChoice& choice : conv_choices(group, in, out, threads)) {
     if (choice.name != variant.name) continue;
     const bool depthwise = group.kind == KernelGroup::Kind::kDepthwise;
-    const std::vector<int64_t> extents = depthwise
+    const std::vector<int64_t> extents = choice.upsampled ? packed_upsampled_extents(choice.problem)
+                                         : depthwise
                                              ? packed_depthwise_extents(choice.problem)
                                              : packed_conv_extents(choice.problem, choice.conv);
     const float* weights = as<ConstantNode>(group.anchor->args[1])->value.data<float>();
     auto packed = std::make_shared<std::vector<float>>(
-        depthwise ? pack_depthwise_weights(choice.problem, weights)
-                  : pack_conv_weights(choice.problem, choice.conv, weights));
+        choice.upsampled ? pack_upsampled_weights(choice.problem, weights)
+        : depthwise      ? pack_depthwise_weights(choice.problem, weights)
+                         : pack_conv_weights(choice.problem, choice.conv, weights));
     e.bindings().push_back(
         {BufferArg("weights", Halide::Float(32), {extents.rbegin(), extents.rend()}),
          -1,
@@ -202,11 +211,13 @@ Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Varia
          packed,
          {}});
     const ImageParam param = e.bindings().back().buffer.param();
-    const Expr& data = group.anchor->args[0];
+    const Expr& data = choice.upsampled ? group.small_image : group.anchor->args[0];
     const size_t rank = data->tensor_type().shape.size();
     const Access input = [&e, data, rank](const Coords& at) {
       return e.value(data, to_rank(at, rank));
     };
+    if (choice.upsampled)
+      return build_upsampled(choice.problem, *choice.upsampled, input, param, epilogue);
     return depthwise ? build_depthwise(choice.problem, choice.depthwise, input, param, epilogue)
                      : build_conv(choice.problem, choice.conv, input, param, epilogue);
   }
@@ -347,7 +358,12 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
   if (conv) {
     Shape full = group.results[0]->tensor_type().shape;
     full.insert(full.begin() + 2, 5 - full.size(), 1);
-    built.result_extents.push_back(physical_extents(full, layout_of(variant.outputs[0])));
+    std::vector<int64_t> extents = physical_extents(full, layout_of(variant.outputs[0]));
+    // The phases of an enlarged image are dimensions of their own in the same memory.
+    if (out.dimensions() == 7) {
+      extents = {extents[0], 2, extents[1] / 2, 2, extents[2] / 2, extents[4], extents[5]};
+    }
+    built.result_extents.push_back(extents);
   } else {
     const Shape& shape = group.results[0]->tensor_type().shape;
     built.result_extents.push_back({shape.rbegin(), shape.rend()});

@@ -9,6 +9,7 @@
 #include "backend/native/emitter.h"
 #include "ir/visitor.h"
 #include "ops/reduce.h"
+#include "ops/resize.h"
 
 namespace collage::native {
 namespace {
@@ -107,6 +108,21 @@ bool follows_blocks(const CallNode& call) {
     return std::all_of(axes.begin(), axes.end(), [](int64_t a) { return a >= 2; });
   }
   return false;
+}
+
+/// Whether the expression enlarges a two-dimensional image twice by nearest neighbour.
+bool doubles_image(const Expr& node) {
+  const auto* call = as_op(node, "image.resize2d");
+  if (call == nullptr || call->attrs.string("method") != "nearest_neighbor") return false;
+  const Shape& from = call->args[0]->tensor_type().shape;
+  for (size_t d = 0; d < 2; ++d) {
+    const ResizeAxis axis = resize_axis(call->attrs, d, 2, from[d + 2]);
+    if (static_cast<int64_t>(axis.size()) != 2 * from[d + 2]) return false;
+    for (size_t i = 0; i < axis.size(); ++i) {
+      if (axis[i].size() != 1 || axis[i][0].source != static_cast<int64_t>(i / 2)) return false;
+    }
+  }
+  return true;
 }
 
 class Analysis {
@@ -235,6 +251,7 @@ class Analysis {
       return unsupported("native: {} whose value is not the result", anchor.op->name);
     if (is_conv(anchor)) {
       group_.conv = conv_shape_of(anchor);
+      if (doubles_image(anchor.args[0])) group_.small_image = as<CallNode>(anchor.args[0])->args[0];
       group_.kind =
           is_depthwise(group_.conv) ? KernelGroup::Kind::kDepthwise : KernelGroup::Kind::kConv;
       return {};

@@ -22,6 +22,9 @@ struct KernelGroup {
       results;  ///< result tensors; trailing views are taken off where `plain_results`
   const CallNode* anchor = nullptr;
   ConvShape conv;
+  // The image that the convolution's input is an enlarged copy of (twice, nearest neighbour), or
+  // null.
+  Expr small_image;
   MatmulShape matmul;
   AttentionShape attention;
   // Attention may be followed by a transpose that keeps the columns last: the anchor's dimensions

@@ -102,6 +102,24 @@ TEST(ConvolutionFusion, UpsamplingInFront) {
   check_function(function({x}, call("nn.relu", {conv(up, c)})), {.least_variants = 2});
 }
 
+TEST(ConvolutionFusion, PhasesOfAnEnlargedImage) {
+  for (const Shape& small : {Shape{1, 16, 9, 14}, Shape{2, 20, 7, 5}}) {
+    const ConvCase c{"",     {small[0], small[1], 2 * small[2], 2 * small[3]},
+                     24,     {3, 3},
+                     {1, 1}, {1, 1, 1, 1},
+                     {1, 1}, 1};
+    const Expr x = var("x", small), r = var("r", {small[0], 24, 2 * small[2], 2 * small[3]});
+    const Expr up = call("image.resize2d", {x},
+                         {{"size", Ints{2 * small[2], 2 * small[3]}},
+                          {"method", std::string("nearest_neighbor")},
+                          {"coordinate_transformation_mode", std::string("half_pixel")},
+                          {"rounding_method", std::string("round_prefer_floor")}});
+    check_function(function({x}, conv(up, c, true)), {.least_variants = 3, .integers = true});
+    check_function(function({x, r}, call("nn.relu", {call("add", {conv(up, c), r})})),
+                   {.least_variants = 3});
+  }
+}
+
 TEST(ConvolutionFusion, ConcatenationInFront) {
   const ConvCase c{"", {1, 48, 9, 9}, 32, {1, 1}, {1, 1}, {0, 0, 0, 0}, {1, 1}, 1};
   const Expr a = var("a", {1, 16, 9, 9}), b = var("b", {1, 32, 9, 9});
