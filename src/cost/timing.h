@@ -28,7 +28,7 @@ struct TimingOptions {
   double seconds_per_kernel = 0.06;     // budget; min_rounds overrides it
   double max_seconds_per_kernel = 1.5;  // overrides min_rounds (but never fewer than 3)
   double batch_seconds = 200e-6;        // runs are batched until one sample lasts this long
-  size_t cold_bytes = 1 << 20;          // constants above this are measured cold, one run a sample
+  size_t cold_bytes = 64 << 10;         // constants above this are measured cold, one run a sample
 };
 
 // One result a kernel, in order. The kernels have run successfully once before (verification).
