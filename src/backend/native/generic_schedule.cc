@@ -183,13 +183,14 @@ void define_concatenation(Func& out, Emitter& e, const Axes& axes, const CallNod
     update.allow_race_conditions();
     const bool large = extent * product(pure_extents) >= kSerialElements;
     if (dim == 0) {
-      if (extent >= width) update.vectorize(r.x, width);
+      if (extent >= width) update.vectorize(r.x, width, TailStrategy::GuardWithIf);
       if (large && !pure.empty()) {
         const FusedLoop loop = fuse_from(update, pure, pure_extents, 0);
         split_tasks(update, loop, threads);
       }
     } else {
-      if (pure_extents[0] >= width) update.vectorize(pure[0], width);
+      // By default Halide rounds pure loops of an update up, past the end of the tensor.
+      if (pure_extents[0] >= width) update.vectorize(pure[0], width, TailStrategy::GuardWithIf);
       if (large && extent >= 2)
         update.parallel(r.x);
       else if (large && pure.size() > 1)
