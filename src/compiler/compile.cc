@@ -103,6 +103,7 @@ void report_kernels(const DataflowGraph& graph, const NamedCover& cover,
       kernel.inputs.push_back(param->tensor_type());
     kernel.outputs = candidate.function->result_type().leaves();
     kernel.flops = function_flops(candidate.function);
+    kernel.bytes = function_bytes(candidate.function);
     kernel.alternatives = alternatives_of(cover.kernels[k], candidates);
     report.kernels.push_back(std::move(kernel));
   }

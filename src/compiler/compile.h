@@ -52,6 +52,7 @@ struct ReportedKernel {
   std::vector<TensorType> inputs, outputs;
   std::vector<Alternative> alternatives;
   double flops = 0;
+  double bytes = 0;  // parameters, constants and results, each once
 };
 
 struct ReportedConversion {

@@ -62,6 +62,7 @@ json kernel_json(const ReportedKernel& kernel) {
           {"ops", ops},
           {"cost_ms", cost_json(kernel.cost)},
           {"flops", kernel.flops},
+          {"bytes", kernel.bytes},
           {"inputs", inputs},
           {"outputs", outputs},
           {"alternatives", alternatives}};

@@ -12,6 +12,7 @@
 #include "compiler/cover_timing.h"
 #include "options.h"
 #include "peer.h"
+#include "report/layers.h"
 #include "report/report.h"
 
 namespace collage::tool {
@@ -23,10 +24,13 @@ struct BenchOptions : SharedOptions {
   int iterations = 0;   // of every runtime; 0: as many as fit the duration
   double duration = 3;  // seconds a runtime
   int warm_ups = 2;     // before each block
+  bool layers = false, roofline = false;
+  std::string profile;  // where the Chrome trace goes
 };
 
 constexpr int kBlockRuns = 20;
 constexpr int kPauseMs = 50;
+constexpr int kProfiledRuns = 15;
 
 std::string statistics_line(const std::string& name, const std::vector<double>& samples) {
   return fmt::format("{:<12} median {:9.3f} ms   p10 {:9.3f}   p90 {:9.3f}   {} runs", name,
@@ -48,7 +52,23 @@ struct ScratchFolder {
   }
 };
 
+// What --layers, --roofline and --profile ask for.
+Status show_layers(Program& program, const std::vector<Tensor>& inputs,
+                   const BenchOptions& options) {
+  Profile profile = TRY(profile_layers(program.impl(), inputs, kProfiledRuns));
+  if (!options.profile.empty()) TRY(write_json(options.profile, chrome_trace(profile)));
+  if (options.roofline) {
+    ThreadTeam team(thread_count(options));
+    MachinePeaks peaks = measure_peaks(team);
+    fmt::print("{}", layers_table(profile, &peaks));
+  } else if (options.layers) {
+    fmt::print("{}", layers_table(profile));
+  }
+  return {};
+}
+
 Status bench(const BenchOptions& options) {
+  TRY(check_writable_file("--profile", options.profile));
   Model model = TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;
@@ -102,6 +122,8 @@ Status bench(const BenchOptions& options) {
   }
   if (best > 0)
     fmt::print("speed-up over the faster of them: {:.2f}x\n", best / median(facts.samples));
+  if (options.layers || options.roofline || !options.profile.empty())
+    TRY(show_layers(program, inputs, options));
   return {};
 }
 
@@ -126,6 +148,11 @@ Command add_bench(CLI::App& app) {
       ->check(positive_number());
   command->add_option("--warmup", options->warm_ups, "untimed runs before each block")
       ->check(CLI::Range(0, 1000000));
+  command->add_flag("--layers", options->layers, "the time of every kernel inside whole runs");
+  command->add_flag("--roofline", options->roofline,
+                    "the same against the measured peaks of this machine");
+  command->add_option("--profile", options->profile,
+                      "write a Chrome trace of one run to this file");
   return {command, [options] { return bench(*options); }};
 }
 

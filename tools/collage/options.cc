@@ -74,16 +74,7 @@ Result<std::pair<size_t, std::string>> split_input(const std::string& text,
 Status check_destinations(const SharedOptions& options) {
   namespace fs = std::filesystem;
   std::error_code ec;
-  if (!options.json.empty()) {
-    if (fs::is_directory(options.json, ec))
-      return usage_error("--json {}: is a folder, not a file", options.json);
-    fs::path folder = fs::absolute(options.json, ec).parent_path();
-    if (!fs::is_directory(folder, ec))
-      return usage_error("--json {}: there is no folder {}", options.json,
-                         fs::path(options.json).parent_path().string());
-    if (::access(folder.c_str(), W_OK) != 0)
-      return usage_error("--json {}: {}", options.json, std::strerror(errno));
-  }
+  TRY(check_writable_file("--json", options.json));
   if (!options.save_outputs.empty()) {
     fs::path folder = fs::absolute(options.save_outputs, ec);
     while (!fs::exists(folder, ec) && folder.has_relative_path()) folder = folder.parent_path();
@@ -97,6 +88,20 @@ Status check_destinations(const SharedOptions& options) {
 }
 
 }  // namespace
+
+Status check_writable_file(const std::string& flag, const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty()) return {};
+  std::error_code ec;
+  if (fs::is_directory(path, ec)) return usage_error("{} {}: is a folder, not a file", flag, path);
+  fs::path folder = fs::absolute(path, ec).parent_path();
+  if (!fs::is_directory(folder, ec))
+    return usage_error("{} {}: there is no folder {}", flag, path,
+                       fs::path(path).parent_path().string());
+  if (::access(folder.c_str(), W_OK) != 0)
+    return usage_error("{} {}: {}", flag, path, std::strerror(errno));
+  return {};
+}
 
 CLI::Validator positive_number() {
   return CLI::Validator(

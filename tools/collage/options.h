@@ -29,6 +29,8 @@ void add_input_options(CLI::App& command, SharedOptions& options);
 // Refuses numbers that are not positive, in words that a person wants to read.
 CLI::Validator positive_number();
 
+// Refuses a file that could not be written, before the work whose result it shall hold; "" is none.
+Status check_writable_file(const std::string& flag, const std::string& path);
 // Reads the model. Fails before any work is done where --json or --save-outputs could not be
 // written.
 Result<Model> load(const SharedOptions& options);

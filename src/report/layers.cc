@@ -1,0 +1,129 @@
+#include "report/layers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/statistics.h"
+
+namespace collage {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr int kWarmUps = 2;
+
+double cost_seconds(const Cost& cost) {
+  const Measured* m = measured(cost);
+  return m != nullptr ? m->median : 0;
+}
+
+// The variant and the ONNX nodes of a kernel, as far as they fit a line.
+std::string describe(const ReportedKernel& kernel) {
+  std::string text = kernel.variant.name;
+  for (const ReportedKernel::OpRef& op : kernel.ops)
+    text += " " + (op.onnx_node.empty() ? op.op : op.onnx_node);
+  return text;
+}
+
+std::string shape_of(const std::vector<TensorType>& types) {
+  return types.empty() ? std::string() : shape_to_string(types[0].shape);
+}
+
+}  // namespace
+
+Result<Profile> profile_layers(internal::ProgramImpl& program, std::span<const Tensor> inputs,
+                               int runs) {
+  std::map<std::string, LayerTime> known;
+  for (const ReportedKernel& kernel : program.report.kernels) {
+    LayerTime layer{kernel.name,  kernel.target, "", 0, cost_seconds(kernel.cost),
+                    kernel.flops, kernel.bytes};
+    layer.what = shape_of(kernel.outputs) + " " + describe(kernel);
+    known[kernel.name] = std::move(layer);
+  }
+  for (const ReportedConversion& conversion : program.report.conversions) {
+    LayerTime layer{conversion.name, "", "", 0, cost_seconds(conversion.cost), 0, 0};
+    layer.bytes = 2.0 * static_cast<double>(conversion.type.bytes());
+    layer.what = shape_to_string(conversion.type.shape) + " " + conversion.from.to_string() +
+                 " to " + conversion.to.to_string();
+    known[conversion.name] = std::move(layer);
+  }
+  Profile profile;
+  std::vector<Tensor> outputs(program.outputs.size());
+  std::vector<double> seconds;
+  for (int i = 0; i < kWarmUps; ++i) TRY(program.executor->run(inputs, outputs));
+  for (int i = 0; i < runs; ++i) {
+    TRY(program.executor->run_profiled(inputs, outputs, seconds));
+    profile.runs.push_back(seconds);
+  }
+  const std::vector<Step>& steps = program.executor->plan().steps;
+  for (size_t s = 0; s < steps.size(); ++s) {
+    LayerTime layer = known[steps[s].name];
+    layer.name = steps[s].name;
+    std::vector<double> samples;
+    for (const std::vector<double>& run : profile.runs) samples.push_back(run[s]);
+    layer.seconds = median(samples);
+    profile.layers.push_back(std::move(layer));
+  }
+  return profile;
+}
+
+std::string layers_table(const Profile& profile, const MachinePeaks* peaks) {
+  std::vector<size_t> order(profile.layers.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return profile.layers[a].seconds > profile.layers[b].seconds;
+  });
+  double total = 0, predicted = 0, bound = 0;
+  for (const LayerTime& layer : profile.layers) {
+    total += layer.seconds;
+    predicted += layer.predicted_seconds;
+    if (peaks != nullptr) bound += roofline_seconds(*peaks, layer.flops, layer.bytes);
+  }
+  std::string text =
+      fmt::format("{:>4} {:>9} {:>9} {:>6} {:>8} {:>7}{} {}\n", "step", "ms", "predicted", "share",
+                  "GFLOP/s", "GB/s", peaks != nullptr ? "  of roof" : "", "kernel");
+  for (size_t i : order) {
+    const LayerTime& layer = profile.layers[i];
+    double seconds = std::max(layer.seconds, 1e-9);
+    std::string of_roof;
+    if (peaks != nullptr)
+      of_roof = fmt::format(" {:>7.0f}%",
+                            100 * roofline_seconds(*peaks, layer.flops, layer.bytes) / seconds);
+    text += fmt::format("{:>4} {:>9.4f} {:>9.4f} {:>5.1f}% {:>8.1f} {:>7.1f}{} {}  {}\n", i,
+                        1e3 * layer.seconds, 1e3 * layer.predicted_seconds,
+                        100 * layer.seconds / total, 1e-9 * layer.flops / seconds,
+                        1e-9 * layer.bytes / seconds, of_roof, layer.name, layer.what);
+  }
+  text += fmt::format("{} steps {:.3f} ms, predicted {:.3f} ms", profile.layers.size(), 1e3 * total,
+                      1e3 * predicted);
+  if (peaks != nullptr)
+    text += fmt::format(", roofline {:.3f} ms at {:.0f} GFLOP/s and {:.1f} GB/s", 1e3 * bound,
+                        1e-9 * peaks->flops_per_second, 1e-9 * peaks->bytes_per_second);
+  return text + "\n";
+}
+
+json chrome_trace(const Profile& profile) {
+  json events = json::array();
+  double now = 0;
+  for (size_t s = 0; s < profile.layers.size(); ++s) {
+    const LayerTime& layer = profile.layers[s];
+    double microseconds = 1e6 * profile.runs.back()[s];
+    json event = {{"ph", "X"},          {"pid", 1},
+                  {"tid", 1},           {"ts", now},
+                  {"name", layer.name}, {"cat", layer.target.empty() ? "conversion" : layer.target},
+                  {"dur", microseconds}};
+    event["args"] = {{"what", layer.what},
+                     {"predicted_us", 1e6 * layer.predicted_seconds},
+                     {"flops", layer.flops},
+                     {"bytes", layer.bytes}};
+    events.push_back(std::move(event));
+    now += microseconds;
+  }
+  return {{"displayTimeUnit", "ms"}, {"traceEvents", events}};
+}
+
+}  // namespace collage

@@ -1,0 +1,39 @@
+// Where the time of one inference goes: every step of a plan timed inside whole runs, as a table
+// and as a Chrome trace (the format that chrome://tracing and Perfetto open).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "report/roofline.h"
+
+namespace collage {
+
+// One step of the plan: a kernel of the report, a conversion or a copy.
+struct LayerTime {
+  std::string name, target, what;  // `what`: the variant and the ONNX nodes
+  double seconds = 0;              // median over the profiled runs
+  double predicted_seconds = 0;    // 0: not predicted (copies)
+  double flops = 0, bytes = 0;     // 0 where nobody counts them
+};
+
+struct Profile {
+  std::vector<LayerTime> layers;          // in the order they run
+  std::vector<std::vector<double>> runs;  // seconds of each layer in each profiled run
+};
+
+// Runs the program `runs` times after two untimed runs. Reading the clock twice a kernel is part of
+// the times (about 50 ns).
+Result<Profile> profile_layers(internal::ProgramImpl& program, std::span<const Tensor> inputs,
+                               int runs);
+
+// A line a layer, the slowest first, with its share; against `peaks` where given.
+std::string layers_table(const Profile& profile, const MachinePeaks* peaks = nullptr);
+
+// Trace events of the last profiled run: one complete event ("ph": "X") a layer, times in
+// microseconds.
+nlohmann::json chrome_trace(const Profile& profile);
+
+}  // namespace collage

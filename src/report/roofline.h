@@ -1,0 +1,20 @@
+// What the machine can do at most: the two roofs of the roofline model (Williams, Waterman and
+// Patterson, 2009), measured here and now.
+#pragma once
+
+#include "runtime/thread_team.h"
+
+namespace collage {
+
+struct MachinePeaks {
+  double flops_per_second = 0;  // fp32 multiply-adds on all threads of the team, counted as two
+  double bytes_per_second = 0;  // reading memory beyond the caches on all threads
+};
+
+// Takes about 0.2 s. The team must be otherwise idle.
+MachinePeaks measure_peaks(ThreadTeam& team);
+
+// The shortest time that so much work can take: the larger of computing and moving it.
+double roofline_seconds(const MachinePeaks& peaks, double flops, double bytes);
+
+}  // namespace collage
