@@ -44,55 +44,92 @@ Tolerance candidate_tolerance(const Function& function, bool reassociated) {
 
 Tolerance model_tolerance() { return {0, 1e-4, 1e-3}; }
 
+namespace {
+
+// What the reference's finite elements amount to.
+struct Scale {
+  double largest = 0, squares = 0;
+  int64_t nonzero = 0;
+};
+
+template <typename Element>
+Scale scale_of(int64_t count, const Element& expected) {
+  Scale scale;
+  for (int64_t i = 0; i < count; ++i) {
+    double b = expected(i);
+    if (!std::isfinite(b)) continue;
+    scale.largest = std::max(scale.largest, std::abs(b));
+    scale.squares += b * b;
+    scale.nonzero += b != 0;
+  }
+  return scale;
+}
+
+template <typename Actual, typename Expected>
+void compare_floats(int64_t count, const Actual& actual, const Expected& expected,
+                    const Tolerance& tolerance, Difference& difference) {
+  Scale scale = scale_of(count, expected);
+  difference.informative = scale.nonzero * 20 >= count;
+  double allowed = tolerance.of_rms *
+                       std::sqrt(scale.squares / std::max<double>(1, static_cast<double>(count))) +
+                   tolerance.of_largest * scale.largest;
+  for (int64_t i = 0; i < count; ++i) {
+    double a = actual(i), b = expected(i);
+    double error = std::abs(a - b), limit = allowed + tolerance.relative * std::abs(b);
+    if (error <= limit && std::isfinite(b)) {  // never true with a NaN
+      difference.max_abs = std::max(difference.max_abs, error);
+      continue;
+    }
+    bool finite = std::isfinite(a) && std::isfinite(b);
+    if (!finite && ((std::isnan(a) && std::isnan(b)) || a == b)) continue;
+    if (finite) difference.max_abs = std::max(difference.max_abs, error);
+    if (difference.within)
+      difference.reason =
+          finite
+              ? fmt::format("element {}: {:.9g} instead of {:.9g} (allowed {:.3g})", i, a, b, limit)
+              : fmt::format("element {}: {} instead of {}", i, a, b);
+    difference.within = false;
+  }
+  difference.max_rel = scale.largest > 0 ? difference.max_abs / scale.largest : difference.max_abs;
+}
+
+}  // namespace
+
 Difference compare_tensors(const Tensor& actual, const Tensor& expected,
                            const Tolerance& tolerance) {
   Difference difference;
   int64_t count = expected.size();
   auto fail = [&](std::string reason) {
-    if (difference.within) difference.reason = std::move(reason);
+    difference.reason = std::move(reason);
     difference.within = false;
+    return difference;
   };
-  if (actual.dtype() != expected.dtype() || actual.shape() != expected.shape()) {
-    fail("shape or dtype differ");
+  if (actual.dtype() != expected.dtype() || actual.shape() != expected.shape())
+    return fail("shape or dtype differ");
+  if (expected.dtype() == DType::kFloat32) {
+    const float *a = actual.data<float>(), *b = expected.data<float>();
+    compare_floats(
+        count, [a](int64_t i) { return static_cast<double>(a[i]); },
+        [b](int64_t i) { return static_cast<double>(b[i]); }, tolerance, difference);
     return difference;
   }
-  if (!is_float(expected.dtype())) {
+  if (is_float(expected.dtype())) {
+    compare_floats(
+        count, [&](int64_t i) { return actual.element_as_double(i); },
+        [&](int64_t i) { return expected.element_as_double(i); }, tolerance, difference);
+    return difference;
+  }
+  if (expected.dtype() == DType::kBool) {
+    const uint8_t* bytes = static_cast<const uint8_t*>(actual.raw());
     for (int64_t i = 0; i < count; ++i)
-      if (actual.element_as_int64(i) != expected.element_as_int64(i)) {
-        difference.max_abs = 1;
-        fail(fmt::format("element {}: {} instead of {}", i, actual.element_as_int64(i),
-                         expected.element_as_int64(i)));
-        break;
-      }
-    return difference;
+      if (bytes[i] > 1) return fail(fmt::format("element {}: {} is no bool", i, bytes[i]));
   }
-  double largest = 0, squares = 0;
-  int64_t nonzero = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    double b = expected.element_as_double(i);
-    if (!std::isfinite(b)) continue;
-    largest = std::max(largest, std::abs(b));
-    squares += b * b;
-    nonzero += b != 0;
-  }
-  difference.informative = nonzero * 20 >= count;
-  double allowed =
-      tolerance.of_rms * std::sqrt(squares / std::max<double>(1, static_cast<double>(count))) +
-      tolerance.of_largest * largest;
-  for (int64_t i = 0; i < count; ++i) {
-    double a = actual.element_as_double(i), b = expected.element_as_double(i);
-    if (!std::isfinite(b) || !std::isfinite(a)) {
-      if ((std::isnan(a) && std::isnan(b)) || a == b) continue;
-      fail(fmt::format("element {}: {} instead of {}", i, a, b));
-      continue;
+  for (int64_t i = 0; i < count; ++i)
+    if (actual.element_as_int64(i) != expected.element_as_int64(i)) {
+      difference.max_abs = 1;
+      return fail(fmt::format("element {}: {} instead of {}", i, actual.element_as_int64(i),
+                              expected.element_as_int64(i)));
     }
-    double error = std::abs(a - b);
-    difference.max_abs = std::max(difference.max_abs, error);
-    if (error > allowed + tolerance.relative * std::abs(b))
-      fail(fmt::format("element {}: {:.9g} instead of {:.9g} (allowed {:.3g})", i, a, b,
-                       allowed + tolerance.relative * std::abs(b)));
-  }
-  difference.max_rel = largest > 0 ? difference.max_abs / largest : difference.max_abs;
   return difference;
 }
 

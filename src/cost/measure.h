@@ -3,20 +3,32 @@
 // worker's, never the compiler's.
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 #include "cost/task.h"
 
 namespace collage {
 
-// Called with "target" or "target|variant" before anything that may crash on its account.
-using Announce = std::function<void(const std::string& subject)>;
+// How a measurement tells what it is about to do, so that a death can be blamed.
+struct MeasureHooks {
+  // Before anything that may crash on that subject's account.
+  std::function<void(const std::string& subject)> begin = [](const std::string&) {};
+  // Before the survivors are timed together; from then on `running` holds the position in
+  // `subjects` of the one that runs, and `beats` grows with every batch of runs.
+  std::function<void(const std::vector<std::string>& subjects)> timing =
+      [](const std::vector<std::string>&) {};
+  // When nothing that follows can be trusted; does not return in a worker.
+  std::function<void(const std::string& why)> give_up = [](const std::string&) {};
+  std::atomic<int32_t>* running = nullptr;
+  std::atomic<uint32_t>* beats = nullptr;
+};
 
 // One entry a target, in the task's order. Every target is answered: with costs or with a refusal.
 Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
-                                                  const Announce& announce);
-// The cheapest backend's conversion: target is its name, one variant "convert".
+                                                  const MeasureHooks& hooks);
+// Target is a backend's name, with one variant "convert".
 Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
-                                                    const Announce& announce);
+                                                    const MeasureHooks& hooks);
 
 }  // namespace collage

@@ -28,7 +28,7 @@ std::string processor_name() {
 MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
     : database_(database),
       options_(std::move(options)),
-      worker_(options_.worker_command),
+      worker_(options_.worker_command, options_.limits),
       machine_(fmt::format("{} threads={}", processor_name(), options_.compile.threads)) {}
 
 std::string MeasuredCosts::environment_key() const {
@@ -41,6 +41,40 @@ std::string MeasuredCosts::function_key(const std::string& text, const Target& t
   const Backend* backend = find_backend(target.kind);
   return sha256_hex(fmt::format("{}\n{}\n{}\n{}", text, target.to_string(),
                                 backend ? backend->version() : "", machine_));
+}
+
+std::string MeasuredCosts::quarantine_key(const std::string& text,
+                                          const std::string& target) const {
+  const std::string kind = target.substr(0, target.find(' '));
+  const Backend* backend = find_backend(kind);
+  return sha256_hex(fmt::format("{}\n{}\n{}\n{}", text, target, backend ? backend->version() : "",
+                                processor_name()));
+}
+
+void MeasuredCosts::add_quarantine(MeasureTask& task, const std::string& text) {
+  for (const std::string& target : task.targets) {
+    auto row = database_.find("quarantine", quarantine_key(text, target));
+    json known = row ? parse_json(*row) : json();
+    if (!known.is_object()) continue;
+    for (const auto& [subject, reason] : known.items())
+      if (reason.is_string()) task.skip.emplace(subject, reason.get<std::string>());
+  }
+}
+
+Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
+                                                           const std::string& text) {
+  add_quarantine(task, text);
+  // Recorded at once: a run that is ended by hand because something hangs does not hang again.
+  return worker_.measure(std::move(task),
+                         [&](const std::string& subject, const std::string& reason) {
+                           std::string target = subject.substr(0, subject.find('|'));
+                           std::string key = quarantine_key(text, target);
+                           auto row = database_.find("quarantine", key);
+                           json known = row ? parse_json(*row) : json();
+                           if (!known.is_object()) known = json::object();
+                           known[subject] = reason;
+                           database_.put("quarantine", key, text, known.dump());
+                         });
 }
 
 bool MeasuredCosts::is_known(const Function& function, const std::vector<Target>& targets) {
@@ -74,7 +108,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
     if (options_.frozen)
       return error(ErrorCode::kFrozenCosts, "no measurement of {} on {}", text.substr(0, 200),
                    task.targets[0]);
-    Result<std::vector<TargetCosts>> measured_now = worker_.measure(task);
+    Result<std::vector<TargetCosts>> measured_now = run_worker(task, text);
     if (measured_now.status().code() == ErrorCode::kUnavailable) return measured_now.status();
     for (size_t m = 0; m < missing.size(); ++m) {
       TargetCosts& entry = result[missing[m]];
@@ -118,7 +152,7 @@ Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorTyp
   task.to = to;
   task.options = options_.compile;
   for (Backend* backend : all_backends()) task.targets.push_back(backend->name());
-  Result<std::vector<TargetCosts>> costs = worker_.measure(task);
+  Result<std::vector<TargetCosts>> costs = run_worker(task, text);
   if (costs.status().code() == ErrorCode::kUnavailable) return costs.status();
   ++counts_.measured;
   double least = std::numeric_limits<double>::infinity();

@@ -15,6 +15,7 @@ struct CostOptions {
   CompileOptions compile;
   std::vector<std::string> worker_command;
   bool frozen = false;  // a miss is an error (kFrozenCosts)
+  WorkerLimits limits = WorkerLimits::from_environment();
 };
 
 struct CostCounts {
@@ -47,6 +48,11 @@ class MeasuredCosts {
 
  private:
   std::string function_key(const std::string& text, const Target& target) const;
+  // Subjects of that text that killed a worker on this processor, with this version of the backend:
+  // they are not run again.
+  std::string quarantine_key(const std::string& text, const std::string& target) const;
+  void add_quarantine(MeasureTask& task, const std::string& text);
+  Result<std::vector<TargetCosts>> run_worker(MeasureTask task, const std::string& text);
 
   CostDatabase& database_;
   CostOptions options_;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "ir/op.h"
 #include "ir/visitor.h"
+#include "ops/random_inputs.h"
 
 namespace collage {
 
@@ -47,33 +47,27 @@ void store_integer(Tensor& tensor, int64_t i, int64_t value) {
   }
 }
 
-// Exclusive upper bound for the values of an integer parameter: the smallest extent it indexes,
-// else 2.
-int64_t index_bound(const Function& function, const Expr& param) {
-  int64_t bound = 0;
-  for (const Expr& expr : post_order(function->body)) {
-    const auto* call = as<CallNode>(expr);
-    if (call == nullptr || call->op == nullptr || call->args.size() < 2 || call->args[1] != param)
-      continue;
-    if (call->op->name != "take" && call->op->name != "gather" &&
-        call->op->name != "scatter_elements")
-      continue;
-    const Shape& data = call->args[0]->tensor_type().shape;
-    int64_t axis = call->attrs.is_none("axis") ? 0 : call->attrs.integer("axis");
-    if (axis < 0) axis += static_cast<int64_t>(data.size());
-    int64_t extent = data.empty() ? 1 : data[static_cast<size_t>(axis)];
-    bound = bound == 0 ? extent : std::min(bound, extent);
-  }
-  return bound > 0 ? bound : 2;
+// Lowest value and number of values of an integer parameter. Where no use says more: 0 or 1.
+struct IntegerRange {
+  int64_t low = 0, count = 2;
+};
+IntegerRange integer_range(const ValueRange& uses, const ValueRange& unused) {
+  if (uses.low == unused.low && uses.high == unused.high) return {};
+  auto low = static_cast<int64_t>(uses.low), high = static_cast<int64_t>(uses.high);
+  // A divisor, exponent or the like: its lower end is what matters.
+  if (low > 0 && uses.high == unused.high) return {low, 2};
+  return {low, std::max<int64_t>(1, high - low + 1)};
 }
 
-Result<Tensor> integers(const TensorType& type, int64_t bound, uint64_t seed) {
+Result<Tensor> integers(const TensorType& type, IntegerRange range, uint64_t seed) {
   Tensor tensor = TRY(Tensor::allocate(type.dtype, type.shape));
   Random random{seed};
-  if (type.dtype == DType::kBool) bound = 2;
-  if (dtype_size(type.dtype) == 1) bound = std::min<int64_t>(bound, 127);
+  if (type.dtype == DType::kBool) range = {};
+  if (dtype_size(type.dtype) == 1) range.count = std::min<int64_t>(range.count, 127 - range.low);
   for (int64_t i = 0, n = tensor.size(); i < n; ++i)
-    store_integer(tensor, i, static_cast<int64_t>(random.next() % static_cast<uint64_t>(bound)));
+    store_integer(
+        tensor, i,
+        range.low + static_cast<int64_t>(random.next() % static_cast<uint64_t>(range.count)));
   return tensor;
 }
 
@@ -103,7 +97,7 @@ Result<Tensor> small_floats(const TensorType& type, float low, float high, uint6
 }  // namespace
 
 Result<Tensor> synthetic_constant(const TensorType& type, uint64_t seed) {
-  if (!is_float(type.dtype)) return integers(type, 2, seed);
+  if (!is_float(type.dtype)) return integers(type, {}, seed);
   // Vectors are scales, variances and biases: positive. Matrices and filters are zero-mean with
   // variance about 2 / fan-in.
   if (type.shape.size() < 2) return small_floats(type, 0.1f, 1.0f, seed);
@@ -115,15 +109,21 @@ Result<Tensor> synthetic_constant(const TensorType& type, uint64_t seed) {
   return small_floats(type, -bound, bound, seed);
 }
 
-Result<std::vector<Tensor>> synthetic_inputs(const Function& function, uint64_t seed) {
+Result<std::vector<Tensor>> synthetic_inputs(const Function& function, uint64_t seed,
+                                             const SyntheticRange& range) {
   Function flat = TRY(inline_calls(function));
+  // What a parameter without uses gets: no use restricted those that get the same.
+  Expr unused = make_var("unused", TensorType{{}, DType::kInt64});
+  ValueRange free = input_ranges(make_function({unused}, unused)).at(0);
+  std::vector<ValueRange> ranges = input_ranges(flat);
   std::vector<Tensor> inputs;
   for (const Expr& param : flat->params) {
     const TensorType& type = param->tensor_type();
     uint64_t own_seed = seed * 1000003 + inputs.size() + 1;
-    inputs.push_back(is_float(type.dtype)
-                         ? TRY(small_floats(type, -1.0f, 1.0f, own_seed))
-                         : TRY(integers(type, index_bound(flat, param), own_seed)));
+    inputs.push_back(
+        is_float(type.dtype)
+            ? TRY(small_floats(type, range.low, range.high, own_seed))
+            : TRY(integers(type, integer_range(ranges[inputs.size()], free), own_seed)));
   }
   return inputs;
 }

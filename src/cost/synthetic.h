@@ -10,8 +10,12 @@ namespace collage {
 
 // A constant of that type for a place where only shapes are known.
 Result<Tensor> synthetic_constant(const TensorType& type, uint64_t seed);
-// One tensor a parameter. Integer parameters that index something get indices in range; others are
-// small non-negative numbers.
-Result<std::vector<Tensor>> synthetic_inputs(const Function& function, uint64_t seed);
+struct SyntheticRange {
+  float low = -1, high = 1;
+};
+// One tensor a parameter: real numbers in the range; integers that every use can take (indices
+// within what they index, divisors that are not zero), else 0 or 1.
+Result<std::vector<Tensor>> synthetic_inputs(const Function& function, uint64_t seed,
+                                             const SyntheticRange& range = {});
 
 }  // namespace collage

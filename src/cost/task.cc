@@ -88,8 +88,10 @@ Result<Cost> cost_from_json(const json& j) {
 
 json to_json(const TargetCosts& costs) {
   json variants = json::array();
-  for (const MeasuredVariant& vc : costs.variants)
-    variants.push_back({{"variant", to_json(vc.variant)}, {"cost", to_json(vc.cost)}});
+  for (const MeasuredVariant& row : costs.variants) {
+    variants.push_back({{"variant", to_json(row.variant)}, {"cost", to_json(row.cost)}});
+    if (!row.repeatable) variants.back()["repeatable"] = false;
+  }
   json result = {{"target", costs.target}, {"variants", variants}};
   if (!costs.refusal.empty()) result["refusal"] = costs.refusal;
   return result;
@@ -103,7 +105,8 @@ Result<TargetCosts> target_costs_from_json(const json& j) {
     costs.variants = TRY(list_from<MeasuredVariant>(
         j.at("variants"), [](const json& entry) -> Result<MeasuredVariant> {
           return MeasuredVariant{TRY(variant_from_json(entry.at("variant"))),
-                                 TRY(cost_from_json(entry.at("cost")))};
+                                 TRY(cost_from_json(entry.at("cost"))),
+                                 entry.value("repeatable", true)};
         }));
     return costs;
   });
@@ -113,6 +116,7 @@ json to_json(const MeasureTask& task) {
   json result = {{"function", task.function_text},
                  {"targets", task.targets},
                  {"skip", task.skip},
+                 {"only", task.only},
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder}};
   if (task.is_conversion()) {
@@ -129,7 +133,8 @@ Result<MeasureTask> task_from_json(const json& j) {
     MeasureTask task;
     task.function_text = j.at("function").get<std::string>();
     task.targets = j.at("targets").get<std::vector<std::string>>();
-    task.skip = j.at("skip").get<std::set<std::string>>();
+    task.skip = j.at("skip").get<std::map<std::string, std::string>>();
+    task.only = j.at("only").get<std::string>();
     task.options.threads = j.at("threads").get<int>();
     task.options.cache_folder = j.at("cache").get<std::string>();
     if (task.is_conversion()) {

@@ -1,16 +1,19 @@
 // What travels between the compiler and a measuring worker, as lines of JSON.
 //
-//   to the worker     MeasureTask, one line: a function (canonical text, large constants by shape
-//   only) and the targets to try, or
-//                     a tensor type and two encodings to convert between
-//   from the worker   WorkerEvents, a line each: which target and variant it is about to touch (so
-//   that a crash can be blamed),
-//                     results, and "done"
+//   to the worker     MeasureTask: a function (canonical text, large constants by shape only) and
+//                     the targets to try, or a tensor type and two encodings to convert between
+//   from the worker   {"begin": subject}     what it is about to touch: who is to blame if it dies
+//                     {"timing": [subject]}  it times these together; which one at the moment is
+//                                            in the memory it shares with the compiler (worker.h)
+//                     {"fault": text}        what a fatal access hit, just before it dies
+//                     {"done": [TargetCosts]} or {"failed": reason}
+//
+// A subject is "target" or "target|variant".
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,11 @@ namespace collage {
 struct MeasuredVariant {
   Variant variant;
   Cost cost;
+  bool repeatable = true;  // equal inputs gave equal bits
+  // What blame and quarantine are recorded under.
+  std::string subject(const std::string& target) const {
+    return target + "|" + variant.to_string();
+  }
 };
 
 // What is known of one (function, target): its variants with their costs, or why the backend
@@ -33,14 +41,18 @@ struct TargetCosts {
 };
 
 struct MeasureTask {
-  std::string function_text;         // empty for a conversion
-  std::vector<std::string> targets;  // text form; for a conversion: backends' names
-  std::set<std::string> skip;        // "target" or "target|variant" that killed a worker before
+  std::string function_text;                // empty for a conversion
+  std::vector<std::string> targets;         // text form; for a conversion: backends' names
+  std::map<std::string, std::string> skip;  // subjects that killed a worker before, and how
+  std::string only;                         // not empty: no variant but this subject is tried
   // Conversion only.
   TensorType type;
   Encoding from, to;
   CompileOptions options;
   bool is_conversion() const { return function_text.empty(); }
+  bool excludes(const std::string& subject) const {
+    return skip.count(subject) != 0 || (!only.empty() && only != subject);
+  }
 };
 
 nlohmann::json to_json(const Encoding& encoding);

@@ -54,71 +54,99 @@ struct State {
   int batch = 1;
   double spent = 0;
   bool cold = false;
+  Status failure;
 };
 
-// Runs `timed` `count` times and gives the seconds of one run.
-Result<double> run_batch(const TimedKernel& timed, int count, int warm_ups) {
-  const KernelArgs args{timed.inputs.data(), timed.outputs.data(), timed.workspace};
-  for (int i = 0; i < warm_ups; ++i) TRY(timed.kernel->run(args));
-  Clock::time_point begin = Clock::now();
-  for (int i = 0; i < count; ++i) TRY(timed.kernel->run(args));
-  return seconds_since(begin) / count;
-}
+class Timer {
+ public:
+  Timer(std::vector<TimedKernel>& kernels, int threads, const TimingOptions& options)
+      : kernels_(kernels), options_(options), cache_(threads), states_(kernels.size()) {}
 
-// All rounds of the kernels numbered in `order`, which use one kind of threads.
-Status time_group(std::vector<TimedKernel>& kernels, std::vector<size_t> order, CacheState& cache,
-                  const TimingOptions& options, std::vector<State>& states) {
-  for (size_t k : order) {
-    double once = TRY(run_batch(kernels[k], 1, 2));
-    states[k].cold = kernels[k].kernel->constant_bytes() > options.cold_bytes;
-    if (!states[k].cold)
-      states[k].batch =
-          std::clamp(static_cast<int>(options.batch_seconds / std::max(once, 1e-8)) + 1, 1, 10000);
-  }
-  std::mt19937 random(1);
-  for (int round = 0; round < options.max_rounds && !order.empty(); ++round) {
-    std::shuffle(order.begin(), order.end(), random);
-    for (size_t k : order) {
-      State& state = states[k];
-      Clock::time_point begin = Clock::now();
-      if (state.cold) cache.make_cold(kernels[k]);
-      state.samples.push_back(TRY(run_batch(kernels[k], state.batch, state.cold ? 0 : 1)));
-      state.spent += seconds_since(begin);
+  // All rounds of the kernels numbered in `order`, which use one kind of threads.
+  void time_group(std::vector<size_t> order) {
+    for (size_t k : order) warm_up(k);
+    std::mt19937 random(1);
+    for (int round = 0; round < options_.max_rounds && !order.empty(); ++round) {
+      std::erase_if(order, [&](size_t k) { return !states_[k].failure.ok(); });
+      std::shuffle(order.begin(), order.end(), random);
+      for (size_t k : order) sample(k);
+      std::erase_if(order, [&](size_t k) {
+        int count = static_cast<int>(states_[k].samples.size());
+        return (count >= 3 && states_[k].spent > options_.max_seconds_per_kernel) ||
+               (count >= options_.min_rounds && states_[k].spent > options_.seconds_per_kernel);
+      });
     }
-    std::erase_if(order, [&](size_t k) {
-      int count = static_cast<int>(states[k].samples.size());
-      return (count >= 3 && states[k].spent > options.max_seconds_per_kernel) ||
-             (count >= options.min_rounds && states[k].spent > options.seconds_per_kernel);
-    });
   }
-  return {};
-}
+
+  std::vector<Result<Measured>> results() const {
+    std::vector<Result<Measured>> results;
+    for (const State& state : states_) {
+      if (!state.failure.ok()) {
+        results.push_back(state.failure);
+      } else {
+        results.push_back(Measured{median(state.samples), percentile(state.samples, 0.1),
+                                   percentile(state.samples, 0.9),
+                                   static_cast<int>(state.samples.size())});
+      }
+    }
+    return results;
+  }
+
+ private:
+  // Runs kernel k `count` times and gives the seconds of one run; 0 after a failure.
+  double run_batch(size_t k, int count, int warm_ups) {
+    const TimedKernel& timed = kernels_[k];
+    const KernelArgs args{timed.inputs.data(), timed.outputs.data(), timed.workspace};
+    Status& failure = states_[k].failure;
+    if (options_.running != nullptr) options_.running->store(static_cast<int32_t>(k));
+    if (options_.beats != nullptr) options_.beats->fetch_add(1);
+    for (int i = 0; i < warm_ups && failure.ok(); ++i) failure = timed.kernel->run(args);
+    Clock::time_point begin = Clock::now();
+    for (int i = 0; i < count && failure.ok(); ++i) failure = timed.kernel->run(args);
+    return seconds_since(begin) / count;
+  }
+
+  void warm_up(size_t k) {
+    State& state = states_[k];
+    double once = run_batch(k, 1, 2);
+    state.cold = kernels_[k].kernel->constant_bytes() > options_.cold_bytes;
+    if (!state.cold)
+      state.batch =
+          std::clamp(static_cast<int>(options_.batch_seconds / std::max(once, 1e-8)) + 1, 1, 10000);
+  }
+
+  void sample(size_t k) {
+    State& state = states_[k];
+    Clock::time_point begin = Clock::now();
+    if (state.cold) cache_.make_cold(kernels_[k]);
+    state.samples.push_back(run_batch(k, state.batch, state.cold ? 0 : 1));
+    state.spent += seconds_since(begin);
+  }
+
+  std::vector<TimedKernel>& kernels_;
+  const TimingOptions& options_;
+  CacheState cache_;
+  std::vector<State> states_;
+};
 
 }  // namespace
 
-Result<std::vector<Measured>> time_kernels(std::vector<TimedKernel>& kernels, ThreadTeam& team,
+std::vector<Result<Measured>> time_kernels(std::vector<TimedKernel>& kernels, ThreadTeam& team,
                                            const TimingOptions& options) {
-  std::vector<State> states(kernels.size());
-  CacheState cache(team.size());
   // Idle threads of one pool spin for milliseconds and would steal the cores from the other:
   // kernels of the team are timed first, then, after a pause and with the team parked throughout,
   // those that bring their own threads.
   std::vector<size_t> of_team, of_own_pool;
   for (size_t k = 0; k < kernels.size(); ++k)
     (kernels[k].kernel->thread_use() == ThreadUse::kOwnPool ? of_own_pool : of_team).push_back(k);
+  Timer timer(kernels, team.size(), options);
   std::this_thread::sleep_for(kSettle);
-  TRY(time_group(kernels, of_team, cache, options, states));
+  timer.time_group(of_team);
   if (!of_own_pool.empty()) {
     std::this_thread::sleep_for(kSettle);
-    Status status;
-    team.park([&] { status = time_group(kernels, of_own_pool, cache, options, states); });
-    TRY(status);
+    team.park([&] { timer.time_group(of_own_pool); });
   }
-  std::vector<Measured> results;
-  for (const State& state : states)
-    results.push_back({median(state.samples), percentile(state.samples, 0.1),
-                       percentile(state.samples, 0.9), static_cast<int>(state.samples.size())});
-  return results;
+  return timer.results();
 }
 
 }  // namespace collage

@@ -7,6 +7,7 @@
 // very large shared cache only in part, as in a real model.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "cost/cost.h"
@@ -29,11 +30,14 @@ struct TimingOptions {
   double max_seconds_per_kernel = 1.5;  // overrides min_rounds (but never fewer than 3)
   double batch_seconds = 200e-6;        // runs are batched until one sample lasts this long
   size_t cold_bytes = 64 << 10;         // constants above this are measured cold, one run a sample
+  // Where somebody watches (see MeasureHooks): the kernel that runs, and a count of batches.
+  std::atomic<int32_t>* running = nullptr;
+  std::atomic<uint32_t>* beats = nullptr;
 };
 
-// One result a kernel, in order. The kernels have run successfully once before (verification).
-// Their outputs are overwritten.
-Result<std::vector<Measured>> time_kernels(std::vector<TimedKernel>& kernels, ThreadTeam& team,
+// One result a kernel, in order; an error is that kernel's alone. The kernels have run successfully
+// once before (verification). Their outputs are overwritten.
+std::vector<Result<Measured>> time_kernels(std::vector<TimedKernel>& kernels, ThreadTeam& team,
                                            const TimingOptions& options);
 
 }  // namespace collage

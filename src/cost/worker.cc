@@ -4,16 +4,24 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <map>
+#include <fstream>
 
+#include "base/interrupt.h"
 #include "base/log.h"
+#include "cost/guarded_buffer.h"
 #include "cost/measure.h"
 
 extern char** environ;
@@ -24,9 +32,16 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kTasksFd = 3, kEventsFd = 4;
-constexpr int kSilenceMs = 180 * 1000;  // a candidate may compile or run this long
-constexpr int kMaxRestarts = 24;        // crashes within one task before the rest of it is given up
+constexpr int kTasksFd = 3, kEventsFd = 4, kSharedFd = 5;
+constexpr int kMaxRestarts = 24;  // crashes within one task before the rest of it is given up
+constexpr size_t kMaxLine = size_t{256} << 20;
+constexpr const char* kPreparing = "preparing";
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kLimitMemory = false;  // the sanitizer's shadow is private memory
+#else
+constexpr bool kLimitMemory = true;
+#endif
 
 bool write_all(int fd, const std::string& text) {
   for (size_t done = 0; done < text.size();) {
@@ -44,24 +59,68 @@ std::string describe_exit(int status) {
   return fmt::format("exited with status {} in the middle of a measurement", WEXITSTATUS(status));
 }
 
+// 80% of what this machine, or the container, has.
+size_t default_memory() {
+  size_t bytes =
+      static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  std::ifstream in("/sys/fs/cgroup/memory.max");
+  if (size_t limit = 0; in >> limit) bytes = std::min(bytes, limit);
+  return bytes / 5 * 4;
+}
+
+bool same_targets(const std::vector<TargetCosts>& costs, const MeasureTask& task) {
+  return std::equal(
+      costs.begin(), costs.end(), task.targets.begin(), task.targets.end(),
+      [](const TargetCosts& entry, const std::string& target) { return entry.target == target; });
+}
+
+Status interruption() { return error(ErrorCode::kUnavailable, "interrupted"); }
+
 }  // namespace
 
-int run_worker(int in_fd, int out_fd) {
+WorkerLimits WorkerLimits::from_environment() {
+  auto number = [](const char* name) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? 0.0 : std::strtod(text, nullptr);
+  };
+  WorkerLimits limits;
+  if (double seconds = number("COLLAGE_MEASURE_TIMEOUT"); seconds > 0)
+    limits.silence_seconds = seconds;
+  if (double megabytes = number("COLLAGE_MEASURE_MEMORY"); megabytes > 0 && megabytes < 1e9)
+    limits.memory_bytes = static_cast<size_t>(megabytes * 1e6);
+  return limits;
+}
+
+int run_worker() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  FILE* in = ::fdopen(in_fd, "r");
-  if (in == nullptr) return 1;
+  FILE* in = ::fdopen(kTasksFd, "r");
+  if (in == nullptr || ::fcntl(kEventsFd, F_GETFD) < 0) return 1;
+  report_faults_to(kEventsFd);
+  auto send = [&](const json& event) {
+    return write_all(kEventsFd, event.dump(-1, ' ', true, json::error_handler_t::replace) + "\n");
+  };
+  MeasureHooks hooks;
+  hooks.begin = [&](const std::string& subject) { send({{"begin", subject}}); };
+  hooks.timing = [&](const std::vector<std::string>& subjects) { send({{"timing", subjects}}); };
+  hooks.give_up = [&](const std::string& why) {
+    send({{"fault", why}});
+    ::_exit(1);
+  };
+  void* memory =
+      ::mmap(nullptr, sizeof(Worker::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, kSharedFd, 0);
+  if (memory != MAP_FAILED) {
+    auto* shared = static_cast<Worker::Shared*>(memory);
+    hooks.running = &shared->running;
+    hooks.beats = &shared->beats;
+  }
   char* line = nullptr;
   size_t capacity = 0;
   while (::getline(&line, &capacity, in) > 0) {
-    auto send = [&](const json& event) {
-      return write_all(out_fd, event.dump(-1, ' ', true, json::error_handler_t::replace) + "\n");
-    };
-    Announce announce = [&](const std::string& subject) { send({{"begin", subject}}); };
     Result<MeasureTask> task = task_from_json(parse_json(line));
     Result<std::vector<TargetCosts>> costs = !task ? Result<std::vector<TargetCosts>>(task.status())
                                              : task->is_conversion()
-                                                 ? measure_conversion(*task, announce)
-                                                 : measure_function(*task, announce);
+                                                 ? measure_conversion(*task, hooks)
+                                                 : measure_function(*task, hooks);
     json reply;
     if (costs) {
       json list = json::array();
@@ -77,22 +136,46 @@ int run_worker(int in_fd, int out_fd) {
   ::_exit(0);
 }
 
-Worker::~Worker() { stop(); }
+Worker::~Worker() {
+  stop();
+  if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
+  if (shared_fd_ >= 0) ::close(shared_fd_);
+}
+
+Status Worker::share_memory() {
+  if (shared_ != nullptr) return {};
+  shared_fd_ = ::memfd_create("collage worker", MFD_CLOEXEC);
+  if (shared_fd_ < 0 || ::ftruncate(shared_fd_, sizeof(Shared)) != 0)
+    return error(ErrorCode::kUnavailable, "cannot start a measuring worker: {}",
+                 std::strerror(errno));
+  void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, shared_fd_, 0);
+  if (memory == MAP_FAILED)
+    return error(ErrorCode::kUnavailable, "cannot start a measuring worker: {}",
+                 std::strerror(errno));
+  shared_ = static_cast<Shared*>(memory);
+  return {};
+}
 
 Status Worker::start() {
   if (pid_ > 0) return {};
+  TRY(share_memory());
   int tasks[2], events[2];
   if (::pipe2(tasks, O_CLOEXEC) != 0 || ::pipe2(events, O_CLOEXEC) != 0)
     return error(ErrorCode::kUnavailable, "cannot start a measuring worker: {}",
                  std::strerror(errno));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  // Moved out of the way first: the pipes' own descriptors may be 3 or 4.
-  int in = ::fcntl(tasks[0], F_DUPFD_CLOEXEC, 10), out = ::fcntl(events[1], F_DUPFD_CLOEXEC, 10);
+  // Moved out of the way first: the descriptors themselves may be 3, 4 or 5.
+  int in = ::fcntl(tasks[0], F_DUPFD_CLOEXEC, 10), out = ::fcntl(events[1], F_DUPFD_CLOEXEC, 10),
+      shared = ::fcntl(shared_fd_, F_DUPFD_CLOEXEC, 10);
   posix_spawn_file_actions_adddup2(&actions, in, kTasksFd);
   posix_spawn_file_actions_adddup2(&actions, out, kEventsFd);
+  posix_spawn_file_actions_adddup2(&actions, shared, kSharedFd);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  // What dying libraries say is for people who asked for all details.
+  if (!spdlog::should_log(spdlog::level::debug))
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -103,7 +186,7 @@ Status Worker::start() {
   int code = ::posix_spawn(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  for (int fd : {tasks[0], events[1], in, out}) ::close(fd);
+  for (int fd : {tasks[0], events[1], in, out, shared}) ::close(fd);
   to_ = tasks[1];
   from_ = events[0];
   buffer_.clear();
@@ -113,22 +196,33 @@ Status Worker::start() {
     return error(ErrorCode::kUnavailable, "cannot start the measuring worker {}: {}", command_[0],
                  std::strerror(code));
   }
+  pid_fd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  rlimit none{0, 0};
+  ::prlimit(pid_, RLIMIT_CORE, &none, nullptr);
+  if (kLimitMemory) {
+    rlim_t bytes = limits_.memory_bytes > 0 ? limits_.memory_bytes : default_memory();
+    rlimit memory{bytes, bytes};
+    ::prlimit(pid_, RLIMIT_DATA, &memory, nullptr);
+  }
   return {};
 }
 
 void Worker::stop() {
-  for (int* fd : {&to_, &from_}) {
-    if (*fd >= 0) ::close(*fd);
-    *fd = -1;
-  }
   if (pid_ > 0) {
-    ::kill(-pid_, SIGKILL);
+    ::kill(-pid_, SIGKILL);  // and whatever it forked
     ::waitpid(pid_, nullptr, 0);
   }
   pid_ = -1;
+  for (int* fd : {&to_, &from_, &pid_fd_}) {
+    if (*fd >= 0) ::close(*fd);
+    *fd = -1;
+  }
 }
 
 bool Worker::read_line(std::string& line, std::string& reason) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_sign = Clock::now();
+  uint32_t beats = shared_->beats.load();
   while (true) {
     size_t end = buffer_.find('\n');
     if (end != std::string::npos) {
@@ -136,32 +230,52 @@ bool Worker::read_line(std::string& line, std::string& reason) {
       buffer_.erase(0, end + 1);
       return true;
     }
-    pollfd wait{from_, POLLIN, 0};
-    int ready = ::poll(&wait, 1, kSilenceMs);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) {
-      reason = fmt::format("no answer within {} s", kSilenceMs / 1000);
+    if (interrupted() || buffer_.size() > kMaxLine) {
+      reason = interrupted() ? "interrupted" : "an endless reply";
       stop();
       return false;
     }
-    char chunk[65536];
-    ssize_t n = ::read(from_, chunk, sizeof chunk);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
+    // The end of the events is not enough to see a death: a process that the worker forked may
+    // hold them open.
+    pollfd wait[2] = {{from_, POLLIN, 0}, {pid_fd_, POLLIN, 0}};
+    double patience = std::clamp(limits_.silence_seconds, 0.05, 1.0);
+    int ready = ::poll(wait, pid_fd_ >= 0 ? 2 : 1, static_cast<int>(patience * 1000));
+    if (ready < 0) continue;  // a signal: look whether it was an interrupt
+    ssize_t n = 0;
+    if (wait[0].revents != 0) {
+      char chunk[65536];
+      n = ::read(from_, chunk, sizeof chunk);
+      if (n < 0 && errno == EINTR) continue;
+      if (n > 0) {
+        buffer_.append(chunk, static_cast<size_t>(n));
+        last_sign = Clock::now();
+        continue;
+      }
+    }
+    if (wait[0].revents != 0 || wait[1].revents != 0) {
+      ::kill(-pid_, SIGKILL);
       int status = 0;
       ::waitpid(pid_, &status, 0);
-      ::kill(-pid_, SIGKILL);  // whatever it forked
       pid_ = -1;
-      reason = describe_exit(status);
       stop();
+      reason = describe_exit(status);
       return false;
     }
-    buffer_.append(chunk, static_cast<size_t>(n));
+    if (uint32_t now = shared_->beats.load(); now != beats) {
+      beats = now;
+      last_sign = Clock::now();
+    }
+    if (Clock::now() - last_sign > std::chrono::duration<double>(limits_.silence_seconds)) {
+      stop();
+      reason = fmt::format("no sign of life for {:g} s", limits_.silence_seconds);
+      return false;
+    }
   }
 }
 
 Result<Worker::Reply> Worker::exchange(const MeasureTask& task) {
   TRY(start());
+  shared_->running = -1;
   Reply reply;
   struct sigaction ignore {
   }, previous{};
@@ -170,50 +284,104 @@ Result<Worker::Reply> Worker::exchange(const MeasureTask& task) {
   bool sent = write_all(to_, to_json(task).dump() + "\n");
   ::sigaction(SIGPIPE, &previous, nullptr);
   (void)sent;  // a worker that is gone shows as the end of its events
+  std::vector<std::string> timed;
+  std::string fault;
   for (std::string line; read_line(line, reply.reason);) {
     json event = parse_json(line);
+    auto texts = [](const json& array) {
+      std::vector<std::string> result;
+      for (const json& entry : array)
+        result.push_back(entry.is_string() ? entry.get<std::string>() : "");
+      return result;
+    };
     if (event.contains("begin") && event["begin"].is_string()) {
       reply.subject = event["begin"].get<std::string>();
-    } else if (event.contains("done") && event["done"].is_array()) {
-      for (const json& entry : event["done"])
-        reply.costs.push_back(TRY(target_costs_from_json(entry)));
-      return reply;
+      reply.while_timing = false;
+    } else if (event.contains("timing") && event["timing"].is_array()) {
+      timed = texts(event["timing"]);
+      reply.while_timing = true;
+    } else if (event.contains("fault") && event["fault"].is_string()) {
+      fault = event["fault"].get<std::string>();
     } else if (event.contains("failed") && event["failed"].is_string()) {
       return internal_error("{}", event["failed"].get<std::string>());
+    } else if (event.contains("done") && event["done"].is_array()) {
+      for (const json& entry : event["done"]) {
+        Result<TargetCosts> costs = target_costs_from_json(entry);
+        if (costs) reply.costs.push_back(std::move(costs).value());
+      }
+      if (same_targets(reply.costs, task)) return reply;
+      reply.reason = "an answer to another question";
+      stop();
+      break;
     } else {
       reply.reason = "a garbled reply";
       stop();
       break;
     }
   }
+  if (interrupted()) return interruption();
   reply.died = true;
+  if (!fault.empty()) reply.reason = fault + ": " + reply.reason;
+  if (reply.while_timing) {
+    // Which one ran when it died; nobody may be, between two.
+    int32_t running = shared_->running.load();
+    bool known = running >= 0 && static_cast<size_t>(running) < timed.size();
+    reply.subject = known ? timed[static_cast<size_t>(running)] : "timing";
+  }
+  log::info("worker {} at {}", reply.reason, reply.subject.empty() ? "start" : reply.subject);
+  if (reply.subject.empty())
+    return error(ErrorCode::kUnavailable, "the measuring worker {} does not work: {}", command_[0],
+                 reply.reason);
   return reply;
 }
 
-Result<std::vector<TargetCosts>> Worker::measure(MeasureTask task) {
-  std::map<std::string, std::string> deaths;  // subject to reason
+Result<std::vector<TargetCosts>> Worker::measure(MeasureTask task, const OnDeath& on_death) {
+  auto record = [&](const std::string& subject, const std::string& reason) {
+    if (on_death) on_death(subject, reason);
+  };
+  std::string suspect;  // was running when a worker died while it timed several
   for (int attempt = 0; attempt <= kMaxRestarts; ++attempt) {
     Reply reply = TRY(exchange(task));
     if (!reply.died) {
-      for (TargetCosts& entry : reply.costs) {
-        if (auto it = deaths.find(entry.target); it != deaths.end()) entry.refusal = it->second;
-        for (MeasuredVariant& row : entry.variants)
-          if (auto it = deaths.find(entry.target + "|" + row.variant.to_string());
-              it != deaths.end())
-            row.cost = Invalid{it->second};
-      }
+      if (!suspect.empty()) record(suspect, task.skip[suspect]);
       return std::move(reply.costs);
     }
-    log::info("worker {} at {}", reply.reason, reply.subject.empty() ? "start" : reply.subject);
-    if (reply.subject.empty())
-      return error(ErrorCode::kUnavailable, "the measuring worker {} does not work: {}",
-                   command_[0], reply.reason);
-    // A death while survivors were timed together cannot be blamed on one: give up the task.
-    if (reply.subject == "timing" || !task.skip.insert(reply.subject).second)
+    if (reply.while_timing) {
+      if (!suspect.empty() || reply.subject == "timing") {
+        task.skip.erase(suspect);
+        return measure_one_by_one(std::move(task), reply, on_death);
+      }
+      suspect = reply.subject;
+      task.skip[suspect] = reply.reason;
+      continue;
+    }
+    if (!task.skip.emplace(reply.subject, reply.reason).second)
       return internal_error("measuring worker {}", reply.reason);
-    deaths[reply.subject] = reply.reason;
+    if (reply.subject != kPreparing) record(reply.subject, reply.reason);
   }
   return internal_error("measuring worker died {} times on one sub-graph", kMaxRestarts);
+}
+
+Result<std::vector<TargetCosts>> Worker::measure_one_by_one(MeasureTask task, const Reply& death,
+                                                            const OnDeath& on_death) {
+  task.only = "nothing";
+  Reply all = TRY(exchange(task));
+  if (all.died) return internal_error("measuring worker {}", death.reason);
+  for (TargetCosts& entry : all.costs)
+    for (MeasuredVariant& row : entry.variants) {
+      if (!std::holds_alternative<Unknown>(row.cost)) continue;  // known to be deadly
+      task.only = row.subject(entry.target);
+      Reply alone = TRY(exchange(task));
+      if (alone.died) {
+        row.cost = Invalid{alone.reason};
+        if (on_death) on_death(task.only, alone.reason);
+        continue;
+      }
+      for (TargetCosts& other : alone.costs)
+        for (MeasuredVariant& answer : other.variants)
+          if (answer.subject(other.target) == task.only) row = std::move(answer);
+    }
+  return std::move(all.costs);
 }
 
 }  // namespace collage

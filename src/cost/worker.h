@@ -1,10 +1,17 @@
 // The measuring worker: a process that compiles and runs candidates, so that a crash, hang or
 // memory blow-up of a backend costs that candidate and never the run. Both halves are here: the
 // loop inside the worker, and the parent's handle on it.
+//
+// Who is to blame for a death: the worker announces each subject before it compiles and runs it
+// alone. While survivors are timed together, it keeps the one that runs in memory shared with the
+// parent; since that one may be the victim of another's stray writes, a second death makes the
+// parent measure each of them in a worker of its own.
 #pragma once
 
 #include <sys/types.h>
 
+#include <atomic>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,42 +19,64 @@
 
 namespace collage {
 
-// Reads tasks from `in_fd`, a line each, and answers on `out_fd` until the input ends. Backends
-// must be registered. Returns the exit status.
-int run_worker(int in_fd, int out_fd);
+// Reads tasks from descriptor 3, a line each, and answers on 4 until the input ends; 5, where it is
+// given, is the memory shared with the parent. Backends must be registered. Returns the exit status
+// when the descriptors are no such thing, else never.
+int run_worker();
+
+struct WorkerLimits {
+  // A candidate that gives no sign of life for so long hangs.
+  double silence_seconds = 180;
+  // Of private memory a worker may have; 0: 80% of the machine's.
+  size_t memory_bytes = 0;
+  // $COLLAGE_MEASURE_TIMEOUT in seconds, $COLLAGE_MEASURE_MEMORY in MB, where they are set.
+  static WorkerLimits from_environment();
+};
 
 // A worker process, started by fork+exec when first needed and again after each crash.
 class Worker {
  public:
-  // `command`: the program and its arguments; it must call run_worker on descriptors 3 (tasks) and
-  // 4 (events).
-  explicit Worker(std::vector<std::string> command) : command_(std::move(command)) {}
+  // `command`: the program and its arguments; it must call run_worker.
+  explicit Worker(std::vector<std::string> command, WorkerLimits limits = {})
+      : command_(std::move(command)), limits_(limits) {}
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Measures one task. What kills the worker (a signal, silence longer than the time limit) is
-  // blamed on the subject it had announced: that subject becomes Invalid and the rest of the task
-  // is measured by a fresh worker. kUnavailable: no worker can be started, which says nothing about
-  // the task; other failures are the task's.
-  Result<std::vector<TargetCosts>> measure(MeasureTask task);
+  // Measures one task. A subject whose account kills the worker (a signal, an exit, silence longer
+  // than the limit) becomes Invalid, `on_death` hears of it, and fresh workers measure the rest.
+  // kUnavailable: no worker can be started, or the user interrupted, which says nothing about the
+  // task; other failures are the task's.
+  using OnDeath = std::function<void(const std::string& subject, const std::string& reason)>;
+  Result<std::vector<TargetCosts>> measure(MeasureTask task, const OnDeath& on_death = nullptr);
 
  private:
+  struct Shared {  // with the worker
+    std::atomic<int32_t> running;
+    std::atomic<uint32_t> beats;
+  };
+  friend int run_worker();
   struct Reply {
     bool died = false;
+    bool while_timing = false;
     std::string subject;  // what it was doing
     std::string reason;   // how it died
     std::vector<TargetCosts> costs;
   };
   Status start();
   void stop();
+  Status share_memory();
   Result<Reply> exchange(const MeasureTask& task);
   // The next line from the worker; false when it died or stayed silent too long.
   bool read_line(std::string& line, std::string& reason);
+  Result<std::vector<TargetCosts>> measure_one_by_one(MeasureTask task, const Reply& death,
+                                                      const OnDeath& on_death);
 
   std::vector<std::string> command_;
+  WorkerLimits limits_;
   pid_t pid_ = -1;
-  int to_ = -1, from_ = -1;
+  int pid_fd_ = -1, to_ = -1, from_ = -1, shared_fd_ = -1;
+  Shared* shared_ = nullptr;
   std::string buffer_;
 };
 

@@ -12,7 +12,7 @@ Command add_worker(CLI::App& app) {
   command->group("");  // hidden
   return {command, []() -> Status {
             register_all();
-            if (run_worker(3, 4) != 0)
+            if (run_worker() != 0)
               return internal_error("descriptors 3 and 4 must be pipes to a parent");
             return {};
           }};

@@ -1,0 +1,55 @@
+// Memory for a kernel that is not trusted yet. Each buffer lies between two pages that no access
+// survives, and what is left of its own pages holds a known pattern:
+//
+//     | no access | pattern …        | buffer | pattern, < 64 bytes | no access |     kEnd
+//     | no access | buffer | pattern …                              | no access |     kBegin
+//
+// Buffers begin at a multiple of 64 bytes. An access beyond them by at least 64 bytes behind (kEnd)
+// or by a byte before (kBegin) kills the process, in a worker after naming the buffer (see
+// report_faults_to); a smaller write is found by `check`.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/result.h"
+
+namespace collage {
+
+class GuardedBuffer {
+ public:
+  enum class Side { kEnd, kBegin };  // which end of the buffer touches a page without access
+
+  // `name`, at most 31 characters, is for messages: "output 0".
+  static Result<GuardedBuffer> allocate(size_t bytes, Side side, const std::string& name);
+  GuardedBuffer() = default;  // empty: data() is null
+  GuardedBuffer(GuardedBuffer&& other) noexcept { swap(other); }
+  GuardedBuffer& operator=(GuardedBuffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~GuardedBuffer();
+
+  char* data() { return data_; }
+  const char* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  void fill(unsigned char byte);
+  // From now on a write kills the process as an access beyond the buffer does.
+  void make_read_only();
+  // Whether the pattern around the buffer is whole; says on which side it was written.
+  Status check() const;
+
+ private:
+  void swap(GuardedBuffer& other) noexcept;
+  char* begin_ = nullptr;  // of the mapping, first guard page included
+  size_t mapped_ = 0;
+  char* data_ = nullptr;
+  size_t bytes_ = 0;
+  int slot_ = -1;  // in the table that fault reports look at
+};
+
+// Makes a fatal access write one line of JSON to `fd`, {"fault": "accessed memory behind output
+// 0"}, before it kills the process. For the worker.
+void report_faults_to(int fd);
+
+}  // namespace collage

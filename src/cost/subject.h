@@ -1,0 +1,46 @@
+// Subject: what a kernel is tried with and judged by: inputs, in every encoding asked for, and the
+// reference's outputs for them. It is made once for a function (or a conversion) and serves all
+// variants.
+//
+// Inputs are seeded and respect what their uses demand (indices in range). Where the reference's
+// outputs are mostly zeros or NaN, so that agreement would prove little, other data is tried.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "cost/guarded_buffer.h"
+#include "cost/task.h"
+
+namespace collage {
+
+class Subject {
+ public:
+  static Result<Subject> of_function(const MeasureTask& task);
+  // A tensor that changes from task.from to task.to.
+  static Result<Subject> of_conversion(const MeasureTask& task);
+
+  const Function& function() const { return function_; }  // null for a conversion
+  const std::vector<TensorType>& inputs() const { return input_types_; }
+  const std::vector<TensorType>& outputs() const { return output_types_; }
+
+  // Whether the variant's encodings fit the function: their number, and layouts of the right rank.
+  Status check_fit(const Variant& variant) const;
+  // Read-only; shared by all variants that ask for the same encoding.
+  Result<std::shared_ptr<GuardedBuffer>> input(size_t index, const Encoding& encoding,
+                                               GuardedBuffer::Side side);
+  // Whether raw outputs in the variant's encodings agree with the reference, the padding of blocked
+  // layouts included; what is wrong when not.
+  Status check_outputs(const Variant& variant, const std::vector<GuardedBuffer>& outputs) const;
+
+ private:
+  Function function_;
+  CompileOptions options_;
+  std::vector<TensorType> input_types_, output_types_;
+  std::vector<Tensor> inputs_, expected_;
+  std::map<std::tuple<size_t, std::string, GuardedBuffer::Side>, std::shared_ptr<GuardedBuffer>>
+      encoded_;
+};
+
+}  // namespace collage

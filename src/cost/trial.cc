@@ -1,0 +1,101 @@
+#include "cost/trial.h"
+
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string_view>
+
+namespace collage {
+
+namespace {
+
+using Side = GuardedBuffer::Side;
+
+struct Run {
+  std::vector<std::shared_ptr<GuardedBuffer>> inputs;
+  std::vector<GuardedBuffer> outputs;
+  GuardedBuffer workspace;
+};
+
+Status run_kernel(Kernel& kernel, const KernelArgs& args, ThreadTeam& team) {
+  // Backends promise not to throw; those that do all the same must not take the worker along.
+  try {
+    if (kernel.thread_use() != ThreadUse::kOwnPool) return kernel.run(args);
+    Status status;
+    team.park([&] { status = kernel.run(args); });
+    return status;
+  } catch (const std::bad_alloc&) {
+    throw;  // for whoever owns the process to judge
+  } catch (const std::exception& exception) {
+    return internal_error("threw an exception: {}", exception.what());
+  } catch (...) {
+    return internal_error("threw an exception");
+  }
+}
+
+Status check_guards(const Run& run) {
+  for (const auto& buffer : run.inputs) TRY(buffer->check());
+  for (const GuardedBuffer& buffer : run.outputs) TRY(buffer.check());
+  return run.workspace.check();
+}
+
+// Outputs and workspace start as bytes of `leftover`: NaN, or huge numbers.
+Result<Run> run_once(Kernel& kernel, const Variant& variant, Subject& subject, ThreadTeam& team,
+                     Side side, unsigned char leftover) {
+  Run run;
+  std::vector<void*> inputs, outputs;
+  for (size_t i = 0; i < variant.inputs.size(); ++i) {
+    run.inputs.push_back(TRY(subject.input(i, variant.inputs[i], side)));
+    inputs.push_back(run.inputs.back()->data());
+  }
+  for (size_t i = 0; i < variant.outputs.size(); ++i) {
+    const Encoding& encoding = variant.outputs[i];
+    size_t bytes = encoding.layout.physical_bytes(subject.outputs()[i].shape, encoding.dtype);
+    run.outputs.push_back(TRY(GuardedBuffer::allocate(bytes, side, "output " + std::to_string(i))));
+    run.outputs.back().fill(leftover);
+    outputs.push_back(run.outputs.back().data());
+  }
+  run.workspace = TRY(GuardedBuffer::allocate(kernel.workspace_bytes(), side, "the workspace"));
+  run.workspace.fill(leftover);
+  TRY(run_kernel(kernel, {inputs.data(), outputs.data(), run.workspace.data()}, team));
+  TRY(check_guards(run));
+  return run;
+}
+
+size_t digest_of(const std::vector<GuardedBuffer>& outputs) {
+  size_t digest = 0;
+  for (const GuardedBuffer& output : outputs)
+    digest = digest * 31 + std::hash<std::string_view>{}({output.data(), output.bytes()});
+  return digest;
+}
+
+}  // namespace
+
+Result<Trial> try_kernel(std::unique_ptr<Kernel> kernel, const Variant& variant, Subject& subject,
+                         ThreadTeam& team) {
+  Trial trial;
+  Run first = TRY(run_once(*kernel, variant, subject, team, Side::kEnd, 0xff));
+  TRY(subject.check_outputs(variant, first.outputs));
+  trial.digest = digest_of(first.outputs);
+  {
+    Run second = TRY(run_once(*kernel, variant, subject, team, Side::kBegin, 0x7f));
+    trial.repeatable = digest_of(second.outputs) == trial.digest;
+    if (!trial.repeatable)
+      TRY(subject.check_outputs(variant, second.outputs).with_context("on its second run"));
+  }
+  trial.kernel = std::move(kernel);
+  trial.inputs = std::move(first.inputs);
+  trial.outputs = std::move(first.outputs);
+  trial.workspace = std::move(first.workspace);
+  return trial;
+}
+
+Status check_after_timing(const Trial& trial, const Variant& variant, const Subject& subject) {
+  for (const auto& buffer : trial.inputs) TRY(buffer->check());
+  for (const GuardedBuffer& buffer : trial.outputs) TRY(buffer.check());
+  TRY(trial.workspace.check());
+  if (digest_of(trial.outputs) == trial.digest) return {};
+  return subject.check_outputs(variant, trial.outputs).with_context("after many runs");
+}
+
+}  // namespace collage

@@ -1,0 +1,36 @@
+// Trying one compiled kernel before it is believed: it runs twice, on different guarded buffers
+// with different leftovers in outputs and workspace, and both results must agree with the
+// reference. What survives is ready to be timed on the buffers of the first run.
+//
+// It sees: wrong values, NaN and infinity in the wrong places, elements and padding that were not
+// written, results that depend on the workspace's contents or on an earlier run, writes beside
+// outputs, workspace and inputs; accesses further off, and writes into inputs, kill the process
+// (see guarded_buffer.h).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cost/subject.h"
+#include "runtime/kernel.h"
+#include "runtime/thread_team.h"
+
+namespace collage {
+
+struct Trial {
+  std::unique_ptr<Kernel> kernel;
+  std::vector<std::shared_ptr<GuardedBuffer>> inputs;
+  std::vector<GuardedBuffer> outputs;
+  GuardedBuffer workspace;
+  bool repeatable = true;  // both runs gave the same bits
+  size_t digest = 0;       // of the verified outputs
+};
+
+// kVerification: it computes wrongly or writes where it must not; other errors are the kernel's
+// own. Throws nothing but std::bad_alloc.
+Result<Trial> try_kernel(std::unique_ptr<Kernel> kernel, const Variant& variant, Subject& subject,
+                         ThreadTeam& team);
+// After many more runs on the same buffers: whether the last one was right as well.
+Status check_after_timing(const Trial& trial, const Variant& variant, const Subject& subject);
+
+}  // namespace collage

@@ -1,0 +1,234 @@
+#include "compiler/fault_backend.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "backend/reference/interpreted_kernel.h"
+#include "compiler/backends.h"
+#include "ir/op.h"
+#include "partition/rules/op_predicate.h"
+
+namespace collage::testing {
+
+namespace {
+
+// What a fault may touch: the kernel's own buffers, after the right result was written.
+struct Buffers {
+  float* input;
+  float* output;
+  size_t count;
+};
+using Fault = std::function<Status(const Buffers&)>;
+
+[[noreturn]] void die_by(int signal) {
+  ::raise(signal);
+  std::abort();
+}
+
+Fault scaled(float factor) {
+  return [factor](const Buffers& b) {
+    for (size_t i = 0; i < b.count; ++i) b.output[i] *= factor;
+    return Status();
+  };
+}
+
+Fault one_element(float value) {
+  return [value](const Buffers& b) {
+    b.output[b.count - 1] = value;
+    return Status();
+  };
+}
+
+void swallow_memory(size_t at_most) {
+  constexpr size_t kChunk = size_t{64} << 20;
+  for (size_t had = 0; had < at_most; had += kChunk) {
+    char* chunk = static_cast<char*>(::operator new(kChunk));
+    for (size_t i = 0; i < kChunk; i += 4096) chunk[i] = 1;
+    asm volatile("" : : "r"(chunk) : "memory");
+  }
+}
+
+const std::map<std::string, Fault>& faults() {
+  static const std::map<std::string, Fault> table = {
+      {"none", [](const Buffers&) { return Status(); }},
+      {"segv",
+       [](const Buffers&) -> Status {
+         auto* nowhere = reinterpret_cast<volatile int*>(16);
+         asm volatile("" : "+r"(nowhere));
+         *nowhere = 1;
+         return {};
+       }},
+      {"sigill", [](const Buffers&) -> Status { __builtin_trap(); }},
+      {"abort", [](const Buffers&) -> Status { die_by(SIGABRT); }},
+      {"hang",
+       [](const Buffers&) -> Status {
+         while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
+       }},
+      {"oom",
+       [](const Buffers&) {
+         swallow_memory(std::numeric_limits<size_t>::max() / 2);
+         return Status();
+       }},
+      {"leak",
+       [](const Buffers&) {
+         swallow_memory(size_t{64} << 20);
+         return Status();
+       }},
+      {"fork",
+       [](const Buffers&) {
+         // The child keeps all descriptors open, as a careless library's would.
+         if (::fork() == 0)
+           while (true) ::sleep(100);
+         return Status();
+       }},
+      {"fork_and_die",
+       [](const Buffers&) -> Status {
+         if (::fork() == 0)
+           while (true) ::sleep(100);
+         die_by(SIGABRT);
+       }},
+      {"nan", one_element(std::numeric_limits<float>::quiet_NaN())},
+      {"infinity", one_element(std::numeric_limits<float>::infinity())},
+      {"one_ulp",
+       [](const Buffers& b) {
+         for (size_t i = 0; i < b.count; ++i) b.output[i] = std::nextafter(b.output[i], 9.0f);
+         return Status();
+       }},
+      {"wrong_by_a_thousandth", scaled(1.001f)},
+      {"wrong_by_a_tenth", scaled(1.1f)},
+      {"byte_past_output",
+       [](const Buffers& b) {
+         float* end = b.output + b.count;
+         asm volatile("" : "+r"(end));
+         *reinterpret_cast<char*>(end) = 0;
+         return Status();
+       }},
+      {"writes_input",
+       [](const Buffers& b) {
+         b.input[0] = 42;
+         return Status();
+       }},
+      {"garbage_reply",
+       [](const Buffers&) {
+         constexpr char kGarbage[] = "\x01\x7f{ no reply at all\n";
+         if (::write(4, kGarbage, sizeof kGarbage) < 0) std::abort();
+         std::this_thread::sleep_for(std::chrono::seconds(100));
+         return Status();
+       }},
+      {"false_reply",
+       [](const Buffers&) {
+         constexpr char kReply[] = "{\"done\":[]}\n";
+         if (::write(4, kReply, sizeof kReply - 1) < 0) std::abort();
+         std::this_thread::sleep_for(std::chrono::seconds(100));
+         return Status();
+       }},
+      {"exit", [](const Buffers&) -> Status { ::_exit(0); }},
+      {"throw", [](const Buffers&) -> Status { throw std::runtime_error("thrown on purpose"); }},
+      {"error", [](const Buffers&) { return internal_error("an ordinary failure"); }},
+      {"stack_overflow",
+       [](const Buffers&) {
+         std::function<int(int)> deeper = [&](int n) {
+           volatile char frame[4096] = {};
+           return n < 0 ? 0 : deeper(n + 1) + frame[7];
+         };
+         return deeper(0) == 1 ? Status() : Status();
+       }},
+  };
+  return table;
+}
+
+std::string option(const Target& target, const std::string& name) {
+  auto it = target.options.find(name);
+  return it == target.options.end() ? "" : it->second;
+}
+
+class FaultyKernel : public Kernel {
+ public:
+  FaultyKernel(std::unique_ptr<Kernel> right, Fault fault, int after, size_t count)
+      : right_(std::move(right)), fault_(std::move(fault)), after_(after), count_(count) {}
+  Status run(const KernelArgs& args) override {
+    TRY(right_->run(args));
+    if (++runs_ <= after_) return {};
+    return fault_(
+        {static_cast<float*>(args.inputs[0]), static_cast<float*>(args.outputs[0]), count_});
+  }
+
+ private:
+  std::unique_ptr<Kernel> right_;
+  Fault fault_;
+  int after_, runs_ = 0;
+  size_t count_;
+};
+
+class FaultBackend : public Backend {
+ public:
+  std::string name() const override { return "faulty"; }
+  std::string version() const override { return "1"; }
+  int priority() const override { return 1; }
+  PartitionRulePtr partition_rule(const Target&) const override {
+    return std::make_shared<OpPredicatePartitionRule>("faulty", [](const CallNode& call) {
+      return call.op != nullptr && call.op->kind == FusionKind::kElementwise &&
+             call.args.size() == 1;
+    });
+  }
+  Result<std::vector<Variant>> variants(const Function& function, const Target& target,
+                                        const CompileOptions&) const override {
+    if (option(target, "at") == "variants") TRY(fault_of(target)({}));
+    Variant bad = Variant::plain("bad", function);
+    if (option(target, "fault") == "wrong_encoding")
+      bad.outputs[0].layout = Layout::channels_last(6);
+    if (option(target, "fault") == "wrong_count") bad.outputs.push_back(bad.outputs[0]);
+    std::vector<Variant> variants{bad};
+    if (option(target, "twice") == "1") variants.push_back(Variant::plain("bad too", function));
+    if (option(target, "only").empty()) variants.push_back(Variant::plain("good", function));
+    return variants;
+  }
+  Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
+                                          const Target& target,
+                                          const CompileOptions&) const override {
+    std::unique_ptr<Kernel> right = TRY(make_interpreted_kernel(function));
+    if (variant.name == "good") return right;
+    if (option(target, "at") == "compile") TRY(fault_of(target)({}));
+    int after = std::atoi(option(target, "after").c_str());
+    auto count = static_cast<size_t>(num_elements(function->params[0]->tensor_type().shape));
+    return Result<std::unique_ptr<Kernel>>(std::make_unique<FaultyKernel>(
+        std::move(right), option(target, "at").empty() ? fault_of(target) : faults().at("none"),
+        after, count));
+  }
+
+ private:
+  static Fault fault_of(const Target& target) {
+    auto it = faults().find(option(target, "fault"));
+    return it == faults().end() ? faults().at("none") : it->second;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_fault_backend() { return std::make_unique<FaultBackend>(); }
+
+std::vector<std::string> fault_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, fault] : faults()) names.push_back(name);
+  return names;
+}
+
+void register_all_and_faulty() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    register_all();
+    register_backend(make_fault_backend());
+  });
+}
+
+}  // namespace collage::testing

@@ -1,0 +1,25 @@
+// A backend that misbehaves on request: it computes one-input element-wise operators rightly, by
+// the reference, and then does what its target option asks for. Everything else about it is an
+// ordinary backend.
+//
+//   faulty -fault=segv             the variant "bad" crashes when it runs; "good" is right
+//   faulty -fault=segv -after=9    … from its tenth run on, when it is timed
+//   faulty -fault=segv -at=compile … when it is compiled ("variants": when it is asked for
+//   variants) faulty -fault=segv -only=1     there is no variant "good"
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+
+namespace collage::testing {
+
+std::unique_ptr<Backend> make_fault_backend();
+// The names that -fault takes.
+std::vector<std::string> fault_names();
+
+// The operators, all backends of this build, and this one.
+void register_all_and_faulty();
+
+}  // namespace collage::testing

@@ -1,0 +1,201 @@
+// A backend fails on purpose, in every way the worker must survive: the verdict is the expected
+// one, and the run ends with the right result.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "compiler/compile.h"
+#include "compiler/fault_backend.h"
+#include "cost/comparison.h"
+#include "cost/synthetic.h"
+#include "ops/interpreter.h"
+
+namespace collage {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
+
+struct Way {
+  const char* options;  // of the target
+  const char* verdict;  // regular expression for why it is invalid; empty: it is accepted
+};
+
+// The ways of the reliability bar …
+const Way kWays[] = {
+    {"-fault=segv", "killed by signal 11"},
+    {"-fault=sigill", "killed by signal 4"},
+    {"-fault=abort", "killed by signal 6"},
+    {"-fault=hang", "no sign of life for"},
+    {"-fault=oom", "bad_alloc|memory|signal 9"},
+    {"-fault=fork", "left a child process behind"},
+    {"-fault=nan", "wrong result: output 0 element [0-9]+: nan"},
+    {"-fault=infinity", "wrong result: output 0 element [0-9]+: inf"},
+    {"-fault=one_ulp", ""},
+    {"-fault=wrong_by_a_thousandth", "wrong result"},
+    {"-fault=wrong_by_a_tenth", "wrong result"},
+    {"-fault=byte_past_output", "wrote behind output 0"},
+    {"-fault=writes_input", "wrote into input 0: killed by signal 11"},
+    {"-fault=garbage_reply", "a garbled reply"},
+    {"-fault=exit", "exited with status 0"},
+};
+// … and some more.
+const Way kOtherWays[] = {
+    {"-fault=none", ""},
+    {"-fault=fork_and_die", "killed by signal 6"},
+    {"-fault=false_reply", "an answer to another question"},
+    {"-fault=throw", "thrown on purpose"},
+    {"-fault=error", "an ordinary failure"},
+    {"-fault=stack_overflow", "killed by signal 11"},
+    {"-fault=wrong_encoding", "the variant's output 0 is .* the function's has rank"},
+    {"-fault=wrong_count", "the variant has 2 outputs, the function 1"},
+    {"-fault=leak", "bad_alloc|signal 6"},
+    {"-fault=segv -at=compile", "killed by signal 11"},
+    {"-fault=throw -at=compile", "thrown on purpose"},
+    {"-fault=segv -after=9", "killed by signal 11"},
+    {"-fault=hang -after=9", "no sign of life for"},
+    {"-fault=exit -after=9", "exited with status 0"},
+    {"-fault=nan -after=9", "after many runs: wrong result"},
+    {"-fault=error -after=9", "an ordinary failure"},
+    {"-fault=byte_past_output -after=9", "wrote behind output 0"},
+};
+const Shape kShapes[] = {{1, 4}, {3, 17}, {2, 3, 5, 33}};
+
+class Faults : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    testing::register_all_and_faulty();
+    folder_ = fs::temp_directory_path() / ("collage_faults_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    ::setenv("COLLAGE_CACHE", (folder_ / "cache").c_str(), 1);
+    ::setenv("COLLAGE_MEASURE_TIMEOUT", "2", 1);
+    ::setenv("COLLAGE_MEASURE_MEMORY", "1000", 1);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  ProgramOptions options(const std::string& target) {
+    ProgramOptions options;
+    options.targets = {target, "reference"};
+    options.threads = 1;
+    options.worker = fs::read_symlink("/proc/self/exe");
+    return options;
+  }
+
+  Model tanh_model(const Shape& shape) {
+    std::ofstream(folder_ / "model.relay")
+        << "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[" << shape_to_string(shape)
+        << ", float32]) {\n  tanh(%x)\n}\n";
+    Result<Model> model = Model::load(folder_ / "model.relay");
+    EXPECT_TRUE(model.ok()) << model.status().to_string();
+    return std::move(model).value();
+  }
+
+  // Why that variant is invalid; "accepted" when it has a cost, "absent" when nobody knows it.
+  static std::string verdict(const CompileReport& report, const std::string& variant) {
+    for (const ReportedKernel& kernel : report.kernels) {
+      if (kernel.target != "reference" && kernel.variant.name == variant) return "accepted";
+      for (const Alternative& other : kernel.alternatives) {
+        if (!other.target.starts_with("faulty")) continue;
+        if (!other.variant.empty() && !other.variant.starts_with(variant + "(")) continue;
+        if (const auto* invalid = std::get_if<Invalid>(&other.cost)) return invalid->reason;
+        return measured(other.cost) != nullptr ? "accepted" : "unknown";
+      }
+    }
+    return "absent";
+  }
+
+  static void expect_right_result(const Model& model, Program& program) {
+    const Function& main = model.impl().module.main();
+    std::vector<Tensor> inputs = synthetic_inputs(main, 5).value();
+    std::vector<Tensor> expected = interpret(main, inputs).value();
+    Result<std::vector<Tensor>> outputs = program.run(inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.status().to_string();
+    Difference difference = compare_tensors((*outputs)[0], expected[0], model_tolerance());
+    EXPECT_TRUE(difference.within) << difference.reason;
+  }
+
+  void expect_verdict(const Way& way, const Shape& shape) {
+    SCOPED_TRACE(std::string(way.options) + " " + shape_to_string(shape));
+    Model model = tanh_model(shape);
+    Result<Program> program =
+        Program::compile(model, options(std::string("faulty ") + way.options));
+    ASSERT_TRUE(program.ok()) << program.status().to_string();
+    const CompileReport& report = program->impl().report;
+    if (*way.verdict == '\0') {
+      EXPECT_EQ(verdict(report, "bad"), "accepted");
+    } else {
+      EXPECT_THAT(verdict(report, "bad"), ContainsRegex(way.verdict));
+    }
+    EXPECT_EQ(verdict(report, "good"), "accepted") << "what is right is measured all the same";
+    expect_right_result(model, *program);
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Faults, FifteenWaysThreeShapes) {
+  for (const Way& way : kWays)
+    for (const Shape& shape : kShapes) expect_verdict(way, shape);
+}
+
+TEST_F(Faults, OtherWays) {
+  for (const Way& way : kOtherWays) expect_verdict(way, kShapes[1]);
+}
+
+TEST_F(Faults, OfAWholeTargetLeaveTheHost) {
+  for (const Way& way : {Way{"-fault=segv -at=variants", "killed by signal 11"},
+                         Way{"-fault=error -at=variants", "an ordinary failure"}}) {
+    Model model = tanh_model({3, 5});
+    Result<Program> program =
+        Program::compile(model, options(std::string("faulty ") + way.options));
+    ASSERT_TRUE(program.ok()) << program.status().to_string();
+    EXPECT_THAT(verdict(program->impl().report, "bad"), ContainsRegex(way.verdict));
+    EXPECT_EQ(program->impl().report.kernels[0].target, "reference");
+    expect_right_result(model, *program);
+  }
+}
+
+TEST_F(Faults, OfTwoVariantsWhileTimedAreBothFound) {
+  expect_verdict({"-fault=segv -after=9 -twice=1", "killed by signal 11"}, kShapes[0]);
+  Model model = tanh_model(kShapes[0]);
+  Result<Program> program =
+      Program::compile(model, options("faulty -fault=segv -after=9 -twice=1"));
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program->impl().report.estimates.measured, 0) << "all is known";
+  EXPECT_THAT(verdict(program->impl().report, "bad too"), ContainsRegex("killed by signal 11"));
+}
+
+TEST_F(Faults, AreNotRunAgainOnThisProcessor) {
+  // Other threads ask for other costs, but what hung once is not tried again.
+  Model model = tanh_model(kShapes[0]);
+  fs::path file = folder_ / "costs.db";
+  {
+    std::unique_ptr<CostDatabase> database = CostDatabase::open(file);
+    CostOptions costs;
+    costs.compile.threads = 1;
+    costs.worker_command = {options("").worker.string(), "worker"};
+    auto target = Target::parse("faulty -fault=hang").value();
+    auto ask = [&](int threads) {
+      costs.compile.threads = threads;  // part of the costs' key, not of the quarantine's
+      MeasuredCosts measured_costs(*database, costs);
+      return measured_costs.function_costs(model.impl().module.main(), {target}).value().at(0);
+    };
+    TargetCosts first = ask(1);
+    TargetCosts second = ask(2);
+    for (const TargetCosts& answer : {first, second}) {
+      ASSERT_EQ(answer.variants.size(), 2u);
+      EXPECT_THAT(std::get<Invalid>(answer.variants[0].cost).reason,
+                  ::testing::HasSubstr("no sign of life"));
+      EXPECT_NE(measured(answer.variants[1].cost), nullptr);
+    }
+    // The second answer repeats the first one's reason without a worker having died for it.
+    ::setenv("COLLAGE_MEASURE_TIMEOUT", "3", 1);
+    TargetCosts third = ask(3);
+    EXPECT_EQ(std::get<Invalid>(third.variants[0].cost).reason, "no sign of life for 2 s");
+  }
+}
+
+}  // namespace
+}  // namespace collage

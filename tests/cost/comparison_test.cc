@@ -1,0 +1,64 @@
+#include "cost/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace collage {
+namespace {
+
+Tensor floats(const std::vector<float>& values) {
+  return Tensor::from<float>({static_cast<int64_t>(values.size())}, values);
+}
+
+bool within(const std::vector<float>& actual, const std::vector<float>& expected,
+            const Tolerance& tolerance = {1e-6, 1e-6, 1e-6}) {
+  return compare_tensors(floats(actual), floats(expected), tolerance).within;
+}
+
+TEST(Comparison, NanAndInfinityMustStandInTheSamePlaces) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = INFINITY;
+  EXPECT_TRUE(within({nan, inf, -inf, 1}, {nan, inf, -inf, 1}));
+  for (float wrong : {nan, inf, -inf}) {
+    EXPECT_FALSE(within({wrong, 1}, {2, 1})) << wrong;
+    EXPECT_FALSE(within({2, 1}, {wrong, 1})) << wrong;
+  }
+  EXPECT_FALSE(within({inf, 1}, {-inf, 1}));
+  EXPECT_FALSE(within({nan, 1}, {inf, 1}));
+  EXPECT_FALSE(within({3e38f, 1}, {inf, 1}));
+}
+
+TEST(Comparison, IsRelativeToTheReferencesSize) {
+  Tolerance of_rms{1e-4, 0, 0};
+  EXPECT_TRUE(within({1.00005f, 1, 1}, {1, 1, 1}, of_rms));
+  EXPECT_FALSE(within({1.0002f, 1, 1}, {1, 1, 1}, of_rms));
+  EXPECT_TRUE(within({0.02f, 300, 300}, {0, 300, 300}, of_rms));
+  EXPECT_FALSE(within({1e-7f}, {0}, of_rms)) << "all zeros allow nothing";
+}
+
+TEST(Comparison, SaysWhichElementIsWrong) {
+  Difference difference = compare_tensors(floats({1, 2, 7}), floats({1, 2, 3}), {0, 0, 0});
+  EXPECT_FALSE(difference.within);
+  EXPECT_EQ(difference.reason, "element 2: 7 instead of 3 (allowed 0)");
+  EXPECT_EQ(difference.max_abs, 4);
+}
+
+TEST(Comparison, IntegersAndBoolsAreExact) {
+  Tensor a = Tensor::from<int64_t>({2}, {1, 2}), b = Tensor::from<int64_t>({2}, {1, 3});
+  EXPECT_TRUE(compare_tensors(a, a, {}).within);
+  EXPECT_FALSE(compare_tensors(a, b, {1, 1, 1}).within);
+  Tensor yes = Tensor::zeros(DType::kBool, {1}), odd = yes.clone();
+  yes.data<uint8_t>()[0] = 1;
+  odd.data<uint8_t>()[0] = 255;
+  EXPECT_TRUE(compare_tensors(yes, yes, {}).within);
+  EXPECT_FALSE(compare_tensors(odd, yes, {}).within) << "a bool is one byte, 0 or 1";
+}
+
+TEST(Comparison, OtherDtypesOrShapesDiffer) {
+  EXPECT_FALSE(compare_tensors(floats({1, 2}), floats({1, 2}).reshaped({2, 1}), {1, 1, 1}).within);
+  EXPECT_FALSE(compare_tensors(Tensor::from<int64_t>({1}, {1}), floats({1}), {1, 1, 1}).within);
+}
+
+}  // namespace
+}  // namespace collage
