@@ -2,6 +2,9 @@
 
 #include <sqlite3.h>
 
+#include <cstdlib>
+
+#include "base/hash.h"
 #include "base/log.h"
 
 namespace collage {
@@ -10,69 +13,117 @@ namespace {
 
 constexpr int kSchemaVersion = 1;
 constexpr int kBusyMs = 60 * 1000;
+constexpr int kPutsBetweenLooks = 64;
 
-struct Statement {
-  sqlite3_stmt* handle = nullptr;
+class Statement {
+ public:
   Statement(sqlite3* database, const char* sql) {
-    sqlite3_prepare_v2(database, sql, -1, &handle, nullptr);
+    sqlite3_prepare_v2(database, sql, -1, &handle_, nullptr);
   }
-  ~Statement() { sqlite3_finalize(handle); }
-  void bind(int position, const std::string& text) {
-    sqlite3_bind_text(handle, position, text.data(), static_cast<int>(text.size()),
+  ~Statement() { finalize(); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+  bool ready() const { return handle_ != nullptr; }
+  Statement& bind(int position, const std::string& text) {
+    sqlite3_bind_text(handle_, position, text.data(), static_cast<int>(text.size()),
                       SQLITE_TRANSIENT);
+    return *this;
   }
+  bool row() { return ready() && sqlite3_step(handle_) == SQLITE_ROW; }
+  bool done() { return ready() && sqlite3_step(handle_) == SQLITE_DONE; }
+  void reset() { sqlite3_reset(handle_); }
+  // Ends the statement; false when it had failed.
+  bool finalize() {
+    bool ok = handle_ != nullptr && sqlite3_finalize(handle_) == SQLITE_OK;
+    handle_ = nullptr;
+    return ok;
+  }
+  std::string text(int column) const {
+    const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(handle_, column));
+    return data == nullptr
+               ? ""
+               : std::string(data, static_cast<size_t>(sqlite3_column_bytes(handle_, column)));
+  }
+  int64_t number(int column) const { return sqlite3_column_int64(handle_, column); }
+
+ private:
+  sqlite3_stmt* handle_ = nullptr;
 };
 
 }  // namespace
+
+int64_t database_limit() {
+  constexpr int64_t kMegabyte = 1 << 20;
+  const char* text = std::getenv("COLLAGE_DB_LIMIT");
+  int64_t megabytes = text == nullptr ? 0 : std::atoll(text);
+  return (megabytes > 0 && megabytes < 1'000'000 ? megabytes : 512) * kMegabyte;
+}
 
 std::unique_ptr<CostDatabase> CostDatabase::in_memory() {
   return std::unique_ptr<CostDatabase>(new CostDatabase);
 }
 
-CostDatabase::~CostDatabase() { sqlite3_close(database_); }
+CostDatabase::~CostDatabase() {
+  record_uses();
+  sqlite3_close(database_);
+}
 
-Status CostDatabase::open_file(const std::filesystem::path& file) {
+std::string CostDatabase::key_of(const std::string& text, const std::string& context) {
+  return sha256_hex(text + "\n" + context);
+}
+
+Status CostDatabase::execute(const char* sql) {
+  if (sqlite3_exec(database_, sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
+  return internal_error("{}: {}", sql, sqlite3_errmsg(database_));
+}
+
+Status CostDatabase::set_up() {
+  // The journal's mode belongs to the connection, unlike the tables.
+  TRY(execute("PRAGMA journal_mode=TRUNCATE"));
+  TRY(execute("PRAGMA synchronous=FULL"));
+  auto is_set_up = [&] {
+    return Statement(database_, "SELECT kind, key, text, context, value, written, used FROM costs")
+        .ready();
+  };
+  if (is_set_up()) return {};
+  return transaction([&]() -> Status {
+    if (is_set_up()) return {};  // another process was faster
+    TRY(
+        execute("CREATE TABLE IF NOT EXISTS costs(kind TEXT NOT NULL, key TEXT NOT NULL, "
+                "text TEXT NOT NULL, value TEXT NOT NULL,"
+                " written TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY(kind, key))"));
+    // Later additions; programs that do not know them go on without.
+    if (!Statement(database_, "SELECT context FROM costs").ready())
+      TRY(execute("ALTER TABLE costs ADD COLUMN context TEXT NOT NULL DEFAULT ''"));
+    if (!Statement(database_, "SELECT used FROM costs").ready())
+      TRY(execute("ALTER TABLE costs ADD COLUMN used TEXT NOT NULL DEFAULT ''"));
+    return execute("PRAGMA user_version=1");
+  });
+}
+
+Status CostDatabase::open_file(const std::filesystem::path& file, bool create) {
   path_ = file.string();
-  auto failure = [&](const char* what) {
-    Status status =
-        internal_error("{}: {}", what, database_ ? sqlite3_errmsg(database_) : "out of memory");
+  auto close = [&](Status status) {
     sqlite3_close(database_);
     database_ = nullptr;
     return status;
   };
-  if (sqlite3_open_v2(path_.c_str(), &database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                      nullptr) != SQLITE_OK)
-    return failure("cannot open");
+  int flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
+  if (sqlite3_open_v2(path_.c_str(), &database_, flags, nullptr) != SQLITE_OK)
+    return close(
+        internal_error("cannot open: {}", database_ ? sqlite3_errmsg(database_) : "out of memory"));
   sqlite3_busy_timeout(database_, kBusyMs);
-  int version = -1;
-  {
-    Statement read(database_, "PRAGMA user_version");
-    if (read.handle != nullptr && sqlite3_step(read.handle) == SQLITE_ROW)
-      version = sqlite3_column_int(read.handle, 0);
-  }
-  if (version < 0) return failure("not a database");
-  if (version > kSchemaVersion) {
-    sqlite3_close(database_);
-    database_ = nullptr;
-    return internal_error("written by a newer version");
-  }
-  static constexpr const char* kSetUp[] = {
-      "PRAGMA journal_mode=TRUNCATE",
-      "PRAGMA synchronous=FULL",
-      "BEGIN IMMEDIATE",
-      "CREATE TABLE IF NOT EXISTS costs(kind TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL, "
-      "value TEXT NOT NULL,"
-      " written TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY(kind, key))",
-      "PRAGMA user_version=1",
-      "COMMIT"};
-  for (const char* sql : kSetUp)
-    if (sqlite3_exec(database_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return failure(sql);
-  return {};
+  int64_t version = -1;
+  if (Statement read(database_, "PRAGMA user_version"); read.row()) version = read.number(0);
+  if (version < 0) return close(internal_error("not a database: {}", sqlite3_errmsg(database_)));
+  if (version > kSchemaVersion) return close(internal_error("written by a newer version"));
+  Status status = set_up();
+  return status.ok() ? status : close(std::move(status));
 }
 
 std::unique_ptr<CostDatabase> CostDatabase::open(const std::filesystem::path& file) {
   std::unique_ptr<CostDatabase> database = in_memory();
-  Status status = database->open_file(file);
+  Status status = database->open_file(file, /*create=*/true);
   if (status.ok()) return database;
   std::error_code ec;
   bool damaged = status.message().find("not a database") != std::string::npos ||
@@ -87,10 +138,21 @@ std::unique_ptr<CostDatabase> CostDatabase::open(const std::filesystem::path& fi
     if (!ec) {
       log::warn("cost database {}: {}; moved to {} and started anew", file.string(),
                 status.message(), aside.string());
-      status = database->open_file(file);
+      status = database->open_file(file, /*create=*/true);
     }
   }
   if (!status.ok()) database->give_up(status.message());
+  return database;
+}
+
+Result<std::unique_ptr<CostDatabase>> CostDatabase::open_existing(
+    const std::filesystem::path& file) {
+  std::error_code ec;
+  if (!std::filesystem::exists(file, ec))
+    return error(ErrorCode::kUnavailable, "there is no cost database {}: nothing was measured yet",
+                 file.string());
+  std::unique_ptr<CostDatabase> database = in_memory();
+  TRY(database->open_file(file, /*create=*/false).with_context("cost database " + file.string()));
   return database;
 }
 
@@ -103,35 +165,134 @@ void CostDatabase::give_up(const std::string& why) {
 std::optional<std::string> CostDatabase::find(const std::string& kind, const std::string& key) {
   if (auto it = memory_.find({kind, key}); it != memory_.end()) return it->second;
   if (database_ == nullptr) return std::nullopt;
-  Statement select(database_, "SELECT value FROM costs WHERE kind=?1 AND key=?2");
-  if (select.handle == nullptr) return std::nullopt;
-  select.bind(1, kind);
-  select.bind(2, key);
-  if (sqlite3_step(select.handle) != SQLITE_ROW) return std::nullopt;
-  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(select.handle, 0));
-  return std::string(text, static_cast<size_t>(sqlite3_column_bytes(select.handle, 0)));
+  Statement select(database_,
+                   "SELECT value, max(written, used) < datetime('now', '-1 day') FROM costs "
+                   "WHERE kind=?1 AND key=?2");
+  if (!select.ready() || !select.bind(1, kind).bind(2, key).row()) return std::nullopt;
+  if (select.number(1) != 0) to_mark_used_.insert({kind, key});
+  return select.text(0);
 }
 
 void CostDatabase::put(const std::string& kind, const std::string& key, const std::string& text,
-                       const std::string& value) {
+                       const std::string& value, const std::string& context) {
   if (database_ != nullptr) {
     Statement upsert(
         database_,
-        "INSERT INTO costs(kind, key, text, value) VALUES(?1, ?2, ?3, ?4) "
-        "ON CONFLICT(kind, key) DO UPDATE SET value=excluded.value, written=CURRENT_TIMESTAMP");
-    if (upsert.handle != nullptr) {
-      upsert.bind(1, kind);
-      upsert.bind(2, key);
-      upsert.bind(3, text);
-      upsert.bind(4, value);
-      if (sqlite3_step(upsert.handle) == SQLITE_DONE) return;
+        "INSERT INTO costs(kind, key, text, value, context) VALUES(?1, ?2, ?3, ?4, ?5) ON "
+        "CONFLICT(kind, key) DO UPDATE SET value=excluded.value, context=excluded.context, "
+        "written=CURRENT_TIMESTAMP");
+    if (upsert.ready() &&
+        upsert.bind(1, kind).bind(2, key).bind(3, text).bind(4, value).bind(5, context).done()) {
+      if (++puts_ % kPutsBetweenLooks == 0) limit_size();
+      return;
     }
     std::string why = sqlite3_errmsg(database_);
-    sqlite3_finalize(upsert.handle);
-    upsert.handle = nullptr;
+    upsert.finalize();
     give_up(why);
   }
   memory_[{kind, key}] = value;
+}
+
+void CostDatabase::record_uses() {
+  if (database_ == nullptr || to_mark_used_.empty()) return;
+  // Nothing depends on it: when another process is busy, the next run does it.
+  sqlite3_busy_timeout(database_, 100);
+  (void)transaction([&]() -> Status {
+    Statement update(database_, "UPDATE costs SET used=CURRENT_TIMESTAMP WHERE kind=?1 AND key=?2");
+    for (const auto& [kind, key] : to_mark_used_) {
+      if (!update.ready() || !update.bind(1, kind).bind(2, key).done())
+        return internal_error("{}", sqlite3_errmsg(database_));
+      update.reset();
+    }
+    return {};
+  });
+}
+
+void CostDatabase::limit_size() {
+  Result<int64_t> bytes = used_bytes();
+  if (!bytes || *bytes <= database_limit()) return;
+  Result<int64_t> forgotten = shrink_to(database_limit() / 5 * 4);
+  if (forgotten)
+    log::info("cost database {}: forgot {} rows that were not used for longest", path_, *forgotten);
+}
+
+Status CostDatabase::for_each(const std::function<Status(const CostRow&)>& visit) {
+  Statement select(database_,
+                   "SELECT kind, key, text, context, value, written, used FROM costs "
+                   "ORDER BY kind, key");
+  while (select.row())
+    TRY(visit({select.text(0), select.text(1), select.text(2), select.text(3), select.text(4),
+               select.text(5), select.text(6)}));
+  if (!select.finalize()) return internal_error("{}: {}", path_, sqlite3_errmsg(database_));
+  return {};
+}
+
+Status CostDatabase::transaction(const std::function<Status()>& body) {
+  TRY(execute("BEGIN IMMEDIATE"));
+  Status status = body();
+  if (status.ok()) status = execute("COMMIT");
+  if (!status.ok()) (void)execute("ROLLBACK");
+  return status;
+}
+
+Status CostDatabase::insert(const CostRow& row) {
+  Statement upsert(database_,
+                   "INSERT OR REPLACE INTO costs(kind, key, text, context, value, written, used) "
+                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+  if (upsert.ready() && upsert.bind(1, row.kind)
+                            .bind(2, row.key)
+                            .bind(3, row.text)
+                            .bind(4, row.context)
+                            .bind(5, row.value)
+                            .bind(6, row.written)
+                            .bind(7, row.used)
+                            .done())
+    return {};
+  return internal_error("{}: {}", path_, sqlite3_errmsg(database_));
+}
+
+Status CostDatabase::remove(const std::string& kind, const std::string& key) {
+  Statement statement(database_, "DELETE FROM costs WHERE kind=?1 AND key=?2");
+  if (statement.ready() && statement.bind(1, kind).bind(2, key).done()) return {};
+  return internal_error("{}: {}", path_, sqlite3_errmsg(database_));
+}
+
+Status CostDatabase::check_integrity() {
+  Statement check(database_, "PRAGMA integrity_check");
+  if (!check.row())
+    return error(ErrorCode::kVerification, "{}: {}", path_, sqlite3_errmsg(database_));
+  if (check.text(0) != "ok") return error(ErrorCode::kVerification, "{}: {}", path_, check.text(0));
+  return {};
+}
+
+Status CostDatabase::compact() { return execute("VACUUM").with_context(path_); }
+
+Result<int64_t> CostDatabase::used_bytes() {
+  auto number = [&](const char* sql) {
+    Statement read(database_, sql);
+    return read.row() ? read.number(0) : -1;
+  };
+  int64_t pages = number("PRAGMA page_count"), unused = number("PRAGMA freelist_count"),
+          size = number("PRAGMA page_size");
+  if (pages < 0 || unused < 0 || size < 0)
+    return internal_error("{}: {}", path_, sqlite3_errmsg(database_));
+  return (pages - unused) * size;
+}
+
+Result<int64_t> CostDatabase::shrink_to(int64_t bytes) {
+  int64_t rows = 0;
+  TRY(transaction([&]() -> Status {
+    while (TRY(used_bytes()) > bytes) {
+      TRY(execute(
+          "DELETE FROM costs WHERE rowid IN (SELECT rowid FROM costs ORDER BY max(written, used) "
+          "LIMIT (SELECT 1 + count(*) / 16 FROM costs))"));
+      int changed = sqlite3_changes(database_);
+      if (changed == 0) break;
+      rows += changed;
+    }
+    return {};
+  }));
+  return rows;
 }
 
 }  // namespace collage

@@ -1,13 +1,16 @@
 // The cost database: measurements that outlive the process, shared by many processes. SQLite with a
 // rollback journal; every write is one transaction, so a kill loses at most the measurement in
 // flight. Values are JSON text under SHA-256 keys of canonical text (see docs/cost-model.md for
-// what a key holds).
+// what a key holds). database_tools.h has what `collage db` does with it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -16,34 +19,72 @@ struct sqlite3;
 
 namespace collage {
 
+// Kinds of rows: "function", "conversion", "cover", "quarantine".
+struct CostRow {
+  std::string kind, key;
+  std::string text;     // what was measured
+  std::string context;  // where and with which versions: lines; empty where it is part of the text
+  std::string value;
+  std::string written, used;  // "2026-01-31 12:00:00", UTC; used: in steps of a day, may be empty
+};
+
 class CostDatabase {
  public:
   // Opens or creates the file. A corrupt or newer file is moved aside with a warning. An unusable
   // place (unwritable folder, full disk) gives one warning and a database in memory: never an
   // error.
   static std::unique_ptr<CostDatabase> open(const std::filesystem::path& file);
+  // The file as it is, for looking after it: kUnavailable when there is none, else why it cannot be
+  // used. Never moves it aside.
+  static Result<std::unique_ptr<CostDatabase>> open_existing(const std::filesystem::path& file);
   static std::unique_ptr<CostDatabase> in_memory();
   ~CostDatabase();
   CostDatabase(const CostDatabase&) = delete;
   CostDatabase& operator=(const CostDatabase&) = delete;
 
-  // `kind`: "function", "conversion", "cover".
+  // The key of a row with a context.
+  static std::string key_of(const std::string& text, const std::string& context);
+
   std::optional<std::string> find(const std::string& kind, const std::string& key);
   // Inserts or replaces. After a failed write (disk full) the value is kept in memory only, with
-  // one warning.
+  // one warning. Now and then it looks at the size, and forgets the rows that were not used for
+  // longest when the limit ($COLLAGE_DB_LIMIT in MB, else 512) is passed.
   void put(const std::string& kind, const std::string& key, const std::string& text,
-           const std::string& value);
+           const std::string& value, const std::string& context = "");
   bool on_disk() const { return database_ != nullptr; }
+
+  // For maintenance; all need a file.
+  // Every row, in order of kind and key; stops at the first error of `visit`.
+  Status for_each(const std::function<Status(const CostRow&)>& visit);
+  // Runs `body` in one transaction: all of its changes or none.
+  Status transaction(const std::function<Status()>& body);
+  Status insert(const CostRow& row);  // replaces; keeps the row's dates
+  Status remove(const std::string& kind, const std::string& key);
+  Status check_integrity();      // of the file, by SQLite
+  Status compact();              // gives unused pages back to the file system
+  Result<int64_t> used_bytes();  // pages that hold something
+  // Forgets the rows that were not used for longest until no more than so many bytes are used; the
+  // number of rows.
+  Result<int64_t> shrink_to(int64_t bytes);
 
  private:
   CostDatabase() = default;
-  Status open_file(const std::filesystem::path& file);
+  Status open_file(const std::filesystem::path& file, bool create);
+  Status set_up();
+  Status execute(const char* sql);
   void give_up(const std::string& why);
+  void record_uses();
+  void limit_size();
 
   sqlite3* database_ = nullptr;
   std::string path_;
   std::map<std::pair<std::string, std::string>, std::string>
       memory_;  // what could not be written, or everything without a file
+  std::set<std::pair<std::string, std::string>> to_mark_used_;
+  int puts_ = 0;
 };
+
+// The limit put keeps to.
+int64_t database_limit();
 
 }  // namespace collage

@@ -37,23 +37,19 @@ std::string MeasuredCosts::environment_key() const {
   return key;
 }
 
-std::string MeasuredCosts::function_key(const std::string& text, const Target& target) const {
+std::string MeasuredCosts::function_context(const Target& target) const {
   const Backend* backend = find_backend(target.kind);
-  return sha256_hex(fmt::format("{}\n{}\n{}\n{}", text, target.to_string(),
-                                backend ? backend->version() : "", machine_));
+  return fmt::format("{}\n{}\n{}", target.to_string(), backend ? backend->version() : "", machine_);
 }
 
-std::string MeasuredCosts::quarantine_key(const std::string& text,
-                                          const std::string& target) const {
-  const std::string kind = target.substr(0, target.find(' '));
-  const Backend* backend = find_backend(kind);
-  return sha256_hex(fmt::format("{}\n{}\n{}\n{}", text, target, backend ? backend->version() : "",
-                                processor_name()));
+std::string MeasuredCosts::quarantine_context(const std::string& target) {
+  const Backend* backend = find_backend(target.substr(0, target.find(' ')));
+  return fmt::format("{}\n{}\n{}", target, backend ? backend->version() : "", processor_name());
 }
 
 void MeasuredCosts::add_quarantine(MeasureTask& task, const std::string& text) {
   for (const std::string& target : task.targets) {
-    auto row = database_.find("quarantine", quarantine_key(text, target));
+    auto row = database_.find("quarantine", CostDatabase::key_of(text, quarantine_context(target)));
     json known = row ? parse_json(*row) : json();
     if (!known.is_object()) continue;
     for (const auto& [subject, reason] : known.items())
@@ -65,22 +61,23 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
                                                            const std::string& text) {
   add_quarantine(task, text);
   // Recorded at once: a run that is ended by hand because something hangs does not hang again.
-  return worker_.measure(std::move(task),
-                         [&](const std::string& subject, const std::string& reason) {
-                           std::string target = subject.substr(0, subject.find('|'));
-                           std::string key = quarantine_key(text, target);
-                           auto row = database_.find("quarantine", key);
-                           json known = row ? parse_json(*row) : json();
-                           if (!known.is_object()) known = json::object();
-                           known[subject] = reason;
-                           database_.put("quarantine", key, text, known.dump());
-                         });
+  return worker_.measure(
+      std::move(task), [&](const std::string& subject, const std::string& reason) {
+        std::string context = quarantine_context(subject.substr(0, subject.find('|')));
+        std::string key = CostDatabase::key_of(text, context);
+        auto row = database_.find("quarantine", key);
+        json known = row ? parse_json(*row) : json();
+        if (!known.is_object()) known = json::object();
+        known[subject] = reason;
+        database_.put("quarantine", key, text, known.dump(), context);
+      });
 }
 
 bool MeasuredCosts::is_known(const Function& function, const std::vector<Target>& targets) {
   std::string text = canonical_text(function);
   return std::all_of(targets.begin(), targets.end(), [&](const Target& target) {
-    return database_.find("function", function_key(text, target)).has_value();
+    return database_.find("function", CostDatabase::key_of(text, function_context(target)))
+        .has_value();
   });
 }
 
@@ -93,7 +90,8 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
   task.options = options_.compile;
   std::vector<size_t> missing;
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (auto row = database_.find("function", function_key(text, targets[i]))) {
+    if (auto row =
+            database_.find("function", CostDatabase::key_of(text, function_context(targets[i])))) {
       Result<TargetCosts> known = target_costs_from_json(parse_json(*row));
       if (known) {
         result[i] = std::move(known).value();
@@ -120,8 +118,9 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
         log::info("{}: {}", entry.target, entry.refusal);
       }
       ++counts_.measured;
-      database_.put("function", function_key(text, targets[missing[m]]), text,
-                    to_json(entry).dump());
+      std::string context = function_context(targets[missing[m]]);
+      database_.put("function", CostDatabase::key_of(text, context), text, to_json(entry).dump(),
+                    context);
     }
   }
   for (const TargetCosts& entry : result)
@@ -134,7 +133,8 @@ Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorTyp
                                                                  const Encoding& from,
                                                                  const Encoding& to) {
   std::string text = fmt::format("{} {} -> {}", type.to_string(), from.to_string(), to.to_string());
-  std::string key = sha256_hex(text + "\n" + environment_key());
+  std::string context = environment_key();
+  std::string key = CostDatabase::key_of(text, context);
   Conversion best{"", Invalid{"no backend converts " + text}};
   auto row = database_.find("conversion", key);
   json value = row ? parse_json(*row) : json();
@@ -167,7 +167,7 @@ Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorTyp
         }
   }
   database_.put("conversion", key, text,
-                json{{"backend", best.backend}, {"cost", to_json(best.cost)}}.dump());
+                json{{"backend", best.backend}, {"cost", to_json(best.cost)}}.dump(), context);
   return best;
 }
 

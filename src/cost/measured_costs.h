@@ -47,10 +47,11 @@ class MeasuredCosts {
   std::string environment_key() const;
 
  private:
-  std::string function_key(const std::string& text, const Target& target) const;
+  // The rest of a function's key, beside its text.
+  std::string function_context(const Target& target) const;
   // Subjects of that text that killed a worker on this processor, with this version of the backend:
   // they are not run again.
-  std::string quarantine_key(const std::string& text, const std::string& target) const;
+  static std::string quarantine_context(const std::string& target);
   void add_quarantine(MeasureTask& task, const std::string& text);
   Result<std::vector<TargetCosts>> run_worker(MeasureTask task, const std::string& text);
 

@@ -55,6 +55,7 @@ Command add_bench(CLI::App& app);
 Command add_verify(CLI::App& app);
 Command add_partition(CLI::App& app);
 Command add_targets(CLI::App& app);
+Command add_db(CLI::App& app);
 Command add_worker(CLI::App& app);
 
 }  // namespace collage::tool

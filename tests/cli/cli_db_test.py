@@ -1,0 +1,113 @@
+"""collage db: what was measured can be looked at, checked, carried to another file, and forgotten.
+
+    python tests/cli/cli_db_test.py
+
+Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
+"""
+
+import json
+import os
+import sqlite3
+import sys
+import tempfile
+import traceback
+
+import onnx
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import command
+import tiny_models
+
+
+class Bench:
+    """A folder with a model whose costs on the reference are in costs.db."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        onnx.save(tiny_models.small_net(), os.path.join(folder, "net.onnx"))
+        self.model("run", "costs.db")
+
+    def run(self, *arguments, status=0):
+        result = command.run(list(arguments), self.folder, cache=os.path.join(self.folder, "cache"))
+        assert result.returncode == status, f"exit status {result.returncode}: {result.stderr or result.stdout}"
+        return result.stdout
+
+    def model(self, verb, database, *flags, status=0):
+        return self.run(verb, "net.onnx", "--targets", "reference", "--progress", "none", "--db", database, *flags, status=status)
+
+    def info(self, database="costs.db"):
+        self.run("db", "info", "--db", database, "--json", "info.json")
+        with open(os.path.join(self.folder, "info.json")) as file:
+            return json.load(file)
+
+
+def check_info(bench):
+    info = bench.info()
+    assert info["rows"]["function"] > 0 and info["rows"]["cover"] == 1, info
+    assert info["targets"] == {"reference": info["rows"]["function"]}, info
+    assert info["variants"] >= info["rows"]["function"] and info["invalid"] == info["stale"] == 0, info
+    assert 0 < info["bytes"] < info["limit_bytes"], info
+    printed = bench.run("db", "info", "--db", "costs.db")
+    assert "function" in printed and "reference" in printed and "0 rows of other versions" in printed, printed
+
+
+def check_default_place(bench):
+    """Without --db it is the one in the cache folder, and --db may stand before the verb."""
+    bench.run("db", "info", status=5)
+    bench.run("run", "net.onnx", "--targets", "reference", "--progress", "none")
+    assert "function" in bench.run("db", "info")
+    assert "good" in bench.run("db", "--db", "costs.db", "verify")
+
+
+def check_export_and_import(bench):
+    """An imported database serves a frozen run, and exports the same text."""
+    bench.run("db", "export", "rows.txt", "--db", "costs.db")
+    bench.model("run", "other.db", "--frozen-costs", status=8)
+    rows = sum(bench.info()["rows"].values())
+    assert bench.run("db", "import", "rows.txt", "--db", "other.db").startswith(f"{rows} rows added")
+    bench.model("run", "other.db", "--frozen-costs")
+    assert bench.run("db", "export", "-", "--db", "other.db") == open(os.path.join(bench.folder, "rows.txt")).read()
+    with open(os.path.join(bench.folder, "rows.txt"), "a") as file:
+        file.write("nonsense\n")
+    bench.run("db", "import", "rows.txt", "--db", "third.db", status=3)
+    assert bench.info("third.db")["rows"] == {}
+
+
+def check_verify(bench):
+    """A value somebody changed for nonsense is found."""
+    assert "all of them good" in bench.run("db", "verify", "--db", "costs.db")
+    with sqlite3.connect(os.path.join(bench.folder, "costs.db")) as database:
+        database.execute("UPDATE costs SET value='{}' WHERE kind='function'")
+    bench.run("db", "verify", "--db", "costs.db", status=6)
+
+
+def check_prune(bench):
+    """What was forgotten is measured again; the rest is not."""
+    kept = bench.info()["rows"]
+    assert bench.run("db", "prune", "--stale", "--db", "costs.db").startswith("0 rows forgotten")
+    assert bench.info()["rows"] == kept
+    assert bench.run("db", "prune", "--kind", "cover", "--db", "costs.db").startswith("1 rows forgotten")
+    bench.model("run", "costs.db", "--frozen-costs", status=8)
+    bench.model("run", "costs.db")
+    bench.run("db", "prune", "--all", "--db", "costs.db")
+    assert bench.info()["rows"] == {}
+
+
+def main():
+    checks = (check_info, check_default_place, check_export_and_import, check_verify, check_prune)
+    failed = 0
+    for check in checks:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                check(Bench(folder))
+            except Exception:
+                failed += 1
+                print(f"FAILED {check.__name__}: {traceback.format_exc()}")
+    print(f"{len(checks) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,301 @@
+#include "cost/database.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/hash.h"
+#include "cost/database_tools.h"
+#include "cost/task.h"
+#include "planted_kernel.h"
+
+namespace collage {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Database : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    testing::register_host();
+    folder_ = fs::temp_directory_path() / ("collage_database_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path file() const { return folder_ / "costs.db"; }
+
+  static std::string quarantine(const std::string& reason) {
+    return nlohmann::json{{"faulty|bad", reason}}.dump();
+  }
+  static std::string context(const std::string& version = "") {
+    return "reference\n" + (version.empty() ? find_backend("reference")->version() : version) +
+           "\nthis machine";
+  }
+  // A row as measuring writes it.
+  static void put(CostDatabase& database, const std::string& text, const std::string& value,
+                  const std::string& of = context()) {
+    database.put("quarantine", CostDatabase::key_of(text, of), text, value, of);
+  }
+  static int64_t rows(CostDatabase& database) {
+    int64_t count = 0;
+    EXPECT_TRUE(database
+                    .for_each([&](const CostRow&) {
+                      ++count;
+                      return Status();
+                    })
+                    .ok());
+    return count;
+  }
+  fs::path folder_;
+};
+
+TEST_F(Database, KeepsWhatWasPut) {
+  {
+    auto database = CostDatabase::open(file());
+    database->put("function", "k", "text", "one");
+    database->put("function", "k", "text", "two");
+    EXPECT_FALSE(database->find("cover", "k").has_value());
+  }
+  EXPECT_EQ(CostDatabase::open(file())->find("function", "k"), "two");
+}
+
+TEST_F(Database, SixteenProcessesWriteAtOnce) {
+  constexpr int kProcesses = 16, kUpserts = 100, kShared = 10;
+  CostDatabase::open(file());
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p) {
+    pid_t child = ::fork();
+    if (child == 0) {
+      auto database = CostDatabase::open(file());
+      for (int i = 0; i < kUpserts; ++i) {
+        // Some keys are everybody's: they must not become duplicates.
+        std::string key = i < kShared ? fmt::format("shared {}", i) : fmt::format("{} {}", p, i);
+        database->put("function", key, "text", "value of " + key);
+        if (!database->on_disk() || database->find("function", key) != "value of " + key)
+          ::_exit(1);
+      }
+      ::_exit(0);
+    }
+    children.push_back(child);
+  }
+  for (pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  auto database = CostDatabase::open(file());
+  EXPECT_TRUE(database->check_integrity().ok());
+  EXPECT_EQ(rows(*database), kProcesses * (kUpserts - kShared) + kShared);
+}
+
+TEST_F(Database, KillsLoseNothingThatWasAcknowledged) {
+  CostDatabase::open(file());
+  int acknowledged = 0;
+  for (int round = 0; round < 20; ++round) {
+    int report[2];
+    ASSERT_EQ(::pipe(report), 0);
+    pid_t child = ::fork();
+    if (child == 0) {
+      auto database = CostDatabase::open(file());
+      for (int i = acknowledged;; ++i) {
+        database->put("function", std::to_string(i), "text", std::string(3000, 'x'));
+        if (::write(report[1], &i, sizeof i) != sizeof i) ::_exit(1);
+      }
+    }
+    ::close(report[1]);
+    int last = -1;
+    for (int n = 0; n < 1 + round % 3; ++n) ASSERT_EQ(::read(report[0], &last, sizeof last), 4);
+    ::usleep(static_cast<useconds_t>(round * 397 % 3000));
+    ::kill(child, SIGKILL);
+    while (::read(report[0], &last, sizeof last) == sizeof last) continue;
+    ::waitpid(child, nullptr, 0);
+    ::close(report[0]);
+    acknowledged = last + 1;
+    auto database = CostDatabase::open(file());
+    ASSERT_TRUE(database->on_disk());
+    ASSERT_TRUE(database->check_integrity().ok());
+    for (int i = 0; i < acknowledged; ++i)
+      ASSERT_TRUE(database->find("function", std::to_string(i)).has_value()) << i;
+  }
+}
+
+TEST_F(Database, ReadsAndExtendsAFileOfAnEarlierBuild) {
+  {
+    auto database = CostDatabase::open(file());
+    database->put("function", "k", "text", "value");
+  }
+  std::string command = "import sqlite3; d=sqlite3.connect('" + file().string() +
+                        "'); d.execute('alter table costs drop column context');"
+                        "d.execute('alter table costs drop column used'); d.commit()";
+  if (std::system(("python3 -c \"" + command + "\" 2>/dev/null").c_str()) != 0)
+    GTEST_SKIP() << "no python3 with SQLite";
+  auto database = CostDatabase::open(file());
+  EXPECT_EQ(database->find("function", "k"), "value");
+  put(*database, "other", quarantine("x"));
+  EXPECT_EQ(rows(*database), 2);
+}
+
+TEST_F(Database, MovesAsideWhatIsNoDatabaseAndNeverWhenOnlyLooking) {
+  std::ofstream(file()) << std::string(9000, '?');
+  Result<std::unique_ptr<CostDatabase>> looked = CostDatabase::open_existing(file());
+  EXPECT_THAT(looked.status().to_string(), HasSubstr("not a database"));
+  EXPECT_TRUE(fs::exists(file()));
+  EXPECT_TRUE(CostDatabase::open(file())->on_disk());
+  EXPECT_TRUE(fs::exists(file().string() + ".aside1"));
+  EXPECT_EQ(CostDatabase::open_existing(folder_ / "absent.db").status().code(),
+            ErrorCode::kUnavailable);
+  EXPECT_FALSE(fs::exists(folder_ / "absent.db"));
+}
+
+TEST_F(Database, ExportAndImportGiveTheSameRows) {
+  std::ostringstream first, second;
+  {
+    auto database = CostDatabase::open(file());
+    for (int i = 0; i < 5; ++i) put(*database, std::to_string(i), quarantine("why\n\"not\""));
+    ASSERT_TRUE(export_costs(*database, first).ok());
+  }
+  auto other = CostDatabase::open(folder_ / "other.db");
+  std::istringstream in(first.str());
+  Result<ImportCounts> counts = import_costs(*other, in);
+  ASSERT_TRUE(counts.ok()) << counts.status().to_string();
+  EXPECT_EQ(counts->added, 5);
+  ASSERT_TRUE(export_costs(*other, second).ok());
+  EXPECT_EQ(first.str(), second.str());
+  std::istringstream again(first.str());
+  EXPECT_EQ(import_costs(*other, again)->kept, 5);
+}
+
+TEST_F(Database, ImportTakesTheNewerOfTwoRows) {
+  auto database = CostDatabase::open(file());
+  put(*database, "a", quarantine("here"));
+  std::ostringstream out;
+  ASSERT_TRUE(export_costs(*database, out).ok());
+  for (auto [year, expected] : {std::pair{"1999", "here"}, {"2999", "there"}}) {
+    std::string text = out.str();
+    text.replace(text.find("here"), 4, "there");
+    size_t date = text.find("\"written\":\"") + 11;
+    text.replace(date, 4, year);
+    std::istringstream in(text);
+    ASSERT_TRUE(import_costs(*database, in).ok());
+    auto row = database->find("quarantine", CostDatabase::key_of("a", context()));
+    EXPECT_THAT(*row, HasSubstr(expected));
+  }
+}
+
+TEST_F(Database, ImportRefusesWhatIsNotWholeAndThenAddsNothing) {
+  auto source = CostDatabase::open(folder_ / "source.db");
+  put(*source, "a", quarantine("x"));
+  put(*source, "b", quarantine("y"));
+  std::ostringstream out;
+  ASSERT_TRUE(export_costs(*source, out).ok());
+  auto damaged = [&](const std::string& what, const std::string& with) {
+    std::string text = out.str();
+    size_t at = text.rfind(what);
+    EXPECT_NE(at, std::string::npos) << what;
+    return text.replace(at, what.size(), with);
+  };
+  auto database = CostDatabase::open(file());
+  for (const std::string& text :
+       {std::string(), std::string("no JSON\n"), damaged("{\"collage_costs\":1}", "{\"x\":1}"),
+        damaged("{\"collage_costs\":1}", "{\"collage_costs\":2}"), damaged("quarantine", "else"),
+        damaged("\"text\"", "\"test\""), damaged("this machine", "that machine"),
+        damaged("\"written\":\"2", "\"written\":\"two"), damaged("}\n", "\n"),
+        damaged("\"value\":{", "\"value\":1,\"v\":{")}) {
+    std::istringstream in(text);
+    Result<ImportCounts> counts = import_costs(*database, in);
+    EXPECT_EQ(counts.status().code(), ErrorCode::kBadModel) << text;
+    EXPECT_THAT(counts.status().to_string(), HasSubstr("line ")) << text;
+    EXPECT_EQ(rows(*database), 0) << text;
+  }
+}
+
+TEST_F(Database, VerifySeesAChangedKeyAndDamagedPages) {
+  {
+    auto database = CostDatabase::open(file());
+    for (int i = 0; i < 300; ++i)
+      put(*database, std::to_string(i), quarantine(std::string(100, 'x')));
+    EXPECT_EQ(verify_costs(*database).value(), 300);
+    database->put("quarantine", sha256_hex("else"), "text", quarantine("x"), context());
+    EXPECT_THAT(verify_costs(*database).status().to_string(), HasSubstr("not that of its text"));
+  }
+  std::fstream damage(file(), std::ios::in | std::ios::out | std::ios::binary);
+  damage.seekp(3 * 4096);
+  damage << std::string(20000, '\x5a');
+  damage.close();
+  Result<std::unique_ptr<CostDatabase>> database = CostDatabase::open_existing(file());
+  EXPECT_FALSE(database.ok() && verify_costs(**database).ok());
+}
+
+TEST_F(Database, PruneForgetsWhatIsAskedAndNoMore) {
+  auto fill = [&] {
+    fs::remove(file());
+    auto database = CostDatabase::open(file());
+    put(*database, "current", quarantine("x"));
+    put(*database, "stale", quarantine("x"), context("another version"));
+    TargetCosts costs{"reference", "", {{{"v", {}, {}, false}, Measured{1, 1, 1, 3}}}};
+    std::string key = CostDatabase::key_of("f", context());
+    database->put("function", key, "f", to_json(costs).dump(), context());
+    return database;
+  };
+  auto left = [&](const PruneOptions& options, int64_t expected_forgotten) {
+    auto database = fill();
+    EXPECT_EQ(prune_costs(*database, options).value(), expected_forgotten);
+    return rows(*database);
+  };
+  PruneOptions stale, refused, unused, kind, all, old;
+  stale.stale = true;
+  refused.refused = true;
+  unused.unused_days = 0;
+  old.unused_days = 10;
+  kind.kinds = {"function"};
+  all.all = true;
+  EXPECT_EQ(left(stale, 1), 2);
+  EXPECT_EQ(left(refused, 2), 1);
+  EXPECT_EQ(left(old, 0), 3);
+  EXPECT_EQ(left(kind, 1), 2);
+  EXPECT_EQ(left(all, 3), 0);
+  EXPECT_EQ(describe_database(*fill())->stale, 1);
+}
+
+TEST_F(Database, ASizeLimitForgetsTheLongestUnused) {
+  ::setenv("COLLAGE_DB_LIMIT", "1", 1);
+  auto database = CostDatabase::open(file());
+  const std::string large(20000, 'x');
+  for (int i = 0; i < 200; ++i)
+    ASSERT_TRUE(database
+                    ->insert({"function", std::to_string(i), "text", "", large,
+                              fmt::format("2020-01-{:02} 00:00:00", 1 + i / 10), ""})
+                    .ok());
+  EXPECT_GT(*database->used_bytes(), database_limit());
+  for (int i = 0; i < 64; ++i) database->put("cover", std::to_string(i), "text", "small");
+  EXPECT_LE(*database->used_bytes(), database_limit());
+  EXPECT_TRUE(database->find("cover", "63").has_value());
+  EXPECT_TRUE(database->find("function", "199").has_value());
+  EXPECT_FALSE(database->find("function", "0").has_value());
+  ::unsetenv("COLLAGE_DB_LIMIT");
+}
+
+TEST_F(Database, WhatIsUsedOutlivesWhatIsNot) {
+  {
+    auto database = CostDatabase::open(file());
+    for (const char* key : {"a", "b"})
+      ASSERT_TRUE(
+          database->insert({"cover", key, "text", "", "v", "2020-01-01 00:00:00", ""}).ok());
+  }
+  CostDatabase::open(file())->find("cover", "a");
+  auto database = CostDatabase::open(file());
+  PruneOptions options;
+  options.unused_days = 100;
+  EXPECT_EQ(prune_costs(*database, options).value(), 1);
+  EXPECT_TRUE(database->find("cover", "a").has_value());
+}
+
+}  // namespace
+}  // namespace collage

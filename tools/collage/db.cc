@@ -1,0 +1,148 @@
+// collage db: looks after the cost database.
+//
+//   collage db info                 how many rows of what, how large, how old
+//   collage db verify               reads all of it and recomputes its keys
+//   collage db export FILE          as text; `import` brings such a file in, newer rows winning
+//   collage db prune --stale …      forgets rows
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+
+#include "base/files.h"
+#include "compiler/backends.h"
+#include "cost/database_tools.h"
+#include "options.h"
+
+namespace collage::tool {
+
+namespace {
+
+struct DbOptions {
+  std::string database, json, file;
+  PruneOptions prune;
+  double max_megabytes = -1;
+};
+
+Result<std::unique_ptr<CostDatabase>> open(const DbOptions& options) {
+  register_all();  // versions of backends decide what is stale
+  if (!options.database.empty()) return CostDatabase::open_existing(options.database);
+  return CostDatabase::open_existing(TRY(cache_folder()) / "costs.db");
+}
+
+std::string megabytes(int64_t bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / (1 << 20));
+}
+
+Status info(const DbOptions& options) {
+  std::unique_ptr<CostDatabase> database = TRY(open(options));
+  DatabaseInfo info = TRY(describe_database(*database));
+  if (!options.json.empty())
+    TRY(write_json(options.json, {{"bytes", info.bytes},
+                                  {"limit_bytes", database_limit()},
+                                  {"rows", info.rows},
+                                  {"targets", info.targets},
+                                  {"variants", info.variants},
+                                  {"invalid", info.invalid},
+                                  {"stale", info.stale},
+                                  {"oldest", info.oldest},
+                                  {"newest", info.newest}}));
+  fmt::print("{} of at most {}\n", megabytes(info.bytes), megabytes(database_limit()));
+  for (const auto& [kind, rows] : info.rows) fmt::print("{:<12} {:>8} rows\n", kind, rows);
+  for (const auto& [target, rows] : info.targets)
+    fmt::print("  {:<10} {:>8} functions\n", target, rows);
+  fmt::print("{} variants, {} of them invalid; {} rows of other versions\n", info.variants,
+             info.invalid, info.stale);
+  if (!info.oldest.empty()) fmt::print("from {} to {} UTC\n", info.oldest, info.newest);
+  return {};
+}
+
+Status export_rows(const DbOptions& options) {
+  std::unique_ptr<CostDatabase> database = TRY(open(options));
+  if (options.file == "-") return export_costs(*database, std::cout);
+  std::ostringstream text;
+  TRY(export_costs(*database, text));
+  return write_file_atomically(options.file, text.str());
+}
+
+Status import_rows(const DbOptions& options) {
+  std::ifstream in(options.file, std::ios::binary);
+  std::error_code ec;
+  if (!in || std::filesystem::is_directory(options.file, ec))
+    return bad_model("{}: cannot be read", options.file);
+  register_all();
+  std::filesystem::path file = options.database.empty() ? TRY(cache_folder()) / "costs.db"
+                                                        : std::filesystem::path(options.database);
+  std::unique_ptr<CostDatabase> database = CostDatabase::open(file);
+  if (!database->on_disk()) return internal_error("{}: cannot be written", file.string());
+  ImportCounts counts = TRY(import_costs(*database, in).with_context(options.file));
+  fmt::print("{} rows added, {} replaced, {} kept as they were\n", counts.added, counts.replaced,
+             counts.kept);
+  return {};
+}
+
+Status prune(const DbOptions& options) {
+  PruneOptions prune = options.prune;
+  if (options.max_megabytes >= 0)
+    prune.max_bytes = static_cast<int64_t>(options.max_megabytes * (1 << 20));
+  if (!prune.all && !prune.stale && !prune.refused && prune.unused_days < 0 &&
+      prune.kinds.empty() && prune.max_bytes < 0)
+    return usage_error(
+        "db prune: say what to forget: --stale, --refused, --unused DAYS, --kind KIND, --max-size "
+        "MB or --all");
+  std::unique_ptr<CostDatabase> database = TRY(open(options));
+  int64_t forgotten = TRY(prune_costs(*database, prune));
+  fmt::print("{} rows forgotten, {} left\n", forgotten, megabytes(TRY(database->used_bytes())));
+  return {};
+}
+
+Status verify(const DbOptions& options) {
+  std::unique_ptr<CostDatabase> database = TRY(open(options));
+  fmt::print("{} rows, all of them good\n", TRY(verify_costs(*database)));
+  return {};
+}
+
+}  // namespace
+
+Command add_db(CLI::App& app) {
+  auto options = std::make_shared<DbOptions>();
+  CLI::App* command = app.add_subcommand("db", "look after the database of measured costs");
+  command->require_subcommand(1);
+  command->fallthrough();
+  command->add_option("--db", options->database,
+                      "the cost database (default: in the cache folder)");
+  CLI::App* info_command = command->add_subcommand("info", "what is in it");
+  info_command->add_option("--json", options->json, "write the same as JSON here");
+  CLI::App* export_command = command->add_subcommand("export", "write all rows as text");
+  export_command->add_option("FILE", options->file, "where to, or -")->required();
+  CLI::App* import_command =
+      command->add_subcommand("import", "add the rows of an export; of two the newer wins");
+  import_command->add_option("FILE", options->file, "an export")->required();
+  CLI::App* prune_command =
+      command->add_subcommand("prune", "forget rows, which are then measured again where needed");
+  prune_command->add_flag("--stale", options->prune.stale,
+                          "of other versions of the backends than this build's");
+  prune_command->add_flag("--refused", options->prune.refused,
+                          "that found nothing usable, or killed a worker: try again");
+  prune_command->add_option("--unused", options->prune.unused_days, "not used for so many days")
+      ->check(CLI::Range(0.0, 1e5));
+  prune_command->add_option("--kind", options->prune.kinds, "of this kind")
+      ->check(CLI::IsMember({"function", "conversion", "cover", "quarantine"}));
+  prune_command
+      ->add_option("--max-size", options->max_megabytes,
+                   "the longest unused, until no more than so many MB are used")
+      ->check(CLI::Range(0.0, 1e6));
+  prune_command->add_flag("--all", options->prune.all, "everything");
+  CLI::App* verify_command =
+      command->add_subcommand("verify", "read all of it and recompute its keys");
+  return {command, [=]() -> Status {
+            if (info_command->parsed()) return info(*options);
+            if (export_command->parsed()) return export_rows(*options);
+            if (import_command->parsed()) return import_rows(*options);
+            if (prune_command->parsed()) return prune(*options);
+            return verify_command->parsed() ? verify(*options) : Status();
+          }};
+}
+
+}  // namespace collage::tool
