@@ -1,8 +1,9 @@
 // A set of small non-negative integers as a bit vector: the nodes of a dataflow graph, by their
-// post-dfs index. Sets of different capacity compare by content. Binary operations accept any
-// capacities.
+// post-dfs index. Only the words between the smallest and the largest element are kept, so that
+// many small sets over a large graph stay small. Sets compare by content.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -15,21 +16,20 @@ namespace collage {
 class IndexSet {
  public:
   IndexSet() = default;
-  explicit IndexSet(size_t capacity) : words_((capacity + 63) / 64) {}
+  // The capacity is a hint of what will be inserted; any index may be.
+  explicit IndexSet(size_t capacity) { (void)capacity; }
   IndexSet(size_t capacity, std::initializer_list<size_t> elements) : IndexSet(capacity) {
     for (size_t e : elements) insert(e);
   }
 
   void insert(size_t index) {
-    if (index / 64 >= words_.size()) words_.resize(index / 64 + 1);
-    words_[index / 64] |= uint64_t{1} << (index % 64);
+    cover(index / 64, index / 64 + 1);
+    words_[index / 64 - offset_] |= uint64_t{1} << (index % 64);
   }
   void erase(size_t index) {
-    if (index / 64 < words_.size()) words_[index / 64] &= ~(uint64_t{1} << (index % 64));
+    if (holds(index / 64)) words_[index / 64 - offset_] &= ~(uint64_t{1} << (index % 64));
   }
-  bool contains(size_t index) const {
-    return index / 64 < words_.size() && (words_[index / 64] >> (index % 64) & 1) != 0;
-  }
+  bool contains(size_t index) const { return (word(index / 64) >> (index % 64) & 1) != 0; }
   bool empty() const {
     for (uint64_t w : words_)
       if (w) return false;
@@ -44,80 +44,74 @@ class IndexSet {
   size_t first() const { return next(0); }
   // The smallest element >= from, or kNone.
   size_t next(size_t from) const {
-    for (size_t w = from / 64; w < words_.size(); ++w) {
-      uint64_t bits = words_[w];
+    for (size_t w = std::max(from / 64, offset_); w < end(); ++w) {
+      uint64_t bits = word(w);
       if (w == from / 64) bits &= ~uint64_t{0} << (from % 64);
       if (bits) return w * 64 + static_cast<size_t>(std::countr_zero(bits));
     }
     return kNone;
   }
   size_t last() const {
-    for (size_t w = words_.size(); w-- > 0;)
-      if (words_[w]) return w * 64 + 63 - static_cast<size_t>(std::countl_zero(words_[w]));
+    for (size_t w = end(); w-- > offset_;)
+      if (word(w)) return w * 64 + 63 - static_cast<size_t>(std::countl_zero(word(w)));
     return kNone;
   }
   // The smallest index not in the set.
   size_t first_missing() const {
-    for (size_t w = 0; w < words_.size(); ++w)
-      if (~words_[w]) return w * 64 + static_cast<size_t>(std::countr_one(words_[w]));
-    return words_.size() * 64;
+    for (size_t w = 0; w < end(); ++w)
+      if (~word(w)) return w * 64 + static_cast<size_t>(std::countr_one(word(w)));
+    return end() * 64;
   }
   bool intersects(const IndexSet& other) const {
-    for (size_t w = 0; w < words_.size() && w < other.words_.size(); ++w)
-      if (words_[w] & other.words_[w]) return true;
+    for (size_t w = std::max(offset_, other.offset_); w < std::min(end(), other.end()); ++w)
+      if (word(w) & other.word(w)) return true;
     return false;
   }
   bool is_subset_of(const IndexSet& other) const {
-    for (size_t w = 0; w < words_.size(); ++w)
-      if (words_[w] & ~(w < other.words_.size() ? other.words_[w] : 0)) return false;
+    for (size_t w = offset_; w < end(); ++w)
+      if (word(w) & ~other.word(w)) return false;
     return true;
   }
   IndexSet& operator|=(const IndexSet& other) {
-    if (words_.size() < other.words_.size()) words_.resize(other.words_.size());
-    for (size_t w = 0; w < other.words_.size(); ++w) words_[w] |= other.words_[w];
+    if (other.words_.empty()) return *this;
+    cover(other.offset_, other.end());
+    for (size_t w = other.offset_; w < other.end(); ++w) words_[w - offset_] |= other.word(w);
     return *this;
   }
   IndexSet& operator&=(const IndexSet& other) {
-    for (size_t w = 0; w < words_.size(); ++w)
-      words_[w] &= w < other.words_.size() ? other.words_[w] : 0;
+    for (size_t w = offset_; w < end(); ++w) words_[w - offset_] &= other.word(w);
     return *this;
   }
   IndexSet& operator-=(const IndexSet& other) {
-    for (size_t w = 0; w < words_.size() && w < other.words_.size(); ++w)
-      words_[w] &= ~other.words_[w];
+    for (size_t w = std::max(offset_, other.offset_); w < std::min(end(), other.end()); ++w)
+      words_[w - offset_] &= ~other.word(w);
     return *this;
   }
   friend IndexSet operator|(IndexSet a, const IndexSet& b) { return a |= b; }
   friend IndexSet operator&(IndexSet a, const IndexSet& b) { return a &= b; }
   friend IndexSet operator-(IndexSet a, const IndexSet& b) { return a -= b; }
   friend bool operator==(const IndexSet& a, const IndexSet& b) {
-    size_t n = a.words_.size() > b.words_.size() ? a.words_.size() : b.words_.size();
-    for (size_t w = 0; w < n; ++w) {
-      uint64_t x = w < a.words_.size() ? a.words_[w] : 0, y = w < b.words_.size() ? b.words_[w] : 0;
-      if (x != y) return false;
-    }
+    for (size_t w = std::min(a.offset_, b.offset_); w < std::max(a.end(), b.end()); ++w)
+      if (a.word(w) != b.word(w)) return false;
     return true;
   }
   friend bool operator<(const IndexSet& a,
                         const IndexSet& b) {  // lexicographic by word from the lowest
-    size_t n = a.words_.size() > b.words_.size() ? a.words_.size() : b.words_.size();
-    for (size_t w = 0; w < n; ++w) {
-      uint64_t x = w < a.words_.size() ? a.words_[w] : 0, y = w < b.words_.size() ? b.words_[w] : 0;
-      if (x != y) return x < y;
-    }
+    for (size_t w = std::min(a.offset_, b.offset_); w < std::max(a.end(), b.end()); ++w)
+      if (a.word(w) != b.word(w)) return a.word(w) < b.word(w);
     return false;
   }
   size_t hash() const {
-    size_t h = 0xcbf29ce484222325u, n = words_.size();
-    while (n > 0 && words_[n - 1] == 0) --n;
-    for (size_t w = 0; w < n; ++w) h = (h ^ words_[w]) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
+    size_t h = 0xcbf29ce484222325u;
+    for (size_t w = offset_; w < end(); ++w)
+      if (word(w)) h = (h ^ word(w) ^ (w << 48)) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
     return h;
   }
   // Calls f(index) for every element in ascending order.
   template <typename F>
   void for_each(F&& f) const {
-    for (size_t w = 0; w < words_.size(); ++w)
-      for (uint64_t bits = words_[w]; bits; bits &= bits - 1)
+    for (size_t w = offset_; w < end(); ++w)
+      for (uint64_t bits = word(w); bits; bits &= bits - 1)
         f(w * 64 + static_cast<size_t>(std::countr_zero(bits)));
   }
   std::vector<size_t> elements() const {
@@ -132,6 +126,21 @@ class IndexSet {
   }
 
  private:
+  size_t end() const { return offset_ + words_.size(); }
+  bool holds(size_t w) const { return w >= offset_ && w < end(); }
+  uint64_t word(size_t w) const { return holds(w) ? words_[w - offset_] : 0; }
+  // Makes room for the words from..to-1.
+  void cover(size_t from, size_t to) {
+    if (words_.empty()) {
+      offset_ = from;
+    } else if (from < offset_) {
+      words_.insert(words_.begin(), offset_ - from, 0);
+      offset_ = from;
+    }
+    if (to > end()) words_.resize(to - offset_);
+  }
+
+  size_t offset_ = 0;  // of the first word kept
   std::vector<uint64_t> words_;
 };
 
