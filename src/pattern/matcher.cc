@@ -54,6 +54,10 @@ class Matcher {
         return item != nullptr && (node.index < 0 || node.index == item->index) &&
                match_inside(node, expr, {item->tuple}, next);
       }
+      case PatternKind::kFunction:
+        return match_function(node, expr, next);
+      case PatternKind::kDominator:
+        return match_dominator(node, expr, next);
       case PatternKind::kAlternative:
         return std::any_of(node.args.begin(), node.args.end(),
                            [&](const DFPattern& arg) { return match_node(arg, expr, next); });
@@ -68,7 +72,14 @@ class Matcher {
 
   bool match_call(const PatternNode& node, const Expr& expr, const Next& next) {
     const auto* call = as<CallNode>(expr);
-    if (call == nullptr || call->op == nullptr) return false;
+    if (call == nullptr) return false;
+    if (node.calls_function) {
+      if (call->op != nullptr) return false;
+      std::vector<Expr> parts = {call->callee};
+      parts.insert(parts.end(), call->args.begin(), call->args.end());
+      return match_inside(node, expr, parts, next);
+    }
+    if (call->op == nullptr) return false;
     if (node.names.empty()
             ? call->op->kind > node.max_kind
             : std::find(node.names.begin(), node.names.end(), call->op->name) == node.names.end())
@@ -93,6 +104,100 @@ class Matcher {
     if (i == inputs.size()) return next();
     return match_node(node.args[i], inputs[i],
                       [&, i] { return match_args(node, inputs, i + 1, next); });
+  }
+
+  // A body is a graph of its own: nothing in it is a part of this match.
+  bool match_function(const PatternNode& node, const Expr& expr, const Next& next) {
+    const auto* function = as<FunctionNode>(expr);
+    if (function == nullptr) return false;
+    if (node.any_args) return next();
+    if (function->params.size() + 1 != node.args.size()) return false;
+    std::vector<Expr> inner = function->params;
+    inner.push_back(function->body);
+    std::vector<Expr> parts;
+    parts.swap(inside_);
+    bool stop = match_args(node, inner, 0, [&] {
+      parts.swap(inside_);
+      bool found = next();
+      parts.swap(inside_);
+      return found;
+    });
+    parts.swap(inside_);
+    return stop;
+  }
+
+  // After the child: every expression that chains of path nodes lead up to may be the parent; it is
+  // when no chain misses it.
+  bool match_dominator(const PatternNode& node, const Expr& expr, const Next& next) {
+    const DFPattern &parent = node.args[0], &path = node.args[1], &child = node.args[2];
+    size_t outer = inside_.size();
+    return match_node(child, expr, [&] {
+      std::unordered_set<const ExprNode*> own;  // of the child
+      for (size_t i = outer; i < inside_.size(); ++i) own.insert(inside_[i].get());
+      std::vector<Expr> queue, candidates;
+      std::unordered_set<const ExprNode*> seen;
+      auto reach = [&](const Expr& from) {
+        for (const Expr& input : data_inputs(from))
+          if (seen.insert(input.get()).second) queue.push_back(input);
+      };
+      reach(expr);
+      for (size_t i = 0; i < queue.size(); ++i) {
+        Expr at = queue[i];
+        if (own.count(at.get()) != 0) {
+          reach(at);
+          continue;
+        }
+        if (fits(parent, at)) candidates.push_back(at);
+        if (fits(path, at)) reach(at);
+      }
+      for (const Expr& candidate : candidates) {
+        std::vector<Expr> between;
+        if (!leads_to(expr, candidate, path, own, between)) continue;
+        size_t before = inside_.size();
+        inside_.insert(inside_.end(), between.begin(), between.end());
+        bool stop = match_node(parent, candidate, next);
+        inside_.resize(before);
+        if (stop) return true;
+      }
+      return false;
+    });
+  }
+
+  static std::vector<Expr> data_inputs(const Expr& expr) {
+    std::vector<Expr> inputs = expr_inputs(expr);
+    std::erase_if(inputs, [](const Expr& input) {
+      return input->kind() == ExprKind::kConstant || input->kind() == ExprKind::kFunction ||
+             input->kind() == ExprKind::kGlobalVar;
+    });
+    return inputs;
+  }
+
+  // Whether the pattern matches by itself, whatever was bound so far.
+  bool fits(const DFPattern& pattern, const Expr& expr) const {
+    return match(pattern, expr, uses_).has_value();
+  }
+
+  // Whether every chain of inputs from `from` ends at `parent`, over path nodes (and the child's
+  // own) alone: those in between.
+  bool leads_to(const Expr& from, const Expr& parent, const DFPattern& path,
+                const std::unordered_set<const ExprNode*>& own, std::vector<Expr>& between) const {
+    std::unordered_set<const ExprNode*> seen;
+    std::vector<Expr> work = {from};
+    while (!work.empty()) {
+      Expr at = work.back();
+      work.pop_back();
+      std::vector<Expr> inputs = data_inputs(at);
+      if (inputs.empty()) return false;
+      for (const Expr& input : inputs) {
+        if (input == parent || !seen.insert(input.get()).second) continue;
+        if (own.count(input.get()) == 0) {
+          if (!fits(path, input)) return false;
+          between.push_back(input);
+        }
+        work.push_back(input);
+      }
+    }
+    return true;
   }
 
   bool report(const Expr& root) {
@@ -126,6 +231,13 @@ const CallNode* Match::call(std::string_view op_name) const {
   for (const Expr& part : inside)
     if (const CallNode* found = as_op(part, op_name)) return found;
   return nullptr;
+}
+
+std::vector<Expr> Match::constants() const {
+  std::vector<Expr> result;
+  for (const auto& [node, expr] : bindings)
+    if (node->kind == PatternKind::kConstant) result.push_back(expr);
+  return result;
 }
 
 void for_each_match(const DFPattern& pattern, const Expr& root, const UseCount& uses,

@@ -25,6 +25,8 @@ struct Match {
   }
   // The first call inside of that operator, or null.
   const CallNode* call(std::string_view op_name) const;
+  // The constants that is_constant() matched: those the pattern insists on.
+  std::vector<Expr> constants() const;
 };
 
 // How many consumers an expression has; only needed for DFPattern::used_once.

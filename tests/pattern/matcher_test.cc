@@ -124,9 +124,10 @@ TEST(Match, ScalarsByValue) {
 
 TEST(Pattern, PrintsItself) {
   DFPattern pattern = is_op("add")(is_op({"conv", "dense"})(wildcard(), is_constant()), is_var());
-  EXPECT_EQ(pattern.to_string(), "is_op(\"add\")(is_op(\"conv\", \"dense\")(*, const), is_var())");
+  EXPECT_EQ(pattern.to_string(),
+            "is_op('add')(is_op('conv', 'dense')(*, is_constant()), is_var())");
   EXPECT_EQ((is_op("relu")(wildcard()) | wildcard()).has_attr("level", int64_t{2}).to_string(),
-            "(is_op(\"relu\")(*) | *).has_attr(level=2)");
+            "(is_op('relu')(*) | *){level: 2}");
 }
 
 }  // namespace
