@@ -60,8 +60,10 @@ class Model {
 
 struct ProgramOptions {
   std::vector<std::string>
-      targets;      // "onednn", "native -option=value" …; empty: everything this machine offers
-  int threads = 0;  // 0: the cores this process may use
+      targets;  // "onednn", "native -option=value" …; empty: everything this machine offers
+  // Targets with rules of the user's own (docs/partitioning.md), in place of `targets`.
+  std::filesystem::path config;
+  int threads = 0;                   // 0: the cores this process may use
   std::filesystem::path database;    // of measured costs; empty: in the user's cache folder
   bool frozen_costs = false;         // fail with kFrozenCosts instead of measuring
   bool strict_accuracy = false;      // leave out algorithms with larger rounding errors (Winograd)

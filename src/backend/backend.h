@@ -17,6 +17,7 @@
 #include "ir/expr.h"
 #include "ir/target.h"
 #include "partition/rules/rule.h"
+#include "passes/pass.h"
 #include "runtime/kernel.h"
 
 namespace collage {
@@ -50,6 +51,22 @@ class Backend {
   // waking them up beside the team.
   virtual bool brings_own_threads() const { return false; }
 
+  // Hooks, all optional, for what a toolchain wants of the graph before it is partitioned.
+  // Operators of its own, once, when it is registered; the names should start with the backend's.
+  virtual void register_operators() const {}
+  // Rewrites of the whole module, run after the simplification and only when the target is used, so
+  // they may introduce the backend's own operators; they must keep what the model computes.
+  virtual std::vector<Pass> rewrites(const Target& target) const {
+    (void)target;
+    return {};
+  }
+  // The function of a kernel with other constants in place (repacked, say, or folded), before it is
+  // compiled; parameters and results must stay.
+  virtual Result<Function> update_constants(const Function& function, const Target& target) const {
+    (void)target;
+    return function;
+  }
+
   virtual PartitionRulePtr partition_rule(const Target& target) const = 0;
   // The ways to compute `function` (parameters are the tensors that flow in, constants are
   // embedded), best guess first; or why it cannot. Calls may be wrapped in Composite functions:
@@ -69,8 +86,15 @@ class Backend {
   }
 };
 
+// Who makes a backend's kernels: a toolchain, named in the "Compiler" attribute of partitioned
+// text, or the project itself, whose kernels are inline functions there.
+enum class KernelSource { kToolchain, kOwn };
+
 // Registered backends live for the rest of the process.
-void register_backend(std::unique_ptr<Backend> backend);
+void register_backend(std::unique_ptr<Backend> backend,
+                      KernelSource source = KernelSource::kToolchain);
+// The "Compiler" attribute of its kernels; empty for own kernels.
+std::string compiler_of(const Backend& backend);
 Backend* find_backend(std::string_view name);  // null when not registered
 std::vector<Backend*> all_backends();          // in order of registration
 

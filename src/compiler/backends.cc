@@ -27,13 +27,13 @@ void register_all() {
     register_backend(make_onednn_backend());
 #endif
 #if COLLAGE_WITH_NATIVE
-    register_backend(make_native_backend());
+    register_backend(make_native_backend(), KernelSource::kOwn);
 #endif
 #if COLLAGE_WITH_OPENVINO
     register_backend(make_openvino_backend());
 #endif
 #if COLLAGE_WITH_REFERENCE
-    register_backend(make_reference_backend());
+    register_backend(make_reference_backend(), KernelSource::kOwn);
 #endif
   });
 }

@@ -133,8 +133,10 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   Phases phases(report.phase_seconds);
 
   TargetConstraints constraints = TRY(TargetConstraints::parse(options.exclude, options.pin));
-  std::vector<std::shared_ptr<const PartitionSpec>> specs =
-      TRY(select_targets(options.targets, constraints));
+  std::optional<PartitionConfig> config;
+  if (!options.config.empty()) config = TRY(read_config(options.config));
+  std::vector<PartitionSpecPtr> specs = config ? TRY(configured_targets(*config, constraints))
+                                               : TRY(select_targets(options.targets, constraints));
   for (const auto& spec : specs) report.targets.push_back(spec->target.to_string());
   DataflowGraph graph(untangle_tuples(model.impl().module.main()));
   std::vector<CandidatePartition> found = gather_candidates(graph, specs, constraints);
@@ -160,7 +162,10 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
       }
   phases.end("costs");
 
-  CoverSearch search = TRY(find_covers(graph, candidates, costs));
+  std::vector<std::pair<std::string, std::string>> incompatible;
+  if (config) incompatible = config->incompatible;
+  CoverSearch search = TRY(find_compatible_covers(graph, candidates, costs, specs,
+                                                  compatible_targets(specs, incompatible)));
   report.lower_bound_seconds = search.lower_bound_seconds;
   report.exact = search.exact;
   report.search_states = search.states;
@@ -187,7 +192,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
     std::vector<KernelChoice> choices;
     for (const CoverKernel& kernel : cover.kernels)
       choices.push_back(kernel_choice(candidates[kernel.candidate], kernel.variant));
-    return lower(graph, choices, lowering);
+    return lower(graph, choices, cover.conversions, lowering);
   };
   ChooseOptions choose;
   choose.threads = cost_options.compile.threads;
@@ -217,7 +222,8 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   std::vector<const CandidatePartition*> partitions;
   for (const CoverKernel& kernel : cover.kernels)
     partitions.push_back(&candidates[kernel.candidate].partition);
-  report.partitioned = Module(TRY(partition_function(graph, partitions)));
+  report.partitioned =
+      TRY(partition_module(graph, partitions, ConstantsInside::kAll, model.impl().module)).module;
   report.estimates = costs.counts();
   impl->executor = TRY(Executor::create(chosen.lowered.plan, choose.threads));
   phases.end("report");

@@ -39,15 +39,15 @@ struct Group {
 
 }  // namespace
 
-std::vector<CandidatePartition> gather_candidates(
-    const DataflowGraph& graph, const std::vector<std::shared_ptr<const PartitionSpec>>& specs,
-    const TargetConstraints& constraints) {
-  std::vector<CandidatePartition> all;
-  for (const auto& spec : specs)
-    for (CandidatePartition& candidate : spec->rule->all_candidates(graph, spec))
-      if (find_backend(spec->target.kind)->is_host() || is_allowed(graph, candidate, constraints))
-        all.push_back(std::move(candidate));
-  return all;
+std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
+                                                  const std::vector<PartitionSpecPtr>& specs,
+                                                  const TargetConstraints& constraints) {
+  GatherOptions options;
+  options.primitives = true;
+  options.allowed = [&](const CandidatePartition& candidate) {
+    return candidate.spec->is_host || is_allowed(graph, candidate, constraints);
+  };
+  return gather_candidates(graph, specs, options);
 }
 
 Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,

@@ -20,9 +20,9 @@ struct CostedCandidate {
       costs;  // null: not measured (the host's, until a cover needs them)
 };
 
-std::vector<CandidatePartition> gather_candidates(
-    const DataflowGraph& graph, const std::vector<std::shared_ptr<const PartitionSpec>>& specs,
-    const TargetConstraints& constraints);
+std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
+                                                  const std::vector<PartitionSpecPtr>& specs,
+                                                  const TargetConstraints& constraints);
 
 // Candidates of the host are returned without costs. `progress` may be null.
 Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,

@@ -102,6 +102,7 @@ class Finder {
     NamedCover result{std::move(name), single, {}, cover.seconds};
     for (const ChosenKernel& kernel : cover.kernels)
       result.kernels.push_back({kernel.candidate, variants_[kernel.candidate][kernel.variant]});
+    result.conversions = cover.conversions;
     return result;
   }
 
@@ -232,6 +233,46 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
   }
   TRY(finder.conversion_failure());
   return found;
+}
+
+Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
+                                           std::vector<CostedCandidate>& candidates,
+                                           MeasuredCosts& costs,
+                                           const std::vector<PartitionSpecPtr>& specs,
+                                           const std::vector<std::vector<size_t>>& sets) {
+  if (sets.size() == 1) return find_covers(graph, candidates, costs);
+  CoverSearch all;
+  for (const std::vector<size_t>& set : sets) {
+    auto usable = [&](const CostedCandidate& candidate) {
+      return std::any_of(set.begin(), set.end(),
+                         [&](size_t s) { return specs[s] == candidate.partition.spec; });
+    };
+    std::vector<CostedCandidate> some = candidates;
+    for (CostedCandidate& candidate : some)
+      if (!usable(candidate)) candidate.costs = std::make_shared<const TargetCosts>();
+    CoverSearch found = TRY(find_covers(graph, some, costs));
+    for (size_t c = 0; c < some.size(); ++c)
+      if (usable(some[c])) candidates[c].costs = some[c].costs;  // measured on the way
+    bool first = all.covers.empty();
+    all.lower_bound_seconds = first ? found.lower_bound_seconds
+                                    : std::min(all.lower_bound_seconds, found.lower_bound_seconds);
+    all.exact = (first || all.exact) && found.exact;
+    all.states += found.states;
+    all.search_seconds += found.search_seconds;
+    for (NamedCover& cover : found.covers)
+      if (std::none_of(all.covers.begin(), all.covers.end(), [&](const NamedCover& other) {
+            return cover.single_backend && other.name == cover.name;
+          }))
+        all.covers.push_back(std::move(cover));
+  }
+  std::stable_sort(all.covers.begin(), all.covers.end(),
+                   [](const NamedCover& a, const NamedCover& b) {
+                     if (a.single_backend != b.single_backend) return b.single_backend;
+                     return !a.single_backend && a.predicted_seconds < b.predicted_seconds;
+                   });
+  for (size_t i = 0; i < all.covers.size(); ++i)
+    if (!all.covers[i].single_backend) all.covers[i].name = "cover " + std::to_string(i + 1);
+  return all;
 }
 
 KernelChoice kernel_choice(const CostedCandidate& candidate, size_t variant) {

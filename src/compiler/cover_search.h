@@ -9,6 +9,7 @@
 
 #include "compiler/costing.h"
 #include "compiler/lowering.h"
+#include "search/cover.h"
 
 namespace collage {
 
@@ -22,6 +23,7 @@ struct NamedCover {  // a cover in terms of costed candidates
   bool single_backend = false;
   std::vector<CoverKernel> kernels;
   double predicted_seconds = 0;
+  std::vector<ChosenConversion> conversions = {};  // as the search chose them
 };
 
 struct CoverSearch {
@@ -39,6 +41,13 @@ inline constexpr double kSingleBackendFlops = 0.9;
 // Costs of host candidates are filled in where a cover uses them.
 Result<CoverSearch> find_covers(const DataflowGraph& graph,
                                 std::vector<CostedCandidate>& candidates, MeasuredCosts& costs);
+// The same where some targets must not meet in one cover: for each set of targets (`specs` by
+// index) that may, together cheapest first.
+Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
+                                           std::vector<CostedCandidate>& candidates,
+                                           MeasuredCosts& costs,
+                                           const std::vector<PartitionSpecPtr>& specs,
+                                           const std::vector<std::vector<size_t>>& sets);
 
 KernelChoice kernel_choice(const CostedCandidate& candidate, size_t variant);
 // The text that identifies a cover among those of one model: kernels by nodes, target and variant.

@@ -32,6 +32,7 @@ using ValueId = size_t;
 // A tensor of the program and the buffers that hold it, by encoding.
 struct Value {
   TensorType type;
+  TensorRef tensor;  // of the graph
   std::map<Encoding, BufferId> buffers;
 };
 
@@ -40,13 +41,15 @@ Encoding plain(const TensorType& type) { return {type.dtype, Layout(), VirtualDe
 class Lowering {
  public:
   Lowering(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
-           const LoweringOptions& options)
+           const std::vector<ChosenConversion>& conversions, const LoweringOptions& options)
       : graph_(graph),
         kernels_(kernels),
         options_(options),
         plan_(std::make_shared<Plan>()),
         values_of_(graph.size()) {
     result_.kernel_names.resize(kernels.size());
+    for (const ChosenConversion& conversion : conversions)
+      sources_[{conversion.tensor, conversion.to}] = conversion.from;
   }
 
   Result<LoweredPlan> run() {
@@ -69,8 +72,8 @@ class Lowering {
     return plan_->buffers.size() - 1;
   }
 
-  ValueId add_value(const TensorType& type) {
-    values_.push_back({type, {}});
+  ValueId add_value(const TensorType& type, TensorRef tensor) {
+    values_.push_back({type, tensor, {}});
     return values_.size() - 1;
   }
 
@@ -78,7 +81,9 @@ class Lowering {
     const auto& params = graph_.function()->params;
     for (size_t i = 0; i < params.size(); ++i) {
       const TensorType& type = params[i]->tensor_type();
-      ValueId value = add_value(type);
+      // A parameter that nothing reads is no node.
+      PostDfsIndex node = graph_.contains(params[i]) ? graph_.index_of(params[i]) : graph_.size();
+      ValueId value = add_value(type, {node, 0});
       BufferId buffer = add_buffer(Buffer::Place::kInput, type, plain(type));
       plan_->buffers[buffer].index = i;
       values_[value].buffers[plain(type)] = buffer;
@@ -98,7 +103,7 @@ class Lowering {
     if (expr->kind() == ExprKind::kVar) {
       known = {input_values_.at(expr.get())};
     } else if (const auto* constant = as<ConstantNode>(expr)) {
-      ValueId value = add_value(expr->tensor_type());
+      ValueId value = add_value(expr->tensor_type(), {index, 0});
       BufferId buffer =
           add_buffer(Buffer::Place::kConstant, expr->tensor_type(), plain(expr->tensor_type()));
       plan_->buffers[buffer].constant = constant->value;
@@ -123,7 +128,7 @@ class Lowering {
                call != nullptr && call->op != nullptr && call->op->is_view) {
       ValueId source = TRY(values_of(graph_.index_of(call->args[0]))).at(0);
       BufferId buffer = TRY(buffer_in(source, plain(values_[source].type)));
-      ValueId value = add_value(expr->tensor_type());
+      ValueId value = add_value(expr->tensor_type(), {index, 0});
       values_[value].buffers[plain(expr->tensor_type())] = buffer;
       known = {value};
     } else {
@@ -132,15 +137,22 @@ class Lowering {
     return values_of_[index];
   }
 
-  // The buffer that holds a value in an encoding; converts from the cheapest existing one when
-  // there is none yet.
+  // The buffer that holds a value in an encoding; where there is none yet, converts from the one
+  // that the search chose, else from the cheapest existing one.
   Result<BufferId> buffer_in(ValueId value, const Encoding& wanted) {
     if (auto it = values_[value].buffers.find(wanted); it != values_[value].buffers.end())
       return it->second;
     const TensorType type = values_[value].type;
+    std::optional<Encoding> chosen;
+    if (auto it = sources_.find({values_[value].tensor, wanted}); it != sources_.end()) {
+      chosen = it->second;
+      sources_.erase(it);  // so that sources that refer to one another come to an end
+      TRY(buffer_in(value, *chosen));
+    }
     std::optional<std::pair<Encoding, ConversionChoice>> best;
     Status failure = internal_error("a value without a buffer");
     for (const auto& [from, buffer] : values_[value].buffers) {
+      if (chosen && !(from == *chosen)) continue;
       Result<ConversionChoice> choice = options_.choose_conversion(type, from, wanted);
       if (!choice) {
         failure = choice.status();
@@ -254,8 +266,10 @@ class Lowering {
     Status status;
     sub_graph.exit().for_each([&](size_t index) {
       std::vector<ValueId>& values = values_of_[index];
-      for (const TensorType& type : graph_.node(index).expr->type().leaves()) {
-        ValueId value = add_value(type);
+      const Type& whole = graph_.node(index).expr->type();
+      for (const TensorType& type : whole.leaves()) {
+        ValueId value = add_value(
+            type, whole.is_tensor() ? tensor_of(graph_, index) : TensorRef{index, values.size()});
         BufferId buffer = add_buffer(Buffer::Place::kArena, type, choice.variant.outputs.at(leaf));
         values_[value].buffers[choice.variant.outputs[leaf]] = buffer;
         step.outputs.push_back(buffer);
@@ -331,13 +345,15 @@ class Lowering {
   std::vector<Value> values_;
   std::vector<std::vector<ValueId>> values_of_;  // by node, one a leaf
   std::map<const ExprNode*, ValueId> input_values_;
+  std::map<std::pair<TensorRef, Encoding>, Encoding> sources_;  // what the search converts from
 };
 
 }  // namespace
 
 Result<LoweredPlan> lower(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
+                          const std::vector<ChosenConversion>& conversions,
                           const LoweringOptions& options) {
-  return Lowering(graph, kernels, options).run();
+  return Lowering(graph, kernels, conversions, options).run();
 }
 
 }  // namespace collage

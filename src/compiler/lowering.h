@@ -11,6 +11,7 @@
 #include "backend/backend.h"
 #include "partition/candidate.h"
 #include "runtime/plan.h"
+#include "search/cover.h"
 
 namespace collage {
 
@@ -53,7 +54,10 @@ struct LoweringOptions {
 };
 
 // `kernels` must cover every call of the graph that needs a kernel, without overlap; any order.
+// `conversions` say what each tensor is converted from, as the search reckoned; where they say
+// nothing, from the cheapest encoding in which it exists.
 Result<LoweredPlan> lower(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
+                          const std::vector<ChosenConversion>& conversions,
                           const LoweringOptions& options);
 
 }  // namespace collage

@@ -6,6 +6,31 @@
 
 namespace collage {
 
+namespace {
+
+PartitionSpecPtr backend_spec(const Target& target) {
+  const Backend& backend = *find_backend(target.kind);
+  auto spec = std::make_shared<PartitionSpec>();
+  spec->name = target.kind;
+  spec->rule = backend.partition_rule(target);
+  spec->target = target;
+  spec->compiler = compiler_of(backend);
+  spec->is_host = backend.is_host();
+  return spec;
+}
+
+// The host takes what nobody else can, so it is always there.
+void add_host(std::vector<PartitionSpecPtr>& specs) {
+  for (Backend* backend : all_backends())
+    if (backend->is_host() &&
+        std::none_of(specs.begin(), specs.end(), [&](const PartitionSpecPtr& spec) {
+          return spec->target.kind == backend->name();
+        }))
+      specs.push_back(backend_spec({backend->name(), {}, {}}));
+}
+
+}  // namespace
+
 Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string>& exclude,
                                                    const std::vector<std::string>& pin) {
   TargetConstraints constraints;
@@ -30,7 +55,8 @@ Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string
     if (equals == std::string::npos) return usage_error("--pin {}: expected REGEX=BACKEND", text);
     TRY(known(text.substr(equals + 1)).with_context("--pin " + text));
     try {
-      constraints.pins.push_back({std::regex(text.substr(0, equals)), text.substr(equals + 1)});
+      constraints.pins.push_back(
+          {std::regex(text.substr(0, equals)), text.substr(equals + 1), text});
     } catch (const std::regex_error& e) {
       return usage_error("--pin {}: {}", text, e.what());
     }
@@ -48,8 +74,22 @@ bool TargetConstraints::allows(const Target& target, const CallNode& call) const
   return true;
 }
 
-Result<std::vector<std::shared_ptr<const PartitionSpec>>> select_targets(
-    const std::vector<std::string>& requested, const TargetConstraints& constraints) {
+Status TargetConstraints::check_pins(std::span<const PartitionSpecPtr> specs) const {
+  for (const Pin& pin : pins) {
+    std::string used;
+    for (const PartitionSpecPtr& spec : specs)
+      used += (used.empty() ? "" : ", ") + spec->target.kind;
+    if (std::none_of(specs.begin(), specs.end(), [&](const PartitionSpecPtr& spec) {
+          return spec->target.kind == pin.backend;
+        }))
+      return usage_error("--pin {}: {} is not among the targets in use: {}", pin.text, pin.backend,
+                         used);
+  }
+  return {};
+}
+
+Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
+                                                     const TargetConstraints& constraints) {
   register_all();
   std::vector<Target> targets;
   for (const std::string& text : requested) {
@@ -79,25 +119,45 @@ Result<std::vector<std::shared_ptr<const PartitionSpec>>> select_targets(
                          return exclusion.op.empty() && exclusion.backend == target.kind;
                        });
   });
-  // The host takes what nobody else can, so it is always there.
-  for (Backend* backend : all_backends())
-    if (backend->is_host() && std::none_of(targets.begin(), targets.end(), [&](const Target& t) {
-          return t.kind == backend->name();
-        }))
-      targets.push_back({backend->name(), {}, {}});
   std::stable_sort(targets.begin(), targets.end(), [](const Target& a, const Target& b) {
     Backend *x = find_backend(a.kind), *y = find_backend(b.kind);
     if (x->is_host() != y->is_host()) return y->is_host();
     return x->priority() < y->priority();
   });
-  std::vector<std::shared_ptr<const PartitionSpec>> specs;
-  for (Target& target : targets) {
-    auto spec = std::make_shared<PartitionSpec>();
-    spec->name = target.kind;
-    spec->rule = find_backend(target.kind)->partition_rule(target);
-    spec->target = std::move(target);
+  std::vector<PartitionSpecPtr> specs;
+  for (const Target& target : targets) specs.push_back(backend_spec(target));
+  add_host(specs);
+  TRY(constraints.check_pins(specs));
+  return specs;
+}
+
+Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& config,
+                                                         const TargetConstraints& constraints) {
+  register_all();
+  if (config.mock_costs)
+    return config.error_at("/mock_costs",
+                           "with mock costs nothing is compiled: only `collage partition` takes "
+                           "them");
+  std::vector<PartitionSpecPtr> specs;
+  for (size_t i = 0; i < config.specs.size(); ++i) {
+    const PartitionSpec& given = *config.specs[i];
+    std::string name = given.compiler.empty() ? given.name : given.compiler;
+    Backend* backend = find_backend(name);
+    std::string pointer =
+        fmt::format("/targets/{}/{}", i, given.compiler.empty() ? "name" : "compiler");
+    if (backend == nullptr)
+      return config.error_at(pointer, fmt::format("there is no backend '{}'", name));
+    Status available = backend->available();
+    if (!available.ok())
+      return error(ErrorCode::kUnavailable, "{}: {}: {}", config.file.string(), pointer,
+                   available.message());
+    auto spec = std::make_shared<PartitionSpec>(*backend_spec({backend->name(), {}, {}}));
+    if (given.rule != nullptr) spec->rule = given.rule;
+    spec->name = given.name;
     specs.push_back(std::move(spec));
   }
+  add_host(specs);
+  TRY(constraints.check_pins(specs));
   return specs;
 }
 

@@ -4,10 +4,12 @@
 
 #include <memory>
 #include <regex>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "backend/backend.h"
+#include "partition/config.h"
 
 namespace collage {
 
@@ -19,6 +21,7 @@ struct TargetConstraints {
   struct Pin {
     std::regex origin;
     std::string backend;
+    std::string text;  // as given
   };
   std::vector<Exclusion> exclusions;
   std::vector<Pin> pins;
@@ -26,11 +29,17 @@ struct TargetConstraints {
   static Result<TargetConstraints> parse(const std::vector<std::string>& exclude,
                                          const std::vector<std::string>& pin);
   bool allows(const Target& target, const CallNode& call) const;
+  // Fails when a pin names a backend that is not among these.
+  Status check_pins(std::span<const PartitionSpecPtr> specs) const;
 };
 
 // Specs in order of backend priority. The host is always among them, last. kUsage: an unknown name;
 // kUnavailable: one that is missing here.
-Result<std::vector<std::shared_ptr<const PartitionSpec>>> select_targets(
-    const std::vector<std::string>& requested, const TargetConstraints& constraints);
+Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
+                                                     const TargetConstraints& constraints);
+// The specs of a configuration, the host besides: each target's backend is its compiler, or else
+// has its name; a target without a rule has its backend's. kUsage: no such backend; mock costs.
+Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& config,
+                                                         const TargetConstraints& constraints);
 
 }  // namespace collage

@@ -19,6 +19,7 @@
 
 #include <filesystem>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -36,6 +37,8 @@ struct PrintOptions {
   };
   Constants constants = Constants::kMeta;
   int64_t inline_limit = 64;
+  // Constants (the storage of their values) that are known by their type alone: printed so.
+  std::unordered_set<const void*> by_type_only;
   bool show_types = false;  // /* ty=… */ after each binding
   // With kSideFile: the file's name (no folder) for the text, and where to put the tensors that it
   // must hold, in order. `save_module` does both.

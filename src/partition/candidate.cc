@@ -2,8 +2,10 @@
 
 namespace collage {
 
-Function CandidatePartition::function(const DataflowGraph& graph) const {
-  return sub_graph.extract(graph, {{"Primitive", int64_t{1}}, {"Compiler", spec->target.kind}});
+Function CandidatePartition::function(const DataflowGraph& graph, ConstantsInside constants) const {
+  Attrs attrs{{"Primitive", int64_t{1}}};
+  if (!spec->compiler.empty()) attrs.set("Compiler", spec->compiler);
+  return sub_graph.extract(graph, std::move(attrs), constants);
 }
 
 }  // namespace collage

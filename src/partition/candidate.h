@@ -14,19 +14,27 @@ namespace collage {
 
 class PartitionRule;
 
+// Specs that share a rule object share its candidates too: gather_candidates (partition/gather.h)
+// evaluates it once.
 struct PartitionSpec {
   std::string name;  // usually the target's kind
   std::shared_ptr<const PartitionRule> rule;
   Target target;
+  // The toolchain that compiles its kernels, for their "Compiler" attribute; empty for kernels that
+  // the project generates itself.
+  std::string compiler = {};
+  bool is_host = false;  // its kernels stay in line: the host calls the operators one by one
+  bool merges = false;   // it accepts touching kernels of its own as one
 };
 
 struct CandidatePartition {
   std::string rule_name;  // which rule (pattern label) found it, for explanations
   SubGraph sub_graph;
   std::shared_ptr<const PartitionSpec> spec;
-  // The extracted kernel function: Primitive=1, Compiler=<target kind> for every target, and
-  // Composite functions inside.
-  Function function(const DataflowGraph& graph) const;
+  // The extracted kernel function: Primitive=1, Compiler where the spec has one, and Composite
+  // functions inside.
+  Function function(const DataflowGraph& graph,
+                    ConstantsInside constants = ConstantsInside::kAll) const;
 };
 
 }  // namespace collage

@@ -1,6 +1,6 @@
 // DataflowGraph: a graph function's body as dense indices. Nodes are numbered in post-dfs order
-// over variables, constants, calls, tuples, projections and called function literals: if i < j,
-// node j cannot influence node i.
+// over variables, constants, calls, tuples, projections and called function literals (operator
+// references have no number): if i < j, node j cannot influence node i.
 #pragma once
 
 #include <unordered_map>
@@ -30,6 +30,7 @@ class DataflowGraph {
   size_t size() const { return nodes_.size(); }
   const Node& node(PostDfsIndex index) const { return nodes_[index]; }
   const std::vector<Node>& nodes() const { return nodes_; }
+  bool contains(const Expr& expr) const { return index_.count(expr.get()) != 0; }
   PostDfsIndex index_of(const Expr& expr) const { return index_.at(expr.get()); }
   PostDfsIndex index_of(const ExprNode* expr) const { return index_.at(expr); }
   // Nodes reachable from `index` following uses (downstream) or inputs (upstream), itself excluded.
@@ -38,13 +39,16 @@ class DataflowGraph {
   // The nearest node that every path from `index` to a result goes through; kNone when there is
   // none (a result itself, or paths to different results).
   PostDfsIndex post_dominator(PostDfsIndex index) const { return post_dominator_[index]; }
+  // The inverse: the nearest node that every path from a variable to `index` goes through; kNone
+  // when there is none (a variable itself, paths from different ones, or constants alone).
+  PostDfsIndex dominator(PostDfsIndex index) const { return dominator_[index]; }
 
  private:
   Function function_;
   std::vector<Node> nodes_;
   std::unordered_map<const ExprNode*, PostDfsIndex> index_;
   std::vector<IndexSet> downstream_, upstream_;
-  std::vector<PostDfsIndex> post_dominator_;
+  std::vector<PostDfsIndex> post_dominator_, dominator_;
 };
 
 // What a node is to a kernel. Constants (and called functions) are copied into the kernels that

@@ -1,5 +1,6 @@
 #include "partition/rewrite.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/name_supply.h"
@@ -9,17 +10,78 @@ namespace collage {
 
 namespace {
 
-// Builds new expressions from the results back to the parameters: a kernel is made when one of its
-// exits is asked for, so nothing is built that no result needs.
+enum class Form { kGlobal, kInline, kInLine };
+
+size_t count_calls(const DataflowGraph& graph, const SubGraph& sub_graph) {
+  size_t count = 0;
+  sub_graph.inside().for_each(
+      [&](PostDfsIndex i) { count += as<CallNode>(graph.node(i).expr) != nullptr; });
+  return count;
+}
+
+Form form_of(const DataflowGraph& graph, const CandidatePartition& kernel) {
+  if (kernel.spec->is_host) return Form::kInLine;
+  if (!kernel.spec->compiler.empty()) return Form::kGlobal;
+  const SubGraph& sub_graph = kernel.sub_graph;
+  bool alone = count_calls(graph, sub_graph) <= 1 && sub_graph.nested().empty();
+  return alone ? Form::kInLine : Form::kInline;
+}
+
+// Labels in dataflow order: operators by name, those of a composite of several operators after the
+// composite's own label (without the target's name, which comes first anyway).
+std::string labels(const DataflowGraph& graph, const CandidatePartition& kernel) {
+  std::unordered_map<PostDfsIndex, const SubGraph::Nested*> first_of;
+  for (const SubGraph::Nested& nested : kernel.sub_graph.nested())
+    if (count_calls(graph, *nested.sub_graph) > 1) {
+      size_t first = nested.sub_graph->inside().first();
+      while (as<CallNode>(graph.node(first).expr) == nullptr)
+        first = nested.sub_graph->inside().next(first + 1);
+      first_of.emplace(first, &nested);
+    }
+  std::string text;
+  kernel.sub_graph.inside().for_each([&](PostDfsIndex i) {
+    const auto* call = as<CallNode>(graph.node(i).expr);
+    if (call == nullptr) return;
+    if (auto it = first_of.find(i); it != first_of.end()) {
+      std::string_view label = it->second->label;
+      for (const std::string& own : {kernel.spec->name, kernel.spec->compiler})
+        if (label.starts_with(own + ".")) label.remove_prefix(own.size() + 1);
+      text += "+" + std::string(label);
+    }
+    text += "+" + (call->op != nullptr ? call->op->name : "call");
+  });
+  constexpr size_t kMaxName = 80;
+  if (text.size() > kMaxName) text = text.substr(0, text.find('+', kMaxName / 2));
+  return text.empty() ? text : text.substr(1);
+}
+
 class Partitioner {
  public:
-  Partitioner(const DataflowGraph& graph, std::span<const CandidatePartition* const> kernels)
-      : graph_(graph), kernels_(kernels), symbols_(kernels.size()) {
-    NameSupply names;
-    for (size_t k = 0; k < kernels.size(); ++k) {
-      const SubGraph& sub_graph = kernels[k]->sub_graph;
-      symbols_[k] = names.fresh(symbol(*kernels[k]));
-      sub_graph.exit().for_each([&](PostDfsIndex i) { kernel_of_exit_.emplace(i, k); });
+  Partitioner(const DataflowGraph& graph, std::span<const CandidatePartition* const> kernels,
+              ConstantsInside constants, std::vector<Form> forms, const Module& module,
+              bool every_symbol)
+      : graph_(graph),
+        kernels_(kernels),
+        constants_(constants),
+        forms_(std::move(forms)),
+        every_symbol_(every_symbol),
+        names_(kernels.size()) {
+    NameSupply symbols;
+    for (const auto& [name, function] : module.functions) symbols.reserve(name);
+    for (const auto& [name, function] : module.abstract_functions) symbols.reserve(name);
+    // In the order of the function, whatever that of the kernels.
+    std::vector<size_t> order(kernels.size());
+    for (size_t k = 0; k < order.size(); ++k) order[k] = k;
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return kernels[a]->sub_graph.inside().last() < kernels[b]->sub_graph.inside().last();
+    });
+    for (size_t k : order) {
+      names_[k] = labels(graph, *kernels[k]);
+      if (forms_[k] == Form::kInLine) continue;
+      const PartitionSpec& spec = *kernels[k]->spec;
+      names_[k] = symbols.fresh("collage_" + (spec.name.empty() ? spec.target.kind : spec.name) +
+                                "_" + names_[k]);
+      kernels[k]->sub_graph.exit().for_each([&](PostDfsIndex i) { kernel_of_exit_.emplace(i, k); });
     }
   }
 
@@ -34,8 +96,8 @@ class Partitioner {
       }
       std::vector<PostDfsIndex> needed = needs(index);
       size_t before = stack.size();
-      for (PostDfsIndex need : needed)
-        if (values_.count(need) == 0) stack.push_back(need);
+      for (auto need = needed.rbegin(); need != needed.rend(); ++need)
+        if (values_.count(*need) == 0) stack.push_back(*need);
       if (stack.size() == before) {
         TRY(build(index));
         stack.pop_back();
@@ -47,18 +109,14 @@ class Partitioner {
     return make_function(function->params, values_.at(root), function->attrs);
   }
 
- private:
-  std::string symbol(const CandidatePartition& kernel) const {
-    std::string ops = kernel.sub_graph.ops_label(graph_);
-    constexpr size_t kMaxName = 80;
-    if (ops.size() > kMaxName) ops = ops.substr(0, ops.find('+', kMaxName / 2));
-    return "collage_" + kernel.spec->target.kind + "_" + ops;
-  }
+  std::map<std::string, Function> globals() && { return std::move(globals_); }
+  std::vector<std::string> names() && { return std::move(names_); }
 
+ private:
   std::vector<PostDfsIndex> needs(PostDfsIndex index) const {
     auto it = kernel_of_exit_.find(index);
     if (it == kernel_of_exit_.end()) return graph_.node(index).inputs;
-    return kernels_[it->second]->sub_graph.input().elements();
+    return kernels_[it->second]->sub_graph.parameters(graph_, constants_).elements();
   }
 
   Status build(PostDfsIndex index) {
@@ -75,13 +133,23 @@ class Partitioner {
       return {};
     }
     const CandidatePartition& kernel = *kernels_[it->second];
-    Function function = kernel.function(graph_);
-    Attrs attrs = function->attrs;
-    attrs.set("global_symbol", symbols_[it->second]);
+    Function function = kernel.function(graph_, constants_);
+    bool global = forms_[it->second] == Form::kGlobal;
+    if (global || every_symbol_) {
+      Attrs attrs = function->attrs;
+      attrs.set("global_symbol", names_[it->second]);
+      function = make_function(function->params, function->body, attrs);
+    }
     std::vector<Expr> args;
-    kernel.sub_graph.input().for_each([&](PostDfsIndex i) { args.push_back(values_.at(i)); });
-    Expr call =
-        TRY(make_function_call(make_function(function->params, function->body, attrs), args));
+    kernel.sub_graph.parameters(graph_, constants_).for_each([&](PostDfsIndex i) {
+      args.push_back(values_.at(i));
+    });
+    Expr callee = function;
+    if (global) {
+      globals_[names_[it->second]] = function;
+      callee = make_global_var(names_[it->second], function->type());
+    }
+    Expr call = TRY(make_function_call(callee, args));
     std::vector<size_t> exits = kernel.sub_graph.exit().elements();
     for (size_t k = 0; k < exits.size(); ++k)
       values_[exits[k]] =
@@ -91,16 +159,38 @@ class Partitioner {
 
   const DataflowGraph& graph_;
   std::span<const CandidatePartition* const> kernels_;
-  std::vector<std::string> symbols_;
+  const ConstantsInside constants_;
+  const std::vector<Form> forms_;
+  const bool every_symbol_;  // inline functions have symbols too
+  std::vector<std::string> names_;
   std::unordered_map<PostDfsIndex, size_t> kernel_of_exit_;
   std::unordered_map<PostDfsIndex, Expr> values_;
+  std::map<std::string, Function> globals_;
 };
 
 }  // namespace
 
 Result<Function> partition_function(const DataflowGraph& graph,
                                     std::span<const CandidatePartition* const> kernels) {
-  return Partitioner(graph, kernels).run();
+  Module none;
+  Partitioner partitioner(graph, kernels, ConstantsInside::kAll,
+                          std::vector<Form>(kernels.size(), Form::kInline), none, true);
+  return partitioner.run();
+}
+
+Result<PartitionedModule> partition_module(const DataflowGraph& graph,
+                                           std::span<const CandidatePartition* const> kernels,
+                                           ConstantsInside constants, const Module& module,
+                                           const std::string& name) {
+  std::vector<Form> forms;
+  for (const CandidatePartition* kernel : kernels) forms.push_back(form_of(graph, *kernel));
+  Partitioner partitioner(graph, kernels, constants, std::move(forms), module, false);
+  Function function = TRY(partitioner.run());
+  PartitionedModule result{module, {}};
+  result.module.functions[name] = std::move(function);
+  result.module.functions.merge(std::move(partitioner).globals());
+  result.names = std::move(partitioner).names();
+  return result;
 }
 
 }  // namespace collage

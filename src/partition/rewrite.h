@@ -1,22 +1,38 @@
-// Rewriting a function so that each chosen sub-graph becomes a call of a Primitive function: what
-// `collage partition` prints, and what lowering starts from.
+// Rewriting a function so that each chosen sub-graph becomes a kernel of its own: what
+// `collage partition` prints. Expressions are made backwards, from the results to the parameters,
+// so that no kernel invalidates another one, whatever their order.
 //
-//   %0 = fn (%p0: …, Primitive=1, Compiler="onednn", global_symbol="collage_onednn_nn_conv2d_add")
-//        { … };
-//   %1 = %0(%x);
+//   def @collage_hook_nn_relu(%FunctionVar_0: …, Compiler="hook", Primitive=1,
+//                             global_symbol="collage_hook_nn_relu") { … }
+//   def @main(%x: …) { @collage_hook_nn_relu(%x) }
 #pragma once
 
 #include <span>
 
 #include "base/result.h"
+#include "ir/module.h"
 #include "partition/candidate.h"
 
 namespace collage {
 
-// `kernels` are disjoint (views and projections excepted) and depend on one another without a
-// cycle; they may be given in any order. Calls outside all of them stay as they are. Symbols are
-// unique within the function.
+// Every kernel an inline Primitive function with a global_symbol. `kernels` are disjoint (views and
+// projections excepted) and depend on one another without a cycle; they may be given in any order.
+// Calls outside all of them stay as they are. Symbols are unique within the function.
 Result<Function> partition_function(const DataflowGraph& graph,
                                     std::span<const CandidatePartition* const> kernels);
+
+// The same by the kind of target, as module functions: `name` is the rewritten function.
+//   a target with a compiler   a global function: Primitive, Compiler, global_symbol
+//   a target without           an inline Primitive function; of one operator alone: a call as it
+//   was the host                   calls as they were
+// Each kernel's global symbol or, where it has none, its operators' name is given back in `names`.
+struct PartitionedModule {
+  Module module;
+  std::vector<std::string> names;  // one a kernel, in the given order
+};
+Result<PartitionedModule> partition_module(const DataflowGraph& graph,
+                                           std::span<const CandidatePartition* const> kernels,
+                                           ConstantsInside constants, const Module& module = {},
+                                           const std::string& name = "main");
 
 }  // namespace collage

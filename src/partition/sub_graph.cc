@@ -38,13 +38,15 @@ Expr rebuild(const Expr& expr, const std::vector<Expr>& inputs) {
 // built in dataflow order.
 class Extractor {
  public:
-  Extractor(const DataflowGraph& graph, const SubGraph& sub_graph)
-      : graph_(graph), sub_graph_(sub_graph) {}
+  Extractor(const DataflowGraph& graph, const SubGraph& sub_graph, ConstantsInside constants)
+      : graph_(graph), sub_graph_(sub_graph), constants_(constants) {}
 
   Function run(Attrs attrs) {
     std::vector<Expr> params;
-    sub_graph_.input().for_each([&](PostDfsIndex i) {
-      params.push_back(make_var("p" + std::to_string(params.size()), graph_.node(i).expr->type()));
+    const char* prefix = constants_ == ConstantsInside::kAll ? "p" : "FunctionVar_";
+    sub_graph_.parameters(graph_, constants_).for_each([&](PostDfsIndex i) {
+      params.push_back(
+          make_var(prefix + std::to_string(params.size()), graph_.node(i).expr->type()));
       values_[i] = params.back();
     });
     for (size_t unit : units_in_order()) build(unit);
@@ -95,9 +97,12 @@ class Extractor {
       return;
     }
     const SubGraph::Nested& nested = sub_graph_.nested()[unit];
-    Function function = nested.sub_graph->extract(graph_, {{"Composite", nested.label}});
+    Function function =
+        nested.sub_graph->extract(graph_, {{"Composite", nested.label}}, constants_);
     std::vector<Expr> args;
-    nested.sub_graph->input().for_each([&](PostDfsIndex i) { args.push_back(value(i)); });
+    nested.sub_graph->parameters(graph_, constants_).for_each([&](PostDfsIndex i) {
+      args.push_back(value(i));
+    });
     Type type = function->result_type();
     Expr call = std::make_shared<CallNode>(nullptr, function, std::move(args), Attrs{},
                                            std::move(type), "");
@@ -119,6 +124,7 @@ class Extractor {
 
   const DataflowGraph& graph_;
   const SubGraph& sub_graph_;
+  const ConstantsInside constants_;
   std::vector<PostDfsIndex> units_;  // a node, or kNone for the nested sub-graph of that number
   std::unordered_map<PostDfsIndex, size_t> unit_of_;
   std::unordered_map<PostDfsIndex, Expr> values_;
@@ -127,28 +133,37 @@ class Extractor {
 }  // namespace
 
 SubGraph::SubGraph(const DataflowGraph& graph, IndexSet inside, FusionKind kind, std::string label,
-                   std::vector<Nested> nested)
+                   std::vector<Nested> nested, IndexSet required)
     : inside_(std::move(inside)),
+      required_(std::move(required)),
       kind_(kind),
       label_(std::move(label)),
       nested_(std::move(nested)) {
-  std::unordered_map<PostDfsIndex, size_t> depth;
+  struct Depth {
+    size_t calls = 0, kernels = 0;
+  };
+  std::unordered_map<PostDfsIndex, Depth> depth;
   inside_.for_each([&](PostDfsIndex i) {
     const DataflowGraph::Node& node = graph.node(i);
     NodeRole role = node_role(node.expr);
     COLLAGE_CHECK(role != NodeRole::kConstant && role != NodeRole::kVariable,
                   "node {} may not be inside a sub-graph", i);
-    size_t above = 0;
+    Depth above;
     for (PostDfsIndex input : node.inputs) {
       if (inside_.contains(input)) {
-        above = std::max(above, depth.at(input));
+        const Depth& before = depth.at(input);
+        above.calls = std::max(above.calls, before.calls);
+        above.kernels = std::max(above.kernels, before.kernels);
       } else if (node_role(graph, input) != NodeRole::kConstant) {
         input_.insert(input);
         entry_.insert(i);
       }
     }
-    depth[i] = above + (role == NodeRole::kKernel ? 1 : 0);
-    depth_ = std::max(depth_, depth[i]);
+    above.calls += role == NodeRole::kKernel || role == NodeRole::kView;
+    above.kernels += role == NodeRole::kKernel;
+    depth[i] = above;
+    depth_ = std::max(depth_, above.calls);
+    kernel_depth_ = std::max(kernel_depth_, above.kernels);
     if (node.is_external) exit_.insert(i);
     for (PostDfsIndex output : node.outputs)
       if (!inside_.contains(output)) {
@@ -186,6 +201,9 @@ bool SubGraph::is_valid(const DataflowGraph& graph, const SubGraphConfig& config
     return no(std::to_string(exit_.size()) + " exits, at most " + std::to_string(config.max_exits));
   if (config.max_depth != 0 && depth_ > config.max_depth)
     return no("depth " + std::to_string(depth_) + ", at most " + std::to_string(config.max_depth));
+  if (config.max_kernel_depth != 0 && kernel_depth_ > config.max_kernel_depth)
+    return no("depth " + std::to_string(kernel_depth_) + " in kernels, at most " +
+              std::to_string(config.max_kernel_depth));
   bool tapped = false, tuples = false;
   exit_.for_each([&](PostDfsIndex i) {
     for (PostDfsIndex output : graph.node(i).outputs) tapped |= inside_.contains(output);
@@ -194,7 +212,9 @@ bool SubGraph::is_valid(const DataflowGraph& graph, const SubGraphConfig& config
   input_.for_each([&](PostDfsIndex i) { tuples |= !graph.node(i).expr->type().is_tensor(); });
   if (tapped && !config.allow_taps) return no("an exit is also used inside");
   if (tuples) return no("a tuple crosses its boundary");
-  if (!is_convex(graph)) return no("a path leaves it and comes back");
+  // What leaves at the one exit, and only there, cannot come back: it would lead to itself.
+  if ((exit_.size() > 1 || tapped) && !is_convex(graph))
+    return no("a path leaves it and comes back");
   return true;
 }
 
@@ -206,12 +226,19 @@ SubGraph SubGraph::disjoint_union(const DataflowGraph& graph, const SubGraph& ot
   const std::string& a = label_;
   const std::string& b = other.label_;
   return SubGraph(graph, inside_ | other.inside_, std::max(kind_, other.kind_),
-                  a.empty() || b.empty() ? a + b : a + "+" + b, std::move(nested));
+                  a.empty() || b.empty() ? a + b : a + "+" + b, std::move(nested),
+                  required_ | other.required_);
+}
+
+SubGraph SubGraph::with_required(const IndexSet& constants) const {
+  SubGraph result = *this;
+  result.required_ |= constants;
+  return result;
 }
 
 SubGraph SubGraph::labelled(const DataflowGraph& graph, std::string label) const {
   return SubGraph(graph, inside_, kind_, label,
-                  {Nested{label, std::make_shared<const SubGraph>(*this)}});
+                  {Nested{label, std::make_shared<const SubGraph>(*this)}}, required_);
 }
 
 SubGraph SubGraph::substitute(const DataflowGraph& new_graph,
@@ -222,11 +249,28 @@ SubGraph SubGraph::substitute(const DataflowGraph& new_graph,
   for (const Nested& n : nested_)
     nested.push_back(
         {n.label, std::make_shared<const SubGraph>(n.sub_graph->substitute(new_graph, map))});
-  return SubGraph(new_graph, std::move(inside), kind_, label_, std::move(nested));
+  IndexSet required;
+  required_.for_each([&](PostDfsIndex i) {
+    if (auto it = map.find(i); it != map.end()) required.insert(it->second);
+  });
+  return SubGraph(new_graph, std::move(inside), kind_, label_, std::move(nested),
+                  std::move(required));
 }
 
-Function SubGraph::extract(const DataflowGraph& graph, Attrs attrs) const {
-  return Extractor(graph, *this).run(std::move(attrs));
+IndexSet SubGraph::parameters(const DataflowGraph& graph, ConstantsInside constants) const {
+  IndexSet result = input_;
+  if (constants == ConstantsInside::kAll) return result;
+  inside_.for_each([&](PostDfsIndex i) {
+    for (PostDfsIndex input : graph.node(i).inputs)
+      if (const auto* constant = as<ConstantNode>(graph.node(input).expr))
+        if (constant->value.rank() > 0 && !required_.contains(input)) result.insert(input);
+  });
+  return result;
+}
+
+Function SubGraph::extract(const DataflowGraph& graph, Attrs attrs,
+                           ConstantsInside constants) const {
+  return Extractor(graph, *this, constants).run(std::move(attrs));
 }
 
 std::string SubGraph::ops_label(const DataflowGraph& graph) const {

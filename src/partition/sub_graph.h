@@ -2,9 +2,9 @@
 // expression. What is inside determines the
 //   entry nodes   inside, with an input outside        input nodes    outside, feeding the inside
 //   exit nodes    inside, used outside or the result   output nodes   outside, fed from the inside
-// Constants are never inside: extraction copies every constant that an inside node reads into the
-// kernel, where the backend prepacks it, so candidates may share one. Sub-graphs are closed under
-// disjoint union, labelling and substitution.
+// Constants are never inside, so that candidates may share one: extraction copies those that inside
+// nodes read into the kernel, or makes parameters of those that the sub-graph does not insist on.
+// Sub-graphs are closed under disjoint union, labelling and substitution.
 #pragma once
 
 #include <memory>
@@ -18,9 +18,16 @@
 namespace collage {
 
 struct SubGraphConfig {
-  size_t max_depth = 0;     // most kernel calls on a path from an entry to an exit; 0: no limit
+  size_t max_depth = 0;     // most operator calls on a path from an entry to an exit; 0: no limit
   size_t max_exits = 1;     // 0: no limit
   bool allow_taps = false;  // an exit may also be used inside
+  size_t max_kernel_depth = 0;  // as max_depth, but views do not count
+};
+
+// Which constants an extracted function holds; the others are parameters.
+enum class ConstantsInside {
+  kAll,       // what backends compile: they prepack constants
+  kRequired,  // single numbers, and what the sub-graph insists on
 };
 
 class SubGraph {
@@ -31,8 +38,9 @@ class SubGraph {
     std::shared_ptr<const SubGraph> sub_graph;
   };
 
+  // `required`: constants that extraction always copies.
   SubGraph(const DataflowGraph& graph, IndexSet inside, FusionKind kind, std::string label = "",
-           std::vector<Nested> nested = {});
+           std::vector<Nested> nested = {}, IndexSet required = {});
   // The kind is the largest of the calls'.
   static SubGraph of(const DataflowGraph& graph, IndexSet inside, std::string label = "");
 
@@ -44,7 +52,9 @@ class SubGraph {
   const IndexSet& exit() const { return exit_; }
   const IndexSet& input() const { return input_; }  // constants excluded
   const IndexSet& output() const { return output_; }
-  size_t depth() const { return depth_; }  // most kernel calls (views count nothing) on a path
+  const IndexSet& required() const { return required_; }
+  size_t depth() const { return depth_; }                // most operator calls on a path
+  size_t kernel_depth() const { return kernel_depth_; }  // views count nothing
   PostDfsIndex first_inside() const { return inside_.first(); }
 
   // Convex (no path leaves and re-enters), with tensors alone at its boundary (but for the result
@@ -54,6 +64,9 @@ class SubGraph {
                 std::string* why = nullptr) const;
   bool is_convex(const DataflowGraph& graph) const;
 
+  // Insists on these constants too.
+  SubGraph with_required(const IndexSet& constants) const;
+
   // Both must be disjoint. Kind is the larger, nested ones are kept, labels joined by '+'.
   SubGraph disjoint_union(const DataflowGraph& graph, const SubGraph& other) const;
   // This sub-graph as one nested, labelled sub-graph of a new one over the same nodes.
@@ -62,19 +75,22 @@ class SubGraph {
   SubGraph substitute(const DataflowGraph& new_graph,
                       const std::unordered_map<PostDfsIndex, PostDfsIndex>& map) const;
 
-  // The sub-graph as a function: one parameter per input node in ascending index, a result that is
-  // the single exit's value or a tuple of all exits in ascending index; nested sub-graphs as calls
-  // of functions with "Composite". `attrs` are the function's.
-  Function extract(const DataflowGraph& graph, Attrs attrs = {}) const;
+  // What the extracted function takes: the inputs, and the constants that it does not hold.
+  IndexSet parameters(const DataflowGraph& graph, ConstantsInside constants) const;
+  // The sub-graph as a function: one parameter per node of parameters() in ascending index, a
+  // result that is the single exit's value or a tuple of all exits in ascending index; nested
+  // sub-graphs as calls of functions with "Composite". `attrs` are the function's.
+  Function extract(const DataflowGraph& graph, Attrs attrs = {},
+                   ConstantsInside constants = ConstantsInside::kAll) const;
   // Operator names of the calls inside, in order: "nn.conv2d+add+nn.relu".
   std::string ops_label(const DataflowGraph& graph) const;
 
  private:
-  IndexSet inside_, entry_, exit_, input_, output_;
+  IndexSet inside_, entry_, exit_, input_, output_, required_;
   FusionKind kind_;
   std::string label_;
   std::vector<Nested> nested_;
-  size_t depth_ = 0;
+  size_t depth_ = 0, kernel_depth_ = 0;
 };
 
 }  // namespace collage

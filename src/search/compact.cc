@@ -50,10 +50,15 @@ class Builder {
   }
 
  private:
+  bool needs_kernel(PostDfsIndex i) const {
+    NodeRole role = node_role(graph_, i);
+    return role == NodeRole::kKernel || (role == NodeRole::kView && problem_.views_need_kernels);
+  }
+
   void number_nodes() {
     node_of_.assign(graph_.size(), -1);
     for (PostDfsIndex i = 0; i < graph_.size(); ++i)
-      if (node_role(graph_, i) == NodeRole::kKernel) {
+      if (needs_kernel(i)) {
         node_of_[i] = static_cast<int32_t>(result_.nodes.size());
         result_.nodes.push_back(i);
       }
@@ -62,7 +67,7 @@ class Builder {
   // The tensor whose memory a node of tensor type shares while it is plain: views looked through.
   TensorRef root_of(PostDfsIndex node) const {
     TensorRef tensor = tensor_of(graph_, node);
-    while (node_role(graph_, tensor.node) == NodeRole::kView)
+    while (node_role(graph_, tensor.node) == NodeRole::kView && !needs_kernel(tensor.node))
       tensor = tensor_of(graph_, graph_.node(tensor.node).inputs[0]);
     return tensor;
   }
@@ -86,11 +91,10 @@ class Builder {
 
   void number_groups() {
     for (PostDfsIndex i = 0; i < graph_.size(); ++i) {
-      NodeRole role = node_role(graph_, i);
-      if (role == NodeRole::kKernel || role == NodeRole::kVariable)
+      if (needs_kernel(i) || node_role(graph_, i) == NodeRole::kVariable)
         for (size_t leaf = 0; leaf < graph_.node(i).expr->type().leaves().size(); ++leaf)
           group_of({i, leaf});
-      if (role == NodeRole::kKernel)
+      if (needs_kernel(i))
         for_each_tensor_input(i, [&](TensorRef root) {
           std::vector<uint32_t>& readers = result_.groups[group_of(root)].readers;
           uint32_t node = static_cast<uint32_t>(node_of_[i]);

@@ -36,7 +36,8 @@ struct SearchProblem {
   const DataflowGraph* graph = nullptr;
   std::vector<CandidateCosts> candidates;
   ConversionCost conversion_cost;
-  double launch_penalty = 0;  // seconds, for each kernel and each conversion
+  double launch_penalty = 0;        // seconds, for each kernel and each conversion
+  bool views_need_kernels = false;  // views are operator calls like any other, of no plain alias
 };
 
 }  // namespace collage

@@ -48,13 +48,14 @@ class Bench:
         assert (result.stderr == "") == (status == 0), result.stderr
         return result.stdout
 
-    def report(self, *arguments, status=0):
+    def report(self, *arguments, status=0, schema_too=True):
         """The command's report, checked against the schema, and what it printed."""
         printed = self.run(*arguments, "--json", "report.json", status=status)
         with open(self.path("report.json")) as file:
             report = json.load(file)
         os.remove(self.path("report.json"))
-        assert not (wrong := schema.problems(report, REPORT_SCHEMA)), "\n".join(wrong[:10])
+        wrong = schema.problems(report, REPORT_SCHEMA) if schema_too else []
+        assert not wrong, "\n".join(wrong[:10])
         return report, printed
 
     def save(self, name, model):
@@ -142,13 +143,46 @@ def check_verify(bench):
 
 
 def check_partition(bench):
-    """Text with one Primitive function a kernel, each with its Compiler."""
+    """Text with a global function for each kernel of a toolchain; own kernels of several operators are inline functions."""
     name = bench.save("net.onnx", tiny_models.small_net())
     report, printed = bench.report("partition", name)
     assert printed.startswith('#[version = "0.0.5"]') and "def @main" in printed, printed
-    assert printed.count("Primitive=1") == len(report["kernels"]), printed
-    assert set(re.findall(r'Compiler="(\w+)"', printed)) == {k["target"] for k in report["kernels"]}, printed
+    toolchains = [k["target"] for k in report["kernels"] if k["target"] not in ("native", "reference")]
+    assert sorted(re.findall(r'Compiler="(\w+)"', printed)) == sorted(toolchains), printed
+    assert printed.count("global_symbol=") == printed.count("def @collage_") == len(toolchains), printed
+    inline = [k for k in report["kernels"] if k["target"] == "native" and len(k["ops"]) > 1]
+    assert printed.count("Primitive=1") == len(toolchains) + len(inline), printed
     assert "latency_ms" not in report
+
+
+def check_config(bench):
+    """Rules and mock costs of the user's own: nothing is compiled, constants need no values, --json lists kernels."""
+    tiny_models.write(bench.folder, "mock.json", tiny_models.MOCK)
+    tiny_models.write(bench.folder, "weights.relay", """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 4), float32]) {
+  %0 = nn.dense(%x, meta[relay.Constant][0] /*Tensor[(8, 4), float32]*/);
+  %1 = add(%0, meta[relay.Constant][1] /*Tensor[(8), float32]*/);
+  nn.relu(nn.relu(%1))
+}
+""")
+    report, printed = bench.report("partition", "weights.relay", "--config", "mock.json", schema_too=False)
+    kernels = [(k["name"], k["target"], [op["op"] for op in k["ops"]]) for k in report["kernels"]]
+    assert kernels == [("collage_llvm_nn_dense_add", "llvm", ["nn.dense", "add"]),
+                       ("collage_hook_nn_relu_nn_relu", "hook", ["nn.relu", "nn.relu"])], kernels
+    assert abs(report["cost"] - (2 * 1.9 + 1.9)) < 1e-9 and report["host"] == [], report
+    assert "meta[relay.Constant][0] /*Tensor[(8, 4), float32]*/" in printed and "#[metadata]" not in printed, printed
+
+
+def check_configured_targets(bench):
+    """Rules of the user's own on real backends, for real; incompatible ones do not meet."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    tiny_models.write(bench.folder, "own.json", """{"targets": [
+        {"name": "onednn", "rule": {"operators": ["nn.conv2d", "nn.bias_add", "nn.relu"], "combine": "any"}},
+        {"name": "native"}], "incompatible": [["onednn", "native"]]}""")
+    report, _ = bench.report("run", name, "--config", "own.json")
+    targets = {k["target"] for k in report["kernels"]}
+    assert targets in ({"onednn", "reference"}, {"native"}, {"native", "reference"}), targets
+    assert report["targets"] == ["onednn", "native", "reference"], report["targets"]
 
 
 def check_constraints(bench):
@@ -216,7 +250,7 @@ def check_relay(bench):
     assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 2, 0, 4]])
 
 
-CHECKS = (check_run, check_warm, check_every_target, check_seeds, check_verify, check_partition, check_constraints, check_bench,
+CHECKS = (check_run, check_warm, check_every_target, check_seeds, check_verify, check_partition, check_config, check_configured_targets, check_constraints, check_bench,
           check_targets, check_strange_names, check_dynamic_dimension, check_relay)
 
 

@@ -64,6 +64,13 @@ def write(folder, name, content):
         file.write(content.encode() if isinstance(content, str) else content)
 
 
+MOCK = """{"targets": [{"name": "hook", "compiler": "hook",
+              "rule": {"patterns": [{"name": "relu", "pattern": "is_op('nn.relu')(*)"}], "combine": "any", "max_depth": 8}},
+             {"name": "llvm", "rule": {"native": true, "max_depth": 8}}],
+ "mock_costs": {"per_op": {"hook": 1, "llvm": 2}, "fusion_benefit": 0.9, "max_estimates": 0}}
+"""
+
+
 RELAY = """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 4), float32]) -> Tensor[(1, 4), float32] {
   nn.relu(%x)
@@ -117,3 +124,20 @@ def write_bad_files(folder):
     write(folder, "no_main.relay", RELAY.replace("@main", "@other"))
     write(folder, "mistyped.relay", RELAY.replace("-> Tensor[(1, 4)", "-> Tensor[(1, 5)"))
     write(folder, "empty.relay", "")
+
+    write(folder, "mock.json", MOCK)
+    write(folder, "empty.json", "")
+    write(folder, "unclosed.json", MOCK.replace("],\n", ",\n"))
+    write(folder, "comma.json", MOCK.replace('"native": true,', '"native": true,,'))
+    for name, before, after in [
+        ("no_targets", MOCK[:MOCK.index('"mock_costs"')], "{"), ("list", MOCK, "[]"),
+        ("combine", '"any"', '"all"'), ("depth", '"max_depth": 8}}]', '"max_depth": 0}}]'), ("type", '"native": true', '"native": 1'),
+        ("key", '"native"', '"natvie"'), ("twice", '"llvm", "rule"', '"hook", "rule"'), ("pattern", "(*)", "(*"),
+        ("operator", "nn.relu", "nn.rellu"), ("per_op", '"llvm": 2', '"nvcc": 2'), ("missing_cost", ', "llvm": 2', ""),
+        ("negative", '"llvm": 2', '"llvm": -2'), ("benefit", "0.9", "1.9"), ("estimates", '"max_estimates": 0', '"max_estimates": -1'),
+        ("one_estimate", '"max_estimates": 0', '"max_estimates": 1'), ("nothing", '{"native": true, "max_depth": 8}', '{"max_depth": 8}'),
+        ("no_rule", ', "rule": {"native": true, "max_depth": 8}', ""), ("no_mock", MOCK[MOCK.index(',\n "mock_costs"'):], "}"),
+        ("pair", '"mock_costs"', '"incompatible": [["hook", "cuda"]], "mock_costs"'),
+    ]:
+        assert before in MOCK, before
+        write(folder, f"bad_{name}.json", MOCK.replace(before, after))

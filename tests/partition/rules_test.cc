@@ -20,7 +20,7 @@ using ::testing::UnorderedElementsAre;
 
 std::vector<CandidatePartition> run(const TinyGraph& g, PartitionRulePtr rule) {
   auto spec = std::make_shared<PartitionSpec>(
-      PartitionSpec{"test", std::move(rule), Target{"test", {}, {}}});
+      PartitionSpec{"test", std::move(rule), Target{"test", {}, {}}, "test"});
   std::vector<CandidatePartition> result = all_candidates(g.graph(), spec);
   for (const CandidatePartition& candidate : result)
     EXPECT_TRUE(candidate.sub_graph.is_convex(g.graph()));

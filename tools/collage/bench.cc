@@ -134,6 +134,7 @@ Command add_bench(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("bench", "latency statistics, and a comparison with other runtimes");
   add_compile_options(*command, *options);
+  add_config_option(*command, *options);
   add_input_options(*command, *options);
   command
       ->add_option("--compare", options->compare,

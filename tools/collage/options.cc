@@ -70,23 +70,6 @@ Result<std::pair<size_t, std::string>> split_input(const std::string& text,
   return usage_error("--inputs {}: the model has no input '{}'; it has {}", text, name, known);
 }
 
-// Compiling may take minutes: a report or a folder that cannot be written is refused before.
-Status check_destinations(const SharedOptions& options) {
-  namespace fs = std::filesystem;
-  std::error_code ec;
-  TRY(check_writable_file("--json", options.json));
-  if (!options.save_outputs.empty()) {
-    fs::path folder = fs::absolute(options.save_outputs, ec);
-    while (!fs::exists(folder, ec) && folder.has_relative_path()) folder = folder.parent_path();
-    if (!fs::is_directory(folder, ec))
-      return usage_error("--save-outputs {}: {} is not a folder", options.save_outputs,
-                         folder.filename().string());
-    if (::access(folder.c_str(), W_OK) != 0)
-      return usage_error("--save-outputs {}: {}", options.save_outputs, std::strerror(errno));
-  }
-  return {};
-}
-
 }  // namespace
 
 Status check_writable_file(const std::string& flag, const std::string& path) {
@@ -154,6 +137,29 @@ void add_input_options(CLI::App& command, SharedOptions& options) {
                      "write each output as DIR/POSITION_NAME.npy");
 }
 
+Status check_destinations(const SharedOptions& options) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  TRY(check_writable_file("--json", options.json));
+  if (!options.save_outputs.empty()) {
+    fs::path folder = fs::absolute(options.save_outputs, ec);
+    while (!fs::exists(folder, ec) && folder.has_relative_path()) folder = folder.parent_path();
+    if (!fs::is_directory(folder, ec))
+      return usage_error("--save-outputs {}: {} is not a folder", options.save_outputs,
+                         folder.filename().string());
+    if (::access(folder.c_str(), W_OK) != 0)
+      return usage_error("--save-outputs {}: {}", options.save_outputs, std::strerror(errno));
+  }
+  return {};
+}
+
+void add_config_option(CLI::App& command, SharedOptions& options) {
+  command
+      .add_option("--config", options.config,
+                  "targets, rules and costs from this JSON file (docs/partitioning.md)")
+      ->excludes(command.get_option("--targets"));
+}
+
 Result<Model> load(const SharedOptions& options) {
   LoadOptions given = TRY(load_options(options));
   TRY(check_destinations(options));
@@ -169,6 +175,7 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
   program.targets = options.targets;
   program.exclude = options.exclude;
   program.pin = options.pin;
+  program.config = options.config;
   program.threads = options.threads;
   program.database = options.database;
   program.frozen_costs = options.frozen_costs;

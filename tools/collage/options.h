@@ -17,7 +17,7 @@ struct SharedOptions {
   int threads = 0;
   int64_t seed = 0;
   std::string database, accuracy = "default", precision = "f32", json, save_outputs,
-                        progress = "auto";
+                        progress = "auto", config;
   bool frozen_costs = false;
 };
 
@@ -25,12 +25,17 @@ struct SharedOptions {
 // and `--seed` too.
 void add_compile_options(CLI::App& command, SharedOptions& options);
 void add_input_options(CLI::App& command, SharedOptions& options);
+// `--config`, of the commands that partition.
+void add_config_option(CLI::App& command, SharedOptions& options);
 
 // Refuses numbers that are not positive, in words that a person wants to read.
 CLI::Validator positive_number();
 
 // Refuses a file that could not be written, before the work whose result it shall hold; "" is none.
 Status check_writable_file(const std::string& flag, const std::string& path);
+// Refuses a report or a folder that could not be written: compiling may take minutes.
+Status check_destinations(const SharedOptions& options);
+
 // Reads the model. Fails before any work is done where --json or --save-outputs could not be
 // written.
 Result<Model> load(const SharedOptions& options);

@@ -1,7 +1,12 @@
 // collage partition: the partitioned module as text.
+//
+// With a configuration that has mock costs nothing is compiled or measured, and Relay text is taken
+// as it is.
 
 #include <fmt/format.h>
 
+#include "compiler/backends.h"
+#include "compiler/mock_partition.h"
 #include "ir/text_printer.h"
 #include "options.h"
 #include "report/report.h"
@@ -10,7 +15,48 @@ namespace collage::tool {
 
 namespace {
 
+nlohmann::json to_json(const MockPartition& partition, const SharedOptions& options) {
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const ListedKernel& kernel : partition.kernels) {
+    nlohmann::json ops = nlohmann::json::array();
+    for (const auto& [op, index] : kernel.calls) ops.push_back({{"op", op}, {"index", index}});
+    kernels.push_back({{"name", kernel.name},
+                       {"target", kernel.target},
+                       {"ops", std::move(ops)},
+                       {"cost", kernel.cost}});
+  }
+  return {{"model", std::filesystem::path(options.model).filename().string()},
+          {"mock_costs", true},
+          {"kernels", std::move(kernels)},
+          {"host", partition.host},
+          {"cost", partition.cost},
+          {"candidates", partition.candidates},
+          {"kept", partition.kept},
+          {"estimates", partition.estimates}};
+}
+
+Status partition_by_mock_costs(const SharedOptions& options, const PartitionConfig& config) {
+  PrintOptions print;
+  print.constants = PrintOptions::Constants::kShapeOnly;
+  Module module;
+  if (std::filesystem::path(options.model).extension() == ".relay") {
+    TRY(check_destinations(options));
+    module = TRY(load_text_as_is(options.model, print.by_type_only));
+  } else {
+    module = TRY(load(options)).impl().module;
+  }
+  MockPartition partition = TRY(partition_with_mock_costs(module, config));
+  fmt::print("{}\n", to_text(partition.module, print));
+  if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
+  return {};
+}
+
 Status partition(const SharedOptions& options) {
+  if (!options.config.empty()) {
+    register_all();
+    PartitionConfig config = TRY(read_config(options.config));
+    if (config.mock_costs) return partition_by_mock_costs(options, config);
+  }
   Model model = TRY(load(options));
   RunFacts facts;
   facts.threads = thread_count(options);
@@ -29,6 +75,7 @@ Command add_partition(CLI::App& app) {
   auto options = std::make_shared<SharedOptions>();
   CLI::App* command = app.add_subcommand("partition", "print the partitioned module as text");
   add_compile_options(*command, *options);
+  add_config_option(*command, *options);
   command->add_option("--json", options->json, "write the report here");
   return {command, [options] { return partition(*options); }};
 }

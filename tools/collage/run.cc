@@ -35,6 +35,7 @@ Command add_run(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("run", "compile and run a model; prints what runs where and how fast");
   add_compile_options(*command, *options);
+  add_config_option(*command, *options);
   add_input_options(*command, *options);
   return {command, [options] { return run(*options); }};
 }

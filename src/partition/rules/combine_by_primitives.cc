@@ -40,17 +40,23 @@ class Combiner {
     auto take = [&](const IndexSet& added, const SubGraph* base) {
       IndexSet inside = from.inside() | added;
       std::vector<SubGraph::Nested> nested = from.nested();
+      IndexSet required = from.required();
       FusionKind kind = from.kind();
       added.for_each([&](PostDfsIndex i) {
-        if (alone_[i] != nullptr) kind = std::max(kind, alone_[i]->kind());
+        if (alone_[i] == nullptr || (base != nullptr && base->inside().contains(i))) return;
+        kind = std::max(kind, alone_[i]->kind());
+        required |= alone_[i]->required();
+        nested.insert(nested.end(), alone_[i]->nested().begin(), alone_[i]->nested().end());
       });
       if (base != nullptr) {
         inside |= base->inside();
         nested.insert(nested.end(), base->nested().begin(), base->nested().end());
         kind = std::max(kind, base->kind());
+        required |= base->required();
       }
       if (count_kernels(graph_, inside) > max_ops) return;
-      SubGraph sub_graph(graph_, std::move(inside), kind, "", std::move(nested));
+      SubGraph sub_graph(graph_, std::move(inside), kind, "", std::move(nested),
+                         std::move(required));
       if (sub_graph.is_valid(graph_, limits)) result.push_back(std::move(sub_graph));
     };
     grow_down(from, take);
@@ -149,7 +155,7 @@ std::vector<CandidatePartition> CombineByPrimitivesPartitionRule::all_candidates
   }
 
   // Breadth first: all candidates of k joins before those of k + 1.
-  SubGraphConfig limits{config_.max_depth, 1, false};
+  SubGraphConfig limits{config_.max_call_depth, 1, false, config_.max_depth};
   while (!work.empty()) {
     SubGraph from = std::move(work.front());
     work.pop_front();
@@ -164,7 +170,7 @@ std::vector<CandidatePartition> CombineByPrimitivesPartitionRule::all_candidates
 
   // Maximal ones: from the base candidates in order, those inside an earlier region left out.
   if (config_.maximal) {
-    SubGraphConfig no_limits{0, 1, false};
+    SubGraphConfig no_limits = config_.strict_depth ? limits : SubGraphConfig{0, 1, false};
     std::vector<IndexSet> regions;
     for (const CandidatePartition& candidate : base) {
       const IndexSet& seed = candidate.sub_graph.inside();

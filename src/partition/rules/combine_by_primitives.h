@@ -25,12 +25,14 @@ std::vector<KindJoin> any_joins();       // anything with anything
 
 struct CombineConfig {
   std::vector<KindJoin> joins = fuse_ops_joins();
-  size_t max_depth = 4;      // kernel calls on a path
-  size_t max_ops = 8;        // kernel calls in all
-  size_t max_per_exit = 16;  // candidates with one exit node, smaller ones first
-  // Whether the largest candidates, grown without those limits, are given too (at most kMaxRegion
-  // operators each).
+  size_t max_depth = 4;       // kernel calls on a path; 0: no limit
+  size_t max_call_depth = 0;  // the same, views counted; 0: no limit
+  size_t max_ops = 8;         // kernel calls in all
+  size_t max_per_exit = 16;   // candidates with one exit node, smaller ones first
+  // Whether the largest candidates are given too, of at most kMaxRegion operators each. They are
+  // grown without the limits above, or within those of depth where `strict_depth` says so.
   bool maximal = true;
+  bool strict_depth = false;
   static constexpr size_t kMaxRegion = 64;
 };
 

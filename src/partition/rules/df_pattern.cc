@@ -19,7 +19,9 @@ std::vector<CandidatePartition> DFPatternPartitionRule::all_candidates(
       if (inside.empty() || (predicate_ && !predicate_(match))) return true;
       inside = with_tuple_arguments(graph, std::move(inside));
       if (!seen.insert(inside).second) return true;
-      SubGraph sub_graph = SubGraph::of(graph, std::move(inside), name());
+      IndexSet constants;
+      for (const Expr& constant : match.constants()) constants.insert(graph.index_of(constant));
+      SubGraph sub_graph = SubGraph::of(graph, std::move(inside), name()).with_required(constants);
       if (sub_graph.is_valid(graph, config_))
         result.push_back({name(), std::move(sub_graph), spec});
       return true;

@@ -1,0 +1,240 @@
+#include "compiler/mock_partition.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_set>
+
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
+#include "ir/visitor.h"
+#include "partition/merge.h"
+#include "partition/prune.h"
+#include "partition/rewrite.h"
+#include "search/search.h"
+
+namespace collage {
+
+namespace {
+
+// Ties go to fewer kernels, then to earlier targets: by fractions of the smallest cost, far below
+// any difference between covers that do not tie, and far above rounding.
+constexpr double kPerKernel = 1e-7;
+constexpr double kPerTarget = 1e-10;
+
+size_t count_operators(const Function& function) {
+  size_t count = 0;
+  for (const Expr& expr : post_order(function->body)) {
+    const auto* call = as<CallNode>(expr);
+    if (call == nullptr) continue;
+    const auto* callee = as<FunctionNode>(call->callee);
+    count += call->op != nullptr ? 1 : 0;
+    if (callee != nullptr)
+      count += count_operators(std::static_pointer_cast<const FunctionNode>(call->callee));
+  }
+  return count;
+}
+
+bool is_operator_call(const DataflowGraph& graph, PostDfsIndex i) {
+  const auto* call = as<CallNode>(graph.node(i).expr);
+  return call != nullptr && call->op != nullptr;
+}
+
+Encoding plain(const TensorType& type) { return {type.dtype, Layout(), VirtualDevice()}; }
+
+class MockPartitioner {
+ public:
+  explicit MockPartitioner(const PartitionConfig& config)
+      : config_(config), costs_(*config.mock_costs) {
+    auto host = std::make_shared<PartitionSpec>();
+    host->name = "host";
+    host->target.kind = "host";
+    host->is_host = true;
+    host_ = host;
+    unit_ = 0;
+    for (const auto& [target, cost] : costs_.per_op)
+      if (cost > 0 && (unit_ == 0 || cost < unit_)) unit_ = cost;
+    if (unit_ == 0) unit_ = 1;
+  }
+
+  Result<MockPartition> run(const Module& module) {
+    result_.module = module;
+    for (const auto& [name, function] : module.functions)
+      if (!function->attrs.has("Primitive")) TRY(partition(name, function));
+    result_.estimates = estimates_.size();
+    return std::move(result_);
+  }
+
+ private:
+  struct Chosen {
+    std::vector<CandidatePartition> kernels;
+    double cost = 0;
+    double rank = 0;  // with ties broken
+  };
+
+  Status partition(const std::string& name, const Function& function) {
+    DataflowGraph graph(untangle_tuples(function));
+    std::vector<CandidatePartition> all = gather_candidates(graph, config_.specs);
+    result_.candidates += all.size();
+    std::optional<Chosen> best;
+    for (const std::vector<size_t>& set : compatible_targets(config_.specs, config_.incompatible)) {
+      std::vector<CandidatePartition> usable;
+      for (const CandidatePartition& candidate : all)
+        if (std::any_of(set.begin(), set.end(),
+                        [&](size_t s) { return config_.specs[s] == candidate.spec; }))
+          usable.push_back(candidate);
+      Chosen chosen = TRY(choose(graph, usable));
+      if (!best || chosen.rank < best->rank) best = std::move(chosen);
+    }
+    result_.cost += best->cost;
+    return rewrite(graph, name, merge_touching(graph, std::move(best->kernels)));
+  }
+
+  Result<Chosen> choose(const DataflowGraph& graph, const std::vector<CandidatePartition>& all) {
+    std::vector<CandidatePartition> kept = prune_candidates(graph, all);
+    size_t before = kept.size();
+    add_host(graph, all, false, kept);
+    Result<Chosen> chosen = search(graph, kept);
+    if (!chosen && chosen.status().code() == ErrorCode::kUnsupported) {
+      // Candidates that do not fit together: smaller ones, and the host for what is left over.
+      kept = all;
+      before = kept.size();
+      add_host(graph, all, true, kept);
+      chosen = search(graph, kept);
+    }
+    result_.kept += before;
+    return chosen;
+  }
+
+  // The host takes what no target does; otherwise, with `fallback`, it is dearer than any target.
+  void add_host(const DataflowGraph& graph, const std::vector<CandidatePartition>& all,
+                bool fallback, std::vector<CandidatePartition>& kept) const {
+    IndexSet taken;
+    for (const CandidatePartition& candidate : all) taken |= candidate.sub_graph.inside();
+    for (PostDfsIndex i = 0; i < graph.size(); ++i) {
+      NodeRole role = node_role(graph, i);
+      if (role != NodeRole::kKernel && role != NodeRole::kView) continue;
+      if (taken.contains(i) && !fallback) continue;
+      SubGraph alone =
+          SubGraph::of(graph, with_tuple_arguments(graph, IndexSet(graph.size(), {i})));
+      kept.push_back({taken.contains(i) ? "fallback" : "host", std::move(alone), host_});
+    }
+  }
+
+  double kernel_cost(size_t operators, double per_op) const {
+    double cost = 0;
+    for (size_t k = 0; k < operators; ++k)
+      cost += per_op * std::pow(costs_.fusion_benefit, static_cast<double>(k));
+    return cost;
+  }
+
+  Result<double> estimate(const DataflowGraph& graph, const CandidatePartition& candidate) {
+    if (candidate.spec->is_host) return candidate.rule_name == "host" ? 0.0 : 1e6 * unit_;
+    Function function = candidate.function(graph, ConstantsInside::kRequired);
+    std::string key = candidate.spec->name + "\n" + canonical_text(function);
+    if (estimates_.insert(std::move(key)).second && costs_.max_estimates != 0 &&
+        estimates_.size() > costs_.max_estimates)
+      return config_.error_at(
+          "/mock_costs/max_estimates",
+          fmt::format("more than {} distinct kernels would be estimated", costs_.max_estimates));
+    return kernel_cost(count_operators(function), costs_.per_op.at(candidate.spec->name));
+  }
+
+  Result<Chosen> search(const DataflowGraph& graph,
+                        const std::vector<CandidatePartition>& candidates) {
+    SearchProblem problem;
+    problem.graph = &graph;
+    problem.views_need_kernels = true;
+    problem.conversion_cost = [](const TensorType&, const Encoding&, const Encoding&) { return 0; };
+    std::vector<double> costs;
+    for (const CandidatePartition& candidate : candidates) {
+      double cost = TRY(estimate(graph, candidate));
+      Variant variant;
+      variant.name = "mock";
+      candidate.sub_graph.input().for_each([&](PostDfsIndex i) {
+        for (const TensorType& leaf : graph.node(i).expr->type().leaves())
+          variant.inputs.push_back(plain(leaf));
+      });
+      candidate.sub_graph.exit().for_each([&](PostDfsIndex i) {
+        for (const TensorType& leaf : graph.node(i).expr->type().leaves())
+          variant.outputs.push_back(plain(leaf));
+      });
+      double position = static_cast<double>(config_.specs.size());
+      for (size_t s = 0; s < config_.specs.size(); ++s)
+        if (config_.specs[s] == candidate.spec) position = static_cast<double>(s);
+      costs.push_back(cost);
+      problem.candidates.push_back(
+          {&candidate,
+           {{std::move(variant), cost + unit_ * (kPerKernel + kPerTarget * position)}}});
+    }
+    SearchOptions options;
+    options.top_k = 1;
+    Chosen chosen;
+    bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const auto& node) {
+      NodeRole role = node_role(node.expr);
+      return role == NodeRole::kKernel || role == NodeRole::kView;
+    });
+    if (!any) return chosen;
+    SearchResult found = TRY(search_covers(problem, options));
+    const Cover& cover = found.covers.at(0);
+    chosen.rank = cover.seconds;
+    for (const ChosenKernel& kernel : cover.kernels) {
+      chosen.cost += costs[kernel.candidate];
+      chosen.kernels.push_back(candidates[kernel.candidate]);
+    }
+    return chosen;
+  }
+
+  Status rewrite(const DataflowGraph& graph, const std::string& name,
+                 const std::vector<CandidatePartition>& kernels) {
+    std::vector<const CandidatePartition*> pointers;
+    for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
+    PartitionedModule partitioned =
+        TRY(partition_module(graph, pointers, ConstantsInside::kRequired, result_.module, name));
+    result_.module = std::move(partitioned.module);
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      ListedKernel listed{partitioned.names[k], kernels[k].spec->name, {}, 0};
+      kernels[k].sub_graph.inside().for_each([&](PostDfsIndex i) {
+        if (is_operator_call(graph, i))
+          listed.calls.emplace_back(as<CallNode>(graph.node(i).expr)->op->name, i);
+      });
+      if (kernels[k].spec->is_host) {
+        for (const auto& [op, index] : listed.calls) result_.host.push_back(op);
+        continue;
+      }
+      listed.cost = kernel_cost(listed.calls.size(), costs_.per_op.at(kernels[k].spec->name));
+      result_.kernels.push_back(std::move(listed));
+    }
+    return {};
+  }
+
+  const PartitionConfig& config_;
+  const MockCosts& costs_;
+  PartitionSpecPtr host_;
+  double unit_;  // the smallest cost of an operator
+  std::set<std::string> estimates_;
+  MockPartition result_;
+};
+
+}  // namespace
+
+Result<MockPartition> partition_with_mock_costs(const Module& module,
+                                                const PartitionConfig& config) {
+  return MockPartitioner(config).run(module);
+}
+
+Result<Module> load_text_as_is(const std::filesystem::path& path,
+                               std::unordered_set<const void*>& unknown) {
+  ParseOptions options;
+  options.constant = [&](const TensorType& type, size_t) -> Result<Tensor> {
+    Tensor value = TRY(Tensor::allocate(type.dtype, type.shape));
+    unknown.insert(value.raw());
+    return value;
+  };
+  Module module = TRY(load_module(path, options));
+  if (module.functions.count("main") == 0)
+    return bad_model("{}: there is no function @main", path.string());
+  return module;
+}
+
+}  // namespace collage

@@ -1,0 +1,42 @@
+// Partitioning with costs that are made up (a configuration's mock_costs): candidates, pruning,
+// search, merging and rewriting as for real, but nothing is compiled or measured and constants need
+// no values.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/module.h"
+#include "partition/config.h"
+
+namespace collage {
+
+struct ListedKernel {
+  std::string name, target;
+  std::vector<std::pair<std::string, PostDfsIndex>> calls;  // operators, in dataflow order
+  double cost = 0;
+};
+
+struct MockPartition {
+  Module module;
+  // Of all functions, in dataflow order. A target's calls that stay calls are kernels too; what no
+  // target takes is the host's.
+  std::vector<ListedKernel> kernels;
+  std::vector<std::string> host;  // operators that no target takes
+  double cost = 0;                // of what the search chose, before merging
+  size_t candidates = 0, kept = 0, estimates = 0;
+};
+
+// Every function of the module that is not Primitive is partitioned by itself. Fails (kUsage) when
+// more kernels than max_estimates would be asked for.
+Result<MockPartition> partition_with_mock_costs(const Module& module,
+                                                const PartitionConfig& config);
+
+// A file of Relay text as it is, not simplified. Constants that are given by their type only are
+// made without values, and `unknown` receives their storage.
+Result<Module> load_text_as_is(const std::filesystem::path& path,
+                               std::unordered_set<const void*>& unknown);
+
+}  // namespace collage

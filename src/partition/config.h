@@ -1,0 +1,48 @@
+// What a user says about partitioning in a file (`--config`): targets with their rules, which of
+// them exclude one another, and, in place of measurements, costs that are made up.
+//
+//   {"targets": [{"name": "hook", "compiler": "hook",
+//                 "rule": {"patterns": [{"name": "relu", "pattern": "is_op('nn.relu')(*)"}],
+//                          "combine": "any", "max_depth": 8}},
+//                {"name": "llvm", "rule": {"native": true, "max_depth": 8}}],
+//    "mock_costs": {"per_op": {"hook": 1, "llvm": 2}, "fusion_benefit": 0.9, "max_estimates": 0}}
+//
+// docs/partitioning.md describes every key. Errors (kUsage) name the file and the place: line and
+// column where it is no JSON, the JSON pointer of a bad value, the column in a pattern.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "partition/gather.h"
+
+namespace collage {
+
+// The k-th operator call of a kernel (from 0) costs per_op × fusion_benefit^k; nothing else costs
+// anything.
+struct MockCosts {
+  std::map<std::string, double> per_op;  // by target
+  double fusion_benefit = 1;
+  size_t max_estimates = 0;  // distinct kernels (function × target) that may be asked for; 0: any
+};
+
+struct PartitionConfig {
+  std::filesystem::path file;
+  // In order of preference. A target without a rule of its own has a null one: its backend's.
+  std::vector<PartitionSpecPtr> specs;
+  std::vector<std::pair<std::string, std::string>> incompatible;  // targets by name
+  std::optional<MockCosts> mock_costs;
+
+  Status error_at(const std::string& pointer, const std::string& message) const;
+};
+
+// Operators must be registered.
+Result<PartitionConfig> read_config(const std::filesystem::path& file);
+// The same from text; `file` is for messages.
+Result<PartitionConfig> parse_config(std::string_view text, const std::filesystem::path& file);
+
+}  // namespace collage

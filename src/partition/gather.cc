@@ -1,0 +1,155 @@
+#include "partition/gather.h"
+
+#include <algorithm>
+#include <map>
+
+#include "pattern/pattern.h"
+
+namespace collage {
+
+namespace {
+
+// The Primitive function that a call calls, or null.
+const FunctionNode* called_primitive(const Expr& expr) {
+  const auto* call = as<CallNode>(expr);
+  if (call == nullptr || call->op != nullptr) return nullptr;
+  const auto* function = as<FunctionNode>(call->callee);
+  if (function == nullptr) return nullptr;
+  const AttrValue* primitive = function->attrs.find("Primitive");
+  return primitive != nullptr && attr_matches(*primitive, int64_t{1}) ? function : nullptr;
+}
+
+std::string text_attr(const Attrs& attrs, std::string_view name) {
+  const AttrValue* value = attrs.find(name);
+  const auto* text = value != nullptr ? std::get_if<std::string>(value) : nullptr;
+  return text != nullptr ? *text : "";
+}
+
+}  // namespace
+
+std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
+                                                  std::span<const PartitionSpecPtr> specs,
+                                                  const GatherOptions& options) {
+  // Calls of Primitive functions, which rules must leave alone, and the device of placed nodes.
+  IndexSet primitives;
+  std::vector<const VirtualDevice*> placed(graph.size(), nullptr);
+  bool any_placed = false;
+  for (const DataflowGraph::Node& node : graph.nodes()) {
+    if (called_primitive(node.expr) != nullptr) primitives.insert(node.index);
+    placed[node.index] = device_of(graph, node.index);
+    any_placed = any_placed || placed[node.index] != nullptr;
+  }
+  auto keep = [&](const CandidatePartition& candidate) {
+    const PartitionSpec& spec = *candidate.spec;
+    const IndexSet& inside = candidate.sub_graph.inside();
+    if (inside.intersects(primitives) && inside.size() > 1) return false;
+    bool fits = true;
+    if (any_placed && !spec.is_host)
+      inside.for_each([&](PostDfsIndex i) {
+        if (placed[i] == nullptr) return;
+        Target place;
+        place.device = *placed[i];
+        fits = fits && refines(spec.target, place);
+      });
+    return fits && (!options.allowed || options.allowed(candidate));
+  };
+
+  std::vector<CandidatePartition> result;
+  std::map<const PartitionRule*, std::vector<CandidatePartition>> known;
+  for (size_t s = 0; s < specs.size(); ++s) {
+    const PartitionSpecPtr& spec = specs[s];
+    size_t users = 0, later = 0;
+    for (size_t t = 0; t < specs.size(); ++t) {
+      users += specs[t]->rule == spec->rule;
+      later += t > s && specs[t]->rule == spec->rule;
+    }
+    std::vector<CandidatePartition> candidates;
+    if (auto it = known.find(spec->rule.get()); it != known.end()) {
+      candidates = later > 0 ? it->second : std::move(it->second);
+      for (CandidatePartition& candidate : candidates) candidate.spec = spec;
+    } else {
+      candidates = spec->rule->all_candidates(graph, spec);
+      if (users > 1) known[spec->rule.get()] = candidates;
+    }
+    if (options.primitives && !spec->is_host)
+      primitives.for_each([&](PostDfsIndex i) {
+        std::string compiler = text_attr(called_primitive(graph.node(i).expr)->attrs, "Compiler");
+        if (!compiler.empty() && compiler != spec->compiler) return;
+        SubGraph alone = SubGraph::of(
+            graph, with_tuple_arguments(graph, IndexSet(graph.size(), {i})), "primitive");
+        if (alone.is_valid(graph, {})) candidates.push_back({"primitive", std::move(alone), spec});
+      });
+    for (CandidatePartition& candidate : candidates)
+      if (keep(candidate)) result.push_back(std::move(candidate));
+  }
+  return result;
+}
+
+bool refines(const Target& target, const Target& place) {
+  return target.device.device == place.device.device && target.device.id == place.device.id &&
+         (place.device.memory_scope.empty() ||
+          target.device.memory_scope == place.device.memory_scope) &&
+         (place.kind.empty() || place.kind == target.kind);
+}
+
+const VirtualDevice* device_of(const DataflowGraph& graph, PostDfsIndex index) {
+  auto placed_by = [](const Expr& expr) -> const VirtualDevice* {
+    const CallNode* call = as_op(expr, "on_device");
+    if (call == nullptr) return nullptr;
+    // Devices are few and live as long as the process.
+    static auto* devices = new std::map<std::string, VirtualDevice>;
+    std::string name = text_attr(call->attrs, "device");
+    auto [it, fresh] = devices->try_emplace(name);
+    if (fresh) it->second.device = name;
+    return &it->second;
+  };
+  for (PostDfsIndex user : graph.node(index).outputs)
+    if (const VirtualDevice* device = placed_by(graph.node(user).expr)) return device;
+  return nullptr;
+}
+
+std::vector<std::vector<size_t>> compatible_targets(
+    std::span<const PartitionSpecPtr> specs,
+    std::span<const std::pair<std::string, std::string>> incompatible) {
+  auto clash = [&](size_t a, size_t b) {
+    return std::any_of(incompatible.begin(), incompatible.end(), [&](const auto& pair) {
+      return (pair.first == specs[a]->name && pair.second == specs[b]->name) ||
+             (pair.first == specs[b]->name && pair.second == specs[a]->name);
+    });
+  };
+  // One pair after the other: sets that hold both are split in two.
+  std::vector<std::vector<size_t>> sets(1);
+  for (size_t s = 0; s < specs.size(); ++s) sets[0].push_back(s);
+  for (size_t a = 0; a < specs.size(); ++a)
+    for (size_t b = a + 1; b < specs.size(); ++b) {
+      if (!clash(a, b)) continue;
+      std::vector<std::vector<size_t>> split;
+      for (const std::vector<size_t>& set : sets) {
+        bool both = std::count(set.begin(), set.end(), a) && std::count(set.begin(), set.end(), b);
+        if (!both) {
+          split.push_back(set);
+          continue;
+        }
+        for (size_t out : {b, a}) {
+          std::vector<size_t> rest = set;
+          std::erase(rest, out);
+          split.push_back(std::move(rest));
+        }
+      }
+      sets = std::move(split);
+    }
+  // Only the largest: one inside another adds nothing.
+  std::vector<std::vector<size_t>> result;
+  for (size_t i = 0; i < sets.size(); ++i) {
+    bool inside = false;
+    for (size_t j = 0; j < sets.size(); ++j)
+      inside = inside ||
+               (i != j &&
+                std::includes(sets[j].begin(), sets[j].end(), sets[i].begin(), sets[i].end()) &&
+                (sets[i] != sets[j] || j < i));
+    if (!inside) result.push_back(sets[i]);
+  }
+  return result;
+}
+
+}  // namespace collage

@@ -1,0 +1,43 @@
+// From specs to candidates: every rule is evaluated once, however many specs share it, and what no
+// plan may contain is left out.
+//
+//   a function already marked Primitive is somebody's decision (a user's own fusion): its call is
+//   never a part of a larger kernel, and is one of its own where `primitives` asks for that;
+//   what on_device places somewhere is only for targets on that device.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "partition/rules/rule.h"
+
+namespace collage {
+
+using PartitionSpecPtr = std::shared_ptr<const PartitionSpec>;
+
+struct GatherOptions {
+  // Whether calls of Primitive functions are candidates too, one call each, of every target but the
+  // host (or of the one that their "Compiler" names).
+  bool primitives = false;
+  std::function<bool(const CandidatePartition&)> allowed;  // refuses candidates; empty: none
+};
+
+std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
+                                                  std::span<const PartitionSpecPtr> specs,
+                                                  const GatherOptions& options = {});
+
+// Whether a kernel for `target` may run what is to run on `place`: its device agrees, and it says
+// how besides (a compiler or a rule of its own), which a mere place does not.
+bool refines(const Target& target, const Target& place);
+// The device that a node was placed on by on_device, its own or, for a call, that around it; null
+// when it was left open.
+const VirtualDevice* device_of(const DataflowGraph& graph, PostDfsIndex index);
+
+// Sets of targets (indices into `specs`) that may be used together, each as large as it can be:
+// those without a pair that is declared incompatible, by name.
+std::vector<std::vector<size_t>> compatible_targets(
+    std::span<const PartitionSpecPtr> specs,
+    std::span<const std::pair<std::string, std::string>> incompatible);
+
+}  // namespace collage
