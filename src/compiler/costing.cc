@@ -1,5 +1,7 @@
 #include "compiler/costing.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -121,6 +123,20 @@ double function_bytes(const Function& function) {
   for (const TensorType& leaf : function->result_type().leaves())
     bytes += static_cast<double>(leaf.bytes());
   return bytes;
+}
+
+double working_set_bytes(const Function& function) {
+  double bytes = 0;
+  for (const Expr& expr : post_order(function->body))
+    if (expr->kind() != ExprKind::kTuple)
+      for (const TensorType& leaf : expr->type().leaves())
+        bytes += static_cast<double>(leaf.bytes());
+  return bytes;
+}
+
+double private_cache_bytes() {
+  long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? static_cast<double>(bytes) : 1 << 20;
 }
 
 }  // namespace collage

@@ -33,6 +33,10 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
 // Work of a function by the operators' own estimates, for the analytic stand-in for costs nobody
 // measured.
 double function_flops(const Function& function);
+// Constants and every intermediate tensor, in bytes: what one inference touches.
+double working_set_bytes(const Function& function);
+// Of one core, in bytes; what this machine does not tell counts as 1 MiB.
+double private_cache_bytes();
 double function_bytes(const Function& function);  // parameters, constants and results
 
 }  // namespace collage

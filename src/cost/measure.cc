@@ -86,6 +86,7 @@ class Measurement {
     if (timed.empty()) return {};
     hooks_.timing(names);
     TimingOptions options;
+    options.cold = task_.cold;
     options.running = hooks_.running;
     options.beats = hooks_.beats;
     std::vector<Result<Measured>> results = time_kernels(timed, team_, options);

@@ -29,7 +29,8 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
     : database_(database),
       options_(std::move(options)),
       worker_(options_.worker_command, options_.limits),
-      machine_(fmt::format("{} threads={}", processor_name(), options_.compile.threads)) {}
+      machine_(fmt::format("{} threads={} {}", processor_name(), options_.compile.threads,
+                           options_.cold ? "cold" : "warm")) {}
 
 std::string MeasuredCosts::environment_key() const {
   std::string key = machine_;
@@ -88,6 +89,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
   MeasureTask task;
   task.function_text = text;
   task.options = options_.compile;
+  task.cold = options_.cold;
   std::vector<size_t> missing;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (auto row =
@@ -151,6 +153,7 @@ Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorTyp
   task.from = from;
   task.to = to;
   task.options = options_.compile;
+  task.cold = options_.cold;
   for (Backend* backend : all_backends()) task.targets.push_back(backend->name());
   Result<std::vector<TargetCosts>> costs = run_worker(task, text);
   if (costs.status().code() == ErrorCode::kUnavailable) return costs.status();

@@ -16,6 +16,7 @@ struct CostOptions {
   std::vector<std::string> worker_command;
   bool frozen = false;  // a miss is an error (kFrozenCosts)
   WorkerLimits limits = WorkerLimits::from_environment();
+  bool cold = true;  // the cache state to time in, see timing.h; part of every key
 };
 
 struct CostCounts {
@@ -58,7 +59,7 @@ class MeasuredCosts {
   CostDatabase& database_;
   CostOptions options_;
   Worker worker_;
-  std::string machine_;  // processor and threads, part of every key
+  std::string machine_;  // processor, threads and cache state, part of every key
   CostCounts counts_;
 };
 
