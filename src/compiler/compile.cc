@@ -146,8 +146,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   CostOptions cost_options;
   cost_options.compile.threads = ThreadTeam(options.threads).size();
   cost_options.frozen = options.frozen_costs;
-  cost_options.cold = working_set_bytes(graph.function()) >
-                      cost_options.compile.threads * private_cache_bytes();
+  cost_options.cache = cache_state(graph.function(), cost_options.compile.threads);
   std::unique_ptr<CostDatabase> database =
       open_database(options.database, cost_options.compile.cache_folder);
   cost_options.worker_command = TRY(worker_command(options.worker));

@@ -125,18 +125,21 @@ double function_bytes(const Function& function) {
   return bytes;
 }
 
-double working_set_bytes(const Function& function) {
-  double bytes = 0;
-  for (const Expr& expr : post_order(function->body))
-    if (expr->kind() != ExprKind::kTuple)
-      for (const TensorType& leaf : expr->type().leaves())
-        bytes += static_cast<double>(leaf.bytes());
-  return bytes;
-}
-
-double private_cache_bytes() {
-  long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? static_cast<double>(bytes) : 1 << 20;
+CacheState cache_state(const Function& function, int threads) {
+  // Of a shared cache that other processes and machines use too, whatever its nominal size.
+  constexpr double kSharedCache = 64 << 20;
+  long reported = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+  double private_caches = threads * (reported > 0 ? static_cast<double>(reported) : 1 << 20);
+  double constants = 0, all = 0;
+  for (const Expr& expr : post_order(function->body)) {
+    if (expr->kind() == ExprKind::kTuple) continue;
+    for (const TensorType& leaf : expr->type().leaves()) {
+      all += static_cast<double>(leaf.bytes());
+      if (expr->kind() == ExprKind::kConstant) constants += static_cast<double>(leaf.bytes());
+    }
+  }
+  if (all <= private_caches) return CacheState::kWarm;
+  return constants <= kSharedCache ? CacheState::kCold : CacheState::kStreaming;
 }
 
 }  // namespace collage

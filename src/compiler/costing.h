@@ -33,10 +33,10 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
 // Work of a function by the operators' own estimates, for the analytic stand-in for costs nobody
 // measured.
 double function_flops(const Function& function);
-// Constants and every intermediate tensor, in bytes: what one inference touches.
-double working_set_bytes(const Function& function);
-// Of one core, in bytes; what this machine does not tell counts as 1 MiB.
-double private_cache_bytes();
+// What a kernel of this model finds in the caches: warm where constants and intermediate tensors
+// fit the private caches of `threads` cores; streaming where the constants alone exceed what a
+// shared cache can be relied on to keep.
+CacheState cache_state(const Function& function, int threads);
 double function_bytes(const Function& function);  // parameters, constants and results
 
 }  // namespace collage

@@ -22,4 +22,10 @@ using Cost = std::variant<Unknown, Measured, Invalid>;
 
 inline const Measured* measured(const Cost& cost) { return std::get_if<Measured>(&cost); }
 
+// What is in the caches when a kernel starts, see timing.h. A part of every key.
+enum class CacheState { kWarm, kCold, kStreaming };
+inline const char* cache_state_name(CacheState state) {
+  return state == CacheState::kWarm ? "warm" : state == CacheState::kCold ? "cold" : "streaming";
+}
+
 }  // namespace collage

@@ -2,10 +2,12 @@
 
 #include <sys/wait.h>
 
+#include <cstring>
 #include <exception>
 #include <new>
 
 #include "cost/timing.h"
+#include "cost/timing_memory.h"
 #include "cost/trial.h"
 
 namespace collage {
@@ -35,6 +37,12 @@ bool has_children() {
     child = ::waitpid(-1, nullptr, WNOHANG);
   } while (child > 0);
   return child == 0;
+}
+
+Status check_buffers(const TimedKernel& timed, const TimingMemory& memory) {
+  for (const TimedBuffer& buffer : timed.inputs) TRY(memory.check(buffer.data));
+  for (const TimedBuffer& buffer : timed.outputs) TRY(memory.check(buffer.data));
+  return memory.check(timed.workspace.data);
 }
 
 // Measures the variants of one subject: tries each alone, then times the survivors together.
@@ -68,33 +76,41 @@ class Measurement {
   }
 
   Status time_survivors() {
+    TimingMemory memory;
     std::vector<TimedKernel> timed;
     std::vector<std::string> names;
     for (Survivor& survivor : survivors_) {
       Trial& trial = survivor.trial;
       TimedKernel kernel;
       kernel.kernel = trial.kernel.get();
-      for (const auto& buffer : trial.inputs) {
-        kernel.inputs.push_back(buffer->data());
-        kernel.input_bytes.push_back(buffer->bytes());
+      for (size_t i = 0; i < trial.inputs.size(); ++i)
+        kernel.inputs.push_back({TRY(memory.copy_of(trial.inputs[i], "input " + std::to_string(i))),
+                                 trial.inputs[i]->bytes()});
+      for (size_t i = 0; i < trial.outputs.size(); ++i) {
+        size_t bytes = trial.outputs[i].bytes();
+        kernel.outputs.push_back({TRY(memory.zeros(bytes, "output " + std::to_string(i))), bytes});
       }
-      for (GuardedBuffer& buffer : trial.outputs) kernel.outputs.push_back(buffer.data());
-      kernel.workspace = trial.workspace.data();
+      size_t bytes = trial.workspace.bytes();
+      kernel.workspace = {TRY(memory.zeros(bytes, "the workspace")), bytes};
       timed.push_back(std::move(kernel));
       names.push_back(survivor.name);
     }
     if (timed.empty()) return {};
     hooks_.timing(names);
     TimingOptions options;
-    options.cold = task_.cold;
+    options.cache = task_.cache;
     options.running = hooks_.running;
     options.beats = hooks_.beats;
-    std::vector<Result<Measured>> results = time_kernels(timed, team_, options);
+    std::vector<Result<Measured>> results = TRY(time_kernels(timed, team_, options));
     for (size_t i = 0; i < survivors_.size(); ++i) {
       MeasuredVariant& row = *survivors_[i].row;
       hooks_.begin(names[i]);
       Status status = results[i].status();
-      if (status.ok()) status = check_after_timing(survivors_[i].trial, row.variant, subject_);
+      if (status.ok()) status = check_buffers(timed[i], memory);
+      Trial& trial = survivors_[i].trial;
+      for (size_t o = 0; o < trial.outputs.size(); ++o)
+        std::memcpy(trial.outputs[o].data(), timed[i].outputs[o].data, trial.outputs[o].bytes());
+      if (status.ok()) status = check_after_timing(trial, row.variant, subject_);
       row.cost = status.ok() ? Cost(*results[i]) : Cost(Invalid{status.to_string()});
     }
     return {};

@@ -30,7 +30,7 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
       options_(std::move(options)),
       worker_(options_.worker_command, options_.limits),
       machine_(fmt::format("{} threads={} {}", processor_name(), options_.compile.threads,
-                           options_.cold ? "cold" : "warm")) {}
+                           cache_state_name(options_.cache))) {}
 
 std::string MeasuredCosts::environment_key() const {
   std::string key = machine_;
@@ -89,7 +89,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
   MeasureTask task;
   task.function_text = text;
   task.options = options_.compile;
-  task.cold = options_.cold;
+  task.cache = options_.cache;
   std::vector<size_t> missing;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (auto row =
@@ -153,7 +153,7 @@ Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorTyp
   task.from = from;
   task.to = to;
   task.options = options_.compile;
-  task.cold = options_.cold;
+  task.cache = options_.cache;
   for (Backend* backend : all_backends()) task.targets.push_back(backend->name());
   Result<std::vector<TargetCosts>> costs = run_worker(task, text);
   if (costs.status().code() == ErrorCode::kUnavailable) return costs.status();

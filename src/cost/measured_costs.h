@@ -16,7 +16,7 @@ struct CostOptions {
   std::vector<std::string> worker_command;
   bool frozen = false;  // a miss is an error (kFrozenCosts)
   WorkerLimits limits = WorkerLimits::from_environment();
-  bool cold = true;  // the cache state to time in, see timing.h; part of every key
+  CacheState cache = CacheState::kStreaming;
 };
 
 struct CostCounts {

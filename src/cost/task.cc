@@ -119,7 +119,7 @@ json to_json(const MeasureTask& task) {
                  {"only", task.only},
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder},
-                 {"cold", task.cold}};
+                 {"caches", static_cast<int>(task.cache)}};
   if (task.is_conversion()) {
     result["shape"] = task.type.shape;
     result["dtype"] = dtype_name(task.type.dtype);
@@ -138,7 +138,7 @@ Result<MeasureTask> task_from_json(const json& j) {
     task.only = j.at("only").get<std::string>();
     task.options.threads = j.at("threads").get<int>();
     task.options.cache_folder = j.at("cache").get<std::string>();
-    task.cold = j.at("cold").get<bool>();
+    task.cache = static_cast<CacheState>(j.at("caches").get<int>());
     if (task.is_conversion()) {
       task.type.shape = j.at("shape").get<Shape>();
       task.type.dtype = TRY(parse_dtype(j.at("dtype").get<std::string>()));

@@ -49,7 +49,7 @@ struct MeasureTask {
   TensorType type;
   Encoding from, to;
   CompileOptions options;
-  bool cold = true;  // the cache state to time in, see timing.h
+  CacheState cache = CacheState::kStreaming;  // what to time in
   bool is_conversion() const { return function_text.empty(); }
   bool excludes(const std::string& subject) const {
     return skip.count(subject) != 0 || (!only.empty() && only != subject);

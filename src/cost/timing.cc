@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <random>
 #include <thread>
 
 #include "base/statistics.h"
+#include "runtime/huge_pages.h"
 
 namespace collage {
 
@@ -22,47 +24,69 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Streams through a buffer larger than the private caches on every core, then writes the inputs
-// again, each core its part.
-class CacheState {
+// Puts the caches into the state that a kernel meets in a model.
+class Evictor {
  public:
   // Runs a function of a thread's number on every core. It must not leave threads behind that
   // compete with those of the kernel: where a spinning worker of the team is pushed off its core,
   // the next kernel waits for it until the scheduler moves it back, 4 to 8 ms later.
   using Everywhere = std::function<void(const std::function<void(int)>&)>;
-  CacheState(int threads, Everywhere everywhere)
-      : threads_(threads),
-        everywhere_(std::move(everywhere)),
-        buffer_(kBytes / sizeof(int64_t), 1) {}
-  void make_cold(const TimedKernel& timed) {
+  Evictor(CacheState state, int threads, Everywhere everywhere)
+      : state_(state), threads_(threads), everywhere_(std::move(everywhere)) {}
+
+  Status prepare() {
+    if (state_ == CacheState::kWarm) return {};
+    bytes_ = state_ == CacheState::kStreaming ? kShared : kPrivate;
+    for (int t = 0; t < threads_; ++t) buffers_.push_back(TRY(allocate_on_huge_pages(bytes_)));
+    everywhere_([&](int thread) { std::memset(buffers_[thread].get(), 1, bytes_); });
+    return {};
+  }
+
+  void evict(const TimedKernel& timed) {
+    bool streaming =
+        state_ == CacheState::kStreaming && timed.kernel->constant_bytes() > kStreamedConstants;
     everywhere_([&](int thread) {
-      stream();
-      for (size_t i = 0; i < timed.inputs.size(); ++i)
-        rewrite(timed.inputs[i], timed.input_bytes[i], thread);
+      if (streaming) {
+        stream(thread, kShared);
+        // Only constants come from memory: the rest was in use a few kernels ago.
+        for (const TimedBuffer& output : timed.outputs) rewrite(output, thread);
+        rewrite(timed.workspace, thread);
+      }
+      stream(thread, kPrivate);
+      for (const TimedBuffer& input : timed.inputs) rewrite(input, thread);
     });
   }
 
  private:
-  void stream() {
-    int64_t sum = 0;
-    for (size_t i = 0; i < buffer_.size(); i += 8) sum += buffer_[i];
-    sink_.fetch_add(sum, std::memory_order_relaxed);
+  static constexpr size_t kPrivate = 8 << 20;  // a thread: more than a private cache
+  static constexpr size_t kShared = 64 << 20;  // a thread: more than its part of a shared cache
+  static constexpr size_t kStreamedConstants = 256 << 10;
+
+  void stream(int thread, size_t bytes) {
+    const auto* values = static_cast<const int64_t*>(buffers_[thread].get());
+    int64_t sums[8] = {};
+    for (size_t i = 0; i < bytes / sizeof(int64_t); i += 64)
+      for (size_t j = 0; j < 8; ++j) sums[j] += values[i + 8 * j];
+    for (int64_t sum : sums) sink_.fetch_add(sum, std::memory_order_relaxed);
   }
-  void rewrite(void* data, size_t bytes, int thread) const {
+  void rewrite(const TimedBuffer& buffer, int thread) const {
     constexpr size_t kLine = 64;
-    size_t part = (bytes / threads_ + kLine - 1) / kLine * kLine;
-    size_t end = std::min(bytes, part * (thread + 1));
-    auto* values = static_cast<volatile char*>(data);
+    size_t part = (buffer.bytes / threads_ + kLine - 1) / kLine * kLine;
+    size_t end = std::min(buffer.bytes, part * (thread + 1));
+    auto* values = static_cast<volatile char*>(buffer.data);
     for (size_t b = part * thread; b < end; b += kLine) values[b] = values[b];
   }
-  static constexpr size_t kBytes = 8 << 20;
+
+  CacheState state_;
   int threads_;
   Everywhere everywhere_;
-  std::vector<int64_t> buffer_;
+  size_t bytes_ = 0;
+  std::vector<std::shared_ptr<void>> buffers_;  // of each thread
   std::atomic<int64_t> sink_{0};
 };
 
 struct State {
+  std::vector<void*> inputs, outputs;  // of the kernel, as it wants them
   std::vector<double> samples;
   int batch = 1;
   double spent = 0;
@@ -72,16 +96,22 @@ struct State {
 class Timer {
  public:
   Timer(std::vector<TimedKernel>& kernels, const TimingOptions& options)
-      : kernels_(kernels), options_(options), states_(kernels.size()) {}
+      : kernels_(kernels), options_(options), states_(kernels.size()) {
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      for (const TimedBuffer& buffer : kernels[k].inputs) states_[k].inputs.push_back(buffer.data);
+      for (const TimedBuffer& buffer : kernels[k].outputs)
+        states_[k].outputs.push_back(buffer.data);
+    }
+  }
 
   // All rounds of the kernels numbered in `order`, which use one kind of threads.
-  void time_group(std::vector<size_t> order, CacheState& cache) {
+  void time_group(std::vector<size_t> order, Evictor& evictor) {
     for (size_t k : order) warm_up(k);
     std::mt19937 random(1);
     for (int round = 0; round < options_.max_rounds && !order.empty(); ++round) {
       std::erase_if(order, [&](size_t k) { return !states_[k].failure.ok(); });
       std::shuffle(order.begin(), order.end(), random);
-      for (size_t k : order) sample(k, cache);
+      for (size_t k : order) sample(k, evictor);
       std::erase_if(order, [&](size_t k) {
         int count = static_cast<int>(states_[k].samples.size());
         return (count >= 3 && states_[k].spent > options_.max_seconds_per_kernel) ||
@@ -108,7 +138,8 @@ class Timer {
   // Runs kernel k `count` times and gives the seconds of one run; 0 after a failure.
   double run_batch(size_t k, int count, int warm_ups) {
     const TimedKernel& timed = kernels_[k];
-    const KernelArgs args{timed.inputs.data(), timed.outputs.data(), timed.workspace};
+    State& state = states_[k];
+    const KernelArgs args{state.inputs.data(), state.outputs.data(), timed.workspace.data};
     Status& failure = states_[k].failure;
     if (options_.running != nullptr) options_.running->store(static_cast<int32_t>(k));
     if (options_.beats != nullptr) options_.beats->fetch_add(1);
@@ -121,16 +152,17 @@ class Timer {
   void warm_up(size_t k) {
     State& state = states_[k];
     double once = run_batch(k, 1, 2);
-    if (!options_.cold)
+    if (options_.cache == CacheState::kWarm)
       state.batch =
           std::clamp(static_cast<int>(options_.batch_seconds / std::max(once, 1e-8)) + 1, 1, 10000);
   }
 
-  void sample(size_t k, CacheState& cache) {
+  void sample(size_t k, Evictor& evictor) {
     State& state = states_[k];
+    bool warm = options_.cache == CacheState::kWarm;
     Clock::time_point begin = Clock::now();
-    if (options_.cold) cache.make_cold(kernels_[k]);
-    state.samples.push_back(run_batch(k, state.batch, options_.cold ? 0 : 1));
+    if (!warm) evictor.evict(kernels_[k]);
+    state.samples.push_back(run_batch(k, state.batch, warm ? 1 : 0));
     state.spent += seconds_since(begin);
   }
 
@@ -141,8 +173,8 @@ class Timer {
 
 }  // namespace
 
-std::vector<Result<Measured>> time_kernels(std::vector<TimedKernel>& kernels, ThreadTeam& team,
-                                           const TimingOptions& options) {
+Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& kernels,
+                                                   ThreadTeam& team, const TimingOptions& options) {
   // Idle threads of one pool spin for milliseconds and would steal the cores from the other:
   // kernels of the team are timed first, then, after a pause and with the team parked throughout,
   // those that bring their own threads.
@@ -150,19 +182,24 @@ std::vector<Result<Measured>> time_kernels(std::vector<TimedKernel>& kernels, Th
   for (size_t k = 0; k < kernels.size(); ++k)
     (kernels[k].kernel->thread_use() == ThreadUse::kOwnPool ? of_own_pool : of_team).push_back(k);
   Timer timer(kernels, options);
-  std::this_thread::sleep_for(kSettle);
-  CacheState by_team(team.size(), [&](const std::function<void(int)>& body) { team.run(body); });
-  timer.time_group(of_team, by_team);
-  if (!of_own_pool.empty()) {
+  if (!of_team.empty()) {
+    Evictor evictor(options.cache, team.size(),
+                    [&](const std::function<void(int)>& body) { team.run(body); });
+    TRY(evictor.prepare());
     std::this_thread::sleep_for(kSettle);
+    timer.time_group(of_team, evictor);
+  }
+  if (!of_own_pool.empty()) {
     // Inside a parked region of the team there is no team.
-    CacheState by_threads(team.size(), [&](const std::function<void(int)>& body) {
+    Evictor evictor(options.cache, team.size(), [&](const std::function<void(int)>& body) {
       std::vector<std::thread> others;
       for (int i = 1; i < team.size(); ++i) others.emplace_back(body, i);
       body(0);
       for (std::thread& other : others) other.join();
     });
-    team.park([&] { timer.time_group(of_own_pool, by_threads); });
+    TRY(evictor.prepare());
+    std::this_thread::sleep_for(kSettle);
+    team.park([&] { timer.time_group(of_own_pool, evictor); });
   }
   return timer.results();
 }

@@ -1,6 +1,6 @@
 // Trying one compiled kernel before it is believed: it runs twice, on different guarded buffers
 // with different leftovers in outputs and workspace, and both results must agree with the
-// reference. What survives is ready to be timed on the buffers of the first run.
+// reference. What survives is timed on other buffers, of ordinary memory.
 //
 // It sees: wrong values, NaN and infinity in the wrong places, elements and padding that were not
 // written, results that depend on the workspace's contents or on an earlier run, writes beside
@@ -30,7 +30,8 @@ struct Trial {
 // own. Throws nothing but std::bad_alloc.
 Result<Trial> try_kernel(std::unique_ptr<Kernel> kernel, const Variant& variant, Subject& subject,
                          ThreadTeam& team);
-// After many more runs on the same buffers: whether the last one was right as well.
+// After many more runs, the last one's results having been copied into the trial's outputs: whether
+// it was right as well.
 Status check_after_timing(const Trial& trial, const Variant& variant, const Subject& subject);
 
 }  // namespace collage

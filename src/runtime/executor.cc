@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "runtime/huge_pages.h"
 
 namespace collage {
 
@@ -23,16 +24,16 @@ Status check_tensor(const Tensor& tensor, const PlanSignature& wanted, const cha
 }  // namespace
 
 Result<Executor> Executor::create(std::shared_ptr<const Plan> plan, int threads) {
-  Tensor arena = TRY(Tensor::allocate(DType::kUInt8, {static_cast<int64_t>(plan->arena_bytes)}));
+  std::shared_ptr<void> arena = TRY(allocate_on_huge_pages(plan->arena_bytes));
   return Executor(std::move(plan), std::move(arena), threads);
 }
 
-Executor::Executor(std::shared_ptr<const Plan> plan, Tensor arena, int threads)
+Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<void> arena, int threads)
     : plan_(std::move(plan)),
       arena_(std::move(arena)),
       team_(threads),
       addresses_(plan_->buffers.size()) {
-  auto* base = arena_.data<uint8_t>();
+  auto* base = static_cast<uint8_t*>(arena_.get());
   for (size_t i = 0; i < plan_->buffers.size(); ++i) {
     const Buffer& buffer = plan_->buffers[i];
     if (buffer.place == Buffer::Place::kArena) addresses_[i] = base + buffer.offset;

@@ -35,14 +35,14 @@ class Executor {
     size_t begin, end;
     ThreadUse use;
   };
-  Executor(std::shared_ptr<const Plan> plan, Tensor arena, int threads);
+  Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<void> arena, int threads);
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::vector<double>* seconds);
   Status bind(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   Status execute(std::vector<double>* seconds);
 
   std::shared_ptr<const Plan> plan_;
-  Tensor arena_;
+  std::shared_ptr<void> arena_;
   ThreadTeam team_;
   std::vector<void*> addresses_;  // of every buffer
   std::vector<Bound> bound_;

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "runtime/huge_pages.h"
 
 namespace collage {
 
@@ -31,6 +32,7 @@ const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<size_t>(dtype)];
 
 constexpr int64_t kMaxElements = int64_t{1} << 62;
 constexpr size_t kAlignment = 64;
+constexpr size_t kHugeBytes = size_t{4} << 20;  // above, a huge page's tail is small change
 
 }  // namespace
 
@@ -79,16 +81,21 @@ Result<Tensor> Tensor::allocate(DType dtype, Shape shape) {
   if (count > kMaxElements / static_cast<int64_t>(dtype_size(dtype)))
     return bad_model("a tensor of shape {} is too large", shape_to_string(shape));
   size_t bytes = static_cast<size_t>(count) * dtype_size(dtype);
-  size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* memory = std::aligned_alloc(kAlignment, rounded ? rounded : kAlignment);
-  if (memory == nullptr)
-    return internal_error("out of memory: {} bytes for a tensor of shape {}", bytes,
-                          shape_to_string(shape));
+  std::shared_ptr<void> memory;
+  if (bytes >= kHugeBytes) {
+    memory = TRY(allocate_on_huge_pages(bytes));
+  } else {
+    size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    memory = {std::aligned_alloc(kAlignment, rounded ? rounded : kAlignment), std::free};
+    if (memory == nullptr)
+      return internal_error("out of memory: {} bytes for a tensor of shape {}", bytes,
+                            shape_to_string(shape));
+  }
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.shape_ = std::move(shape);
-  tensor.owner_ = std::shared_ptr<void>(memory, std::free);
-  tensor.data_ = memory;
+  tensor.data_ = memory.get();
+  tensor.owner_ = std::move(memory);
   return tensor;
 }
 

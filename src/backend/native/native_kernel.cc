@@ -1,27 +1,27 @@
 #include "backend/native/native_kernel.h"
 
-#include <cstdlib>
 #include <cstring>
 
 #include "backend/native/runtime_hooks.h"
+#include "runtime/huge_pages.h"
 
 namespace collage::native {
 namespace {
 
 constexpr size_t kAlignment = 64;
 
-std::shared_ptr<const void> aligned_copy(const void* data, size_t bytes) {
-  void* memory =
-      std::aligned_alloc(kAlignment, (bytes + 2 * kAlignment - 1) / kAlignment * kAlignment);
-  if (memory == nullptr) return nullptr;
-  std::memcpy(memory, data, bytes);
-  return {memory, std::free};
+/// Null when there is no memory. Vector loads may read up to a line beyond the end.
+std::shared_ptr<const void> constant_copy(const void* data, size_t bytes) {
+  Result<std::shared_ptr<void>> memory = allocate_on_huge_pages(bytes + kAlignment);
+  if (!memory) return nullptr;
+  std::memcpy(memory->get(), data, bytes);
+  return *memory;
 }
 
 /// The constant's own storage where it is aligned, else a copy.
 std::shared_ptr<const void> storage_of(const Tensor& tensor) {
   if (reinterpret_cast<uintptr_t>(tensor.raw()) % kAlignment != 0)
-    return aligned_copy(tensor.raw(), tensor.bytes());
+    return constant_copy(tensor.raw(), tensor.bytes());
   auto holder = std::make_shared<Tensor>(tensor);
   return {holder, holder->raw()};
 }
@@ -48,13 +48,13 @@ NativeKernel::NativeKernel(std::shared_ptr<const Code> code, const BuiltKernel& 
     if (binding.param >= 0) continue;
     if (binding.packed != nullptr) {
       argument.storage =
-          aligned_copy(binding.packed->data(), binding.packed->size() * sizeof(float));
+          constant_copy(binding.packed->data(), binding.packed->size() * sizeof(float));
       constant_bytes_ += binding.packed->size() * sizeof(float);
       binding.packed->clear();
       binding.packed->shrink_to_fit();
     } else if (binding.table != nullptr) {
       argument.storage =
-          aligned_copy(binding.table->data(), binding.table->size() * sizeof(int32_t));
+          constant_copy(binding.table->data(), binding.table->size() * sizeof(int32_t));
     } else {
       argument.storage = storage_of(binding.constant);
       constant_bytes_ += binding.constant.bytes();

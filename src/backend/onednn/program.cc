@@ -1,30 +1,23 @@
 #include "backend/onednn/program.h"
 
-#include <sys/mman.h>
-
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "base/check.h"
+#include "runtime/huge_pages.h"
 
 namespace collage::onednn {
 
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kHugePage = size_t{2} << 20;
 
 size_t align(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Memory for a constant. Large ones ask for huge pages: they stream through the TLB on every run.
 std::shared_ptr<void> constant_memory(size_t bytes) {
-  bool large = bytes >= 2 * kHugePage;
-  size_t alignment = large ? kHugePage : kAlignment;
-  size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* data = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-  if (data == nullptr) throw std::bad_alloc();
-  if (large) madvise(data, rounded, MADV_HUGEPAGE);
-  return {data, std::free};
+  Result<std::shared_ptr<void>> memory = allocate_on_huge_pages(bytes);
+  if (!memory) throw std::bad_alloc();
+  return *memory;
 }
 
 enum class Source { kInput, kOutput, kWorkspace, kConstant };

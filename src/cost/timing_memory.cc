@@ -1,0 +1,57 @@
+#include "cost/timing_memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "runtime/huge_pages.h"
+
+namespace collage {
+
+namespace {
+
+constexpr unsigned char kPattern = 0x3a;
+constexpr size_t kMargin = 64;  // of pattern before a buffer, and at least as much behind it
+
+bool is_pattern(const char* begin, const char* end) {
+  return std::all_of(begin, end,
+                     [](char byte) { return static_cast<unsigned char>(byte) == kPattern; });
+}
+
+size_t padded(size_t bytes) { return (bytes + kMargin - 1) / kMargin * kMargin + kMargin; }
+
+}  // namespace
+
+Result<void*> TimingMemory::zeros(size_t bytes, const std::string& name) {
+  std::shared_ptr<void> memory = TRY(allocate_on_huge_pages(kMargin + padded(bytes)));
+  char* data = static_cast<char*>(memory.get()) + kMargin;
+  std::memset(data - kMargin, kPattern, kMargin);
+  std::memset(data, 0, bytes);
+  std::memset(data + bytes, kPattern, padded(bytes) - bytes);
+  blocks_[data] = {std::move(memory), bytes, name};
+  return static_cast<void*>(data);
+}
+
+Result<void*> TimingMemory::copy_of(const std::shared_ptr<GuardedBuffer>& buffer,
+                                    const std::string& name) {
+  void*& copy = copies_[buffer.get()];
+  if (copy == nullptr) {
+    copy = TRY(zeros(buffer->bytes(), name));
+    std::memcpy(copy, buffer->data(), buffer->bytes());
+  }
+  return copy;
+}
+
+Status TimingMemory::check(const void* data) const {
+  auto found = blocks_.find(data);
+  COLLAGE_CHECK(found != blocks_.end(), "not a buffer of this memory");
+  const auto& [memory, bytes, name] = found->second;
+  const char* begin = static_cast<const char*>(data);
+  if (!is_pattern(begin - kMargin, begin))
+    return error(ErrorCode::kVerification, "wrote before {}", name);
+  if (!is_pattern(begin + bytes, begin + padded(bytes)))
+    return error(ErrorCode::kVerification, "wrote behind {}", name);
+  return {};
+}
+
+}  // namespace collage

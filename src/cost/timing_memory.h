@@ -1,0 +1,34 @@
+// The buffers that kernels are timed on. They are of the memory that programs run in (huge pages),
+// which guarded buffers are not, and inputs may be written, as the timing does to warm them. A
+// pattern on both sides of each buffer still shows writes beside it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cost/guarded_buffer.h"
+
+namespace collage {
+
+class TimingMemory {
+ public:
+  // 64-byte aligned zeros. `name` is for messages: "output 0".
+  Result<void*> zeros(size_t bytes, const std::string& name);
+  // The same buffer gives the same copy.
+  Result<void*> copy_of(const std::shared_ptr<GuardedBuffer>& buffer, const std::string& name);
+  // Whether the patterns around a buffer are whole.
+  Status check(const void* data) const;
+
+ private:
+  struct Block {
+    std::shared_ptr<void> memory;
+    size_t bytes;
+    std::string name;
+  };
+  std::map<const void*, Block> blocks_;
+  std::map<const GuardedBuffer*, void*> copies_;
+};
+
+}  // namespace collage

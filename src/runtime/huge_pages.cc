@@ -1,0 +1,82 @@
+#include "runtime/huge_pages.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+
+namespace collage {
+
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kRegion = 4 * kHugePage;
+constexpr size_t kAlignment = 64;
+
+size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+
+// A mapping that begins at a huge page's boundary.
+class Region {
+ public:
+  static Result<std::shared_ptr<Region>> create(size_t bytes) {
+    auto region = std::make_shared<Region>();
+    region->size_ = round_up(bytes, kHugePage);
+    region->mapped_ = region->size_ + kHugePage;
+    void* memory = ::mmap(nullptr, region->mapped_, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+      return internal_error("out of memory: {} bytes: {}", bytes, std::strerror(errno));
+    region->mapping_ = memory;
+    region->begin_ =
+        reinterpret_cast<char*>(round_up(reinterpret_cast<uintptr_t>(memory), kHugePage));
+    ::madvise(region->begin_, region->size_, MADV_HUGEPAGE);  // a wish
+    return region;
+  }
+  Region() = default;
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  ~Region() {
+    if (mapping_ != nullptr) ::munmap(mapping_, mapped_);
+  }
+  // Null when it is full.
+  void* take(size_t bytes) {
+    size_t offset = used_;
+    if (bytes > size_ - offset) return nullptr;
+    used_ += round_up(bytes, kAlignment);
+    used_ = std::min(used_, size_);
+    return begin_ + offset;
+  }
+
+ private:
+  void* mapping_ = nullptr;
+  char* begin_ = nullptr;
+  size_t mapped_ = 0, size_ = 0, used_ = 0;
+};
+
+std::mutex mutex;
+std::weak_ptr<Region> current;  // where small blocks come from
+
+}  // namespace
+
+Result<std::shared_ptr<void>> allocate_on_huge_pages(size_t bytes) {
+  bytes = std::max(bytes, kAlignment);
+  std::lock_guard lock(mutex);
+  if (bytes > kRegion / 2) {
+    std::shared_ptr<Region> own = TRY(Region::create(bytes));
+    void* block = own->take(bytes);
+    return std::shared_ptr<void>(std::move(own), block);
+  }
+  std::shared_ptr<Region> region = current.lock();
+  void* block = region != nullptr ? region->take(bytes) : nullptr;
+  if (block == nullptr) {
+    region = TRY(Region::create(kRegion));
+    block = region->take(bytes);
+    current = region;
+  }
+  return std::shared_ptr<void>(std::move(region), block);
+}
+
+}  // namespace collage
