@@ -8,6 +8,7 @@
 #include "backend/native/depthwise_template.h"
 #include "backend/native/generic_schedule.h"
 #include "backend/native/upsampled_conv_template.h"
+#include "backend/native/winograd_template.h"
 #include "ir/visitor.h"
 
 namespace collage::native {
@@ -53,6 +54,7 @@ struct ConvChoice {
   ConvSchedule conv;
   DepthwiseSchedule depthwise;
   std::optional<UpsampledSchedule> upsampled;
+  std::optional<WinogradSchedule> winograd;
   std::string name;
 };
 
@@ -67,16 +69,18 @@ std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in,
   if (group.kind == KernelGroup::Kind::kDepthwise) {
     if (in == out) {
       for (const DepthwiseSchedule& s : depthwise_schedules(problem, threads, has_avx512()))
-        choices.push_back({problem, {}, s, {}, s.to_string()});
+        choices.push_back({problem, {}, s, {}, {}, s.to_string()});
     }
     return choices;
   }
   if (group.small_image != nullptr) {
     for (const UpsampledSchedule& s : upsampled_schedules(problem, threads, has_avx512()))
-      choices.push_back({problem, {}, {}, s, s.to_string()});
+      choices.push_back({problem, {}, {}, s, {}, s.to_string()});
   }
+  for (const WinogradSchedule& s : winograd_schedules(problem, threads, has_avx512()))
+    choices.push_back({problem, {}, {}, {}, s, s.to_string()});
   for (const ConvSchedule& s : conv_schedules(problem, threads, has_avx512()))
-    choices.push_back({problem, s, {}, {}, s.to_string()});
+    choices.push_back({problem, s, {}, {}, {}, s.to_string()});
   return choices;
 }
 
@@ -115,8 +119,9 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
     auto layout = [](bool b) { return b ? ChannelLayout::kBlocked : ChannelLayout::kPlain; };
     for (const ConvChoice& choice :
          conv_choices(collapsed.value(), layout(in), layout(out), threads)) {
-      if (most-- == 0) break;
+      if (!choice.winograd && most-- == 0) break;
       variant.name = choice.name;
+      variant.relaxed = choice.winograd.has_value();
       if (std::find(variants.begin(), variants.end(), variant) == variants.end())
         variants.push_back(variant);
     }
@@ -183,6 +188,26 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads)
   return variants;
 }
 
+struct PackedWeights {
+  std::vector<int64_t> extents;  ///< innermost first
+  std::shared_ptr<std::vector<float>> values;
+};
+
+PackedWeights packed_weights(const ConvChoice& c, bool depthwise, const float* weights) {
+  auto share = [](std::vector<float> values) {
+    return std::make_shared<std::vector<float>>(std::move(values));
+  };
+  if (c.upsampled)
+    return {packed_upsampled_extents(c.problem), share(pack_upsampled_weights(c.problem, weights))};
+  if (c.winograd) {
+    return {packed_winograd_extents(c.problem, *c.winograd),
+            share(pack_winograd_weights(c.problem, *c.winograd, weights))};
+  }
+  if (depthwise)
+    return {packed_depthwise_extents(c.problem), share(pack_depthwise_weights(c.problem, weights))};
+  return {packed_conv_extents(c.problem, c.conv), share(pack_conv_weights(c.problem, c.conv, weights))};
+}
+
 Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Variant& variant,
                                const Epilogue& epilogue, int threads) {
   const std::vector<bool> prologue = prologue_params(group);
@@ -195,20 +220,13 @@ Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Varia
   for (const ConvChoice& choice : conv_choices(group, in, out, threads)) {
     if (choice.name != variant.name) continue;
     const bool depthwise = group.kind == KernelGroup::Kind::kDepthwise;
-    const std::vector<int64_t> extents = choice.upsampled ? packed_upsampled_extents(choice.problem)
-                                         : depthwise
-                                             ? packed_depthwise_extents(choice.problem)
-                                             : packed_conv_extents(choice.problem, choice.conv);
-    const float* weights = as<ConstantNode>(group.anchor->args[1])->value.data<float>();
-    auto packed = std::make_shared<std::vector<float>>(
-        choice.upsampled ? pack_upsampled_weights(choice.problem, weights)
-        : depthwise      ? pack_depthwise_weights(choice.problem, weights)
-                         : pack_conv_weights(choice.problem, choice.conv, weights));
+    const float* constant = as<ConstantNode>(group.anchor->args[1])->value.data<float>();
+    const PackedWeights weights = packed_weights(choice, depthwise, constant);
     e.bindings().push_back(
-        {BufferArg("weights", Halide::Float(32), {extents.rbegin(), extents.rend()}),
+        {BufferArg("weights", Halide::Float(32), {weights.extents.rbegin(), weights.extents.rend()}),
          -1,
          {},
-         packed,
+         weights.values,
          {}});
     const ImageParam param = e.bindings().back().buffer.param();
     const Expr& data = choice.upsampled ? group.small_image : group.anchor->args[0];
@@ -218,6 +236,8 @@ Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Varia
     };
     if (choice.upsampled)
       return build_upsampled(choice.problem, *choice.upsampled, input, param, epilogue);
+    if (choice.winograd)
+      return build_winograd(choice.problem, *choice.winograd, input, param, epilogue);
     return depthwise ? build_depthwise(choice.problem, choice.depthwise, input, param, epilogue)
                      : build_conv(choice.problem, choice.conv, input, param, epilogue);
   }

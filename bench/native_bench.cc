@@ -1,0 +1,126 @@
+// 3x3 convolutions with bias and relu: every blocked variant of native and oneDNN, with weights in
+// the cache ("warm") and, as in a whole model, behind other weights ("cold": copies of the kernel
+// take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs, extent[, depth].
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+#include <vector>
+
+#include "backend/native/native_backend.h"
+#include "backend/onednn/onednn_backend.h"
+#include "base/check.h"
+#include "ops/registry.h"
+
+namespace collage {
+namespace {
+
+constexpr size_t kColdBytes = 64 << 20;
+
+Expr constant(const Shape& shape) {
+  Tensor tensor = Tensor::empty(DType::kFloat32, shape);
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.data<float>()[i] = static_cast<float>(i % 31 - 15) / 64;
+  return make_constant(std::move(tensor));
+}
+Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs = {}) {
+  return make_call(op, std::move(args), std::move(attrs)).value();
+}
+
+Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth) {
+  Shape data{1, channels, extent, extent}, weight{outputs, channels, 3, 3};
+  if (depth > 0) {
+    data.insert(data.begin() + 2, depth);
+    weight.push_back(3);
+  }
+  const Expr x = make_var("x", TensorType{data, DType::kFloat32});
+  const Ints padding(2 * (data.size() - 2), 1);
+  Expr y = call(depth > 0 ? "nn.conv3d" : "nn.conv2d", {x, constant(weight)}, {{"padding", padding}});
+  y = call("nn.bias_add", {y, constant({outputs})});
+  return make_function({x}, call("nn.relu", {y}));
+}
+
+/// Kernels of one variant that take turns, and their buffers.
+class Copies {
+ public:
+  Copies(const Backend& backend, const Function& function, const Variant& variant, bool cold) {
+    const CompileOptions options{omp_get_max_threads(), ""};
+    Target target;
+    target.kind = backend.name();
+    size_t bytes = 0;
+    do {
+      auto kernel = backend.compile(function, variant, target, options);
+      COLLAGE_CHECK(kernel.ok(), "{}", kernel.status().to_string());
+      kernels_.push_back(std::move(*kernel));
+      bytes += std::max<size_t>(kernels_.back()->constant_bytes(), 1 << 16);
+    } while (cold && bytes < kColdBytes);
+    input_ = buffer(variant.inputs[0], function->params[0]->tensor_type().shape);
+    output_ = buffer(variant.outputs[0], function->result_type().tensor().shape);
+    workspace_ = Tensor::zeros(DType::kInt8,
+                               {static_cast<int64_t>(kernels_[0]->workspace_bytes())});
+  }
+  void run() {
+    void *in = input_.raw(), *out = output_.raw();
+    const Status status = kernels_[turn_++ % kernels_.size()]->run({&in, &out, workspace_.raw()});
+    COLLAGE_CHECK(status.ok(), "{}", status.to_string());
+  }
+
+ private:
+  static Tensor buffer(const Encoding& encoding, const Shape& shape) {
+    return Tensor::zeros(DType::kInt8, {static_cast<int64_t>(encoding.layout.physical_bytes(
+                                           shape, DType::kFloat32))});
+  }
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  Tensor input_, output_, workspace_;
+  size_t turn_ = 0;
+};
+
+void add(const std::string& name, const Function& function, double flops) {
+  static const std::unique_ptr<Backend> backends[] = {make_native_backend(), make_onednn_backend()};
+  for (const auto& backend : backends) {
+    Target target;
+    target.kind = backend->name();
+    auto variants = backend->variants(function, target, {omp_get_max_threads(), ""});
+    COLLAGE_CHECK(variants.ok(), "{}", variants.status().to_string());
+    for (const Variant& variant : *variants) {
+      if (variant.inputs[0].is_plain() || variant.outputs[0].is_plain()) continue;
+      for (const bool cold : {false, true}) {
+        const std::string title = fmt::format("{}/{}/{}/{}", name, backend->name(), variant.name,
+                                              cold ? "cold" : "warm");
+        const Backend* maker = backend.get();
+        benchmark::RegisterBenchmark(title.c_str(), [=](benchmark::State& state) {
+          Copies copies(*maker, function, variant, cold);
+          for (int i = 0; i < 4; ++i) copies.run();
+          for (auto unused : state) {
+            (void)unused;
+            copies.run();
+          }
+          state.counters["GF/s"] =
+              benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+        })->UseRealTime()->Unit(benchmark::kMillisecond);
+      }
+    }
+  }
+}
+
+const bool kRegistered = [] {
+  register_all_ops();
+  const char* chosen = std::getenv("NATIVE_BENCH_SHAPES");
+  std::istringstream shapes(chosen != nullptr ? chosen
+                                              : "64x64x56,128x128x28,256x256x14,512x512x7");
+  for (std::string shape; std::getline(shapes, shape, ',');) {
+    int64_t channels = 0, outputs = 0, extent = 0, depth = 0;
+    std::sscanf(shape.c_str(), "%ldx%ldx%ldx%ld", &channels, &outputs, &extent, &depth);
+    const double taps = depth > 0 ? 27.0 * static_cast<double>(depth) : 9.0;
+    add(shape, conv(channels, outputs, extent, depth),
+        2.0 * taps * static_cast<double>(channels * outputs * extent * extent));
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace collage
