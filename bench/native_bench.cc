@@ -39,7 +39,8 @@ Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth) 
   }
   const Expr x = make_var("x", TensorType{data, DType::kFloat32});
   const Ints padding(2 * (data.size() - 2), 1);
-  Expr y = call(depth > 0 ? "nn.conv3d" : "nn.conv2d", {x, constant(weight)}, {{"padding", padding}});
+  Expr y =
+      call(depth > 0 ? "nn.conv3d" : "nn.conv2d", {x, constant(weight)}, {{"padding", padding}});
   y = call("nn.bias_add", {y, constant({outputs})});
   return make_function({x}, call("nn.relu", {y}));
 }
@@ -48,7 +49,8 @@ Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth) 
 class Copies {
  public:
   Copies(const Backend& backend, const Function& function, const Variant& variant, bool cold) {
-    const CompileOptions options{omp_get_max_threads(), ""};
+    const char* cache = std::getenv("NATIVE_BENCH_CACHE");
+    const CompileOptions options{omp_get_max_threads(), cache != nullptr ? cache : ""};
     Target target;
     target.kind = backend.name();
     size_t bytes = 0;
@@ -60,8 +62,8 @@ class Copies {
     } while (cold && bytes < kColdBytes);
     input_ = buffer(variant.inputs[0], function->params[0]->tensor_type().shape);
     output_ = buffer(variant.outputs[0], function->result_type().tensor().shape);
-    workspace_ = Tensor::zeros(DType::kInt8,
-                               {static_cast<int64_t>(kernels_[0]->workspace_bytes())});
+    workspace_ =
+        Tensor::zeros(DType::kInt8, {static_cast<int64_t>(kernels_[0]->workspace_bytes())});
   }
   void run() {
     void *in = input_.raw(), *out = output_.raw();
@@ -71,8 +73,9 @@ class Copies {
 
  private:
   static Tensor buffer(const Encoding& encoding, const Shape& shape) {
-    return Tensor::zeros(DType::kInt8, {static_cast<int64_t>(encoding.layout.physical_bytes(
-                                           shape, DType::kFloat32))});
+    return Tensor::zeros(
+        DType::kInt8,
+        {static_cast<int64_t>(encoding.layout.physical_bytes(shape, DType::kFloat32))});
   }
   std::vector<std::unique_ptr<Kernel>> kernels_;
   Tensor input_, output_, workspace_;
@@ -89,19 +92,23 @@ void add(const std::string& name, const Function& function, double flops) {
     for (const Variant& variant : *variants) {
       if (variant.inputs[0].is_plain() || variant.outputs[0].is_plain()) continue;
       for (const bool cold : {false, true}) {
-        const std::string title = fmt::format("{}/{}/{}/{}", name, backend->name(), variant.name,
-                                              cold ? "cold" : "warm");
+        const std::string title =
+            fmt::format("{}/{}/{}/{}", name, backend->name(), variant.name, cold ? "cold" : "warm");
         const Backend* maker = backend.get();
-        benchmark::RegisterBenchmark(title.c_str(), [=](benchmark::State& state) {
-          Copies copies(*maker, function, variant, cold);
-          for (int i = 0; i < 4; ++i) copies.run();
-          for (auto unused : state) {
-            (void)unused;
-            copies.run();
-          }
-          state.counters["GF/s"] =
-              benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
-        })->UseRealTime()->Unit(benchmark::kMillisecond);
+        benchmark::RegisterBenchmark(
+            title.c_str(),
+            [=](benchmark::State& state) {
+              Copies copies(*maker, function, variant, cold);
+              for (int i = 0; i < 4; ++i) copies.run();
+              for (auto unused : state) {
+                (void)unused;
+                copies.run();
+              }
+              state.counters["GF/s"] =
+                  benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+            })
+            ->UseRealTime()
+            ->Unit(benchmark::kMillisecond);
       }
     }
   }

@@ -205,7 +205,8 @@ PackedWeights packed_weights(const ConvChoice& c, bool depthwise, const float* w
   }
   if (depthwise)
     return {packed_depthwise_extents(c.problem), share(pack_depthwise_weights(c.problem, weights))};
-  return {packed_conv_extents(c.problem, c.conv), share(pack_conv_weights(c.problem, c.conv, weights))};
+  return {packed_conv_extents(c.problem, c.conv),
+          share(pack_conv_weights(c.problem, c.conv, weights))};
 }
 
 Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Variant& variant,
@@ -222,12 +223,12 @@ Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Varia
     const bool depthwise = group.kind == KernelGroup::Kind::kDepthwise;
     const float* constant = as<ConstantNode>(group.anchor->args[1])->value.data<float>();
     const PackedWeights weights = packed_weights(choice, depthwise, constant);
-    e.bindings().push_back(
-        {BufferArg("weights", Halide::Float(32), {weights.extents.rbegin(), weights.extents.rend()}),
-         -1,
-         {},
-         weights.values,
-         {}});
+    e.bindings().push_back({BufferArg("weights", Halide::Float(32),
+                                      {weights.extents.rbegin(), weights.extents.rend()}),
+                            -1,
+                            {},
+                            weights.values,
+                            {}});
     const ImageParam param = e.bindings().back().buffer.param();
     const Expr& data = choice.upsampled ? group.small_image : group.anchor->args[0];
     const size_t rank = data->tensor_type().shape.size();

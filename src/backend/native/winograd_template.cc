@@ -1,9 +1,9 @@
 #include "backend/native/winograd_template.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <sstream>
-#include <cstdio>
-#include <cstdlib>
+#include <functional>
 
 #include "backend/native/cook_toom.h"
 #include "backend/native/padded_input.h"
@@ -46,12 +46,75 @@ DepthTaps depth_taps(const ConvShape& s) {
 
 bool applies(const ConvProblem& p) {
   const ConvShape& s = p.shape;
-  const bool kernel = s.kernel[1] == 3 && s.kernel[2] == 3 && (s.kernel[0] == 1 || s.kernel[0] == 3);
-  const bool unit = s.stride == std::array<int64_t, 3>{1, 1, 1} &&
-                    s.dilation == std::array<int64_t, 3>{1, 1, 1};
+  const bool kernel =
+      s.kernel[1] == 3 && s.kernel[2] == 3 && (s.kernel[0] == 1 || s.kernel[0] == 3);
+  const bool unit =
+      s.stride == std::array<int64_t, 3>{1, 1, 1} && s.dilation == std::array<int64_t, 3>{1, 1, 1};
   return kernel && unit && s.groups == 1 && p.in_layout == ChannelLayout::kBlocked &&
          p.out_layout == ChannelLayout::kBlocked && s.in_channels >= kChannelBlock &&
          s.out_channels >= kChannelBlock && depth_taps(s).count > 0;
+}
+
+constexpr double kMuchWaste = 1.2;
+
+int64_t l2_bytes() {
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : 1 << 20;
+}
+
+/// The register tile for a map of tiles_x by tiles_y tiles: few accumulators cannot hide the
+/// latency of a multiply-add, and more than 28 do not fit beside the operands.
+void choose_register_tile(WinogradSchedule& sched, int64_t tiles_x, int64_t tiles_y) {
+  double least = 1e9;
+  const int most = 28 / sched.k_tile;
+  for (int x = 1; x <= std::min<int64_t>(tiles_x, most); ++x) {
+    // Rows are joined where they are short.
+    const int64_t rows = x < tiles_x || tiles_x > 4 ? 1 : tiles_y;
+    for (int y = 1; y <= std::min<int64_t>(rows, most / x); ++y) {
+      const int sums = x * y * sched.k_tile;
+      if (y > 1 && sums > 16) continue;
+      const double waste =
+          static_cast<double>(ceil_div(tiles_x, x) * x * ceil_div(tiles_y, y) * y) /
+          static_cast<double>(tiles_x * tiles_y);
+      const double cost =
+          waste * (sums < 12 ? 1.0 + 0.08 * (12 - sums) : 1.0 + 0.004 * (28 - sums));
+      if (cost < least) {
+        least = cost;
+        sched.x_tile = x;
+        sched.y_tile = y;
+      }
+    }
+  }
+}
+
+std::vector<WinogradSchedule> schedules_of_tile(const ConvShape& s, int m, int threads) {
+  const int64_t tiles_x = ceil_div(s.out[2], m), tiles_y = ceil_div(s.out[1], m);
+  const int64_t in_blocks = ceil_div(s.in_channels, kChannelBlock);
+  const int64_t out_blocks = ceil_div(s.out_channels, kChannelBlock);
+  WinogradSchedule sched;
+  sched.outputs = m;
+  sched.k_tile = out_blocks % 2 == 0 ? 2 : out_blocks % 3 == 0 ? 3 : 1;
+  choose_register_tile(sched, tiles_x, tiles_y);
+  const bool light = sched.x_tile * sched.y_tile * sched.k_tile <= 16;
+  sched.streams = light && in_blocks % 2 == 0 ? 2 : 1;
+  const int64_t row_bytes =
+      4 * kChannelBlock * in_blocks * s.in[0] * tiles_x * (m + 2) * (m + 2);  // of V
+  const int64_t groups = out_blocks / sched.k_tile;
+  std::vector<WinogradSchedule> found;
+  // Row by row.
+  if (tiles_y * s.batch >= 2 * threads) {
+    WinogradSchedule rows = sched;
+    rows.y_tile = 1;
+    found.push_back(rows);
+  }
+  // Long strips, that many tiles read each weight, shared by the threads.
+  const int64_t longest = std::clamp<int64_t>(l2_bytes() * 9 / 10 / row_bytes, 1, tiles_y);
+  const int64_t strips = ceil_div(tiles_y, longest);
+  sched.strip = to_int(ceil_div(tiles_y, strips));
+  if (sched.strip < tiles_y) sched.y_tile = 1;
+  sched.k_parts = strips * s.batch >= 4 * threads ? 1 : to_int(std::min<int64_t>(threads, groups));
+  if (found.empty() || sched.k_parts > 1 || sched.strip > 1) found.push_back(sched);
+  return found;
 }
 
 std::vector<Expr> evaluated(int count, const std::function<Expr(int)>& at) {
@@ -63,36 +126,24 @@ std::vector<Expr> evaluated(int count, const std::function<Expr(int)>& at) {
 }  // namespace
 
 std::string WinogradSchedule::to_string() const {
-  return "winograd" + std::to_string(outputs) + (split == Split::kRows ? "/rows" : "/kgroups") +
-         " k" + std::to_string(k_tile) + " x" + std::to_string(x_tile) + " y" +
-         std::to_string(y_tile) + " strip" + std::to_string(strip);
+  return "winograd" + std::to_string(outputs) + " k" + std::to_string(k_tile) + " x" +
+         std::to_string(x_tile) + " y" + std::to_string(y_tile) + " strip" + std::to_string(strip) +
+         " parts" + std::to_string(k_parts) + " streams" + std::to_string(streams);
 }
 
 std::vector<WinogradSchedule> winograd_schedules(const ConvProblem& p, int threads, bool avx512) {
   std::vector<WinogradSchedule> found;
   if (!applies(p) || !avx512) return found;
-  (void)threads;
-  if (const char* text = getenv("COLLAGE_WINO")) {
-    std::istringstream in(text);
-    std::string one;
-    while (std::getline(in, one, ';')) {
-      WinogradSchedule w;
-      char mode = 'r';
-      sscanf(one.c_str(), "%d %c %d %d %d %d", &w.outputs, &mode, &w.k_tile, &w.x_tile, &w.y_tile,
-             &w.strip);
-      w.split = mode == 'r' ? WinogradSchedule::Split::kRows : WinogradSchedule::Split::kGroups;
-      found.push_back(w);
+  const ConvShape& s = p.shape;
+  auto computed = [&](int64_t m) { return ceil_div(s.out[1], m) * ceil_div(s.out[2], m) * m * m; };
+  const double waste = static_cast<double>(computed(4)) / static_cast<double>(s.out[1] * s.out[2]);
+  // Small tiles where large ones compute much that nobody reads: they take 1.8 times as many
+  // products an output, but 2.25 times fewer bytes of weights.
+  for (const int m : {4, 2}) {
+    if (m == 2 && waste < kMuchWaste) continue;
+    for (const WinogradSchedule& schedule : schedules_of_tile(s, m, threads)) {
+      found.push_back(schedule);
     }
-    return found;
-  }
-  for (int m : {2, 4}) {
-    WinogradSchedule w;
-    w.outputs = m;
-    w.k_tile = 1;
-    found.push_back(w);
-    w.split = WinogradSchedule::Split::kGroups;
-    w.strip = 2;
-    found.push_back(w);
   }
   return found;
 }
@@ -100,12 +151,9 @@ std::vector<WinogradSchedule> winograd_schedules(const ConvProblem& p, int threa
 std::vector<int64_t> packed_winograd_extents(const ConvProblem& p, const WinogradSchedule& sched) {
   const ConvShape& s = p.shape;
   const int64_t products = CookToom::of(sched.outputs).products();
-  return {kChannelBlock,
-          sched.k_tile,
-          ceil_div(s.in_channels, kChannelBlock) * kChannelBlock,
-          depth_taps(s).count,
-          products * products,
-          ceil_div(s.out_channels, kChannelBlock * sched.k_tile)};
+  return {kChannelBlock,       ceil_div(s.in_channels, kChannelBlock) * kChannelBlock,
+          sched.k_tile,        depth_taps(s).count,
+          products * products, ceil_div(s.out_channels, kChannelBlock * sched.k_tile)};
 }
 
 std::vector<float> pack_winograd_weights(const ConvProblem& p, const WinogradSchedule& sched,
@@ -115,7 +163,7 @@ std::vector<float> pack_winograd_weights(const ConvProblem& p, const WinogradSch
   const int n = form.products();
   const DepthTaps taps = depth_taps(s);
   const std::vector<int64_t> extents = packed_winograd_extents(p, sched);
-  const int64_t width = extents[0] * extents[1], channels = extents[2], groups = extents[5];
+  const int64_t width = extents[0] * extents[2], channels = extents[1], groups = extents[5];
   std::vector<float> packed(static_cast<size_t>(width * channels * taps.count * n * n * groups),
                             0.0f);
 #pragma omp parallel for schedule(static)
@@ -136,8 +184,12 @@ std::vector<float> pack_winograd_weights(const ConvProblem& p, const WinogradSch
             double sum = 0;
             for (int y = 0; y < 3; ++y) sum += form.weight_entry(u, y) * half[y * n + v];
             const int64_t at =
-                (((k / width * n * n + u * n + v) * taps.count + tap) * channels + c) * width +
-                k % width;
+                ((((k / width * n * n + u * n + v) * taps.count + tap) * sched.k_tile +
+                  k % width / kChannelBlock) *
+                     channels +
+                 c) *
+                    kChannelBlock +
+                k % kChannelBlock;
             packed[static_cast<size_t>(at)] = static_cast<float>(sum);
           }
         }
@@ -168,14 +220,12 @@ Func build_winograd(const ConvProblem& p, const WinogradSchedule& sched, const A
       ty("ty"), i("i"), j("j");
   Func half("half"), transformed("transformed"), acc("acc"), products("products"),
       columns("columns"), tile("tile"), out("output");
-  half(l, x, u, ty, z, cb, n) =
-      Halide::mux(u, form.transform_input(evaluated(n_products, [&](int row) {
-        return padded(l, x, ty * m + row, z, cb, n);
-      })));
-  transformed(l, tx, ty, v, u, z, cb, n) =
-      Halide::mux(v, form.transform_input(evaluated(n_products, [&](int column) {
-        return half(l, tx * m + column, u, ty, z, cb, n);
-      })));
+  half(l, x, u, ty, z, cb, n) = Halide::mux(
+      u, form.transform_input(
+             evaluated(n_products, [&](int row) { return padded(l, x, ty * m + row, z, cb, n); })));
+  transformed(l, tx, ty, v, u, z, cb, n) = Halide::mux(
+      v, form.transform_input(evaluated(
+             n_products, [&](int column) { return half(l, tx * m + column, u, ty, z, cb, n); })));
 
   RDom r(0, kChannelBlock, 0, channel_blocks, 0, to_int(taps.count), "r");
   RVar ci = r[0], rb = r[1], kz = r[2];
@@ -184,20 +234,17 @@ Func build_winograd(const ConvProblem& p, const WinogradSchedule& sched, const A
     if (!taps.all_inside) r.where(slice >= 0 && slice < to_int(s.in[0]));
     slice = Halide::clamp(slice, 0, to_int(s.in[0] - 1));
     acc(l, kb, tx, ty, v, u, z, n) = 0.0f;
-    acc(l, kb, tx, ty, v, u, z, n) +=
-        weights(l, kb % sched.k_tile, rb * kChannelBlock + ci, kz, u * n_products + v,
-                kb / sched.k_tile) *
-        transformed(ci, tx, ty, v, u, slice, rb, n);
+    acc(l, kb, tx, ty, v, u, z, n) += weights(l, rb * kChannelBlock + ci, kb % sched.k_tile, kz,
+                                              u * n_products + v, kb / sched.k_tile) *
+                                      transformed(ci, tx, ty, v, u, slice, rb, n);
   }
   products(l, kb, tx, ty, v, u, z, n) = acc(l, kb, tx, ty, v, u, z, n);
-  columns(l, j, u, tx, ty, z, kb, n) =
-      Halide::mux(j, form.transform_output(evaluated(n_products, [&](int column) {
-        return products(l, kb, tx, ty, column, u, z, n);
-      })));
-  tile(l, j, i, tx, ty, z, kb, n) =
-      Halide::mux(i, form.transform_output(evaluated(n_products, [&](int row) {
-        return columns(l, j, row, tx, ty, z, kb, n);
-      })));
+  columns(l, j, u, tx, ty, z, kb, n) = Halide::mux(
+      j, form.transform_output(evaluated(
+             n_products, [&](int column) { return products(l, kb, tx, ty, column, u, z, n); })));
+  tile(l, j, i, tx, ty, z, kb, n) = Halide::mux(
+      i, form.transform_output(
+             evaluated(n_products, [&](int row) { return columns(l, j, row, tx, ty, z, kb, n); })));
   {
     Expr channel = Expr(kb) * kChannelBlock + l;
     const bool ragged = s.out_channels % kChannelBlock != 0;
@@ -219,22 +266,18 @@ Func build_winograd(const ConvProblem& p, const WinogradSchedule& sched, const A
       .bound(z, 0, to_int(s.out[0]))
       .bound(kb, 0, blocks)
       .bound(n, 0, to_int(s.batch));
-  Var xi("xi"), yi("yi"), ys("ys"), ki("ki"), kg("kg"), task("task");
+  Var xi("xi"), yi("yi"), ys("ys"), ki("ki"), kg("kg"), kp("kp"), task("task");
   out.split(x, tx, xi, m, TailStrategy::GuardWithIf)
       .split(y, ys, y, strip * m, TailStrategy::GuardWithIf)
       .split(y, ty, yi, m, TailStrategy::GuardWithIf)
       .split(kb, kg, ki, sched.k_tile)
-      .reorder({l, xi, yi, tx, ty, ki, z, kg, ys, n})
+      .split(kg, kp, kg, to_int(ceil_div(blocks / sched.k_tile, sched.k_parts)),
+             TailStrategy::GuardWithIf)
+      .reorder({l, xi, yi, tx, ty, ki, z, kg, kp, ys, n})
       .vectorize(l)
       .unroll(xi)
       .unroll(yi);
-  const bool rows = sched.split == WinogradSchedule::Split::kRows;
-  if (rows) {
-    out.fuse(ys, n, task).parallel(task);
-  } else {
-    out.parallel(kg);
-  }
-  const Var level = rows ? task : ys;
+  out.fuse(kp, ys, task).fuse(task, n, task).parallel(task);
 
   for (Func f : {tile, columns}) {
     f.compute_at(out, tx).vectorize(l);
@@ -256,18 +299,19 @@ Func build_winograd(const ConvProblem& p, const WinogradSchedule& sched, const A
       .unroll(txi)
       .unroll(tyi);
   acc.compute_at(products, txo).vectorize(l).unroll(kb).unroll(tx).unroll(ty);
-  RVar cio("cio"), cii("cii");
+  RVar cio("cio"), cii("cii"), rs("rs"), rbi("rbi");
   acc.update()
       .split(ci, cio, cii, 4)
-      .reorder({l, kb, tx, ty, cii, cio, rb, kz})
+      .split(rb, rs, rbi, channel_blocks / sched.streams)
+      .reorder({l, kb, tx, ty, cii, rs, cio, rbi, kz})
+      .unroll(rs)
       .vectorize(l)
       .unroll(kb)
       .unroll(tx)
       .unroll(ty)
       .unroll(cii);
 
-  Var t("t");
-  transformed.compute_at(out, level)
+  transformed.compute_at(out, task)
       .bound(u, 0, n_products)
       .bound(v, 0, n_products)
       .bound_storage(ty, strip)
@@ -275,14 +319,9 @@ Func build_winograd(const ConvProblem& p, const WinogradSchedule& sched, const A
       .vectorize(l)
       .unroll(v)
       .unroll(u);
-  Var inner = ty;
-  if (!rows) {
-    transformed.fuse(ty, cb, t).fuse(t, z, t).parallel(t);
-    inner = t;
-  }
-  half.compute_at(transformed, inner).bound(u, 0, n_products);
+  half.compute_at(transformed, ty).bound(u, 0, n_products);
   half.reorder({l, u, x, ty, z, cb, n}).vectorize(l).unroll(u);
-  padded.compute_at(transformed, inner).vectorize(padded.args()[0]);
+  if (!p.input_is_buffer) padded.compute_at(transformed, ty).vectorize(padded.args()[0]);
   return out;
 }
 

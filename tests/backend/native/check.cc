@@ -180,7 +180,10 @@ void check_with_inputs(const Function& function, const std::vector<Tensor>& inpu
           worst = fmt::format("{} at {}, not {}", have, shape_to_string(index), want);
         }
       });
-      EXPECT_LE(error, options.integers ? 0.0 : options.tolerance * largest) << worst;
+      const double tolerance = variant.relaxed    ? options.relaxed_tolerance
+                               : options.integers ? 0.0
+                                                  : options.tolerance;
+      EXPECT_LE(error, tolerance * largest) << worst;
       // Elements that only fill up a block are zero.
       if (!variant.outputs[i].layout.is_plain() && tensor.shape()[1] % 16 != 0) {
         std::vector<bool> real(static_cast<size_t>(got.size()), false);
