@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
+#include "partition/gather.h"
 #include "partition/rules/anchor_epilogue.h"
+#include "partition/rules/anchor_union.h"
 #include "partition/rules/combine_by_primitives.h"
 #include "partition/rules/composite.h"
 #include "partition/rules/df_pattern.h"
@@ -254,6 +256,130 @@ TEST(CombineRule, GivesCandidatesInProportionToTheGraph) {
   TinyGraph small(ladder(10)), large(ladder(40));
   PartitionRulePtr rule = make<CombineByPrimitivesPartitionRule>("f", any_op());
   EXPECT_LE(run(large, rule).size(), 5 * run(small, rule).size());
+}
+
+TEST(HorizontalRule, JoinsSiblingsWithAResultEach) {
+  TinyGraph g(
+      "x; a = conv(x, c1); b = conv(x, c2); r = relu(b); d = conv(x, c3); o = dense(x, c4); "
+      "return tuple(a, r, d, o)");
+  PartitionRulePtr fused = make<CombineByPrimitivesPartitionRule>("f", any_op());
+  // All three, and each with the next; with what follows them and without. The product is another
+  // operator.
+  EXPECT_THAT(names(g, make<HorizontalPartitionRule>("h", fused)),
+              UnorderedElementsAre("a b", "a b r", "b d", "b r d", "a b d", "a b r d"));
+  auto both = run(g, make<HorizontalPartitionRule>("h", ops({"conv"}), 2));
+  ASSERT_EQ(both.size(), 1u);
+  EXPECT_EQ(both[0].function(g.graph())->result_type().leaves().size(), 2u);
+}
+
+TEST(HorizontalRule, LeavesAloneWhatWaitsForASibling) {
+  TinyGraph g(
+      "x; a = conv(x, c1); b = relu(a); d = conv(b, c2); e = conv(b, c3); return add(d, e)");
+  EXPECT_THAT(names(g, make<HorizontalPartitionRule>("h", ops({"conv"}))), ElementsAre("d e"));
+  TinyGraph other("x; y; a = conv(x, c1); b = conv(y, c1); return add(a, b)");
+  EXPECT_THAT(names(other, make<HorizontalPartitionRule>("h", ops({"conv"}))), ElementsAre());
+}
+
+TEST(VerticalRule, JoinsAnAnchorWithTheOneThatFollows) {
+  TinyGraph g("x; a = dense(x, c1); b = relu(a); d = dense(b, c2); e = sort(d); return e");
+  PartitionRulePtr fused = make<CombineByPrimitivesPartitionRule>("f", any_op());
+  auto all = [](const CallNode&, const CallNode&) { return true; };
+  auto none = [](const CallNode&, const CallNode&) { return false; };
+  EXPECT_THAT(names(g, make<VerticalPartitionRule>("v", fused, all)), ElementsAre("a b d"));
+  EXPECT_THAT(names(g, make<VerticalPartitionRule>("v", fused, none)), ElementsAre());
+  // What is between is used elsewhere too.
+  TinyGraph tapped("x; a = dense(x, c1); d = dense(a, c2); return add(a, d)");
+  EXPECT_THAT(names(tapped, make<VerticalPartitionRule>("v", ops({"dense"}), all)), ElementsAre());
+}
+
+PartitionSpecPtr spec_of(std::string name, PartitionRulePtr rule, std::string device = "cpu") {
+  auto spec = std::make_shared<PartitionSpec>();
+  spec->name = spec->target.kind = spec->compiler = name;
+  spec->target.device.device = std::move(device);
+  spec->rule = std::move(rule);
+  return spec;
+}
+
+// Counts how often it is asked.
+class CountingRule : public PartitionRule {
+ public:
+  explicit CountingRule(PartitionRulePtr rule)
+      : PartitionRule("counting"), rule_(std::move(rule)) {}
+  std::vector<CandidatePartition> all_candidates(
+      const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const override {
+    ++asked;
+    return rule_->all_candidates(graph, spec);
+  }
+  mutable int asked = 0;
+
+ private:
+  PartitionRulePtr rule_;
+};
+
+TEST(Gather, TargetsThatShareARuleShareItsCandidates) {
+  TinyGraph g(kConvChain);
+  auto rule = std::make_shared<CountingRule>(ops({"conv", "relu"}));
+  std::vector<PartitionSpecPtr> specs = {spec_of("one", rule), spec_of("two", rule)};
+  std::vector<CandidatePartition> found = gather_candidates(g.graph(), specs);
+  EXPECT_EQ(rule->asked, 1);
+  std::vector<std::string> labels;
+  for (const CandidatePartition& candidate : found)
+    labels.push_back(candidate.spec->name + ":" + g.names(candidate.sub_graph.inside()));
+  EXPECT_THAT(labels, ElementsAre("one:a", "one:d", "two:a", "two:d"));
+}
+
+TEST(Gather, RespectsPrimitiveFunctions) {
+  register_tiny_ops();
+  TensorType type{{4}, DType::kFloat32};
+  auto wrapped = [&](const Attrs& attrs) {
+    Expr p = make_var("p", type), x = make_var("x", type);
+    Function user = make_function({p}, *make_call("relu", {*make_call("exp", {p})}), attrs);
+    Expr call = *make_function_call(user, {*make_call("tanh", {x})});
+    return make_function({x}, *make_call("relu", {call}));
+  };
+  // No rule reaches into it or over it; where asked for, it is a kernel of its own.
+  CombineConfig any;
+  any.joins = any_joins();
+  std::vector<PartitionSpecPtr> specs = {
+      spec_of("one", make<CombineByPrimitivesPartitionRule>("any", make<HostPartitionRule>(), any)),
+      spec_of("two", ops({"relu"}))};
+  DataflowGraph graph(wrapped({{"Primitive", int64_t{1}}}));
+  GatherOptions options;
+  for (const CandidatePartition& candidate : gather_candidates(graph, specs, options))
+    EXPECT_EQ(candidate.sub_graph.inside().size(), 1u);
+  auto primitives = [&](const DataflowGraph& of) {
+    options.primitives = true;
+    std::string names;
+    for (const CandidatePartition& candidate : gather_candidates(of, specs, options))
+      if (candidate.rule_name == "primitive") names += candidate.spec->name + " ";
+    return names;
+  };
+  EXPECT_EQ(primitives(graph), "one two ");
+  DataflowGraph pinned(wrapped({{"Primitive", int64_t{1}}, {"Compiler", "two"}}));
+  EXPECT_EQ(primitives(pinned), "two ");
+}
+
+TEST(Gather, IncompatibleTargetsAreApart) {
+  TinyGraph g(kConvChain);
+  std::vector<PartitionSpecPtr> specs;
+  for (const char* name : {"a", "b", "c", "d"}) specs.push_back(spec_of(name, any_op()));
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  auto sets = [&](const Pairs& pairs) { return compatible_targets(specs, pairs); };
+  EXPECT_THAT(sets({}), ElementsAre(ElementsAre(0, 1, 2, 3)));
+  EXPECT_THAT(sets({{"a", "c"}}), UnorderedElementsAre(ElementsAre(0, 1, 3), ElementsAre(1, 2, 3)));
+  EXPECT_THAT(sets({{"a", "b"}, {"c", "b"}}),
+              UnorderedElementsAre(ElementsAre(0, 2, 3), ElementsAre(1, 3)));
+}
+
+TEST(Gather, ATargetRefinesAPlaceOnItsDevice) {
+  Target cpu{"native", {}, {}}, gpu{"cuda", {}, {"gpu", 0, ""}}, place;
+  EXPECT_TRUE(refines(cpu, place));
+  EXPECT_FALSE(refines(gpu, place));
+  place.device.device = "gpu";
+  EXPECT_TRUE(refines(gpu, place));
+  EXPECT_FALSE(refines(cpu, place));
+  place.device.memory_scope = "texture";
+  EXPECT_FALSE(refines(gpu, place));
 }
 
 }  // namespace

@@ -1,0 +1,139 @@
+#include "partition/rules/anchor_union.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+namespace collage {
+
+namespace {
+
+// The one anchor inside, or kNone: a candidate with several is a union already.
+PostDfsIndex anchor_of(const DataflowGraph& graph, const SubGraph& sub_graph) {
+  PostDfsIndex anchor = DataflowGraph::kNone;
+  bool one = true;
+  sub_graph.inside().for_each([&](PostDfsIndex i) {
+    const auto* call = as<CallNode>(graph.node(i).expr);
+    if (call == nullptr || call->op == nullptr || call->op->kind != FusionKind::kAnchor) return;
+    one = one && anchor == DataflowGraph::kNone;
+    anchor = i;
+  });
+  return one ? anchor : DataflowGraph::kNone;
+}
+
+// The smallest and the largest candidate of every anchor, in that order; one where they are equal.
+std::map<PostDfsIndex, std::vector<const CandidatePartition*>> by_anchor(
+    const DataflowGraph& graph, const std::vector<CandidatePartition>& candidates) {
+  std::map<PostDfsIndex, std::vector<const CandidatePartition*>> result;
+  for (const CandidatePartition& candidate : candidates) {
+    PostDfsIndex anchor = anchor_of(graph, candidate.sub_graph);
+    if (anchor != DataflowGraph::kNone) result[anchor].push_back(&candidate);
+  }
+  for (auto& [anchor, list] : result) {
+    std::stable_sort(list.begin(), list.end(), [](const auto* a, const auto* b) {
+      return a->sub_graph.inside().size() < b->sub_graph.inside().size();
+    });
+    if (list.size() > 2) list = {list.front(), list.back()};
+  }
+  return result;
+}
+
+class Joiner {
+ public:
+  Joiner(const DataflowGraph& graph, std::string name, std::shared_ptr<const PartitionSpec> spec)
+      : graph_(graph), name_(std::move(name)), spec_(std::move(spec)) {}
+
+  void add(const std::vector<const CandidatePartition*>& parts, size_t max_exits) {
+    SubGraph joined = parts[0]->sub_graph;
+    for (size_t p = 1; p < parts.size(); ++p) {
+      if (joined.inside().intersects(parts[p]->sub_graph.inside())) return;
+      joined = joined.disjoint_union(graph_, parts[p]->sub_graph);
+    }
+    if (!joined.is_valid(graph_, {0, max_exits, false})) return;
+    if (seen_.insert(joined.inside()).second) found_.push_back({name_, std::move(joined), spec_});
+  }
+
+  std::vector<CandidatePartition> finish() && {
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const CandidatePartition& a, const CandidatePartition& b) {
+                       return a.sub_graph.inside().last() < b.sub_graph.inside().last();
+                     });
+    return std::move(found_);
+  }
+
+ private:
+  const DataflowGraph& graph_;
+  const std::string name_;
+  const std::shared_ptr<const PartitionSpec> spec_;
+  std::unordered_set<IndexSet, IndexSetHash> seen_;
+  std::vector<CandidatePartition> found_;
+};
+
+}  // namespace
+
+std::vector<CandidatePartition> HorizontalPartitionRule::all_candidates(
+    const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const {
+  std::vector<CandidatePartition> inner = rule_->all_candidates(graph, spec);
+  auto anchors = by_anchor(graph, inner);
+  std::map<std::pair<PostDfsIndex, std::string>, std::vector<PostDfsIndex>> siblings;
+  for (const auto& [anchor, list] : anchors) {
+    const auto* call = as<CallNode>(graph.node(anchor).expr);
+    siblings[{graph.node(anchor).inputs[0], call->op->name}].push_back(anchor);
+  }
+  Joiner joiner(graph, name(), spec);
+  for (auto& [read, list] : siblings) {
+    if (list.size() > max_siblings_) list.resize(max_siblings_);
+    if (list.size() < 2) continue;
+    auto add = [&](size_t from, size_t to) {
+      for (bool largest : {false, true}) {
+        std::vector<const CandidatePartition*> parts;
+        for (size_t s = from; s < to; ++s) {
+          const auto& of_anchor = anchors.at(list[s]);
+          parts.push_back(largest ? of_anchor.back() : of_anchor.front());
+        }
+        joiner.add(parts, parts.size());
+      }
+    };
+    add(0, list.size());
+    for (size_t s = 0; s + 1 < list.size(); ++s) add(s, s + 2);
+  }
+  return std::move(joiner).finish();
+}
+
+bool is_stacked_pair(const CallNode& up, const CallNode& down) {
+  auto is_conv = [](const CallNode& call) {
+    return call.op->name.starts_with("nn.conv") && call.attrs.has("groups");
+  };
+  auto is_product = [](const CallNode& call) {
+    return call.op->name == "nn.dense" || call.op->name == "nn.matmul" ||
+           call.op->name == "nn.batch_matmul";
+  };
+  if (is_conv(up) && is_conv(down))
+    return up.attrs.integer("groups") == 1 && down.attrs.integer("groups") > 1;
+  return is_product(up) && is_product(down);
+}
+
+std::vector<CandidatePartition> VerticalPartitionRule::all_candidates(
+    const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const {
+  std::vector<CandidatePartition> inner = rule_->all_candidates(graph, spec);
+  std::map<PostDfsIndex, std::vector<std::pair<PostDfsIndex, const CandidatePartition*>>> by_exit;
+  for (const CandidatePartition& candidate : inner) {
+    PostDfsIndex anchor = anchor_of(graph, candidate.sub_graph);
+    if (anchor != DataflowGraph::kNone && candidate.sub_graph.exit().size() == 1)
+      by_exit[candidate.sub_graph.exit().first()].emplace_back(anchor, &candidate);
+  }
+  Joiner joiner(graph, name(), spec);
+  for (const auto& [anchor, list] : by_anchor(graph, inner)) {
+    auto above = by_exit.find(graph.node(anchor).inputs[0]);
+    if (above == by_exit.end()) continue;
+    for (const auto& [up, candidate] : above->second) {
+      if (!accepts_(*as<CallNode>(graph.node(up).expr), *as<CallNode>(graph.node(anchor).expr)))
+        continue;
+      for (const CandidatePartition* below : list)
+        joiner.add({candidate, below}, below->sub_graph.exit().size());
+    }
+  }
+  return std::move(joiner).finish();
+}
+
+}  // namespace collage
