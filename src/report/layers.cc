@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <numeric>
 
@@ -56,7 +57,10 @@ Result<Profile> profile_layers(internal::ProgramImpl& program, std::span<const T
   std::vector<double> seconds;
   for (int i = 0; i < kWarmUps; ++i) TRY(program.executor->run(inputs, outputs));
   for (int i = 0; i < runs; ++i) {
+    auto begin = std::chrono::steady_clock::now();
     TRY(program.executor->run_profiled(inputs, outputs, seconds));
+    profile.whole_runs.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     profile.runs.push_back(seconds);
   }
   const std::vector<Step>& steps = program.executor->plan().steps;
@@ -98,8 +102,9 @@ std::string layers_table(const Profile& profile, const MachinePeaks* peaks) {
                         100 * layer.seconds / total, 1e-9 * layer.flops / seconds,
                         1e-9 * layer.bytes / seconds, of_roof, layer.name, layer.what);
   }
-  text += fmt::format("{} steps {:.3f} ms, predicted {:.3f} ms", profile.layers.size(), 1e3 * total,
-                      1e3 * predicted);
+  text +=
+      fmt::format("{} steps {:.3f} ms, predicted {:.3f} ms, a run {:.3f} ms", profile.layers.size(),
+                  1e3 * total, 1e3 * predicted, 1e3 * median(profile.whole_runs));
   if (peaks != nullptr)
     text += fmt::format(", roofline {:.3f} ms at {:.0f} GFLOP/s and {:.1f} GB/s", 1e3 * bound,
                         1e-9 * peaks->flops_per_second, 1e-9 * peaks->bytes_per_second);

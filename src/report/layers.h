@@ -22,6 +22,7 @@ struct LayerTime {
 struct Profile {
   std::vector<LayerTime> layers;          // in the order they run
   std::vector<std::vector<double>> runs;  // seconds of each layer in each profiled run
+  std::vector<double> whole_runs;         // seconds of each profiled run as its caller sees it
 };
 
 // Runs the program `runs` times after two untimed runs. Reading the clock twice a kernel is part of

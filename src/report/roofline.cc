@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <vector>
+
+#include "runtime/huge_pages.h"
 
 namespace collage {
 
@@ -86,14 +89,19 @@ MachinePeaks measure_peaks(ThreadTeam& team) {
   double seconds = best_seconds(team, [&](int t) { sums[16 * t] += loop.run(kFmaRounds); });
   peaks.flops_per_second = loop.flops_per_round * kFmaRounds * team.size() / seconds;
 
-  std::vector<std::vector<int64_t>> buffers(threads);
-  team.run([&](int t) { buffers[t].assign(kStreamBytes / sizeof(int64_t), t + 1); });
+  std::vector<std::shared_ptr<void>> buffers;
+  for (size_t t = 0; t < threads; ++t) {
+    Result<std::shared_ptr<void>> memory = allocate_on_huge_pages(kStreamBytes);
+    if (!memory) return peaks;
+    buffers.push_back(*memory);
+  }
+  team.run([&](int t) { std::memset(buffers[t].get(), 1, kStreamBytes); });
   std::vector<int64_t> totals(threads * 8);
   seconds = best_seconds(team, [&](int t) {
     // Eight chains, so that adding does not wait for the sum before.
     int64_t chain[8] = {};
-    const std::vector<int64_t>& buffer = buffers[t];
-    for (size_t i = 0; i + 8 <= buffer.size(); i += 8)
+    const auto* buffer = static_cast<const int64_t*>(buffers[t].get());
+    for (size_t i = 0; i < kStreamBytes / sizeof(int64_t); i += 8)
       for (size_t j = 0; j < 8; ++j) chain[j] += buffer[i + j];
     for (int64_t c : chain) totals[8 * t] += c;
   });
@@ -105,7 +113,8 @@ MachinePeaks measure_peaks(ThreadTeam& team) {
 }
 
 double roofline_seconds(const MachinePeaks& peaks, double flops, double bytes) {
-  return std::max(flops / peaks.flops_per_second, bytes / peaks.bytes_per_second);
+  double moving = peaks.bytes_per_second > 0 ? bytes / peaks.bytes_per_second : 0;
+  return std::max(flops / peaks.flops_per_second, moving);
 }
 
 }  // namespace collage

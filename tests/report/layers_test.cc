@@ -13,6 +13,7 @@ Profile two_layers() {
   profile.layers.push_back({"onednn_nn_conv2d", "onednn", "direct /conv", 1e-3, 0.9e-3, 2e8, 1e6});
   profile.layers.push_back({"convert_aBcd16b", "", "plain to aBcd16b", 3e-3, 0, 0, 6e6});
   profile.runs = {{1e-3, 3e-3}, {2e-3, 4e-3}};
+  profile.whole_runs = {5e-3, 6e-3};
   return profile;
 }
 
@@ -21,7 +22,7 @@ TEST(Layers, TableListsTheSlowestFirstWithItsShare) {
             "step        ms predicted  share  GFLOP/s    GB/s kernel\n"
             "   1    3.0000    0.0000  75.0%      0.0     2.0 convert_aBcd16b  plain to aBcd16b\n"
             "   0    1.0000    0.9000  25.0%    200.0     1.0 onednn_nn_conv2d  direct /conv\n"
-            "2 steps 4.000 ms, predicted 0.900 ms\n");
+            "2 steps 4.000 ms, predicted 0.900 ms, a run 5.500 ms\n");
 }
 
 TEST(Layers, RooflineTakesTheLargerOfComputingAndMoving) {
