@@ -55,7 +55,8 @@ bool applies(const ConvProblem& p) {
          s.out_channels >= kChannelBlock && depth_taps(s).count > 0;
 }
 
-constexpr double kMuchWaste = 1.2;
+constexpr double kMuchWaste = 1.2;  // computed outputs to real ones
+constexpr int64_t kWideRow = 10;    // tiles
 
 int64_t l2_bytes() {
   const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -101,11 +102,14 @@ std::vector<WinogradSchedule> schedules_of_tile(const ConvShape& s, int m, int t
       4 * kChannelBlock * in_blocks * s.in[0] * tiles_x * (m + 2) * (m + 2);  // of V
   const int64_t groups = out_blocks / sched.k_tile;
   std::vector<WinogradSchedule> found;
-  // Row by row.
-  if (tiles_y * s.batch >= 2 * threads) {
+  // Row by row: where a row has tiles enough to pay for reading the weights once a row.
+  const int64_t weight_bytes = 4 * kChannelBlock * kChannelBlock * in_blocks * out_blocks *
+                               depth_taps(s).count * (m + 2) * (m + 2);
+  if (tiles_x >= kWideRow && tiles_y * s.batch >= 2 * threads) {
     WinogradSchedule rows = sched;
     rows.y_tile = 1;
     found.push_back(rows);
+    if (weight_bytes <= l2_bytes() / 2) return found;
   }
   // Long strips, that many tiles read each weight, shared by the threads.
   const int64_t longest = std::clamp<int64_t>(l2_bytes() * 9 / 10 / row_bytes, 1, tiles_y);
@@ -113,7 +117,7 @@ std::vector<WinogradSchedule> schedules_of_tile(const ConvShape& s, int m, int t
   sched.strip = to_int(ceil_div(tiles_y, strips));
   if (sched.strip < tiles_y) sched.y_tile = 1;
   sched.k_parts = strips * s.batch >= 4 * threads ? 1 : to_int(std::min<int64_t>(threads, groups));
-  if (found.empty() || sched.k_parts > 1 || sched.strip > 1) found.push_back(sched);
+  if (found.empty() || !(sched == found[0])) found.push_back(sched);
   return found;
 }
 

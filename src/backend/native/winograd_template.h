@@ -26,6 +26,7 @@ struct WinogradSchedule {
   int streams = 1;  ///< parts of the channels summed side by side; divides their blocks
   int strip = 1;    ///< rows of tiles; divisible by y_tile unless one strip is the whole map
 
+  bool operator==(const WinogradSchedule&) const = default;
   std::string to_string() const;  ///< begins with winograd2 or winograd4
 };
 
