@@ -1,6 +1,7 @@
 // 3x3 convolutions with bias and relu: every blocked variant of native and oneDNN, with weights in
 // the cache ("warm") and, as in a whole model, behind other weights ("cold": copies of the kernel
-// take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs, extent[, depth].
+// take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs, extent[, depth];
+// m64x1024x4096 is a product of 64 rows with 1024 x 4096 weights.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <omp.h>
@@ -43,6 +44,11 @@ Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth) 
       call(depth > 0 ? "nn.conv3d" : "nn.conv2d", {x, constant(weight)}, {{"padding", padding}});
   y = call("nn.bias_add", {y, constant({outputs})});
   return make_function({x}, call("nn.relu", {y}));
+}
+
+Function product(int64_t rows, int64_t depth, int64_t columns) {
+  const Expr x = make_var("x", TensorType{{rows, depth}, DType::kFloat32});
+  return make_function({x}, call("nn.matmul", {x, constant({depth, columns})}));
 }
 
 /// Kernels of one variant that take turns, and their buffers.
@@ -90,7 +96,8 @@ void add(const std::string& name, const Function& function, double flops) {
     auto variants = backend->variants(function, target, {omp_get_max_threads(), ""});
     COLLAGE_CHECK(variants.ok(), "{}", variants.status().to_string());
     for (const Variant& variant : *variants) {
-      if (variant.inputs[0].is_plain() || variant.outputs[0].is_plain()) continue;
+      const bool image = function->params[0]->tensor_type().shape.size() > 2;
+      if (image && (variant.inputs[0].is_plain() || variant.outputs[0].is_plain())) continue;
       for (const bool cold : {false, true}) {
         const std::string title =
             fmt::format("{}/{}/{}/{}", name, backend->name(), variant.name, cold ? "cold" : "warm");
@@ -120,6 +127,12 @@ const bool kRegistered = [] {
   std::istringstream shapes(chosen != nullptr ? chosen
                                               : "64x64x56,128x128x28,256x256x14,512x512x7");
   for (std::string shape; std::getline(shapes, shape, ',');) {
+    if (shape[0] == 'm') {
+      int64_t m = 0, k = 0, n = 0;
+      std::sscanf(shape.c_str(), "m%ldx%ldx%ld", &m, &k, &n);
+      add(shape, product(m, k, n), 2.0 * static_cast<double>(m * k * n));
+      continue;
+    }
     int64_t channels = 0, outputs = 0, extent = 0, depth = 0;
     std::sscanf(shape.c_str(), "%ldx%ldx%ldx%ld", &channels, &outputs, &extent, &depth);
     const double taps = depth > 0 ? 27.0 * static_cast<double>(depth) : 9.0;

@@ -48,7 +48,8 @@ double MatmulShape::flops() const {
 
 std::string MatmulSchedule::to_string() const {
   return "m" + std::to_string(m_tile) + " n" + std::to_string(n_tile) + " tasks n" +
-         std::to_string(n_task) + " m" + std::to_string(m_task) + (pack_a ? " packed" : "");
+         std::to_string(n_task) + " m" + std::to_string(m_task) + (pack_a ? " packed" : "") +
+         (streams > 1 ? " streams" + std::to_string(streams) : "");
 }
 
 std::vector<int64_t> packed_matmul_extents(const MatmulShape& s) {
@@ -98,12 +99,17 @@ std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads
   std::stable_sort(tiles.begin(), tiles.end(),
                    [](const Tile& a, const Tile& c) { return a.cost < c.cost; });
   std::vector<MatmulSchedule> found;
+  const bool pack_a = !p.a_is_buffer || s.m >= 8;
+  // Weights from memory: one sequence of loads a core leaves half of the bandwidth unused. Then the
+  // second schedule is the first with two.
+  const bool heavy = p.constant_b && pack_a && s.k % 32 == 0 && s.k * s.n * 4 > (1 << 20);
   for (size_t i = 0; i < tiles.size() && i < 2; ++i) {
-    const Tile& t = tiles[i];
+    const Tile& t = tiles[heavy ? 0 : i];
     MatmulSchedule sched;
     sched.m_tile = t.m;
     sched.n_tile = t.n;
-    sched.pack_a = !p.a_is_buffer || s.m >= 8;
+    sched.pack_a = pack_a;
+    sched.streams = heavy && i == 1 ? 2 : 1;
     const int64_t n_tiles = panels / t.n, m_tiles = ceil_div(s.m, t.m);
     // The rows a task passes and its panels both stay in L2.
     const int64_t panel_bytes = s.k * kPanel * t.n * 4, row_bytes = s.k * t.m * 4;
@@ -228,9 +234,12 @@ Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, c
   RVar ri("ri"), ro("ro");
   if (pack_a) {
     const int unroll = k_block % 4 == 0 ? 4 : 1;
+    RVar rs("rs"), rb("rb");
     acc.update()
         .split(r[0], ro, ri, unroll)
-        .reorder(std::vector<Halide::VarOrRVar>{nl, nb, m, ri, ro, r[1]});
+        .split(r[1], rs, rb, to_int(ceil_div(s.k, k_block) / sched.streams))
+        .reorder(std::vector<Halide::VarOrRVar>{nl, nb, m, ri, rs, ro, rb})
+        .unroll(rs);
   } else {
     int unroll = 4;
     while (s.k % unroll != 0) unroll /= 2;

@@ -20,6 +20,14 @@ TEST(Product, Dense) {
   }
 }
 
+TEST(Product, HeavyWeightsInTwoStreams) {
+  const Expr x = var("x", {29, 512});
+  check_function(function({x}, call("nn.dense", {x, weights({545, 512}, true)})),
+                 {.least_variants = 2, .integers = true});
+  check_function(function({x}, call("nn.relu", {call("nn.matmul", {x, weights({512, 576})})})),
+                 {.least_variants = 2});
+}
+
 TEST(Product, DenseWithLeadingDimensionsAndResidual) {
   const Expr x = var("x", {2, 9, 48}), r = var("r", {2, 9, 32});
   const Expr y = call("nn.bias_add", {call("nn.dense", {x, weights({32, 48})}), weights({32})},
