@@ -31,6 +31,20 @@ endif()
 install(FILES ${PROJECT_BINARY_DIR}/generated/include/collage/version.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/collage)
 
+# For backends out of tree (collage::plugin): the headers that src/backend/plugin.h leads to.
+set(plugin_include ${CMAKE_INSTALL_INCLUDEDIR}/collage/plugin)
+foreach(room base runtime ir ops pattern passes partition)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/${room} DESTINATION ${plugin_include} FILES_MATCHING PATTERN "*.h")
+endforeach()
+file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/*.h)
+install(FILES ${headers} DESTINATION ${plugin_include}/backend)
+add_library(collage_plugin INTERFACE)
+set_target_properties(collage_plugin PROPERTIES EXPORT_NAME plugin)
+target_include_directories(collage_plugin INTERFACE $<INSTALL_INTERFACE:${plugin_include}>)
+target_link_libraries(collage_plugin INTERFACE collage_lib)
+target_compile_definitions(collage_plugin INTERFACE FMT_SHARED)
+install(TARGETS collage_plugin EXPORT collageTargets)
+
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/collage)
 install(EXPORT collageTargets NAMESPACE collage:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/collageConfig.cmake.in ${PROJECT_BINARY_DIR}/collageConfig.cmake

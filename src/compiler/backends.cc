@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "backend/backend.h"
+#include "ops/placement.h"
 #include "ops/registry.h"
 #if COLLAGE_WITH_REFERENCE
 #include "backend/reference/reference.h"
@@ -23,6 +24,7 @@ void register_all() {
   static std::once_flag once;
   std::call_once(once, [] {
     register_all_ops();
+    register_placement_ops();
 #if COLLAGE_WITH_ONEDNN
     register_backend(make_onednn_backend());
 #endif

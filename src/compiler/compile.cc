@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 
+#include "backend/compile_kernel.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -53,9 +54,8 @@ class KernelCache {
     std::weak_ptr<Kernel>& known = kernels_[choice.sub_graph.inside().to_string() +
                                             choice.target.to_string() + choice.variant.to_string()];
     if (std::shared_ptr<Kernel> kernel = known.lock()) return kernel;
-    std::shared_ptr<Kernel> kernel =
-        TRY(find_backend(choice.target.kind)
-                ->compile(function, choice.variant, choice.target, options_));
+    std::shared_ptr<Kernel> kernel = TRY(compile_kernel(*find_backend(choice.target.kind), function,
+                                                        choice.variant, choice.target, options_));
     known = kernel;
     return kernel;
   }
@@ -138,7 +138,8 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   std::vector<PartitionSpecPtr> specs = config ? TRY(configured_targets(*config, constraints))
                                                : TRY(select_targets(options.targets, constraints));
   for (const auto& spec : specs) report.targets.push_back(spec->target.to_string());
-  DataflowGraph graph(untangle_tuples(model.impl().module.main()));
+  Module module = TRY(rewritten_for(specs, model.impl().module));
+  DataflowGraph graph(untangle_tuples(module.main()));
   std::vector<CandidatePartition> found = gather_candidates(graph, specs, constraints);
   report.candidates = found.size();
   phases.end("candidates");
@@ -224,7 +225,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   for (const CoverKernel& kernel : cover.kernels)
     partitions.push_back(&candidates[kernel.candidate].partition);
   report.partitioned =
-      TRY(partition_module(graph, partitions, ConstantsInside::kAll, model.impl().module)).module;
+      TRY(partition_module(graph, partitions, ConstantsInside::kAll, module)).module;
   report.estimates = costs.counts();
   impl->executor = TRY(Executor::create(chosen.lowered.plan, choose.threads));
   phases.end("report");

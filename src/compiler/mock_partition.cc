@@ -5,9 +5,11 @@
 #include <set>
 #include <unordered_set>
 
+#include "compiler/costing.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
+#include "partition/lightweight.h"
 #include "partition/merge.h"
 #include "partition/prune.h"
 #include "partition/rewrite.h"
@@ -221,6 +223,36 @@ class MockPartitioner {
 Result<MockPartition> partition_with_mock_costs(const Module& module,
                                                 const PartitionConfig& config) {
   return MockPartitioner(config).run(module);
+}
+
+Result<MockPartition> partition_without_costs(const Module& module,
+                                              const std::vector<PartitionSpecPtr>& specs,
+                                              const TargetConstraints& constraints) {
+  MockPartition result;
+  result.costs = "none";
+  result.module = module;
+  for (const auto& [name, function] : module.functions) {
+    if (function->attrs.has("Primitive")) continue;
+    DataflowGraph graph(untangle_tuples(function));
+    std::vector<CandidatePartition> found = gather_candidates(graph, specs, constraints);
+    result.candidates += found.size();
+    std::vector<CandidatePartition> kernels = partition_lightly(graph, std::move(found));
+    result.kept += kernels.size();
+    std::vector<const CandidatePartition*> pointers;
+    for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
+    PartitionedModule partitioned =
+        TRY(partition_module(graph, pointers, ConstantsInside::kAll, result.module, name));
+    result.module = std::move(partitioned.module);
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      ListedKernel listed{partitioned.names[k], kernels[k].spec->target.to_string(), {}, 0};
+      kernels[k].sub_graph.inside().for_each([&](PostDfsIndex i) {
+        if (is_operator_call(graph, i))
+          listed.calls.emplace_back(as<CallNode>(graph.node(i).expr)->op->name, i);
+      });
+      result.kernels.push_back(std::move(listed));
+    }
+  }
+  return result;
 }
 
 Result<Module> load_text_as_is(const std::filesystem::path& path,

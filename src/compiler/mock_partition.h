@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "compiler/targets.h"
 #include "ir/module.h"
 #include "partition/config.h"
 
@@ -21,6 +22,7 @@ struct ListedKernel {
 
 struct MockPartition {
   Module module;
+  std::string costs = "mock";  // what they are: "none" without a search
   // Of all functions, in dataflow order. A target's calls that stay calls are kernels too; what no
   // target takes is the host's.
   std::vector<ListedKernel> kernels;
@@ -33,6 +35,12 @@ struct MockPartition {
 // more kernels than max_estimates would be asked for.
 Result<MockPartition> partition_with_mock_costs(const Module& module,
                                                 const PartitionConfig& config);
+
+// The light partition (partition/lightweight.h) of every function, for specs whose toolchain is
+// determined: one of them besides the host. The host's operators are kernels too.
+Result<MockPartition> partition_without_costs(const Module& module,
+                                              const std::vector<PartitionSpecPtr>& specs,
+                                              const TargetConstraints& constraints);
 
 // A file of Relay text as it is, not simplified. Constants that are given by their type only are
 // made without values, and `unknown` receives their storage.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/backends.h"
+#include "passes/pipeline.h"
 
 namespace collage {
 
@@ -129,6 +130,16 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
   add_host(specs);
   TRY(constraints.check_pins(specs));
   return specs;
+}
+
+Result<Module> rewritten_for(std::span<const PartitionSpecPtr> specs, Module module) {
+  for (const PartitionSpecPtr& spec : specs) {
+    std::vector<Pass> passes = find_backend(spec->target.kind)->rewrites(spec->target);
+    if (passes.empty()) continue;
+    Result<std::vector<PassRecord>> run = Pipeline(std::move(passes)).run(module);
+    if (!run) return std::move(run).status().with_context("rewrites of " + spec->name);
+  }
+  return module;
 }
 
 Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& config,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "ir/module.h"
 #include "partition/config.h"
 
 namespace collage {
@@ -37,6 +38,8 @@ struct TargetConstraints {
 // kUnavailable: one that is missing here.
 Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
                                                      const TargetConstraints& constraints);
+// The module after the rewrites that the targets' backends want before it is partitioned.
+Result<Module> rewritten_for(std::span<const PartitionSpecPtr> specs, Module module);
 // The specs of a configuration, the host besides: each target's backend is its compiler, or else
 // has its name; a target without a rule has its backend's. kUsage: no such backend; mock costs.
 Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& config,

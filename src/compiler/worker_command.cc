@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "compiler/plugins.h"
+
 namespace collage {
 
 namespace fs = std::filesystem;
@@ -21,7 +23,12 @@ bool is_program(const fs::path& path) {
 
 Result<std::vector<std::string>> worker_command(const fs::path& given) {
   auto command = [](const fs::path& program) {
-    return std::vector<std::string>{program.string(), "worker"};
+    std::vector<std::string> words = {program.string(), "worker"};
+    for (const std::string& plugin : loaded_plugins()) {
+      words.push_back("--plugin");
+      words.push_back(plugin);
+    }
+    return words;
   };
   if (!given.empty()) {
     if (!is_program(given))

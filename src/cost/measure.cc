@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 
+#include "backend/compile_kernel.h"
 #include "cost/timing.h"
 #include "cost/timing_memory.h"
 #include "cost/trial.h"
@@ -165,7 +166,8 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
     Target target = TRY(Target::parse(entry.target));
     for (MeasuredVariant& row : entry.variants)
       measurement.try_variant(entry.target, row, [&] {
-        return find_backend(target.kind)->compile(function, row.variant, target, task.options);
+        return compile_kernel(*find_backend(target.kind), function, row.variant, target,
+                              task.options);
       });
   }
   TRY(measurement.time_survivors());

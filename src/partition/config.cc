@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "ir/op.h"
+#include "partition/rules/anchor_union.h"
 #include "partition/rules/combine_by_primitives.h"
 #include "partition/rules/composite.h"
 #include "partition/rules/df_pattern.h"
@@ -152,9 +153,9 @@ class Reader {
       return bad(pointer, "an object, or the name of an earlier target whose rule it shares",
                  value);
     }
-    TRY(object(
-        value, pointer,
-        {"patterns", "operators", "native", "combine", "max_depth", "max_ops", "max_exits"}));
+    TRY(object(value, pointer,
+               {"patterns", "operators", "native", "combine", "max_depth", "max_ops", "max_exits",
+                "siblings", "stacked"}));
     std::vector<PartitionRulePtr> base;
     if (value.contains("patterns")) TRY(patterns(value["patterns"], pointer + "/patterns", base));
     if (value.contains("operators"))
@@ -190,7 +191,17 @@ class Reader {
       joins.strict_depth = true;
       all = std::make_shared<CombineByPrimitivesPartitionRule>(spec.name, std::move(all), joins);
     }
-    spec.rule = std::make_shared<OnlyValidPartitionRule>(spec.name, std::move(all), limits);
+    PartitionRulePtr valid =
+        std::make_shared<OnlyValidPartitionRule>(spec.name, std::move(all), limits);
+    std::vector<PartitionRulePtr> more = {valid};
+    if (value.contains("siblings")) {
+      size_t most = TRY(count(value["siblings"], pointer + "/siblings", 2));
+      more.push_back(std::make_shared<HorizontalPartitionRule>("siblings", valid, most));
+    }
+    if (value.contains("stacked") && TRY(flag(value["stacked"], pointer + "/stacked")))
+      more.push_back(std::make_shared<VerticalPartitionRule>("stacked", valid));
+    spec.rule =
+        more.size() == 1 ? valid : std::make_shared<UnionPartitionRule>(spec.name, std::move(more));
     return {};
   }
 
@@ -201,14 +212,17 @@ class Reader {
     for (size_t i = 0; i < value.size(); ++i) {
       std::string at = pointer + "/" + std::to_string(i);
       TRY(object(value[i], at, {"name", "pattern"}));
-      std::string label = TRY(name(TRY(member(value[i], at, "name")), at + "/name"));
+      std::string label;
+      if (value[i].contains("name")) label = TRY(name(value[i]["name"], at + "/name"));
       std::string spelled = TRY(text(TRY(member(value[i], at, "pattern")), at + "/pattern"));
       Result<DFPattern> pattern = parse_pattern(spelled);
       if (!pattern) return config_.error_at(at + "/pattern", pattern.status().message());
       // Taps and exits are for the whole rule to judge.
-      rules.push_back(std::make_shared<CompositePartitionRule>(
-          label, std::make_shared<DFPatternPartitionRule>(label, *pattern, MatchPredicate{},
-                                                          SubGraphConfig{0, 0, true})));
+      PartitionRulePtr rule =
+          std::make_shared<DFPatternPartitionRule>(label.empty() ? "pattern" : label, *pattern,
+                                                   MatchPredicate{}, SubGraphConfig{0, 0, true});
+      if (!label.empty()) rule = std::make_shared<CompositePartitionRule>(label, std::move(rule));
+      rules.push_back(std::move(rule));
     }
     return {};
   }

@@ -31,11 +31,12 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options) {
   // Calls of Primitive functions, which rules must leave alone, and the device of placed nodes.
-  IndexSet primitives;
+  IndexSet primitives, placements;
   std::vector<const VirtualDevice*> placed(graph.size(), nullptr);
   bool any_placed = false;
   for (const DataflowGraph::Node& node : graph.nodes()) {
     if (called_primitive(node.expr) != nullptr) primitives.insert(node.index);
+    if (as_op(node.expr, "on_device") != nullptr) placements.insert(node.index);
     placed[node.index] = device_of(graph, node.index);
     any_placed = any_placed || placed[node.index] != nullptr;
   }
@@ -43,6 +44,7 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
     const PartitionSpec& spec = *candidate.spec;
     const IndexSet& inside = candidate.sub_graph.inside();
     if (inside.intersects(primitives) && inside.size() > 1) return false;
+    if (inside.intersects(placements)) return false;  // a wish, no work
     bool fits = true;
     if (any_placed && !spec.is_host)
       inside.for_each([&](PostDfsIndex i) {

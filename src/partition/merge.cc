@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "partition/dependence.h"
+
 namespace collage {
 
 namespace {
@@ -86,34 +88,19 @@ class Merger {
     SubGraph merged(graph_, std::move(inside), std::max(x.sub_graph.kind(), y.sub_graph.kind()),
                     x.sub_graph.label(), std::move(nested),
                     x.sub_graph.required() | y.sub_graph.required());
-    if (!merged.is_valid(graph_, {0, 0, true}) || waits_for_itself(merged, a, b)) return false;
+    if (!merged.is_valid(graph_, {0, 0, true}) || waits(merged, a, b)) return false;
     merged.inside().for_each([&](PostDfsIndex i) { owner_[i] = b; });
     kernels_[b].sub_graph = std::move(merged);
     alive_[a] = false;
     return true;
   }
 
-  // Whether a path leaves the merged kernel and comes back through whole other kernels, which a
-  // path of nodes need not.
-  bool waits_for_itself(const SubGraph& merged, size_t a, size_t b) const {
-    IndexSet seen(graph_.size());
-    std::vector<PostDfsIndex> work = merged.output().elements();
-    std::vector<bool> entered(kernels_.size());
-    while (!work.empty()) {
-      PostDfsIndex at = work.back();
-      work.pop_back();
-      if (seen.contains(at)) continue;
-      seen.insert(at);
-      if (merged.inside().contains(at)) return true;
-      size_t kernel = owner_[at];
-      if (kernel == DataflowGraph::kNone || kernel == a || kernel == b) {
-        for (PostDfsIndex next : graph_.node(at).outputs) work.push_back(next);
-      } else if (!entered[kernel]) {
-        entered[kernel] = true;
-        kernels_[kernel].sub_graph.output().for_each([&](PostDfsIndex i) { work.push_back(i); });
-      }
-    }
-    return false;
+  bool waits(const SubGraph& merged, size_t a, size_t b) const {
+    std::vector<const SubGraph*> owners(graph_.size(), nullptr);
+    for (PostDfsIndex i = 0; i < graph_.size(); ++i)
+      if (owner_[i] != DataflowGraph::kNone && owner_[i] != a && owner_[i] != b)
+        owners[i] = &kernels_[owner_[i]].sub_graph;
+    return waits_for_itself(graph_, merged, owners);
   }
 
   const DataflowGraph& graph_;

@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/name_supply.h"
+#include "compiler/plugins.h"
 #include "cost/synthetic.h"
 #include "progress_line.h"
 #include "runtime/npy.h"
@@ -115,6 +116,8 @@ void add_compile_options(CLI::App& command, SharedOptions& options) {
       ->allow_extra_args(false);
   command.add_option("--dim", options.dims, "NAME=8, for a symbolic dimension")
       ->allow_extra_args(false);
+  command.add_option("--plugin", options.plugins, "a shared library with a backend of its own")
+      ->allow_extra_args(false);
   command.add_option("--db", options.database, "the cost database (default: in the cache folder)");
   command.add_flag("--frozen-costs", options.frozen_costs, "fail instead of measuring");
   command
@@ -161,6 +164,7 @@ void add_config_option(CLI::App& command, SharedOptions& options) {
 }
 
 Result<Model> load(const SharedOptions& options) {
+  for (const std::string& plugin : options.plugins) TRY(load_plugin(plugin));
   LoadOptions given = TRY(load_options(options));
   TRY(check_destinations(options));
   return load_model(options.model, given);

@@ -13,7 +13,7 @@ namespace collage::tool {
 
 struct SharedOptions {
   std::string model;
-  std::vector<std::string> targets, exclude, pin, shapes, dims, inputs;
+  std::vector<std::string> targets, exclude, pin, shapes, dims, inputs, plugins;
   int threads = 0;
   int64_t seed = 0;
   std::string database, accuracy = "default", precision = "f32", json, save_outputs,

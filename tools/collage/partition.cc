@@ -5,8 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/backends.h"
 #include "compiler/mock_partition.h"
+#include "compiler/plugins.h"
 #include "ir/text_printer.h"
 #include "options.h"
 #include "report/report.h"
@@ -26,7 +29,7 @@ nlohmann::json to_json(const MockPartition& partition, const SharedOptions& opti
                        {"cost", kernel.cost}});
   }
   return {{"model", std::filesystem::path(options.model).filename().string()},
-          {"mock_costs", true},
+          {"costs", partition.costs},
           {"kernels", std::move(kernels)},
           {"host", partition.host},
           {"cost", partition.cost},
@@ -51,11 +54,34 @@ Status partition_by_mock_costs(const SharedOptions& options, const PartitionConf
   return {};
 }
 
+// One toolchain besides the host: there is nothing to search or to measure.
+bool is_determined(const std::vector<PartitionSpecPtr>& specs) {
+  return std::count_if(specs.begin(), specs.end(),
+                       [](const PartitionSpecPtr& spec) { return !spec->is_host; }) <= 1;
+}
+
+Status partition_lightly(const SharedOptions& options, const std::vector<PartitionSpecPtr>& specs,
+                         const TargetConstraints& constraints) {
+  Model model = TRY(load(options));
+  Module module = TRY(rewritten_for(specs, model.impl().module));
+  MockPartition partition = TRY(partition_without_costs(module, specs, constraints));
+  PrintOptions print;
+  print.constants = PrintOptions::Constants::kShapeOnly;
+  fmt::print("{}\n", to_text(partition.module, print));
+  if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
+  return {};
+}
+
 Status partition(const SharedOptions& options) {
+  register_all();
+  for (const std::string& plugin : options.plugins) TRY(load_plugin(plugin));
   if (!options.config.empty()) {
-    register_all();
     PartitionConfig config = TRY(read_config(options.config));
     if (config.mock_costs) return partition_by_mock_costs(options, config);
+  } else if (!options.targets.empty()) {
+    TargetConstraints constraints = TRY(TargetConstraints::parse(options.exclude, options.pin));
+    std::vector<PartitionSpecPtr> specs = TRY(select_targets(options.targets, constraints));
+    if (is_determined(specs)) return partition_lightly(options, specs, constraints);
   }
   Model model = TRY(load(options));
   RunFacts facts;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/backends.h"
+#include "compiler/plugins.h"
 #include "options.h"
 
 namespace collage::tool {
@@ -28,7 +29,13 @@ Status targets() {
 Command add_targets(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("targets", "what this machine offers, and what is missing and why");
-  return {command, [] { return targets(); }};
+  auto plugins = std::make_shared<std::vector<std::string>>();
+  command->add_option("--plugin", *plugins, "a shared library with a backend of its own")
+      ->allow_extra_args(false);
+  return {command, [plugins]() -> Status {
+            for (const std::string& plugin : *plugins) TRY(load_plugin(plugin));
+            return targets();
+          }};
 }
 
 }  // namespace collage::tool

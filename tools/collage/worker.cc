@@ -3,6 +3,7 @@
 #include "cost/worker.h"
 
 #include "compiler/backends.h"
+#include "compiler/plugins.h"
 #include "options.h"
 
 namespace collage::tool {
@@ -10,8 +11,11 @@ namespace collage::tool {
 Command add_worker(CLI::App& app) {
   CLI::App* command = app.add_subcommand("worker", "");
   command->group("");  // hidden
-  return {command, []() -> Status {
+  auto plugins = std::make_shared<std::vector<std::string>>();
+  command->add_option("--plugin", *plugins)->allow_extra_args(false);
+  return {command, [plugins]() -> Status {
             register_all();
+            for (const std::string& plugin : *plugins) TRY(load_plugin(plugin));
             if (run_worker() != 0)
               return internal_error("descriptors 3 and 4 must be pipes to a parent");
             return {};

@@ -1,0 +1,48 @@
+#include "partition/lightweight.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "partition/dependence.h"
+
+namespace collage {
+
+std::vector<CandidatePartition> partition_lightly(const DataflowGraph& graph,
+                                                  std::vector<CandidatePartition> candidates) {
+  struct Choice {
+    size_t candidate, calls;
+  };
+  std::vector<Choice> order;
+  for (size_t c = 0; c < candidates.size(); ++c) {
+    size_t calls = 0;
+    candidates[c].sub_graph.inside().for_each(
+        [&](PostDfsIndex i) { calls += as<CallNode>(graph.node(i).expr) != nullptr; });
+    order.push_back({c, calls});
+  }
+  auto is_host = [&](const Choice& choice) { return candidates[choice.candidate].spec->is_host; };
+  std::stable_sort(order.begin(), order.end(), [&](const Choice& a, const Choice& b) {
+    if (is_host(a) != is_host(b)) return is_host(b);
+    return a.calls > b.calls;
+  });
+  std::deque<CandidatePartition> chosen;  // which stay where they are
+  std::vector<const SubGraph*> owner(graph.size(), nullptr);
+  for (const Choice& choice : order) {
+    CandidatePartition& candidate = candidates[choice.candidate];
+    const SubGraph& sub_graph = candidate.sub_graph;
+    bool free = true;
+    sub_graph.inside().for_each([&](PostDfsIndex i) { free = free && owner[i] == nullptr; });
+    if (!free || waits_for_itself(graph, sub_graph, owner)) continue;
+    chosen.push_back(std::move(candidate));
+    chosen.back().sub_graph.inside().for_each(
+        [&](PostDfsIndex i) { owner[i] = &chosen.back().sub_graph; });
+  }
+  std::vector<CandidatePartition> result(std::make_move_iterator(chosen.begin()),
+                                         std::make_move_iterator(chosen.end()));
+  std::stable_sort(result.begin(), result.end(),
+                   [](const CandidatePartition& a, const CandidatePartition& b) {
+                     return a.sub_graph.inside().last() < b.sub_graph.inside().last();
+                   });
+  return result;
+}
+
+}  // namespace collage
