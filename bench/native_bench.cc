@@ -1,7 +1,7 @@
 // 3x3 convolutions with bias and relu: every blocked variant of native and oneDNN, with weights in
 // the cache ("warm") and, as in a whole model, behind other weights ("cold": copies of the kernel
 // take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs, extent[, depth];
-// m64x1024x4096 is a product of 64 rows with 1024 x 4096 weights.
+// p256x1024x14 is a 1x1 convolution, m64x1024x4096 a product of 64 rows with 1024 x 4096 weights.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <omp.h>
@@ -32,14 +32,14 @@ Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs = {}) {
   return make_call(op, std::move(args), std::move(attrs)).value();
 }
 
-Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth) {
-  Shape data{1, channels, extent, extent}, weight{outputs, channels, 3, 3};
+Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth, int64_t kernel) {
+  Shape data{1, channels, extent, extent}, weight{outputs, channels, kernel, kernel};
   if (depth > 0) {
     data.insert(data.begin() + 2, depth);
-    weight.push_back(3);
+    weight.push_back(kernel);
   }
   const Expr x = make_var("x", TensorType{data, DType::kFloat32});
-  const Ints padding(2 * (data.size() - 2), 1);
+  const Ints padding(2 * (data.size() - 2), kernel / 2);
   Expr y =
       call(depth > 0 ? "nn.conv3d" : "nn.conv2d", {x, constant(weight)}, {{"padding", padding}});
   y = call("nn.bias_add", {y, constant({outputs})});
@@ -133,11 +133,13 @@ const bool kRegistered = [] {
       add(shape, product(m, k, n), 2.0 * static_cast<double>(m * k * n));
       continue;
     }
+    const bool pointwise = shape[0] == 'p';
     int64_t channels = 0, outputs = 0, extent = 0, depth = 0;
-    std::sscanf(shape.c_str(), "%ldx%ldx%ldx%ld", &channels, &outputs, &extent, &depth);
-    const double taps = depth > 0 ? 27.0 * static_cast<double>(depth) : 9.0;
-    add(shape, conv(channels, outputs, extent, depth),
-        2.0 * taps * static_cast<double>(channels * outputs * extent * extent));
+    std::sscanf(shape.c_str() + pointwise, "%ldx%ldx%ldx%ld", &channels, &outputs, &extent, &depth);
+    const int64_t kernel = pointwise ? 1 : 3;
+    const int64_t taps = kernel * kernel * (depth > 0 ? kernel * depth : 1);
+    add(shape, conv(channels, outputs, extent, depth, kernel),
+        2.0 * static_cast<double>(taps * channels * outputs * extent * extent));
   }
   return true;
 }();

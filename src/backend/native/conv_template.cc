@@ -64,6 +64,11 @@ Blocking blocking_of(const ConvProblem& p) {
 
 int to_int(int64_t v) { return static_cast<int>(v); }
 
+/// Where weights of so many bytes are used for few pixels only, reading them is what takes time: in
+/// several sequences side by side they come faster.
+constexpr double kHeavyWeights = 1 << 20;
+constexpr int64_t kFewPixels = 100;
+
 Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, const Access& input,
                             ImageParam weights, const Epilogue& epilogue) {
   const ConvShape& s = p.shape;
@@ -171,10 +176,12 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
   acc.compute_at(core, rows && sched.k_inner ? ko : xo);
   acc.vectorize(l).unroll(x).unroll(y).unroll(kb);
   const int unroll = to_int(largest_divisor(b.ci, 4));
-  RVar cio("cio"), cii("cii");
+  RVar cio("cio"), cii("cii"), cs("cs"), cbi("cbi");
   acc.update()
       .split(ci, cio, cii, unroll)
-      .reorder(l, kb, x, y, cii, cio, kx, ky, kz, cb)
+      .split(cb, cs, cbi, to_int(b.cb / sched.streams))
+      .reorder(l, kb, x, y, cii, cs, cio, kx, ky, kz, cbi)
+      .unroll(cs)
       .vectorize(l)
       .unroll(kb)
       .unroll(x)
@@ -303,7 +310,8 @@ std::string ConvSchedule::to_string() const {
   return std::string(vectors == Vectors::kChannels ? "channels" : "pixels") +
          (split == Split::kRows ? "/rows" : "/kgroups") + " k" + std::to_string(k_tile) + " x" +
          std::to_string(x_tile) + " y" + std::to_string(y_tile) + " strip" + std::to_string(strip) +
-         (k_inner ? " k-inner" : " k-outer");
+         (k_inner ? " k-inner" : " k-outer") +
+         (streams > 1 ? " streams" + std::to_string(streams) : "");
 }
 
 Halide::Func build_conv(const ConvProblem& problem, const ConvSchedule& schedule,
@@ -425,6 +433,12 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool
           enough_groups && (row_tasks < threads || weight_bytes > input_bytes);
       if (prefer_channels) {
         found.push_back(by_channels);
+        if (i == 0 && weight_bytes >= kHeavyWeights && b.cb % 2 == 0 &&
+            width * height <= kFewPixels) {
+          by_channels.streams =
+              s.kernel == std::array<int64_t, 3>{1, 1, 1} && b.cb % 4 == 0 ? 4 : 2;
+          found.push_back(by_channels);
+        }
         if (row_tasks >= threads && i == 0) found.push_back(by_rows);
       } else {
         found.push_back(by_rows);

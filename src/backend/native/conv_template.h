@@ -38,6 +38,7 @@ struct ConvSchedule {
   int y_tile = 1;       ///< rows in the register tile
   int strip = 1;        ///< rows of one task (kRows)
   bool k_inner = true;  ///< output-channel loop inside the pixel loops
+  int streams = 1;      ///< kChannels: parts of the input channels summed side by side
 
   std::string to_string() const;
 };
