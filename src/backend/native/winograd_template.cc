@@ -165,6 +165,10 @@ std::vector<float> pack_winograd_weights(const ConvProblem& p, const WinogradSch
   const ConvShape& s = p.shape;
   const CookToom& form = CookToom::of(sched.outputs);
   const int n = form.products();
+  double matrix[8][CookToom::kTaps];
+  for (int a = 0; a < n; ++a) {
+    for (int tap = 0; tap < CookToom::kTaps; ++tap) matrix[a][tap] = form.weight_entry(a, tap);
+  }
   const DepthTaps taps = depth_taps(s);
   const std::vector<int64_t> extents = packed_winograd_extents(p, sched);
   const int64_t width = extents[0] * extents[2], channels = extents[1], groups = extents[5];
@@ -179,14 +183,14 @@ std::vector<float> pack_winograd_weights(const ConvProblem& p, const WinogradSch
         for (int y = 0; y < 3; ++y) {
           for (int v = 0; v < n; ++v) {
             double sum = 0;
-            for (int x = 0; x < 3; ++x) sum += form.weight_entry(v, x) * g[y * 3 + x];
+            for (int x = 0; x < 3; ++x) sum += matrix[v][x] * g[y * 3 + x];
             half[y * n + v] = sum;
           }
         }
         for (int u = 0; u < n; ++u) {
           for (int v = 0; v < n; ++v) {
             double sum = 0;
-            for (int y = 0; y < 3; ++y) sum += form.weight_entry(u, y) * half[y * n + v];
+            for (int y = 0; y < 3; ++y) sum += matrix[u][y] * half[y * n + v];
             const int64_t at =
                 ((((k / width * n * n + u * n + v) * taps.count + tap) * sched.k_tile +
                   k % width / kChannelBlock) *
