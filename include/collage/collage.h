@@ -58,6 +58,9 @@ class Model {
   std::shared_ptr<internal::ModelImpl> impl_;
 };
 
+// How much care measurements take: kFast for a first look, kMax where the last percent matters.
+enum class Effort { kFast, kDefault, kMax };
+
 struct ProgramOptions {
   std::vector<std::string>
       targets;  // "onednn", "native -option=value" …; empty: everything this machine offers
@@ -65,6 +68,7 @@ struct ProgramOptions {
   std::filesystem::path config;
   int threads = 0;                   // 0: the cores this process may use
   std::filesystem::path database;    // of measured costs; empty: in the user's cache folder
+  Effort effort = Effort::kDefault;  // costs measured with less are measured again
   bool frozen_costs = false;         // fail with kFrozenCosts instead of measuring
   bool strict_accuracy = false;      // leave out algorithms with larger rounding errors (Winograd)
   std::vector<std::string> exclude;  // "backend" or "backend:operator"

@@ -4,8 +4,15 @@
 
 namespace collage {
 
-// From now on the first SIGINT or SIGTERM only sets the flag.
-void catch_interrupts();
-bool interrupted();
+// While one is alive, the first SIGINT or SIGTERM only sets the flag. One at a time.
+class InterruptScope {
+ public:
+  InterruptScope();
+  ~InterruptScope();
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+};
+
+bool interrupted();  // stays true
 
 }  // namespace collage

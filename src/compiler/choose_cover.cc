@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "compiler/cover_timing.h"
 #include "cost/comparison.h"
@@ -111,6 +112,7 @@ Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<N
   Judge judge = TRY(Judge::create(graph));
   std::optional<Contender> champion;
   for (size_t i = 0; i < covers.size(); ++i) {
+    if (interrupted() && champion) break;  // the first that computes right is good enough
     if (progress != nullptr) progress->update("timing covers", i, covers.size(), 0, 0);
     // One backend alone may be the cheapest cover already.
     size_t twin = static_cast<size_t>(
@@ -148,6 +150,7 @@ Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<N
   chosen.index = champion->index;
   chosen.timed[chosen.index].chosen = true;
   chosen.lowered = std::move(champion->lowered);
+  if (interrupted()) return chosen;
   database.put("cover", key, text.substr(0, 2000),
                timed_to_json(chosen.timed, chosen.index).dump());
   return chosen;

@@ -1,5 +1,7 @@
 #include "compiler/compile.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -39,7 +41,10 @@ class Phases {
 std::unique_ptr<CostDatabase> open_database(const std::filesystem::path& given,
                                             std::string& kernel_cache) {
   Result<std::filesystem::path> folder = cache_folder();
-  if (folder) kernel_cache = (*folder / "kernels").string();
+  if (folder) {
+    kernel_cache = (*folder / "kernels").string();
+    ::mkdir(kernel_cache.c_str(), 0700);  // where it cannot be made, kernels are not kept
+  }
   if (!given.empty()) return CostDatabase::open(given);
   if (folder) return CostDatabase::open(*folder / "costs.db");
   log::warn("{}; costs are kept in memory for this run only", folder.status().message());
@@ -146,6 +151,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
 
   CostOptions cost_options;
   cost_options.compile.threads = ThreadTeam(options.threads).size();
+  cost_options.effort = options.effort;
   cost_options.frozen = options.frozen_costs;
   cost_options.cache = cache_state(graph.function(), cost_options.compile.threads);
   std::unique_ptr<CostDatabase> database =

@@ -28,6 +28,7 @@ struct Group {
   Function function;
   std::vector<Target> targets;
   std::vector<std::vector<size_t>> candidates;  // by target
+  size_t unknown = 0;                           // targets whose costs must be measured
   void add(const Target& target, size_t candidate) {
     auto it = std::find(targets.begin(), targets.end(), target);
     size_t t = static_cast<size_t>(it - targets.begin());
@@ -67,7 +68,7 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
     if (inserted) {
       Function function = TRY(inline_calls(candidate.sub_graph.extract(graph)));
       auto [group, is_new] = by_text.try_emplace(canonical_text(function), groups.size());
-      if (is_new) groups.push_back({function, {}, {}});
+      if (is_new) groups.push_back({function, {}, {}, 0});
       it->second = {std::move(function), group->second};
     }
     bool host = find_backend(candidate.spec->target.kind)->is_host();
@@ -76,20 +77,30 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
   }
   std::erase_if(groups, [](const Group& group) { return group.targets.empty(); });
   if (distinct_functions != nullptr) *distinct_functions = groups.size();
-  // Small sub-graphs first: an interrupted run then has the costs that most covers need.
+  // What is known first, then small sub-graphs: an interrupted run has the costs that most covers
+  // need, and the time left is that of measuring.
+  size_t unknown = 0, measurements = 0;
+  for (Group& group : groups) {
+    group.unknown = costs.count_unknown(group.function, group.targets);
+    unknown += group.unknown > 0;
+    measurements += group.unknown;
+  }
   std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+    if ((a.unknown > 0) != (b.unknown > 0)) return b.unknown > 0;
     return function_flops(a.function) < function_flops(b.function);
   });
+  if (progress != nullptr && unknown > 0)
+    progress->begin("measuring", unknown, groups.size(),
+                    static_cast<double>(measurements) * costs.seconds_per_measurement());
   size_t done = 0, cached = 0, failed = 0;
   for (const Group& group : groups) {
-    int measured_before = costs.counts().measured;
     std::vector<TargetCosts> answers = TRY(costs.function_costs(group.function, group.targets));
     for (size_t t = 0; t < answers.size(); ++t) {
       failed += answers[t].variants.empty();
       auto shared = std::make_shared<const TargetCosts>(std::move(answers[t]));
       for (size_t candidate : group.candidates[t]) result[candidate].costs = shared;
     }
-    cached += costs.counts().measured == measured_before;
+    cached += group.unknown == 0;
     ++done;
     if (progress != nullptr) progress->update("measuring", done, groups.size(), cached, failed);
   }

@@ -10,6 +10,10 @@ namespace collage {
 class Progress {
  public:
   virtual ~Progress() = default;
+  // Before a phase: how many of its pieces need work, and the seconds that may take.
+  virtual void begin(std::string_view phase, size_t unknown, size_t total, double seconds) {
+    (void)phase, (void)unknown, (void)total, (void)seconds;
+  }
   // `done` of `total` pieces of the phase are finished; `failed` of them gave nothing usable,
   // `cached` needed no work.
   virtual void update(std::string_view phase, size_t done, size_t total, size_t cached,

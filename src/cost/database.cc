@@ -45,6 +45,7 @@ class Statement {
                : std::string(data, static_cast<size_t>(sqlite3_column_bytes(handle_, column)));
   }
   int64_t number(int column) const { return sqlite3_column_int64(handle_, column); }
+  double real(int column) const { return sqlite3_column_double(handle_, column); }
 
  private:
   sqlite3_stmt* handle_ = nullptr;
@@ -191,6 +192,19 @@ void CostDatabase::put(const std::string& kind, const std::string& key, const st
     give_up(why);
   }
   memory_[{kind, key}] = value;
+}
+
+std::optional<double> CostDatabase::average(const std::string& kind, const std::string& number,
+                                            const std::string& where, const std::string& text) {
+  if (database_ == nullptr) return std::nullopt;
+  Statement select(
+      database_,
+      "SELECT avg(n), count(n) FROM (SELECT json_extract(value, ?2) AS n FROM costs "
+      "WHERE kind=?1 AND json_valid(value) AND json_extract(value, ?3)=?4 LIMIT 1000)");
+  if (!select.ready() || !select.bind(1, kind).bind(2, number).bind(3, where).bind(4, text).row() ||
+      select.number(1) < 5)
+    return std::nullopt;
+  return select.real(0);
 }
 
 void CostDatabase::record_uses() {

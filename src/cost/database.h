@@ -51,6 +51,9 @@ class CostDatabase {
   // longest when the limit ($COLLAGE_DB_LIMIT in MB, else 512) is passed.
   void put(const std::string& kind, const std::string& key, const std::string& text,
            const std::string& value, const std::string& context = "");
+  // The average of a number in the values of that kind where a text in them is `text` (JSON paths).
+  std::optional<double> average(const std::string& kind, const std::string& number,
+                                const std::string& where, const std::string& text);
   bool on_disk() const { return database_ != nullptr; }
 
   // For maintenance; all need a file.

@@ -2,11 +2,13 @@
 
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <new>
 
 #include "backend/compile_kernel.h"
+#include "cost/probe.h"
 #include "cost/timing.h"
 #include "cost/timing_memory.h"
 #include "cost/trial.h"
@@ -76,6 +78,9 @@ class Measurement {
     survivors_.push_back({std::move(name), &row, std::move(trial).value()});
   }
 
+  // The machine's state while the survivors were timed.
+  const Conditions& conditions() const { return conditions_; }
+
   Status time_survivors() {
     TimingMemory memory;
     std::vector<TimedKernel> timed;
@@ -98,11 +103,7 @@ class Measurement {
     }
     if (timed.empty()) return {};
     hooks_.timing(names);
-    TimingOptions options;
-    options.cache = task_.cache;
-    options.running = hooks_.running;
-    options.beats = hooks_.beats;
-    std::vector<Result<Measured>> results = TRY(time_kernels(timed, team_, options));
+    std::vector<Result<Measured>> results = TRY(time_quietly(timed));
     for (size_t i = 0; i < survivors_.size(); ++i) {
       MeasuredVariant& row = *survivors_[i].row;
       hooks_.begin(names[i]);
@@ -118,6 +119,41 @@ class Measurement {
   }
 
  private:
+  // Times them; on a disturbed machine again, while that costs little beside all that was timed so
+  // far. The quietest attempt counts.
+  Result<std::vector<Result<Measured>>> time_quietly(std::vector<TimedKernel>& timed) {
+    static ProbeHistory history;
+    static double spent = 0, spent_again = 0;
+    constexpr int kAttempts = 3;
+    constexpr double kAgain = 0.2, kAgainSeconds = 2;
+    TimingOptions options = TimingOptions::of(task_.effort);
+    options.cache = task_.cache;
+    options.running = hooks_.running;
+    options.beats = hooks_.beats;
+    std::vector<Result<Measured>> results;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      auto begin = std::chrono::steady_clock::now();
+      Watch watch(team_.size(), history);
+      std::vector<Result<Measured>> now = TRY(time_kernels(timed, team_, options));
+      Conditions conditions = watch.stop();
+      if (attempt == 0 || badness(conditions) < badness(conditions_)) {
+        results = std::move(now);
+        conditions_ = conditions;
+      }
+      double seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      (attempt == 0 ? spent : spent_again) += seconds;
+      if (!conditions.disturbed || task_.effort == Effort::kFast) break;
+      if (spent_again + seconds > kAgain * spent + kAgainSeconds) break;
+    }
+    return results;
+  }
+
+  // By what attempts at the same kernels are compared.
+  static double badness(const Conditions& conditions) {
+    return conditions.compute * (1 + 2 * conditions.other_load);
+  }
+
   struct Survivor {
     std::string name;
     MeasuredVariant* row;  // where its cost goes
@@ -128,6 +164,7 @@ class Measurement {
   Subject subject_;
   ThreadTeam& team_;
   std::vector<Survivor> survivors_;
+  Conditions conditions_;
 };
 
 }  // namespace
@@ -171,6 +208,10 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
       });
   }
   TRY(measurement.time_survivors());
+  for (TargetCosts& entry : results) {
+    entry.effort = task.effort;
+    entry.conditions = measurement.conditions();
+  }
   return results;
 }
 
@@ -181,8 +222,10 @@ Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
   Measurement measurement(task, hooks, TRY(Subject::of_conversion(task)), team);
   std::vector<TargetCosts> results;
   for (const std::string& name : task.targets) {
-    results.push_back({name, "", {{{"convert", {task.from}, {task.to}, false}, Unknown{}}}});
-    if (find_backend(name) == nullptr) results.back().refusal = "backend is not available";
+    TargetCosts& entry = results.emplace_back();
+    entry.target = name;
+    entry.variants.push_back({{"convert", {task.from}, {task.to}, false}, Unknown{}});
+    if (find_backend(name) == nullptr) entry.refusal = "backend is not available";
   }
   for (TargetCosts& entry : results)
     if (entry.refusal.empty())
@@ -191,6 +234,10 @@ Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
             ->compile_conversion(task.type, task.from, task.to, task.options);
       });
   TRY(measurement.time_survivors());
+  for (TargetCosts& entry : results) {
+    entry.effort = task.effort;
+    entry.conditions = measurement.conditions();
+  }
   return results;
 }
 

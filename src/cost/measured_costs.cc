@@ -1,10 +1,12 @@
 #include "cost/measured_costs.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <limits>
 
 #include "base/hash.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "ir/text_printer.h"
 
@@ -74,12 +76,50 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
       });
 }
 
-bool MeasuredCosts::is_known(const Function& function, const std::vector<Target>& targets) {
+std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
+                                                        const Target& target) {
+  auto row = database_.find("function", CostDatabase::key_of(text, function_context(target)));
+  if (!row) return std::nullopt;
+  Result<TargetCosts> known = target_costs_from_json(parse_json(*row));
+  if (!known) return std::nullopt;
+  if (!options_.frozen) {
+    // Care is for what was timed.
+    bool timed = std::any_of(known->variants.begin(), known->variants.end(),
+                             [](const MeasuredVariant& v) { return measured(v.cost); });
+    bool careless = known->effort < options_.effort ||
+                    (options_.effort == Effort::kMax && known->conditions.disturbed &&
+                     !measured_now_.count(function_context(target) + text));
+    if (timed && careless) return std::nullopt;
+  }
+  return std::move(known).value();
+}
+
+size_t MeasuredCosts::count_unknown(const Function& function, const std::vector<Target>& targets) {
   std::string text = canonical_text(function);
-  return std::all_of(targets.begin(), targets.end(), [&](const Target& target) {
-    return database_.find("function", CostDatabase::key_of(text, function_context(target)))
-        .has_value();
-  });
+  return static_cast<size_t>(
+      std::count_if(targets.begin(), targets.end(),
+                    [&](const Target& target) { return !find_function(text, target); }));
+}
+
+double MeasuredCosts::seconds_per_measurement() {
+  constexpr double kGuess = 0.4;
+  return database_
+      .average("function", "$.seconds", "$.effort", std::string(effort_name(options_.effort)))
+      .value_or(kGuess);
+}
+
+Result<TargetCosts> MeasuredCosts::not_measured(const Function& function,
+                                                const Target& target) const {
+  TargetCosts entry;
+  entry.target = target.to_string();
+  Backend* backend = find_backend(target.kind);
+  if (backend != nullptr && backend->is_host()) {
+    for (Variant& variant : TRY(backend->variants(function, target, options_.compile)))
+      entry.variants.push_back({std::move(variant), Unknown{}});
+  } else {
+    entry.refusal = "not measured: interrupted";
+  }
+  return entry;
 }
 
 Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& function,
@@ -90,16 +130,13 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
   task.function_text = text;
   task.options = options_.compile;
   task.cache = options_.cache;
+  task.effort = options_.effort;
   std::vector<size_t> missing;
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (auto row =
-            database_.find("function", CostDatabase::key_of(text, function_context(targets[i])))) {
-      Result<TargetCosts> known = target_costs_from_json(parse_json(*row));
-      if (known) {
-        result[i] = std::move(known).value();
-        ++counts_.cached;
-        continue;
-      }
+    if (std::optional<TargetCosts> known = find_function(text, targets[i])) {
+      result[i] = std::move(*known);
+      ++counts_.cached;
+      continue;
     }
     missing.push_back(i);
     task.targets.push_back(targets[i].to_string());
@@ -108,8 +145,17 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
     if (options_.frozen)
       return error(ErrorCode::kFrozenCosts, "no measurement of {} on {}", text.substr(0, 200),
                    task.targets[0]);
-    Result<std::vector<TargetCosts>> measured_now = run_worker(task, text);
-    if (measured_now.status().code() == ErrorCode::kUnavailable) return measured_now.status();
+    auto begin = std::chrono::steady_clock::now();
+    Result<std::vector<TargetCosts>> measured_now =
+        interrupted() ? Result<std::vector<TargetCosts>>(Status(ErrorCode::kUnavailable, ""))
+                      : run_worker(task, text);
+    double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (measured_now.status().code() == ErrorCode::kUnavailable) {
+      if (!interrupted()) return measured_now.status();
+      for (size_t i : missing) result[i] = TRY(not_measured(function, targets[i]));
+      return result;
+    }
     for (size_t m = 0; m < missing.size(); ++m) {
       TargetCosts& entry = result[missing[m]];
       if (measured_now) {
@@ -119,8 +165,11 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
         entry.refusal = measured_now.status().to_string();
         log::info("{}: {}", entry.target, entry.refusal);
       }
+      entry.seconds = seconds / static_cast<double>(missing.size());
       ++counts_.measured;
+      counts_.disturbed += entry.conditions.disturbed;
       std::string context = function_context(targets[missing[m]]);
+      measured_now_.insert(context + text);
       database_.put("function", CostDatabase::key_of(text, context), text, to_json(entry).dump(),
                     context);
     }
@@ -148,7 +197,9 @@ Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorTyp
   }
   if (options_.frozen)
     return error(ErrorCode::kFrozenCosts, "no measurement of the conversion {}", text);
+  if (interrupted()) return Conversion{"", Invalid{"not measured: interrupted"}};
   MeasureTask task;
+  task.effort = options_.effort;
   task.type = type;
   task.from = from;
   task.to = to;
@@ -156,7 +207,10 @@ Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorTyp
   task.cache = options_.cache;
   for (Backend* backend : all_backends()) task.targets.push_back(backend->name());
   Result<std::vector<TargetCosts>> costs = run_worker(task, text);
-  if (costs.status().code() == ErrorCode::kUnavailable) return costs.status();
+  if (costs.status().code() == ErrorCode::kUnavailable) {
+    if (!interrupted()) return costs.status();
+    return Conversion{"", Invalid{"not measured: interrupted"}};
+  }
   ++counts_.measured;
   double least = std::numeric_limits<double>::infinity();
   if (!costs) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 
 #include "cost/database.h"
 #include "cost/worker.h"
@@ -14,6 +15,7 @@ namespace collage {
 struct CostOptions {
   CompileOptions compile;
   std::vector<std::string> worker_command;
+  Effort effort = Effort::kDefault;
   bool frozen = false;  // a miss is an error (kFrozenCosts)
   WorkerLimits limits = WorkerLimits::from_environment();
   CacheState cache = CacheState::kStreaming;
@@ -21,6 +23,7 @@ struct CostOptions {
 
 struct CostCounts {
   int measured = 0, cached = 0, invalid = 0;  // functions and conversions; variants found invalid
+  int disturbed = 0;                          // of those measured: while the machine was busy
 };
 
 class MeasuredCosts {
@@ -28,7 +31,8 @@ class MeasuredCosts {
   MeasuredCosts(CostDatabase& database, CostOptions options);
 
   // Costs of one function on each of the targets (in that order). Functions that differ only in
-  // names or in large weights share an answer.
+  // names or in large weights share an answer. After an interrupt (base/interrupt.h) nothing is
+  // measured any more: what is not known is refused, on the host of unknown cost.
   Result<std::vector<TargetCosts>> function_costs(const Function& function,
                                                   const std::vector<Target>& targets);
   // The cheapest way to change a tensor's encoding: the backend that does it and its cost; Invalid
@@ -39,8 +43,10 @@ class MeasuredCosts {
   };
   Result<Conversion> conversion_cost(const TensorType& type, const Encoding& from,
                                      const Encoding& to);
-  // Whether function_costs would have to measure.
-  bool is_known(const Function& function, const std::vector<Target>& targets);
+  // On how many of the targets function_costs would have to measure.
+  size_t count_unknown(const Function& function, const std::vector<Target>& targets);
+  // What measuring one function on one target took here on average; a guess where nothing is known.
+  double seconds_per_measurement();
 
   const CostCounts& counts() const { return counts_; }
   // What makes a measurement of this machine comparable: processor, threads, versions of all
@@ -50,6 +56,9 @@ class MeasuredCosts {
  private:
   // The rest of a function's key, beside its text.
   std::string function_context(const Target& target) const;
+  // The database's answer, if it was measured with enough care.
+  std::optional<TargetCosts> find_function(const std::string& text, const Target& target);
+  Result<TargetCosts> not_measured(const Function& function, const Target& target) const;
   // Subjects of that text that killed a worker on this processor, with this version of the backend:
   // they are not run again.
   static std::string quarantine_context(const std::string& target);
@@ -61,6 +70,7 @@ class MeasuredCosts {
   Worker worker_;
   std::string machine_;  // processor, threads and cache state, part of every key
   CostCounts counts_;
+  std::set<std::string> measured_now_;  // context and text; by this object
 };
 
 // Model name and instruction set of this machine's processor.

@@ -93,6 +93,13 @@ json to_json(const TargetCosts& costs) {
     if (!row.repeatable) variants.back()["repeatable"] = false;
   }
   json result = {{"target", costs.target}, {"variants", variants}};
+  result["effort"] = effort_name(costs.effort);
+  result["seconds"] = costs.seconds;
+  const Conditions& conditions = costs.conditions;
+  result["conditions"] = {{"compute", conditions.compute},
+                          {"bandwidth", conditions.bandwidth},
+                          {"other_load", conditions.other_load}};
+  if (conditions.disturbed) result["conditions"]["disturbed"] = true;
   if (!costs.refusal.empty()) result["refusal"] = costs.refusal;
   return result;
 }
@@ -102,6 +109,13 @@ Result<TargetCosts> target_costs_from_json(const json& j) {
     TargetCosts costs;
     costs.target = j.at("target").get<std::string>();
     costs.refusal = j.value("refusal", "");
+    costs.effort = TRY(parse_effort(j.value("effort", "default")));
+    costs.seconds = j.value("seconds", 0.0);
+    if (j.contains("conditions")) {
+      const json& c = j.at("conditions");
+      costs.conditions = {c.value("compute", 0.0), c.value("bandwidth", 0.0),
+                          c.value("other_load", 0.0), c.value("disturbed", false)};
+    }
     costs.variants = TRY(list_from<MeasuredVariant>(
         j.at("variants"), [](const json& entry) -> Result<MeasuredVariant> {
           return MeasuredVariant{TRY(variant_from_json(entry.at("variant"))),
@@ -117,6 +131,7 @@ json to_json(const MeasureTask& task) {
                  {"targets", task.targets},
                  {"skip", task.skip},
                  {"only", task.only},
+                 {"effort", effort_name(task.effort)},
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder},
                  {"caches", static_cast<int>(task.cache)}};
@@ -136,6 +151,7 @@ Result<MeasureTask> task_from_json(const json& j) {
     task.targets = j.at("targets").get<std::vector<std::string>>();
     task.skip = j.at("skip").get<std::map<std::string, std::string>>();
     task.only = j.at("only").get<std::string>();
+    task.effort = TRY(parse_effort(j.at("effort").get<std::string>()));
     task.options.threads = j.at("threads").get<int>();
     task.options.cache_folder = j.at("cache").get<std::string>();
     task.cache = static_cast<CacheState>(j.at("caches").get<int>());

@@ -19,6 +19,7 @@
 
 #include "backend/backend.h"
 #include "cost/cost.h"
+#include "cost/effort.h"
 
 namespace collage {
 
@@ -32,12 +33,22 @@ struct MeasuredVariant {
   }
 };
 
+// The state of the machine while something was timed (probe.h).
+struct Conditions {
+  double compute = 0, bandwidth = 0;  // seconds of the probes, the longer of before and after
+  double other_load = 0;              // part of our cores that other processes used
+  bool disturbed = false;             // beyond what costs can be trusted with
+};
+
 // What is known of one (function, target): its variants with their costs, or why the backend
 // refused the function.
 struct TargetCosts {
   std::string target;   // text form
   std::string refusal;  // not empty: no variants
   std::vector<MeasuredVariant> variants;
+  Effort effort = Effort::kDefault;
+  double seconds = 0;  // that measuring took, all in all
+  Conditions conditions;
 };
 
 struct MeasureTask {
@@ -50,6 +61,7 @@ struct MeasureTask {
   Encoding from, to;
   CompileOptions options;
   CacheState cache = CacheState::kStreaming;  // what to time in
+  Effort effort = Effort::kDefault;
   bool is_conversion() const { return function_text.empty(); }
   bool excludes(const std::string& subject) const {
     return skip.count(subject) != 0 || (!only.empty() && only != subject);

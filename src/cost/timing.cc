@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -90,6 +92,7 @@ struct State {
   std::vector<double> samples;
   int batch = 1;
   double spent = 0;
+  Interval interval;  // of the median
   Status failure;
 };
 
@@ -111,12 +114,13 @@ class Timer {
     for (int round = 0; round < options_.max_rounds && !order.empty(); ++round) {
       std::erase_if(order, [&](size_t k) { return !states_[k].failure.ok(); });
       std::shuffle(order.begin(), order.end(), random);
-      for (size_t k : order) sample(k, evictor);
-      std::erase_if(order, [&](size_t k) {
-        int count = static_cast<int>(states_[k].samples.size());
-        return (count >= 3 && states_[k].spent > options_.max_seconds_per_kernel) ||
-               (count >= options_.min_rounds && states_[k].spent > options_.seconds_per_kernel);
-      });
+      for (size_t k : order) {
+        sample(k, evictor);
+        states_[k].interval = median_interval(states_[k].samples);
+        if (round + 1 >= options_.hopeless_rounds)
+          best_high_ = std::min(best_high_, states_[k].interval.high);
+      }
+      std::erase_if(order, [&](size_t k) { return is_known(states_[k]); });
     }
   }
 
@@ -149,6 +153,16 @@ class Timer {
     return seconds_since(begin) / count;
   }
 
+  bool is_known(const State& state) const {
+    int count = static_cast<int>(state.samples.size());
+    if (count >= 3 && state.spent > options_.max_seconds_per_kernel) return true;
+    if (count >= options_.hopeless_rounds && state.interval.low > options_.hopeless * best_high_)
+      return true;
+    if (count >= options_.least_rounds && state.spent > options_.seconds_per_kernel) return true;
+    double half_width = (state.interval.high - state.interval.low) / 2;
+    return count >= options_.min_rounds && half_width <= options_.precision * median(state.samples);
+  }
+
   void warm_up(size_t k) {
     State& state = states_[k];
     double once = run_batch(k, 1, 2);
@@ -169,9 +183,41 @@ class Timer {
   std::vector<TimedKernel>& kernels_;
   const TimingOptions& options_;
   std::vector<State> states_;
+  double best_high_ = std::numeric_limits<double>::infinity();  // of the medians' intervals
 };
 
 }  // namespace
+
+TimingOptions TimingOptions::of(Effort effort) {
+  TimingOptions options;
+  if (effort == Effort::kFast) {
+    options.min_rounds = options.least_rounds = 5;
+    options.max_rounds = 15;
+    options.precision = 0.03;
+    options.seconds_per_kernel = 0.02;
+    options.max_seconds_per_kernel = 0.5;
+  } else if (effort == Effort::kMax) {
+    options.min_rounds = 40;
+    options.least_rounds = 20;
+    options.max_rounds = 300;
+    options.hopeless = 2;
+    options.hopeless_rounds = 10;
+    options.precision = 0.005;
+    options.seconds_per_kernel = 0.5;
+    options.max_seconds_per_kernel = 5;
+  }
+  return options;
+}
+
+Interval median_interval(std::vector<double> sample) {
+  std::sort(sample.begin(), sample.end());
+  // The number of observations below the median is binomial: 0.98 = 1.96 / 2 standard deviations.
+  auto count = static_cast<double>(sample.size());
+  double reach = 0.98 * std::sqrt(count);
+  auto low = static_cast<size_t>(std::max(0.0, std::floor(count / 2 - reach)));
+  auto high = static_cast<size_t>(std::min(count - 1, std::ceil(count / 2 + reach) - 1));
+  return {sample[low], sample[std::max(low, high)]};
+}
 
 Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& kernels,
                                                    ThreadTeam& team, const TimingOptions& options) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cost/cost.h"
+#include "cost/effort.h"
 #include "runtime/kernel.h"
 #include "runtime/thread_team.h"
 
@@ -31,17 +32,33 @@ struct TimedKernel {
   TimedBuffer workspace;
 };
 
+// Sampling a kernel ends when its median is known well enough: the confidence interval's half width
+// is within `precision` of the median, after `min_rounds`; or far slower than a rival: after
+// `hopeless_rounds`, when even its interval's lower end is above `hopeless` times the rival's upper
+// end. In any case when its time is spent.
 struct TimingOptions {
-  int min_rounds = 8;
-  int max_rounds = 40;
-  double seconds_per_kernel = 0.06;     // budget; min_rounds overrides it
-  double max_seconds_per_kernel = 1.5;  // overrides min_rounds (but never fewer than 3)
+  static TimingOptions of(Effort effort);
+  int min_rounds = 20;
+  int max_rounds = 60;
+  int hopeless_rounds = 5;
+  double hopeless = 1.5;
+  double precision = 0.01;
+  double seconds_per_kernel = 0.06;  // budget, once there are `least_rounds`
+  int least_rounds = 8;
+  double max_seconds_per_kernel = 1.5;  // overrides all of these (but never fewer than 3 rounds)
   double batch_seconds = 200e-6;        // warm runs are batched until one sample lasts this long
   CacheState cache = CacheState::kStreaming;  // but for kWarm: one run a sample
   // Where somebody watches (see MeasureHooks): the kernel that runs, and a count of batches.
   std::atomic<int32_t>* running = nullptr;
   std::atomic<uint32_t>* beats = nullptr;
 };
+
+// An interval that holds the distribution's median with a confidence of about 95%, by order
+// statistics. The sample must not be empty.
+struct Interval {
+  double low = 0, high = 0;
+};
+Interval median_interval(std::vector<double> sample);
 
 // One result a kernel, in order; an error inside is that kernel's alone. The kernels have run
 // successfully once before (verification). Their outputs are overwritten.

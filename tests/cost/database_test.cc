@@ -239,7 +239,9 @@ TEST_F(Database, PruneForgetsWhatIsAskedAndNoMore) {
     auto database = CostDatabase::open(file());
     put(*database, "current", quarantine("x"));
     put(*database, "stale", quarantine("x"), context("another version"));
-    TargetCosts costs{"reference", "", {{{"v", {}, {}, false}, Measured{1, 1, 1, 3}}}};
+    TargetCosts costs;
+    costs.target = "reference";
+    costs.variants = {{{"v", {}, {}, false}, Measured{1, 1, 1, 3}}};
     std::string key = CostDatabase::key_of("f", context());
     database->put("function", key, "f", to_json(costs).dump(), context());
     return database;

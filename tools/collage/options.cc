@@ -10,8 +10,10 @@
 #include <limits>
 
 #include "base/files.h"
+#include "base/interrupt.h"
 #include "base/name_supply.h"
 #include "compiler/plugins.h"
+#include "cost/effort.h"
 #include "cost/synthetic.h"
 #include "progress_line.h"
 #include "runtime/npy.h"
@@ -99,6 +101,10 @@ CLI::Validator positive_number() {
 
 void add_compile_options(CLI::App& command, SharedOptions& options) {
   command.add_option("MODEL", options.model, "an ONNX file, or Relay text (.relay)")->required();
+  add_compile_flags(command, options);
+}
+
+void add_compile_flags(CLI::App& command, SharedOptions& options) {
   command
       .add_option("--targets", options.targets, "backends to use, comma separated (default: all)")
       ->delimiter(',');
@@ -120,6 +126,9 @@ void add_compile_options(CLI::App& command, SharedOptions& options) {
       ->allow_extra_args(false);
   command.add_option("--db", options.database, "the cost database (default: in the cache folder)");
   command.add_flag("--frozen-costs", options.frozen_costs, "fail instead of measuring");
+  command.add_option("--effort", options.effort, "of measuring: how much care it takes")
+      ->check(CLI::IsMember({"fast", "default", "max"}))
+      ->envname("COLLAGE_EFFORT");
   command
       .add_option("--accuracy", options.accuracy,
                   "strict leaves out algorithms with larger rounding errors")
@@ -182,13 +191,18 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
   program.config = options.config;
   program.threads = options.threads;
   program.database = options.database;
+  program.effort = TRY(parse_effort(options.effort));
   program.frozen_costs = options.frozen_costs;
   program.strict_accuracy = options.accuracy == "strict";
   ProgressLine progress(options.progress);
+  InterruptScope interrupts;
   auto begin = std::chrono::steady_clock::now();
   Result<Program> result = compile_model(model, program, &progress);
   *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() +
              model.impl().import_seconds + model.impl().simplify_seconds;
+  if (interrupted() && result)
+    fmt::print(stderr,
+               "collage: interrupted: what was measured is kept; this is the best so far\n");
   return result;
 }
 

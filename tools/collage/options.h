@@ -16,14 +16,16 @@ struct SharedOptions {
   std::vector<std::string> targets, exclude, pin, shapes, dims, inputs, plugins;
   int threads = 0;
   int64_t seed = 0;
-  std::string database, accuracy = "default", precision = "f32", json, save_outputs,
-                        progress = "auto", config;
+  std::string database, accuracy = "default", effort = "default", precision = "f32", json,
+                        save_outputs, progress = "auto", config;
   bool frozen_costs = false;
 };
 
 // The model argument and the flags that decide how it is compiled; where inputs matter, `--inputs`
 // and `--seed` too.
 void add_compile_options(CLI::App& command, SharedOptions& options);
+// The same without the model argument.
+void add_compile_flags(CLI::App& command, SharedOptions& options);
 void add_input_options(CLI::App& command, SharedOptions& options);
 // `--config`, of the commands that partition.
 void add_config_option(CLI::App& command, SharedOptions& options);
@@ -60,6 +62,7 @@ Command add_bench(CLI::App& app);
 Command add_verify(CLI::App& app);
 Command add_partition(CLI::App& app);
 Command add_targets(CLI::App& app);
+Command add_tune(CLI::App& app);
 Command add_db(CLI::App& app);
 Command add_worker(CLI::App& app);
 

@@ -7,10 +7,26 @@
 
 namespace collage::tool {
 
+namespace {
+constexpr double kWorthSaying = 10;  // seconds of work
+}  // namespace
+
 ProgressLine::ProgressLine(const std::string& mode)
     : mode_(mode == "none"                                   ? Mode::kNone
             : mode == "auto" && ::isatty(STDERR_FILENO) != 0 ? Mode::kBar
                                                              : Mode::kPlain) {}
+
+void ProgressLine::begin(std::string_view phase, size_t unknown, size_t total, double seconds) {
+  if (mode_ == Mode::kNone || seconds < kWorthSaying) return;
+  std::string time =
+      seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} minutes", seconds / 60);
+  fmt::print(
+      stderr,
+      "collage: {} {} of {} sub-graphs, about {}; Ctrl-C keeps what is done and goes on with "
+      "the best so far\n",
+      phase, unknown, total, time);
+  std::fflush(stderr);
+}
 
 void ProgressLine::update(std::string_view phase, size_t done, size_t total, size_t cached,
                           size_t failed) {

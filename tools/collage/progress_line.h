@@ -11,6 +11,7 @@ namespace collage::tool {
 class ProgressLine : public Progress {
  public:
   explicit ProgressLine(const std::string& mode);
+  void begin(std::string_view phase, size_t unknown, size_t total, double seconds) override;
   void update(std::string_view phase, size_t done, size_t total, size_t cached,
               size_t failed) override;
   void finish(std::string_view phase) override;

@@ -1,0 +1,14 @@
+// How much care a measurement takes. Costs measured with less than asked are measured again.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "collage/collage.h"
+
+namespace collage {
+
+std::string_view effort_name(Effort effort);  // "fast", "default", "max"
+Result<Effort> parse_effort(std::string_view name);
+
+}  // namespace collage

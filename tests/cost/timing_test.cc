@@ -1,0 +1,107 @@
+// What timing decides by, on given numbers: nothing here looks at a clock.
+#include "cost/timing.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "cost/effort.h"
+#include "cost/probe.h"
+#include "planted_kernel.h"
+
+namespace collage {
+namespace {
+
+TEST(MedianInterval, HoldsTheMedianOfTheDistributionMostly) {
+  std::mt19937 random(1);
+  std::exponential_distribution<double> distribution(std::log(2.0));  // its median is 1
+  for (int count : {8, 20, 60}) {
+    int held = 0;
+    constexpr int kTrials = 1000;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      std::vector<double> sample;
+      for (int i = 0; i < count; ++i) sample.push_back(distribution(random));
+      Interval interval = median_interval(sample);
+      held += interval.low <= 1 && 1 <= interval.high;
+    }
+    EXPECT_GE(held, kTrials * 92 / 100) << count;
+    EXPECT_LE(held, kTrials * 995 / 1000) << count << ": it says too little";
+  }
+}
+
+TEST(MedianInterval, OfFewSamplesIsTheirRange) {
+  EXPECT_EQ(median_interval({5}).low, 5);
+  EXPECT_EQ(median_interval({5}).high, 5);
+  Interval interval = median_interval({3, 1, 2});
+  EXPECT_EQ(interval.low, 1);
+  EXPECT_EQ(interval.high, 3);
+}
+
+TEST(TimeKernels, GivesEachKernelItsOwnAnswer) {
+  auto runs = std::make_shared<int>(0);
+  std::unique_ptr<Kernel> good = testing::planted([](auto...) { return Status(); });
+  std::unique_ptr<Kernel> bad = testing::planted(
+      [runs](auto...) { return ++*runs > 3 ? internal_error("tired") : Status(); });
+  float in = 0, out = 0;
+  std::vector<TimedKernel> kernels;
+  for (Kernel* kernel : {bad.get(), good.get()})
+    kernels.push_back({kernel, {{&in, sizeof in}}, {{&out, sizeof out}}, {}});
+  std::atomic<int32_t> running{-1};
+  std::atomic<uint32_t> beats{0};
+  TimingOptions options = TimingOptions::of(Effort::kFast);
+  options.cache = CacheState::kWarm;
+  options.running = &running;
+  options.beats = &beats;
+  ThreadTeam team(1);
+  std::vector<Result<Measured>> results = time_kernels(kernels, team, options).value();
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0].status().message(), "tired");
+  ASSERT_TRUE(results[1].ok());
+  EXPECT_GE(results[1]->samples, options.min_rounds);
+  EXPECT_LE(results[1]->p10, results[1]->median);
+  EXPECT_LE(results[1]->median, results[1]->p90);
+  EXPECT_EQ(running, 1) << "the last one that ran";
+  EXPECT_GE(beats, 7u);
+}
+
+TEST(Effort, HasNamesThatParse) {
+  for (Effort effort : {Effort::kFast, Effort::kDefault, Effort::kMax})
+    EXPECT_EQ(parse_effort(effort_name(effort)).value(), effort);
+  EXPECT_FALSE(parse_effort("huge").ok());
+  EXPECT_LT(TimingOptions::of(Effort::kFast).min_rounds,
+            TimingOptions::of(Effort::kDefault).min_rounds);
+  EXPECT_LT(TimingOptions::of(Effort::kDefault).min_rounds,
+            TimingOptions::of(Effort::kMax).min_rounds);
+}
+
+TEST(ProbeHistory, SeesWhatIsUnusual) {
+  ProbeHistory history;
+  for (int i = 0; i < 40; ++i) history.add({100e-6 + 1e-6 * (i % 10), 400e-6});
+  history.add({20e-6, 20e-6});  // one far too short probe changes nothing
+  auto disturbed = [&](double compute, double bandwidth, double load) {
+    return history.is_disturbed({compute, bandwidth, load, false});
+  };
+  EXPECT_FALSE(disturbed(110e-6, 450e-6, 0.05));
+  EXPECT_TRUE(disturbed(140e-6, 450e-6, 0.05));
+  EXPECT_TRUE(disturbed(110e-6, 700e-6, 0.05));
+  EXPECT_TRUE(disturbed(110e-6, 450e-6, 0.3));
+}
+
+TEST(ProbeHistory, LearnsANewUsual) {
+  ProbeHistory history;
+  for (int i = 0; i < 64; ++i) history.add({100e-6, 400e-6});
+  for (int i = 0; i < 64; ++i) history.add({150e-6, 600e-6});
+  EXPECT_FALSE(history.is_disturbed({150e-6, 600e-6, 0, false}));
+}
+
+TEST(Probe, ReadsTheMachine) {
+  ProbeSeconds probe = run_probes();
+  EXPECT_GT(probe.compute, 0);
+  EXPECT_GT(probe.bandwidth, 0);
+  CpuSeconds cpu = read_cpu_seconds();
+  EXPECT_GT(cpu.all, 0);
+  EXPECT_GT(cpu.own, 0);
+}
+
+}  // namespace
+}  // namespace collage

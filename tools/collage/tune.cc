@@ -1,0 +1,51 @@
+// collage tune: measures what models need, so that compiling them later measures nothing.
+// Resumable: what is measured is stored at once. Ctrl-C keeps it, and ends with status 130.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/interrupt.h"
+#include "options.h"
+
+namespace collage::tool {
+
+namespace {
+
+constexpr int kInterruptedStatus = 130;  // as shells report SIGINT
+
+Status tune(SharedOptions options, const std::vector<std::string>& models) {
+  // All models are read first: a wrong name is found before minutes of measuring.
+  std::vector<Model> loaded;
+  for (const std::string& path : models) {
+    options.model = path;
+    loaded.push_back(TRY(load(options)));
+  }
+  for (size_t m = 0; m < models.size(); ++m) {
+    double seconds = 0;
+    Program program = TRY(compile(loaded[m], options, &seconds).with_context(models[m]));
+    const CompileReport& report = program.impl().report;
+    fmt::print(
+        "{}  {} measured, {} known, {} variants invalid, {} measured on a busy machine, "
+        "{:.1f} s\n",
+        models[m], report.estimates.measured, report.estimates.cached, report.estimates.invalid,
+        report.estimates.disturbed, seconds);
+    std::fflush(stdout);
+    if (interrupted()) std::_Exit(kInterruptedStatus);
+  }
+  return {};
+}
+
+}  // namespace
+
+Command add_tune(CLI::App& app) {
+  auto options = std::make_shared<SharedOptions>();
+  auto models = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = app.add_subcommand(
+      "tune", "measure what models need; compiling them later then measures nothing");
+  command->add_option("MODEL", *models, "ONNX files, or Relay text (.relay)")->required();
+  add_compile_flags(*command, *options);
+  return {command, [=] { return tune(*options, *models); }};
+}
+
+}  // namespace collage::tool
