@@ -221,7 +221,10 @@ void Worker::stop() {
 
 bool Worker::read_line(std::string& line, std::string& reason) {
   using Clock = std::chrono::steady_clock;
-  Clock::time_point last_sign = Clock::now();
+  // Silence is counted in steps, so that time in which this process itself was stopped (a shell's
+  // Ctrl-Z, a suspended machine) is not held against the worker.
+  double silent = 0;
+  const double patience = std::clamp(limits_.silence_seconds / 2, 0.05, 1.0);
   uint32_t beats = shared_->beats.load();
   while (true) {
     size_t end = buffer_.find('\n');
@@ -238,7 +241,7 @@ bool Worker::read_line(std::string& line, std::string& reason) {
     // The end of the events is not enough to see a death: a process that the worker forked may
     // hold them open.
     pollfd wait[2] = {{from_, POLLIN, 0}, {pid_fd_, POLLIN, 0}};
-    double patience = std::clamp(limits_.silence_seconds, 0.05, 1.0);
+    Clock::time_point begin = Clock::now();
     int ready = ::poll(wait, pid_fd_ >= 0 ? 2 : 1, static_cast<int>(patience * 1000));
     if (ready < 0) continue;  // a signal: look whether it was an interrupt
     ssize_t n = 0;
@@ -248,7 +251,7 @@ bool Worker::read_line(std::string& line, std::string& reason) {
       if (n < 0 && errno == EINTR) continue;
       if (n > 0) {
         buffer_.append(chunk, static_cast<size_t>(n));
-        last_sign = Clock::now();
+        silent = 0;
         continue;
       }
     }
@@ -263,9 +266,10 @@ bool Worker::read_line(std::string& line, std::string& reason) {
     }
     if (uint32_t now = shared_->beats.load(); now != beats) {
       beats = now;
-      last_sign = Clock::now();
+      silent = 0;
     }
-    if (Clock::now() - last_sign > std::chrono::duration<double>(limits_.silence_seconds)) {
+    silent += std::min(std::chrono::duration<double>(Clock::now() - begin).count(), 2 * patience);
+    if (silent > limits_.silence_seconds) {
       stop();
       reason = fmt::format("no sign of life for {:g} s", limits_.silence_seconds);
       return false;
