@@ -201,7 +201,7 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
   found.lower_bound_seconds = result.lower_bound;
   found.exact = result.exact;
   found.states = result.states;
-  found.search_seconds = result.seconds;
+  found.search_seconds = finder.search_seconds();
   for (const Cover& cover : result.covers)
     found.covers.push_back(
         finder.named("cover " + std::to_string(found.covers.size() + 1), false, cover));
