@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 
@@ -15,6 +16,27 @@ double percentile(std::vector<double> sample, double fraction) {
   size_t above = std::min(below + 1, sample.size() - 1);
   double weight = position - static_cast<double>(below);
   return sample[below] * (1 - weight) + sample[above] * weight;
+}
+
+double mann_whitney(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<std::pair<double, bool>> all;  // value, and whether it is b's
+  for (double x : a) all.emplace_back(x, false);
+  for (double x : b) all.emplace_back(x, true);
+  std::sort(all.begin(), all.end());
+  const double m = static_cast<double>(a.size()), n = static_cast<double>(b.size());
+  double ranks_of_b = 0, ties = 0;
+  for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    while (end < all.size() && all[end].first == all[begin].first) ++end;
+    double tied = static_cast<double>(end - begin);
+    double rank = (static_cast<double>(begin + end) + 1) / 2;  // their mean, from 1
+    for (size_t i = begin; i < end; ++i) ranks_of_b += all[i].second ? rank : 0;
+    ties += tied * tied * tied - tied;
+  }
+  double u = ranks_of_b - n * (n + 1) / 2;
+  double variance = m * n / 12 * (m + n + 1 - ties / ((m + n) * (m + n - 1)));
+  if (!(variance > 0)) return 1;
+  double distance = std::max(0.0, std::abs(u - m * n / 2) - 0.5);  // 0.5: U is a whole number
+  return std::erfc(distance / std::sqrt(variance) / std::sqrt(2.0));
 }
 
 }  // namespace collage

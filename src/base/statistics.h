@@ -1,4 +1,4 @@
-// Order statistics of a sample.
+// Order statistics of a sample, and whether two samples differ.
 #pragma once
 
 #include <vector>
@@ -8,5 +8,9 @@ namespace collage {
 // Linear interpolation between closest ranks; `fraction` in [0, 1]. The sample must not be empty.
 double percentile(std::vector<double> sample, double fraction);
 inline double median(const std::vector<double>& sample) { return percentile(sample, 0.5); }
+
+// The Mann-Whitney U test, two-sided, by its normal approximation with ties corrected: how probable
+// samples as different as these are, if both came from one distribution. 1 where either is empty.
+double mann_whitney(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace collage

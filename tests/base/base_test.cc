@@ -30,6 +30,22 @@ TEST(Result, TryPassesValuesAndErrorsOn) {
   EXPECT_EQ(quarter(6).status().exit_code(), 3);
 }
 
+TEST(Statistics, MannWhitneyAgreesWithTables) {
+  std::vector<double> low, high, mixed;
+  for (int i = 0; i < 20; ++i) {
+    low.push_back(i);
+    high.push_back(i + 100);
+    mixed.push_back(i + (i % 2 == 0 ? 0.5 : -0.5));
+  }
+  EXPECT_LT(mann_whitney(low, high), 1e-6);
+  EXPECT_DOUBLE_EQ(mann_whitney(low, high), mann_whitney(high, low));
+  EXPECT_GT(mann_whitney(low, mixed), 0.9);
+  EXPECT_EQ(mann_whitney({1, 1, 1}, {1, 1}), 1);
+  EXPECT_EQ(mann_whitney({}, {1}), 1);
+  // By hand: U = 22, its mean 12.5 and variance 22.92, 0.5 for continuity.
+  EXPECT_NEAR(mann_whitney({1, 2, 3, 4, 8}, {5, 6, 7, 9, 10}), 0.0601, 0.0001);
+}
+
 TEST(IndexSet, BehavesLikeASetOfIntegers) {
   IndexSet a(10, {1, 3, 64}), b(200, {3, 64, 199});
   EXPECT_EQ((a | b).to_string(), "{1,3,64,199}");

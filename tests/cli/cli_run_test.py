@@ -105,6 +105,23 @@ def check_warm(bench):
     assert report["estimates"]["measured"] > 0, "other shapes need other measurements"
 
 
+def check_diff(bench):
+    """A report against itself changed nothing; a planted slow-down of 5% is status 7."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    report, _ = bench.report("bench", name, "--duration", "0.2")
+    report["latency_ms"]["samples"] = [10 + 0.01 * (i % 7) for i in range(100)]
+    for file, factor in (("before.json", 1), ("slower.json", 1.05), ("faster.json", 0.95)):
+        latency = dict(report["latency_ms"], samples=[factor * s for s in report["latency_ms"]["samples"]])
+        with open(bench.path(file), "w") as out:
+            json.dump(dict(report, latency_ms=latency), out)
+    for after, status, words in (("before.json", 0, "no change beyond noise"), ("slower.json", 7, "+5.0%"),
+                                 ("faster.json", 0, ": faster")):
+        result = command.run(["diff", "before.json", after], bench.folder)
+        assert result.returncode == status and words in result.stdout, (result.stdout, result.stderr)
+    assert "slower.json is slower than before.json by 5.0%, beyond noise" in command.run(
+        ["diff", "before.json", "slower.json"], bench.folder).stderr
+
+
 def check_every_target(bench):
     """Each backend of this build alone, with the host, gives ONNX Runtime's result and is the only one used."""
     name = bench.save("net.onnx", tiny_models.small_net())
@@ -267,7 +284,7 @@ def check_relay(bench):
     assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 2, 0, 4]])
 
 
-CHECKS = (check_run, check_warm, check_every_target, check_seeds, check_verify, check_partition, check_config, check_configured_targets, check_light_partition, check_constraints, check_bench,
+CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_partition, check_config, check_configured_targets, check_light_partition, check_constraints, check_bench,
           check_targets, check_strange_names, check_dynamic_dimension, check_relay)
 
 

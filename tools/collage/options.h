@@ -64,6 +64,7 @@ Command add_partition(CLI::App& app);
 Command add_targets(CLI::App& app);
 Command add_tune(CLI::App& app);
 Command add_db(CLI::App& app);
+Command add_diff(CLI::App& app);
 Command add_worker(CLI::App& app);
 
 }  // namespace collage::tool

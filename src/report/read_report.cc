@@ -1,0 +1,22 @@
+#include "report/read_report.h"
+
+#include "base/files.h"
+#include "cost/task.h"
+#include "report/embedded.h"
+#include "report/json_schema.h"
+
+namespace collage {
+
+using nlohmann::json;
+
+Result<json> read_report(const std::filesystem::path& path) {
+  std::string text = TRY(read_file(path));
+  json report = parse_json(text);
+  if (report.is_null()) return bad_model("{}: is no JSON", path.string());
+  static const json kSchema = json::parse(embedded_file("report-schema.json"));
+  if (std::string wrong = schema_violation(report, kSchema); !wrong.empty())
+    return bad_model("{}: is no report of this version of collage: {}", path.string(), wrong);
+  return report;
+}
+
+}  // namespace collage

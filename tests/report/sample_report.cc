@@ -1,0 +1,53 @@
+#include "report/sample_report.h"
+
+namespace collage::testing {
+
+using nlohmann::json;
+
+namespace {
+
+json kernel(const char* name, const char* target, const std::vector<std::string>& ops, double ms) {
+  json list = json::array();
+  for (const std::string& op : ops)
+    list.push_back({{"op", "nn." + op}, {"index", list.size()}, {"onnx_node", op}});
+  json tensor = {{"shape", {1, 8}}, {"dtype", "float32"}, {"layout", "plain"}};
+  return {{"name", name},
+          {"target", target},
+          {"variant", "plain"},
+          {"ops", list},
+          {"cost_ms", {{"median", ms}, {"p10", 0.99 * ms}, {"p90", 1.01 * ms}, {"count", 20}}},
+          {"flops", 1000},
+          {"bytes", 64},
+          {"inputs", {tensor}},
+          {"outputs", {tensor}},
+          {"alternatives", json::array()}};
+}
+
+}  // namespace
+
+json sample_report() {
+  return {
+      {"schema_version", 1},
+      {"model", "tiny.onnx"},
+      {"model_sha256", std::string(64, '0')},
+      {"env", {{"cpu", "some"}, {"threads", 2}, {"versions", {{"onednn", "3.1"}}}}},
+      {"targets", {"onednn", "native", "reference"}},
+      {"predicted_ms", 3.0},
+      {"lower_bound_ms", 3.0},
+      {"compile_s", 1.0},
+      {"phases_s", json::object()},
+      {"estimates", {{"measured", 0}, {"cached", 2}, {"invalid", 0}}},
+      {"search",
+       {{"candidates", 3}, {"functions", 3}, {"states", 4}, {"exact", true}, {"covers_timed", 1}}},
+      {"peak_memory", {{"planned", 128}}},
+      {"kernels",
+       {kernel("onednn_conv2d_relu", "onednn", {"conv2d", "relu"}, 2),
+        kernel("native_softmax", "native", {"softmax"}, 1)}},
+      {"conversions", json::array()},
+      {"covers", json::array()},
+      {"single_backend_ms", json::object()},
+      {"rejections", json::array()},
+  };
+}
+
+}  // namespace collage::testing
