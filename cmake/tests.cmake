@@ -13,6 +13,14 @@ find_package(rapidcheck QUIET)
 find_path(RAPIDCHECK_INCLUDE_DIR rapidcheck.h REQUIRED)
 find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
 
+# What the tests of one room need beside, as collage_test_<room>.
+find_path(CBC_INCLUDE_DIR coin/Cbc_C_Interface.h REQUIRED)
+find_library(CBC_LIBRARY Cbc REQUIRED)
+find_library(CBC_SOLVER_LIBRARY CbcSolver REQUIRED)
+add_library(collage_test_compiler INTERFACE)
+target_include_directories(collage_test_compiler SYSTEM INTERFACE ${CBC_INCLUDE_DIR})
+target_link_libraries(collage_test_compiler INTERFACE ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY})
+
 set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_DIR=${PROJECT_SOURCE_DIR})
 if(COLLAGE_SANITIZE)
   list(APPEND COLLAGE_TEST_ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0)
@@ -26,9 +34,10 @@ function(collage_test_program name room label timeout sources)
   collage_link_whole(${name})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_include_directories(${name} SYSTEM PRIVATE ${RAPIDCHECK_INCLUDE_DIR})
-  target_compile_definitions(${name} PRIVATE COLLAGE_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(${name} PRIVATE COLLAGE_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests"
+                                             COLLAGE_PYTHON="${COLLAGE_ENV}/bin/python")
   target_link_libraries(${name} PRIVATE collage_options collage_${room} GTest::gmock GTest::gtest GTest::gtest_main
-                                        ${RAPIDCHECK_LIBRARY})
+                                        ${RAPIDCHECK_LIBRARY} $<TARGET_NAME_IF_EXISTS:collage_test_${room}>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   gtest_discover_tests(
     ${name}

@@ -1,179 +1,26 @@
 #include "compiler/cover_search.h"
 
 #include <algorithm>
-#include <chrono>
-#include <limits>
-#include <map>
 
 #include "base/log.h"
+#include "compiler/cover_problem.h"
 #include "search/search.h"
 
 namespace collage {
 
 namespace {
 
-// Between kernels: the executor's dispatch. Measured kernels carry their own call overhead.
-constexpr double kLaunchPenalty = 0.5e-6;
-// A kernel with threads of its own among kernels of the team: parking one pool, waking the other,
-// and the idle spinning of the one that ran last, which slows the next kernel. Alone in a program
-// it costs nothing, which end-to-end timing shows.
-constexpr double kPoolSwitch = 300e-6;
-// A cover's host kernels are measured and the search repeated; more rounds than this change nothing
-// that matters.
-constexpr int kMaxRounds = 6;
-
-// What nobody measured: a slow processor's time by flops and bytes, so that a measured alternative
-// wins.
-double analytic_seconds(const Function& function) {
-  constexpr double kFlopsPerSecond = 1e9, kBytesPerSecond = 2e9, kCall = 5e-6;
-  return kCall + function_flops(function) / kFlopsPerSecond +
-         function_bytes(function) / kBytesPerSecond;
-}
-
-// The host's stand-in until it is measured: one plain variant of unknown cost.
-std::shared_ptr<const TargetCosts> unmeasured(const CostedCandidate& candidate) {
-  auto costs = std::make_shared<TargetCosts>();
-  costs->target = candidate.partition.spec->target.to_string();
-  costs->variants.push_back({Variant::plain("unmeasured", candidate.function), Unknown{}});
-  return costs;
-}
-
 bool is_host(const CostedCandidate& candidate) {
   return find_backend(candidate.partition.spec->target.kind)->is_host();
 }
 
-class Finder {
- public:
-  Finder(const DataflowGraph& graph, std::vector<CostedCandidate>& candidates, MeasuredCosts& costs)
-      : candidates_(candidates), costs_(costs) {
-    problem_.graph = &graph;
-    problem_.launch_penalty = kLaunchPenalty;
-    problem_.conversion_cost = [this](const TensorType& type, const Encoding& from,
-                                      const Encoding& to) {
-      return conversion_seconds(type, from, to);
-    };
-    for (CostedCandidate& candidate : candidates_) {
-      if (candidate.costs == nullptr) candidate.costs = unmeasured(candidate);
-      problem_.candidates.push_back({&candidate.partition, {}});
-      variants_.emplace_back();
-      fill(problem_.candidates.size() - 1);
-    }
-  }
-
-  // Searches until every kernel of every cover found has been measured.
-  template <typename Search>
-  Result<SearchResult> settle(Search&& search) {
-    for (int round = 0;; ++round) {
-      const double converting_before = converting_seconds_;
-      SearchResult result = TRY(search());
-      search_seconds_ += result.seconds - (converting_seconds_ - converting_before);
-      if (round == kMaxRounds || !TRY(measure_unknown(result))) return result;
-    }
-  }
-
-  const SearchProblem& problem() const { return problem_; }
-
-  // The problem without the target's candidates that lie inside another usable one of its own: what
-  // is left of them are the regions that a whole-sub-graph toolchain would take by itself.
-  SearchProblem with_maximal_regions(const std::string& target) const {
-    SearchProblem restricted = problem_;
-    std::vector<size_t> own;
-    for (size_t c = 0; c < candidates_.size(); ++c)
-      if (candidates_[c].partition.spec->target.kind == target &&
-          !problem_.candidates[c].variants.empty())
-        own.push_back(c);
-    auto nodes = [&](size_t c) -> const IndexSet& {
-      return candidates_[c].partition.sub_graph.inside();
-    };
-    std::stable_sort(own.begin(), own.end(),
-                     [&](size_t a, size_t b) { return nodes(a).size() > nodes(b).size(); });
-    IndexSet taken;
-    for (size_t c : own) {
-      if (nodes(c).is_subset_of(taken)) {
-        restricted.candidates[c].variants.clear();
-      } else if (!nodes(c).intersects(taken)) {
-        taken |= nodes(c);
-      }
-    }
-    return restricted;
-  }
-  double search_seconds() const { return search_seconds_; }
-  Status conversion_failure() const { return failure_; }
-
-  NamedCover named(std::string name, bool single, const Cover& cover) const {
-    NamedCover result{std::move(name), single, {}, cover.seconds};
-    for (const ChosenKernel& kernel : cover.kernels)
-      result.kernels.push_back({kernel.candidate, variants_[kernel.candidate][kernel.variant]});
-    result.conversions = cover.conversions;
-    return result;
-  }
-
- private:
-  void fill(size_t c) {
-    problem_.candidates[c].variants.clear();
-    variants_[c].clear();
-    const TargetCosts& costs = *candidates_[c].costs;
-    const Backend& backend = *find_backend(candidates_[c].partition.spec->target.kind);
-    double penalty = backend.brings_own_threads() ? kPoolSwitch : 0;
-    for (size_t v = 0; v < costs.variants.size(); ++v) {
-      const MeasuredVariant& row = costs.variants[v];
-      if (std::holds_alternative<Invalid>(row.cost)) continue;
-      const Measured* m = measured(row.cost);
-      problem_.candidates[c].variants.push_back(
-          {row.variant,
-           (m != nullptr ? m->seconds() : analytic_seconds(candidates_[c].function)) + penalty});
-      variants_[c].push_back(v);
-    }
-  }
-
-  double conversion_seconds(const TensorType& type, const Encoding& from, const Encoding& to) {
-    auto [it, inserted] = conversions_.try_emplace({type.to_string(), from, to},
-                                                   std::numeric_limits<double>::infinity());
-    if (!inserted) return it->second;
-    const auto begin = std::chrono::steady_clock::now();
-    Result<MeasuredCosts::Conversion> conversion = costs_.conversion_cost(type, from, to);
-    converting_seconds_ +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (!conversion) {
-      failure_ = conversion.status();
-    } else if (const Measured* m = measured(conversion->cost)) {
-      it->second = m->seconds();
-    }
-    return it->second;
-  }
-
-  // Measures what the covers use and nobody measured; true when something was.
-  Result<bool> measure_unknown(const SearchResult& result) {
-    std::vector<size_t> unknown;
-    for (const Cover& cover : result.covers)
-      for (const ChosenKernel& kernel : cover.kernels)
-        if (std::holds_alternative<Unknown>(
-                candidates_[kernel.candidate]
-                    .costs->variants[variants_[kernel.candidate][kernel.variant]]
-                    .cost))
-          unknown.push_back(kernel.candidate);
-    std::sort(unknown.begin(), unknown.end());
-    unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
-    for (size_t c : unknown) {
-      CostedCandidate& candidate = candidates_[c];
-      std::vector<TargetCosts> answer =
-          TRY(costs_.function_costs(candidate.function, {candidate.partition.spec->target}));
-      candidate.costs = std::make_shared<const TargetCosts>(std::move(answer[0]));
-      fill(c);
-    }
-    return !unknown.empty();
-  }
-
-  std::vector<CostedCandidate>& candidates_;
-  MeasuredCosts& costs_;
-  SearchProblem problem_;
-  std::vector<std::vector<size_t>>
-      variants_;  // of a candidate: which of its costs each of the problem's variants is
-  std::map<std::tuple<std::string, Encoding, Encoding>, double> conversions_;
-  Status failure_;
-  double search_seconds_ = 0;      // without the measuring that the search waited for
-  double converting_seconds_ = 0;  // of that measuring: conversions are measured when asked for
-};
+NamedCover named(const CoverProblem& problem, std::string name, bool single, const Cover& cover) {
+  NamedCover result{std::move(name), single, {}, cover.seconds};
+  for (const ChosenKernel& kernel : cover.kernels)
+    result.kernels.push_back({kernel.candidate, problem.costed_variant(kernel)});
+  result.conversions = cover.conversions;
+  return result;
+}
 
 // The part of the graph's work that a target does in a cover.
 double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& candidates,
@@ -191,20 +38,20 @@ double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& 
 
 Result<CoverSearch> find_covers(const DataflowGraph& graph,
                                 std::vector<CostedCandidate>& candidates, MeasuredCosts& costs) {
-  Finder finder(graph, candidates, costs);
+  CoverProblem problem(graph, candidates, costs);
   CoverSearch found;
   SearchOptions options;
   options.top_k = kTopCovers;
   SearchResult result =
-      TRY(finder.settle([&] { return search_covers(finder.problem(), options); }));
-  TRY(finder.conversion_failure());
+      TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
+  TRY(problem.conversion_failure());
   found.lower_bound_seconds = result.lower_bound;
   found.exact = result.exact;
   found.states = result.states;
-  found.search_seconds = finder.search_seconds();
+  found.search_seconds = problem.search_seconds();
   for (const Cover& cover : result.covers)
     found.covers.push_back(
-        finder.named("cover " + std::to_string(found.covers.size() + 1), false, cover));
+        named(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
 
   std::string host;
   std::vector<std::string> targets;
@@ -218,26 +65,26 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
   }
   options.top_k = 1;
   auto add_single = [&](const std::string& name, const std::string& target,
-                        auto&& problem) -> Status {
-    Result<SearchResult> single = finder.settle([&]() -> Result<SearchResult> {
-      return single_backend_cover(problem(), target, host, options);
+                        auto&& which) -> Status {
+    Result<SearchResult> single = problem.settle([&]() -> Result<SearchResult> {
+      return single_backend_cover(which(), target, host, options);
     });
     if (!single) {
       log::info("no cover by {} alone: {}", target, single.status().to_string());
       return {};
     }
-    NamedCover cover = finder.named(name, true, single->covers.at(0));
+    NamedCover cover = named(problem, name, true, single->covers.at(0));
     if (flops_share(cover, candidates, target) >= kSingleBackendFlops)
       found.covers.push_back(std::move(cover));
     return {};
   };
   for (const std::string& target : targets) {
-    TRY(add_single(target, target, [&] { return finder.problem(); }));
+    TRY(add_single(target, target, [&] { return problem.problem(); }));
     if (find_backend(target)->prefers_maximal_regions())
       TRY(add_single(target + " (whole)", target,
-                     [&] { return finder.with_maximal_regions(target); }));
+                     [&] { return problem.with_maximal_regions(target); }));
   }
-  TRY(finder.conversion_failure());
+  TRY(problem.conversion_failure());
   return found;
 }
 

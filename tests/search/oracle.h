@@ -1,6 +1,7 @@
 // An independent way to the cheapest cover, for tests: every choice of disjoint candidates and
-// variants is tried, and for each tensor the cheapest set of conversions is found by a shortest
-// path over sets of forms. Exponential in everything.
+// variants is tried, but for those whose kernels alone cost more than the best found, and for each
+// tensor the cheapest set of conversions is found by a shortest path over sets of forms.
+// Exponential in everything. And the greedy cover, to see what searching gains.
 #pragma once
 
 #include <algorithm>
@@ -28,18 +29,59 @@ class Oracle {
                             forms_[root(tensor)].insert({tensor, encoding});
                           });
       }
+    share_.assign(graph_.size(), kInfinity);
+    for (const CandidateCosts& costs : problem.candidates) {
+      IndexSet nodes = costs.candidate->sub_graph.inside() & kernels_;
+      for (const VariantCost& variant : costs.variants)
+        nodes.for_each([&](PostDfsIndex i) {
+          share_[i] = std::min(share_[i], (variant.seconds + problem.launch_penalty) /
+                                              static_cast<double>(nodes.size()));
+        });
+    }
   }
 
   const std::vector<ChosenKernel>& best_kernels() const { return best_kernels_; }
   // Infinity when there is none.
   double best() {
     IndexSet covered(graph_.size());
-    choose(covered);
+    choose(covered, 0);
     return best_;
   }
 
-  // What the kernels cost with the best conversions; infinity when they cannot run.
-  double cost(const std::vector<ChosenKernel>& kernels) const {
+  // Always the kernel that can run next and costs least for each operator, its conversions
+  // included; infinity where that leads nowhere.
+  double greedy() const {
+    std::vector<ChosenKernel> chosen;
+    IndexSet covered(graph_.size());
+    double spent = 0;
+    while (covered.size() < kernels_.size()) {
+      double least = kInfinity, then = 0;
+      ChosenKernel next;
+      for (size_t c = 0; c < problem_.candidates.size(); ++c) {
+        IndexSet inside = problem_.candidates[c].candidate->sub_graph.inside() & kernels_;
+        if (inside.empty() || inside.intersects(covered)) continue;
+        for (size_t v = 0; v < problem_.candidates[c].variants.size(); ++v) {
+          chosen.push_back({c, v});
+          double cost = this->cost(chosen, false);
+          chosen.pop_back();
+          double each = (cost - spent) / static_cast<double>(inside.size());
+          if (cost == kInfinity || each >= least) continue;
+          least = each;
+          then = cost;
+          next = {c, v};
+        }
+      }
+      if (least == kInfinity) return kInfinity;
+      chosen.push_back(next);
+      covered |= candidate(next).sub_graph.inside() & kernels_;
+      spent = then;
+    }
+    return cost(chosen);
+  }
+
+  // What the kernels cost with the best conversions; infinity when they cannot run. When they do
+  // not cover everything, the results need not be there.
+  double cost(const std::vector<ChosenKernel>& kernels, bool complete = true) const {
     if (!acyclic(kernels)) return kInfinity;
     std::map<TensorRef, std::set<Item>> given, wanted;  // by root tensor
     double total = 0;
@@ -55,7 +97,7 @@ class Oracle {
                           (input ? wanted : given)[root(tensor)].insert({tensor, encoding});
                         });
     }
-    want_results(graph_.size() - 1, wanted);
+    if (complete) want_results(graph_.size() - 1, wanted);
     for (const auto& [group, items] : wanted) {
       auto known = forms_.find(group);
       total += conversions(given[group], items,
@@ -186,11 +228,15 @@ class Oracle {
     return done.size() == kernels.size();
   }
 
-  void choose(const IndexSet& covered) {
+  void choose(const IndexSet& covered, double spent) {
     size_t next = IndexSet::kNone;
+    double least = spent;  // with the other nodes' cheapest shares
     kernels_.for_each([&](size_t i) {
-      if (next == IndexSet::kNone && !covered.contains(i)) next = i;
+      if (covered.contains(i)) return;
+      if (next == IndexSet::kNone) next = i;
+      least += share_[i];
     });
+    if (least * (1 - 1e-9) > best_) return;
     if (next == IndexSet::kNone) {
       double found = cost(chosen_);
       if (found < best_) best_kernels_ = chosen_;
@@ -202,7 +248,8 @@ class Oracle {
       if (!inside.contains(next) || inside.intersects(covered)) continue;
       for (size_t v = 0; v < problem_.candidates[c].variants.size(); ++v) {
         chosen_.push_back({c, v});
-        choose(covered | inside);
+        choose(covered | inside,
+               spent + problem_.candidates[c].variants[v].seconds + problem_.launch_penalty);
         chosen_.pop_back();
       }
     }
@@ -211,6 +258,7 @@ class Oracle {
   const SearchProblem& problem_;
   const DataflowGraph& graph_;
   IndexSet kernels_;
+  std::vector<double> share_;  // by node: the least that a kernel costs for each of its nodes
   std::map<TensorRef, std::set<Item>> forms_;
   std::vector<ChosenKernel> chosen_, best_kernels_;
   double best_ = kInfinity;

@@ -102,6 +102,41 @@ class SyntheticProblem {
     return text + "; return " + h;
   }
 
+  // Random operators that read recent tensors; up to `open` of these wait for a reader at a time.
+  static std::string branching(size_t operators, size_t open, unsigned seed) {
+    std::mt19937 random(seed);
+    auto pick = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random); };
+    static const std::vector<std::string> kUnary = {"relu", "tanh", "sigmoid",
+                                                    "pool", "conv", "conv"};
+    std::string text = "x";
+    std::vector<std::string> unread = {"x"}, recent = {"x"};
+    for (size_t n = 0; n < operators || unread.size() > 1; ++n) {
+      std::string name = "n" + std::to_string(n), call;
+      // Mostly what nobody read yet, now and then again what somebody did.
+      auto take = [&] {
+        if (n < operators && pick(4) == 0) return recent[pick(recent.size())];
+        size_t at = pick(unread.size());
+        std::string taken = unread[at];
+        if (unread.size() > 1 || n >= operators || pick(2) == 0)
+          unread.erase(unread.begin() + static_cast<ptrdiff_t>(at));
+        return taken;
+      };
+      if (n >= operators || unread.size() >= open || pick(3) == 0) {
+        std::string first = take();
+        std::string second = unread.empty() ? first : take();
+        call = std::string(pick(2) ? "add" : "multiply") + "(" + first + ", " + second + ")";
+      } else {
+        std::string op = kUnary[pick(kUnary.size())];
+        call = op + "(" + take() + (op == "conv" ? ", c)" : ")");
+      }
+      text += "; " + name + " = " + call;
+      unread.push_back(name);
+      recent.push_back(name);
+      if (recent.size() > open) recent.erase(recent.begin());
+    }
+    return text + "; return " + unread[0];
+  }
+
  private:
   static constexpr const char* kLayouts[] = {"", "A4a", "A2a"};
 
