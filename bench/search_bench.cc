@@ -1,4 +1,5 @@
-// How long the search takes, and how good it is, on synthetic problems like nasnet_a and nasrnn.
+// How long the search takes, and how good it is, on synthetic problems like nasnet_a and nasrnn and
+// on random graphs that branch.
 #include <benchmark/benchmark.h>
 
 #include "search/search.h"
@@ -30,11 +31,15 @@ void nasnet(benchmark::State& state) {
 void nasrnn(benchmark::State& state) {
   run(state, SyntheticProblem::nasrnn(static_cast<size_t>(state.range(0))), 1);
 }
+void branching(benchmark::State& state) {
+  run(state, SyntheticProblem::branching(static_cast<size_t>(state.range(0)), 6, 1), 1);
+}
 void candidates(benchmark::State& state) {
   for (auto _ : state) SyntheticProblem(SyntheticProblem::nasnet(17), 1);
 }
 BENCHMARK(nasnet)->Arg(2)->Arg(17)->Unit(benchmark::kMillisecond)->Iterations(1);
 BENCHMARK(nasrnn)->Arg(1)->Arg(5)->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK(branching)->Arg(500)->Arg(2000)->Unit(benchmark::kMillisecond)->Iterations(1);
 BENCHMARK(candidates)->Unit(benchmark::kMillisecond)->Iterations(1);
 
 }  // namespace

@@ -84,7 +84,7 @@ std::vector<Cover> near_best(const CompactProblem& compact, const Potentials& po
       if (usable[c]) column.cost = column.choice_costs[0];
     }
     Scan scan(without, potentials, order, usable);
-    ScanResult found = scan.run({kWidth, kInfinity, 0});
+    ScanResult found = scan.run(kWidth, kInfinity, 0);
     states += found.states;
     Cover cover = scan.decode(found.steps);
     for (uint32_t c : changed) without.columns[c] = compact.columns[c];

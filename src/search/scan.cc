@@ -38,6 +38,7 @@ Scan::Scan(const CompactProblem& compact, const Potentials& potentials, std::vec
   }
   place_columns(usable);
   find_live_groups();
+  find_regions();
 }
 
 void Scan::place_columns(const std::vector<bool>& usable) {
@@ -129,6 +130,26 @@ void Scan::find_live_groups() {
       live_[layer].push_back(g);
 }
 
+void Scan::find_regions() {
+  std::vector<int> spanned(layers() + 1, 0);  // differences: +1 where a span begins, -1 behind it
+  for (const NodeSet& set : sets_) {
+    uint32_t first = set.before.empty() ? set.at : set.before.front();
+    uint32_t last = set.after.empty() ? set.at : set.after.back();
+    ++spanned[first + 1];
+    --spanned[last + 1];
+  }
+  int spans = 0;
+  uint32_t region = 0;
+  for (size_t layer = 0; layer < layers(); ++layer) {
+    spans += spanned[layer];
+    auto chosen = std::count_if(live_[layer].begin(), live_[layer].end(),
+                                [&](uint32_t g) { return compact_.groups[g].forms.size() > 1; });
+    // A cut belongs to both regions; here it counts as the end of the first.
+    region_.push_back(region);
+    if (layer > 0 && spans == 0 && chosen <= 1) ++region;
+  }
+}
+
 template <typename Visit>
 double Scan::make_form(const Group& group, FormMask& mask, uint32_t to, Visit&& visit) {
   if (mask >> to & 1) return 0;
@@ -156,7 +177,15 @@ class Layers {
       : scan_(scan), compact_(scan.compact_), options_(options) {}
 
   ScanResult run() {
+    scan_layers();
+    for (uint32_t region : scan_.region_) result_.narrow.push_back(narrow_[region]);
+    return std::move(result_);
+  }
+
+ private:
+  void scan_layers() {
     result_.dropped = kInfinity;
+    narrow_.assign(scan_.regions(), false);
     slot_.assign(compact_.groups.size(), -1);
     next_slot_.assign(compact_.groups.size(), -1);
     masks_.assign(compact_.groups.size(), 0);
@@ -174,19 +203,17 @@ class Layers {
       prune(i + 1);
       history_.push_back(std::move(next_.backs));
       std::swap(now_, next_);
-      if (now_.states.empty()) return result_;
+      if (now_.states.empty()) return;
       if (now() > options_.deadline && options_.deadline > 0) {
         result_.complete = false;
         for (const State& state : now_.states)
           result_.dropped = std::min(result_.dropped, state.bound);
-        return result_;
+        return;
       }
     }
     finish();
-    return result_;
   }
 
- private:
   struct State {
     double bound;         // what a cover through it costs at least
     double f, g;          // path cost + prices; path cost
@@ -518,7 +545,10 @@ class Layers {
         beaten = dominates(next_.states[kept[other]], next_.states[order[k]], scan_.live_[layer]);
       if (!beaten) kept.push_back(order[k]);
     }
-    if (kept.size() > options_.width) keep_best(kept);
+    if (kept.size() > options_.widths[layer]) {
+      keep_best(kept, options_.widths[layer]);
+      narrow_[scan_.region_[layer]] = true;
+    }
     Layer compacted;
     for (uint32_t s : kept) {
       State state = next_.states[s];
@@ -535,7 +565,7 @@ class Layers {
 
   // The best by bound; but some places are for states with nothing left for later, from which a way
   // on is sure.
-  void keep_best(std::vector<uint32_t>& kept) {
+  void keep_best(std::vector<uint32_t>& kept, size_t width) {
     auto by_bound = [&](uint32_t a, uint32_t b) {
       const State& x = next_.states[a];
       const State& y = next_.states[b];
@@ -543,13 +573,13 @@ class Layers {
       return x.exceptions != y.exceptions ? x.exceptions < y.exceptions : a < b;
     };
     std::sort(kept.begin(), kept.end(), by_bound);
-    size_t places = std::max<size_t>(1, options_.width / 8), taken = 0;
+    size_t places = std::max<size_t>(1, width / 8), taken = 0;
     std::vector<uint32_t> chosen;
     for (size_t k = 0; k < kept.size(); ++k) {
       bool safe = next_.states[kept[k]].exceptions == 0;
-      if (k < options_.width - places || (safe && taken < places)) {
+      if (k < width - places || (safe && taken < places)) {
         chosen.push_back(kept[k]);
-        taken += k >= options_.width - places;
+        taken += k >= width - places;
       } else {
         result_.dropped = std::min(result_.dropped, next_.states[kept[k]].bound);
         result_.complete = false;
@@ -574,6 +604,7 @@ class Layers {
   const CompactProblem& compact_;
   const ScanOptions& options_;
   ScanResult result_;
+  std::vector<bool> narrow_;  // by region
   Layer now_, next_;
   std::vector<std::vector<Back>> history_;
   std::vector<uint32_t> table_;            // open addressing: key -> state of next_

@@ -71,24 +71,28 @@ class Searcher {
     std::vector<bool> all(compact_.columns.size(), true);
     for (double slack : {1e-9, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1}) {
       Scan scan(compact_, potentials_, order, promising(all, potentials_.bound * (1 + slack)));
-      ScanResult found = scan.run({kFirstWidth, upper_bound(), deadline()});
+      ScanResult found = scan.run(kFirstWidth, upper_bound(), deadline());
       result_.states += found.states;
       if (found.found) result_.covers = {scan.decode(found.steps)};
       if (found.found) return;
     }
   }
 
-  // Wider and wider passes, until one is complete or the budget is spent. What covers in this order
-  // cost at least, unless they are no better than the best known: infinity then.
+  // Passes wider and wider where the one before was too narrow, until one is complete or the budget
+  // is spent. What covers in this order cost at least, unless they are no better than the best
+  // known: infinity then.
   double improve(const std::vector<uint32_t>& order, const std::vector<bool>& usable) {
     double bound = 0;
-    for (size_t width = kFirstWidth;; width *= kWiden) {
+    std::vector<size_t> widths(order.size() + 1, kFirstWidth);
+    for (;;) {
       Scan scan(compact_, potentials_, order, promising(usable, upper_bound()));
-      ScanResult found = scan.run({width, upper_bound(), deadline()});
+      ScanResult found = scan.run({widths, upper_bound(), deadline()});
       result_.states += found.states;
       if (found.found) result_.covers = {scan.decode(found.steps)};
       if (found.complete || found.dropped >= upper_bound()) return kInfinity;
       bound = std::max(bound, found.dropped);
+      for (size_t layer = 0; layer < widths.size(); ++layer)
+        if (found.narrow[layer]) widths[layer] *= kWiden;
       // By states, not by time, so that equal problems get equal answers on a busy machine.
       if (result_.states + kWiden / 2 * found.states > options_.max_states ||
           search::now() > deadline())
