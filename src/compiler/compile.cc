@@ -98,6 +98,7 @@ void report_kernels(const DataflowGraph& graph, const NamedCover& cover,
     kernel.name = lowered.kernel_names[k];
     kernel.target = candidate.partition.spec->target.to_string();
     kernel.variant = row.variant;
+    kernel.function = lowered.functions[k];
     kernel.cost = row.cost;
     candidate.partition.sub_graph.inside().for_each([&](size_t index) {
       const auto* call = as<CallNode>(graph.node(index).expr);

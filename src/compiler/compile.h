@@ -48,6 +48,7 @@ struct ReportedKernel {
     PostDfsIndex index;
   };
   std::vector<OpRef> ops;
+  Function function;  // what it computes
   Cost cost;
   std::vector<TensorType> inputs, outputs;
   std::vector<Alternative> alternatives;

@@ -48,6 +48,7 @@ class Lowering {
         plan_(std::make_shared<Plan>()),
         values_of_(graph.size()) {
     result_.kernel_names.resize(kernels.size());
+    result_.functions.resize(kernels.size());
     for (const ChosenConversion& conversion : conversions)
       sources_[{conversion.tensor, conversion.to}] = conversion.from;
   }
@@ -251,6 +252,7 @@ class Lowering {
     step.name = names_.fresh(choice.target.kind + "_" + sub_graph.ops_label(graph_).substr(0, 60));
     step.target = choice.target.to_string();
     result_.kernel_names[k] = step.name;
+    result_.functions[k] = function;
     std::vector<PostDfsIndex> inputs = sub_graph.input().elements();
     if (inputs.size() != choice.variant.inputs.size())
       return internal_error("{}: {} inputs, but the variant has {}", step.name, inputs.size(),

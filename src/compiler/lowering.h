@@ -31,6 +31,7 @@ struct LoweredConversion {
 struct LoweredPlan {
   std::shared_ptr<Plan> plan;
   std::vector<std::string> kernel_names;  // one a KernelChoice, in the given order: the step's name
+  std::vector<Function> functions;        // likewise: what it computes
   std::vector<LoweredConversion> conversions;
 };
 

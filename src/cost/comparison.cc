@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ir/op.h"
 #include "ir/visitor.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr double kUnit =
     2e-6;  // error of one fp32 operation chain, with margin, relative to the result's RMS
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -40,6 +42,13 @@ Tolerance candidate_tolerance(const Function& function, bool reassociated) {
   // Deep regions amplify rounding; the whole model is verified end to end on real data besides.
   double depth = std::max(1.0, std::sqrt(static_cast<double>(anchors)));
   return {of_rms * depth, reassociated ? 5e-5 * depth : 1e-6, 5e-6 * depth};
+}
+
+Tolerance conversion_tolerance(DType from, DType to) {
+  auto unit = [](DType dtype) {
+    return dtype == DType::kBFloat16 ? 0x1p-8 : dtype == DType::kFloat16 ? 0x1p-11 : 0;
+  };
+  return {0, 0, std::max(unit(from), unit(to))};
 }
 
 Tolerance model_tolerance() { return {0, 1e-4, 1e-3}; }
@@ -76,12 +85,20 @@ void compare_floats(int64_t count, const Actual& actual, const Expected& expecte
   for (int64_t i = 0; i < count; ++i) {
     double a = actual(i), b = expected(i);
     double error = std::abs(a - b), limit = allowed + tolerance.relative * std::abs(b);
+    bool finite = std::isfinite(a) && std::isfinite(b);
+    bool same = (std::isnan(a) && std::isnan(b)) || a == b;
+    double of_allowed = same ? 0 : finite ? error / limit : kInfinity;
+    if (of_allowed > difference.worst_of_allowed) {
+      difference.worst_element = i;
+      difference.worst_actual = a;
+      difference.worst_expected = b;
+      difference.worst_of_allowed = of_allowed;
+    }
     if (error <= limit && std::isfinite(b)) {  // never true with a NaN
       difference.max_abs = std::max(difference.max_abs, error);
       continue;
     }
-    bool finite = std::isfinite(a) && std::isfinite(b);
-    if (!finite && ((std::isnan(a) && std::isnan(b)) || a == b)) continue;
+    if (!finite && same) continue;
     if (finite) difference.max_abs = std::max(difference.max_abs, error);
     if (difference.within)
       difference.reason =

@@ -20,6 +20,8 @@ struct Tolerance {
 // of fused parts add. `reassociated`: the algorithm is allowed fewer, larger-error operations
 // (Winograd).
 Tolerance candidate_tolerance(const Function& function, bool reassociated);
+// What a conversion may change: nothing, or what the smaller of two float types cannot hold.
+Tolerance conversion_tolerance(DType from, DType to);
 // What a whole compiled model must meet against another runtime: |a-b| <= 1e-4 max|b| + 1e-3 |b|.
 Tolerance model_tolerance();
 
@@ -28,6 +30,10 @@ struct Difference {
   double max_rel = 0;  // largest |a-b| / max|b|
   bool within = true;
   std::string reason;  // of the first element out of tolerance; empty when within
+  // The element that errs most for what it is allowed: position in row-major order, values, and the
+  // error as a part of the allowed one (infinity where only one of them is finite). Floats alone.
+  int64_t worst_element = 0;
+  double worst_actual = 0, worst_expected = 0, worst_of_allowed = 0;
   bool informative =
       true;  // false when the reference is (almost) all zeros, so that agreement proves nothing
 };

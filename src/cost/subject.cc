@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cost/comparison.h"
+#include "cost/host_conversion.h"
 #include "cost/synthetic.h"
 #include "ir/text_parser.h"
 #include "ir/visitor.h"
@@ -12,30 +13,6 @@
 namespace collage {
 
 namespace {
-
-Encoding plain(const TensorType& type) { return {type.dtype, Layout(), VirtualDevice()}; }
-
-size_t encoded_bytes(const TensorType& type, const Encoding& encoding) {
-  return encoding.layout.physical_bytes(type.shape, encoding.dtype);
-}
-
-// Data in another encoding, by the host backend's conversions.
-Result<Tensor> convert(const void* data, const TensorType& type, const Encoding& from,
-                       const Encoding& to, const CompileOptions& options) {
-  for (Backend* backend : all_backends()) {
-    if (!backend->is_host()) continue;
-    std::unique_ptr<Kernel> kernel = TRY(backend->compile_conversion(type, from, to, options));
-    Tensor result =
-        TRY(Tensor::allocate(DType::kUInt8, {static_cast<int64_t>(encoded_bytes(type, to))}));
-    Tensor workspace =
-        TRY(Tensor::allocate(DType::kUInt8, {static_cast<int64_t>(kernel->workspace_bytes())}));
-    void* input = const_cast<void*>(data);
-    void* output = result.raw();
-    TRY(kernel->run({&input, &output, workspace.raw()}));
-    return result;
-  }
-  return internal_error("no host backend is registered");
-}
 
 // Whether agreement with these outputs proves something: enough elements that are neither zero nor
 // NaN.
@@ -49,14 +26,6 @@ bool informative(const std::vector<Tensor>& outputs) {
     if (telling * 20 < count) return false;
   }
   return true;
-}
-
-// What a conversion may change: nothing, or what the smaller of two float types cannot hold.
-Tolerance conversion_tolerance(DType from, DType to) {
-  auto unit = [](DType dtype) {
-    return dtype == DType::kBFloat16 ? 0x1p-8 : dtype == DType::kFloat16 ? 0x1p-11 : 0;
-  };
-  return {0, 0, std::max(unit(from), unit(to))};
 }
 
 }  // namespace
@@ -118,9 +87,10 @@ Result<std::shared_ptr<GuardedBuffer>> Subject::input(size_t index, const Encodi
   auto [it, inserted] = encoded_.try_emplace({index, encoding.to_string(), side});
   if (inserted) {
     const TensorType& type = input_types_[index];
-    Tensor data = encoding == plain(type)
+    Tensor data = encoding == plain_encoding(type)
                       ? inputs_[index]
-                      : TRY(convert(inputs_[index].raw(), type, plain(type), encoding, options_));
+                      : TRY(convert_on_host(inputs_[index].raw(), type, plain_encoding(type),
+                                            encoding, options_));
     auto buffer = std::make_shared<GuardedBuffer>(
         TRY(GuardedBuffer::allocate(data.bytes(), side, "input " + std::to_string(index))));
     if (data.bytes() > 0) std::memcpy(buffer->data(), data.raw(), data.bytes());
@@ -135,11 +105,11 @@ Status Subject::check_outputs(const Variant& variant,
   for (size_t i = 0; i < output_types_.size(); ++i) {
     const TensorType& type = output_types_[i];
     const Encoding& encoding = variant.outputs[i];
-    Encoding own = plain(type);
+    Encoding own = plain_encoding(type);
     Tensor converted;
     void* data = const_cast<char*>(outputs[i].data());
     if (!(encoding == own)) {
-      converted = TRY(convert(data, type, encoding, own, options_));
+      converted = TRY(convert_on_host(data, type, encoding, own, options_));
       data = converted.raw();
     }
     Tensor actual = Tensor::borrow(type.dtype, type.shape, data);
@@ -151,7 +121,7 @@ Status Subject::check_outputs(const Variant& variant,
     if (outputs[i].bytes() >
         static_cast<size_t>(num_elements(type.shape)) * dtype_size(encoding.dtype)) {
       // Readers of a blocked layout rely on its padding being zero.
-      Tensor again = TRY(convert(data, type, own, encoding, options_));
+      Tensor again = TRY(convert_on_host(data, type, own, encoding, options_));
       if (std::memcmp(again.raw(), outputs[i].data(), outputs[i].bytes()) != 0)
         return error(ErrorCode::kVerification, "wrong result: the padding of output {} is not zero",
                      i);

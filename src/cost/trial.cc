@@ -17,22 +17,6 @@ struct Run {
   GuardedBuffer workspace;
 };
 
-Status run_kernel(Kernel& kernel, const KernelArgs& args, ThreadTeam& team) {
-  // Backends promise not to throw; those that do all the same must not take the worker along.
-  try {
-    if (kernel.thread_use() != ThreadUse::kOwnPool) return kernel.run(args);
-    Status status;
-    team.park([&] { status = kernel.run(args); });
-    return status;
-  } catch (const std::bad_alloc&) {
-    throw;  // for whoever owns the process to judge
-  } catch (const std::exception& exception) {
-    return internal_error("threw an exception: {}", exception.what());
-  } catch (...) {
-    return internal_error("threw an exception");
-  }
-}
-
 Status check_guards(const Run& run) {
   for (const auto& buffer : run.inputs) TRY(buffer->check());
   for (const GuardedBuffer& buffer : run.outputs) TRY(buffer.check());
@@ -70,6 +54,22 @@ size_t digest_of(const std::vector<GuardedBuffer>& outputs) {
 }
 
 }  // namespace
+
+Status run_kernel(Kernel& kernel, const KernelArgs& args, ThreadTeam& team) {
+  // Backends promise not to throw; those that do all the same must not take the worker along.
+  try {
+    if (kernel.thread_use() != ThreadUse::kOwnPool) return kernel.run(args);
+    Status status;
+    team.park([&] { status = kernel.run(args); });
+    return status;
+  } catch (const std::bad_alloc&) {
+    throw;  // for whoever owns the process to judge
+  } catch (const std::exception& exception) {
+    return internal_error("threw an exception: {}", exception.what());
+  } catch (...) {
+    return internal_error("threw an exception");
+  }
+}
 
 Result<Trial> try_kernel(std::unique_ptr<Kernel> kernel, const Variant& variant, Subject& subject,
                          ThreadTeam& team) {

@@ -26,6 +26,9 @@ struct Trial {
   size_t digest = 0;       // of the verified outputs
 };
 
+// One run, with the team parked where the kernel brings its own threads. Backends promise not to
+// throw; what one throws all the same, but for std::bad_alloc, becomes an error.
+Status run_kernel(Kernel& kernel, const KernelArgs& args, ThreadTeam& team);
 // kVerification: it computes wrongly or writes where it must not; other errors are the kernel's
 // own. Throws nothing but std::bad_alloc.
 Result<Trial> try_kernel(std::unique_ptr<Kernel> kernel, const Variant& variant, Subject& subject,

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "compiler/layerwise.h"
 #include "cost/comparison.h"
 #include "ops/interpreter.h"
 #include "options.h"
@@ -35,7 +36,44 @@ Result<std::vector<Tensor>> expected_from(const std::string& folder, size_t coun
   return tensors;
 }
 
-Status verify(const SharedOptions& options, const std::string& expect) {
+// The first kernel whose own result is wrong, on the inputs that the reference gives it.
+Status check_layerwise(const Program& program, const std::vector<Tensor>& inputs,
+                       const SharedOptions& options) {
+  std::map<std::string, StepMeaning> kernels;
+  std::map<std::string, std::string> nodes;
+  for (const ReportedKernel& kernel : program.impl().report.kernels) {
+    kernels[kernel.name] = {kernel.function, kernel.variant.relaxed};
+    for (const ReportedKernel::OpRef& op : kernel.ops)
+      nodes[kernel.name] += " " + (op.onnx_node.empty() ? op.op : op.onnx_node);
+  }
+  CompileOptions compile;
+  compile.threads = thread_count(options);
+  LayerwiseResult result =
+      TRY(verify_layerwise(program.impl().executor->plan(), kernels, inputs, compile));
+  auto describe = [&](const LayerDifference& layer) {
+    const Difference& d = layer.difference;
+    return fmt::format(
+        "{} ({}) output {} element {}: {:.9g} instead of {:.9g}, {:.3g} of the allowed error",
+        layer.step, nodes[layer.step].empty() ? "conversion" : nodes[layer.step].substr(1),
+        layer.output, element_index(layer.shape, d.worst_element), d.worst_actual, d.worst_expected,
+        d.worst_of_allowed);
+  };
+  fmt::print("layerwise: {} steps, each on the reference's own inputs\n", result.steps);
+  if (!result.worst.step.empty()) fmt::print("largest error: {}\n", describe(result.worst));
+  if (!result.first_wrong) return {};
+  fmt::print("first wrong: {}\n", describe(*result.first_wrong));
+  return error(ErrorCode::kVerification, "{}: kernel {}: output {} {}", options.model,
+               result.first_wrong->step, result.first_wrong->output,
+               result.first_wrong->difference.reason);
+}
+
+struct VerifyOptions : SharedOptions {
+  std::string expect;
+  bool layerwise = false;
+};
+
+Status verify(const VerifyOptions& options) {
+  const std::string& expect = options.expect;
   Model model = TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   std::vector<Tensor> expected = expect.empty()
@@ -62,6 +100,8 @@ Status verify(const SharedOptions& options, const std::string& expect) {
     TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
   if (!options.json.empty())
     TRY(write_json(options.json, report_json(model, program.impl().report, facts)));
+  // A kernel that is wrong by itself says more than the output it spoils.
+  if (options.layerwise) TRY(check_layerwise(program, inputs, options));
   if (!failure.empty()) return error(ErrorCode::kVerification, "{}: {}", options.model, failure);
   fmt::print("{}: verified against {} (|a-b| <= 1e-4 max|b| + 1e-3 |b|)\n", options.model,
              expect.empty() ? "the reference interpreter" : expect);
@@ -71,15 +111,16 @@ Status verify(const SharedOptions& options, const std::string& expect) {
 }  // namespace
 
 Command add_verify(CLI::App& app) {
-  auto options = std::make_shared<SharedOptions>();
-  auto expect = std::make_shared<std::string>();
+  auto options = std::make_shared<VerifyOptions>();
   CLI::App* command =
       app.add_subcommand("verify", "run against the reference and report the largest errors");
   add_compile_options(*command, *options);
   add_input_options(*command, *options);
-  command->add_option("--expect", *expect,
+  command->add_option("--expect", options->expect,
                       "a folder of expected outputs, 0_NAME.npy …, instead of the reference");
-  return {command, [options, expect] { return verify(*options, *expect); }};
+  command->add_flag("--layerwise", options->layerwise,
+                    "find the first kernel whose own result is wrong");
+  return {command, [options] { return verify(*options); }};
 }
 
 }  // namespace collage::tool

@@ -1,0 +1,18 @@
+// Data in another encoding, by the conversions of the host's backend, which are right whatever they
+// cost: what kernels are given and judged by.
+#pragma once
+
+#include "backend/backend.h"
+
+namespace collage {
+
+// The encoding of inputs, constants and results: row-major, in the type's own dtype.
+inline Encoding plain_encoding(const TensorType& type) {
+  return {type.dtype, Layout(), VirtualDevice()};
+}
+// The bytes of a tensor of that (logical) type in the encoding `to`, as a tensor of bytes. `data`
+// is in the encoding `from`.
+Result<Tensor> convert_on_host(const void* data, const TensorType& type, const Encoding& from,
+                               const Encoding& to, const CompileOptions& options);
+
+}  // namespace collage
