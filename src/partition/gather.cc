@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "pattern/pattern.h"
 
@@ -32,21 +33,18 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   const GatherOptions& options) {
   // Calls of Primitive functions, which rules must leave alone, and the device of placed nodes.
   IndexSet primitives, placements;
-  std::vector<const VirtualDevice*> placed(graph.size(), nullptr);
-  bool any_placed = false;
   for (const DataflowGraph::Node& node : graph.nodes()) {
     if (called_primitive(node.expr) != nullptr) primitives.insert(node.index);
     if (as_op(node.expr, "on_device") != nullptr) placements.insert(node.index);
-    placed[node.index] = device_of(graph, node.index);
-    any_placed = any_placed || placed[node.index] != nullptr;
   }
+  const std::vector<const VirtualDevice*> placed = plan_devices(graph);
   auto keep = [&](const CandidatePartition& candidate) {
     const PartitionSpec& spec = *candidate.spec;
     const IndexSet& inside = candidate.sub_graph.inside();
     if (inside.intersects(primitives) && inside.size() > 1) return false;
     if (inside.intersects(placements)) return false;  // a wish, no work
     bool fits = true;
-    if (any_placed && !spec.is_host)
+    if (!placements.empty() && !spec.is_host)
       inside.for_each([&](PostDfsIndex i) {
         if (placed[i] == nullptr) return;
         Target place;
@@ -77,8 +75,8 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
       primitives.for_each([&](PostDfsIndex i) {
         std::string compiler = text_attr(called_primitive(graph.node(i).expr)->attrs, "Compiler");
         if (!compiler.empty() && compiler != spec->compiler) return;
-        SubGraph alone = SubGraph::of(
-            graph, with_tuple_arguments(graph, IndexSet(graph.size(), {i})), "primitive");
+        SubGraph alone =
+            SubGraph::of(graph, with_tuple_arguments(graph, IndexSet({i})), "primitive");
         if (alone.is_valid(graph, {})) candidates.push_back({"primitive", std::move(alone), spec});
       });
     for (CandidatePartition& candidate : candidates)
@@ -94,20 +92,27 @@ bool refines(const Target& target, const Target& place) {
          (place.kind.empty() || place.kind == target.kind);
 }
 
-const VirtualDevice* device_of(const DataflowGraph& graph, PostDfsIndex index) {
-  auto placed_by = [](const Expr& expr) -> const VirtualDevice* {
-    const CallNode* call = as_op(expr, "on_device");
-    if (call == nullptr) return nullptr;
-    // Devices are few and live as long as the process.
-    static auto* devices = new std::map<std::string, VirtualDevice>;
-    std::string name = text_attr(call->attrs, "device");
+std::vector<const VirtualDevice*> plan_devices(const DataflowGraph& graph) {
+  auto placed_by = [](const CallNode& on_device) -> const VirtualDevice* {
+    static auto* devices = new std::map<std::string, VirtualDevice>;  // few
+    std::string name = text_attr(on_device.attrs, "device");
     auto [it, fresh] = devices->try_emplace(name);
     if (fresh) it->second.device = name;
     return &it->second;
   };
-  for (PostDfsIndex user : graph.node(index).outputs)
-    if (const VirtualDevice* device = placed_by(graph.node(user).expr)) return device;
-  return nullptr;
+  std::vector<const VirtualDevice*> placed(graph.size(), nullptr);
+  for (PostDfsIndex index = graph.size(); index-- > 0;) {
+    const VirtualDevice* wish = nullptr;         // by on_device around the node
+    std::optional<const VirtualDevice*> common;  // of all that use it
+    for (PostDfsIndex user : graph.node(index).outputs) {
+      const CallNode* on_device = as_op(graph.node(user).expr, "on_device");
+      if (on_device != nullptr && wish == nullptr) wish = placed_by(*on_device);
+      common = !common || *common == placed[user] ? placed[user] : nullptr;
+    }
+    // Where on_device itself runs is its user's matter, not that of what it places.
+    placed[index] = wish != nullptr ? wish : common.value_or(nullptr);
+  }
+  return placed;
 }
 
 std::vector<std::vector<size_t>> compatible_targets(

@@ -30,9 +30,10 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
 // Whether a kernel for `target` may run what is to run on `place`: its device agrees, and it says
 // how besides (a compiler or a rule of its own), which a mere place does not.
 bool refines(const Target& target, const Target& place);
-// The device that a node was placed on by on_device, its own or, for a call, that around it; null
-// when it was left open.
-const VirtualDevice* device_of(const DataflowGraph& graph, PostDfsIndex index);
+// The device of each node, null where it was left open: what on_device places, and what is only
+// used by nodes of one device, up to the next on_device (RFC 0038 unifies domains the same way).
+// The devices live as long as the process; equal ones are one object.
+std::vector<const VirtualDevice*> plan_devices(const DataflowGraph& graph);
 
 // Sets of targets (indices into `specs`) that may be used together, each as large as it can be:
 // those without a pair that is declared incompatible, by name.
