@@ -9,14 +9,14 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
-sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
+sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "tests", "cli")]
 
 import onnx
 
+import checks
 import tiny_models
 
 BUILD = os.path.dirname(os.environ.get("COLLAGE_BIN") or os.path.join(ROOT, "build", "release", "collage"))
@@ -72,16 +72,5 @@ def check(folder):
     assert failed.returncode == 3 and failed.stderr.count("\n") == 1, failed
 
 
-def main():
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            check(folder)
-    except AssertionError as wrong:
-        print(f"FAILED: {wrong}\n0 passed, 1 failed")
-        return 1
-    print("1 passed, 0 failed")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checks.run([check], sys.argv[1:]))

@@ -9,13 +9,11 @@ import json
 import os
 import shutil
 import sys
-import tempfile
-import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+sys.path[:0] = [HERE, os.path.join(HERE, ".."), os.path.join(HERE, "..", "cli")]
 
+import checks
 import command
 import tiny_models
 from install_test import BUILD, CMAKE, call
@@ -64,17 +62,5 @@ def check(folder):
         assert refused.returncode == status and words in refused.stderr and refused.stderr.count("\n") == 1, refused
 
 
-def main():
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            check(folder)
-    except Exception as wrong:
-        print(f"FAILED: {wrong if isinstance(wrong, AssertionError) and str(wrong) else traceback.format_exc()}")
-        print("0 passed, 1 failed")
-        return 1
-    print("1 passed, 0 failed")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checks.run([check], sys.argv[1:]))

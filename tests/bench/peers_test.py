@@ -6,15 +6,14 @@ Prints one line a failure, then "N passed, N failed"; exits with 1 if anything f
 import os
 import subprocess
 import sys
-import tempfile
-import traceback
 
 import numpy as np
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-for room in ("models", "bench", "bench/peers"):
+for room in ("models", "bench", "bench/peers", "tests"):
     sys.path.insert(0, os.path.join(ROOT, room))
 
+import checks
 import generate
 import tensor_files
 from client import Peer, PeerError
@@ -109,18 +108,8 @@ def check_comparison(folder):
     assert python("bench/compare_outputs.py", os.path.join(folder, "none"), first).returncode == 2
 
 
-def main():
-    checks, failed = (check_peers_agree, check_new_inputs_count, check_bad_requests, check_comparison), 0
-    for check in checks:
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                check(folder)
-        except Exception:
-            failed += 1
-            print(f"FAILED {check.__name__}: {traceback.format_exc()}")
-    print(f"{len(checks) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+CHECKS = (check_peers_agree, check_new_inputs_count, check_bad_requests, check_comparison)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checks.run(CHECKS, sys.argv[1:]))

@@ -9,14 +9,13 @@ import json
 import os
 import sqlite3
 import sys
-import tempfile
-import traceback
 
 import onnx
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
+import checks
 import command
 import tiny_models
 
@@ -95,19 +94,7 @@ def check_prune(bench):
     assert bench.info()["rows"] == {}
 
 
-def main():
-    checks = (check_info, check_default_place, check_export_and_import, check_verify, check_prune)
-    failed = 0
-    for check in checks:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                check(Bench(folder))
-            except Exception:
-                failed += 1
-                print(f"FAILED {check.__name__}: {traceback.format_exc()}")
-    print(f"{len(checks) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
+CHECKS = (check_info, check_default_place, check_export_and_import, check_verify, check_prune)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(checks.run(CHECKS, sys.argv[1:], Bench))

@@ -10,7 +10,6 @@ import os
 import re
 import sys
 import tempfile
-import traceback
 
 import numpy as np
 import onnx
@@ -18,8 +17,9 @@ import onnxruntime
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
+import checks
 import command
 import schema
 import tiny_models
@@ -288,20 +288,6 @@ CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, ch
           check_targets, check_strange_names, check_dynamic_dimension, check_relay)
 
 
-def main(names):
-    chosen = [check for check in CHECKS if not names or check.__name__ in names]
-    failed = 0
-    with tempfile.TemporaryDirectory() as shared:
-        for check in chosen:
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    check(Bench(folder, os.path.join(shared, "cache")))
-                except Exception:
-                    failed += 1
-                    print(f"FAILED {check.__name__}: {traceback.format_exc()}")
-    print(f"{len(chosen) - failed} passed, {failed} failed")
-    return 1 if failed or not chosen else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with tempfile.TemporaryDirectory() as shared:
+        sys.exit(checks.run(CHECKS, sys.argv[1:], lambda folder: Bench(folder, os.path.join(shared, "cache"))))

@@ -10,14 +10,13 @@ import os
 import re
 import signal
 import sys
-import tempfile
-import traceback
 
 import onnx
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
+import checks
 import command
 import tiny_models
 import tuning
@@ -97,20 +96,5 @@ def check_kills(folder):
 
 CHECKS = (check_tune_then_run, check_effort, check_interrupted_tune, check_interrupted_run, check_kills)
 
-
-def main(names):
-    chosen = [check for check in CHECKS if not names or check.__name__ in names]
-    failed = 0
-    for check in chosen:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                check(folder)
-            except Exception:
-                failed += 1
-                print(f"FAILED {check.__name__}: {traceback.format_exc()}")
-    print(f"{len(chosen) - failed} passed, {failed} failed")
-    return 1 if failed or not chosen else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(checks.run(CHECKS, sys.argv[1:]))

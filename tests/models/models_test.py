@@ -8,17 +8,16 @@ Prints one line a failure, then "N passed, N failed"; exits with 1 if anything f
 import os
 import subprocess
 import sys
-import tempfile
-import traceback
 
 import numpy as np
 import onnx
 import onnxruntime
 
 MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models")
-sys.path.insert(0, MODELS)
+sys.path[:0] = [MODELS, os.path.join(MODELS, "..", "tests")]
 
 import activations
+import checks
 import generate
 import nasrnn
 from graph_builder import GraphBuilder
@@ -113,22 +112,8 @@ def check_command(folder):
     assert call("--list").stdout.split() == list(generate.MODELS)
 
 
-def main(names):
-    checks = [(name, lambda d, n=name: check_model(n, d)) for name in generate.MODELS if not names or name in names]
-    if not names:
-        checks += [(c.__name__, c) for c in (check_reproducible, check_dynamic_batch, check_external_data,
-                                             check_dead_layers_are_found, check_command)]
-    failed = 0
-    for name, check in checks:
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                check(folder)
-        except Exception:
-            failed += 1
-            print(f"FAILED {name}: {traceback.format_exc()}")
-    print(f"{len(checks) - failed} passed, {failed} failed")
-    return 1 if failed or not checks else 0
-
+CHECKS = [(name, lambda folder, name=name: check_model(name, folder)) for name in generate.MODELS]
+CHECKS += [check_reproducible, check_dynamic_batch, check_external_data, check_dead_layers_are_found, check_command]
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(checks.run(CHECKS, sys.argv[1:]))

@@ -15,11 +15,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <sstream>
 
-#include "base/files.h"
+#include "case_file.h"
 #include "ir/structural.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
@@ -34,51 +33,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Case {
-  std::string intent, input, expected;
-};
-struct CaseFile {
+// The passes that the head names.
+std::vector<std::string> passes_of(const CaseFile& file) {
+  std::istringstream words(file.head);
   std::vector<std::string> passes;
-  std::vector<Case> cases;
-};
-
-CaseFile read_cases(const fs::path& path) {
-  CaseFile file;
-  std::istringstream lines(*read_file(path));
-  std::string line;
-  std::getline(lines, line);
-  std::istringstream words(line);
   std::string word;
   words >> word;
-  EXPECT_EQ(word, "passes:") << path;
-  while (words >> word) file.passes.push_back(word);
-  bool output = false;
-  while (std::getline(lines, line)) {
-    if (line.starts_with("=== ")) {
-      file.cases.push_back({line.substr(4), "", ""});
-      output = false;
-    } else if (line == "---") {
-      output = true;
-    } else if (!file.cases.empty()) {
-      (output ? file.cases.back().expected : file.cases.back().input) += line + "\n";
-    }
-  }
-  return file;
-}
-
-void write_cases(const fs::path& path, const CaseFile& file) {
-  std::ofstream out(path);
-  out << "passes:";
-  for (const std::string& pass : file.passes) out << " " << pass;
-  out << "\n";
-  for (const Case& c : file.cases)
-    out << "\n=== " << c.intent << "\n" << c.input << "---\n" << c.expected;
-}
-
-std::string trimmed(std::string text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text[0]))) text.erase(0, 1);
-  return text;
+  EXPECT_EQ(word, "passes:");
+  while (words >> word) passes.push_back(word);
+  return passes;
 }
 
 std::string print(const Function& function) {
@@ -104,6 +67,7 @@ TEST_P(Cases, AreAsExpected) {
   fs::path path = fs::path(COLLAGE_TESTS_DIR) / "passes" / "cases" / (GetParam() + ".txt");
   CaseFile file = read_cases(path);
   ASSERT_FALSE(file.cases.empty()) << path;
+  const std::vector<std::string> passes = passes_of(file);
   for (Case& c : file.cases) {
     SCOPED_TRACE(c.intent);
     ParseOptions constants{.folder = {},
@@ -114,10 +78,10 @@ TEST_P(Cases, AreAsExpected) {
     Result<Function> before = parse_function(c.input, constants);
     ASSERT_TRUE(before.ok()) << before.status().to_string() << "\n" << c.input;
     Module module(*before);
-    for (const std::string& name : file.passes) {
+    for (const std::string& name : passes) {
       Result<bool> changed = find_pass(name).run(module);
       ASSERT_TRUE(changed.ok()) << changed.status().to_string();
-      if (!*changed && file.passes.size() == 1) {
+      if (!*changed && passes.size() == 1) {
         EXPECT_TRUE(structural_equal(module.main(), *before)) << "a change was not reported";
       }
       Status legal = verify(module);
