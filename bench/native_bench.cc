@@ -15,22 +15,13 @@
 #include "backend/native/native_backend.h"
 #include "backend/onednn/onednn_backend.h"
 #include "base/check.h"
+#include "build_function.h"
 #include "ops/registry.h"
 
 namespace collage {
 namespace {
 
 constexpr size_t kColdBytes = 64 << 20;
-
-Expr constant(const Shape& shape) {
-  Tensor tensor = Tensor::empty(DType::kFloat32, shape);
-  for (int64_t i = 0; i < tensor.size(); ++i)
-    tensor.data<float>()[i] = static_cast<float>(i % 31 - 15) / 64;
-  return make_constant(std::move(tensor));
-}
-Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs = {}) {
-  return make_call(op, std::move(args), std::move(attrs)).value();
-}
 
 Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth, int64_t kernel) {
   Shape data{1, channels, extent, extent}, weight{outputs, channels, kernel, kernel};
@@ -40,15 +31,15 @@ Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth, 
   }
   const Expr x = make_var("x", TensorType{data, DType::kFloat32});
   const Ints padding(2 * (data.size() - 2), kernel / 2);
-  Expr y =
-      call(depth > 0 ? "nn.conv3d" : "nn.conv2d", {x, constant(weight)}, {{"padding", padding}});
-  y = call("nn.bias_add", {y, constant({outputs})});
+  Expr y = call(depth > 0 ? "nn.conv3d" : "nn.conv2d", {x, filled_constant(weight)},
+                {{"padding", padding}});
+  y = call("nn.bias_add", {y, filled_constant({outputs})});
   return make_function({x}, call("nn.relu", {y}));
 }
 
 Function product(int64_t rows, int64_t depth, int64_t columns) {
   const Expr x = make_var("x", TensorType{{rows, depth}, DType::kFloat32});
-  return make_function({x}, call("nn.matmul", {x, constant({depth, columns})}));
+  return make_function({x}, call("nn.matmul", {x, filled_constant({depth, columns})}));
 }
 
 /// Kernels of one variant that take turns, and their buffers.

@@ -9,33 +9,25 @@
 
 #include "backend/onednn/onednn_backend.h"
 #include "base/check.h"
+#include "build_function.h"
 #include "ops/registry.h"
 
 namespace collage {
 namespace {
 
 Expr input(const Shape& shape) { return make_var("x", TensorType{shape, DType::kFloat32}); }
-Expr constant(const Shape& shape) {
-  Tensor tensor = Tensor::empty(DType::kFloat32, shape);
-  for (int64_t i = 0; i < tensor.size(); ++i)
-    tensor.data<float>()[i] = static_cast<float>(i % 31 - 15) / 64;
-  return make_constant(std::move(tensor));
-}
-Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs = {}) {
-  return make_call(op, std::move(args), std::move(attrs)).value();
-}
 
 Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t kernel, int64_t groups) {
   Expr x = input({1, channels, extent, extent});
   int64_t pad = kernel / 2;
-  Expr y = call("nn.conv2d", {x, constant({outputs, channels / groups, kernel, kernel})},
+  Expr y = call("nn.conv2d", {x, filled_constant({outputs, channels / groups, kernel, kernel})},
                 {{"padding", Ints{pad, pad, pad, pad}}, {"groups", groups}});
-  y = call("nn.bias_add", {y, constant({outputs})});
+  y = call("nn.bias_add", {y, filled_constant({outputs})});
   return make_function({x}, call("nn.relu", {y}));
 }
 Function dense(int64_t rows, int64_t width, int64_t units) {
   Expr x = input({rows, width});
-  return make_function({x}, call("nn.dense", {x, constant({units, width})}));
+  return make_function({x}, call("nn.dense", {x, filled_constant({units, width})}));
 }
 Function relu(const Shape& shape) {
   Expr x = input(shape);
