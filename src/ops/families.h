@@ -9,6 +9,11 @@
 
 namespace collage {
 
+// Registers an operator that computes nothing but where each element comes from.
+void register_injective(std::string name, std::vector<AttrSpec> attrs,
+                        decltype(OpDef::infer_type) infer_type, ReferenceKernel reference,
+                        int args = 1);
+
 void register_attention_ops();
 void register_binary_ops();
 void register_cast_ops();

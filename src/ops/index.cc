@@ -166,19 +166,6 @@ Status run_one_hot(std::span<const Tensor> inputs, const Attrs& attrs, std::span
   return {};
 }
 
-void indexing(std::string name, int args, std::vector<AttrSpec> attrs,
-              decltype(OpDef::infer_type) infer_type, ReferenceKernel kernel) {
-  OpDef op;
-  op.name = std::move(name);
-  op.min_args = op.max_args = args;
-  op.attrs = std::move(attrs);
-  op.kind = FusionKind::kInjective;
-  op.infer_type = std::move(infer_type);
-  op.reference = std::move(kernel);
-  op.flops = [](Types, const Attrs&, const Type&) { return 0.0; };
-  register_op(std::move(op));
-}
-
 }  // namespace
 
 Result<IndexTuples> read_index_tuples(const Tensor& indices, const Shape& data, int64_t batch) {
@@ -201,11 +188,11 @@ Result<IndexTuples> read_index_tuples(const Tensor& indices, const Shape& data, 
 }
 
 void register_index_ops() {
-  indexing("take", 2, {{"axis", int64_t{0}}}, infer_take, run_take);
-  indexing("gather", 2, {{"axis", int64_t{0}}}, infer_gather, run_gather);
-  indexing("gather_nd", 2, {{"batch_dims", int64_t{0}}}, infer_gather_nd, run_gather_nd);
-  indexing("one_hot", 3, {{"depth", int64_t{1}, true}, {"axis", int64_t{-1}}}, infer_one_hot,
-           run_one_hot);
+  register_injective("take", {{"axis", int64_t{0}}}, infer_take, run_take, 2);
+  register_injective("gather", {{"axis", int64_t{0}}}, infer_gather, run_gather, 2);
+  register_injective("gather_nd", {{"batch_dims", int64_t{0}}}, infer_gather_nd, run_gather_nd, 2);
+  register_injective("one_hot", {{"depth", int64_t{1}, true}, {"axis", int64_t{-1}}}, infer_one_hot,
+                     run_one_hot, 3);
 }
 
 }  // namespace collage

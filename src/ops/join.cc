@@ -103,25 +103,13 @@ Status run_split(std::span<const Tensor> inputs, const Attrs& attrs, std::span<T
   return {};
 }
 
-void injective(std::string name, std::vector<AttrSpec> attrs,
-               decltype(OpDef::infer_type) infer_type, ReferenceKernel kernel) {
-  OpDef op;
-  op.name = std::move(name);
-  op.attrs = std::move(attrs);
-  op.kind = FusionKind::kInjective;
-  op.infer_type = std::move(infer_type);
-  op.reference = std::move(kernel);
-  op.flops = [](Types, const Attrs&, const Type&) { return 0.0; };
-  register_op(std::move(op));
-}
-
 }  // namespace
 
 void register_join_ops() {
-  injective("concatenate", {{"axis", int64_t{0}}}, infer_concatenate, run_concatenate);
-  injective("stack", {{"axis", int64_t{0}}}, infer_stack, run_stack);
-  injective("split", {{"indices_or_sections", None{}, true}, {"axis", int64_t{0}}}, infer_split,
-            run_split);
+  register_injective("concatenate", {{"axis", int64_t{0}}}, infer_concatenate, run_concatenate);
+  register_injective("stack", {{"axis", int64_t{0}}}, infer_stack, run_stack);
+  register_injective("split", {{"indices_or_sections", None{}, true}, {"axis", int64_t{0}}},
+                     infer_split, run_split);
 }
 
 }  // namespace collage

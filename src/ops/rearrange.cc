@@ -213,18 +213,6 @@ Status run_space_to_depth(std::span<const Tensor> inputs, const Attrs& attrs,
   return {};
 }
 
-void injective(std::string name, std::vector<AttrSpec> attrs,
-               decltype(OpDef::infer_type) infer_type, ReferenceKernel kernel) {
-  OpDef op;
-  op.name = std::move(name);
-  op.attrs = std::move(attrs);
-  op.kind = FusionKind::kInjective;
-  op.infer_type = std::move(infer_type);
-  op.reference = std::move(kernel);
-  op.flops = [](Types, const Attrs&, const Type&) { return 0.0; };
-  register_op(std::move(op));
-}
-
 }  // namespace
 
 Result<std::vector<SliceRange>> slice_ranges(const Shape& shape, const Attrs& attrs) {
@@ -263,20 +251,23 @@ Result<std::vector<SliceRange>> slice_ranges(const Shape& shape, const Attrs& at
 }
 
 void register_rearrange_ops() {
-  injective("transpose", {{"axes", None{}}}, infer_transpose, run_transpose);
-  injective("strided_slice",
-            {{"begin", Ints{}, true}, {"end", Ints{}, true}, {"strides", Ints{}}, {"axes", None{}}},
-            infer_slice, run_slice);
-  injective("reverse", {{"axis", Ints{}, true}}, infer_reverse, run_reverse);
-  injective("tile", {{"reps", Ints{}, true}}, infer_tile, run_tile);
-  injective("repeat", {{"repeats", int64_t{1}, true}, {"axis", int64_t{0}}}, infer_repeat,
-            run_repeat);
-  injective("broadcast_to", {{"shape", Ints{}, true}}, infer_broadcast_to, run_broadcast_to);
-  injective("full", {{"shape", Ints{}, true}}, infer_full, run_full);
-  injective("nn.depth_to_space", {{"block_size", int64_t{1}, true}, {"mode", std::string("DCR")}},
-            infer_depth_to_space, run_depth_to_space);
-  injective("nn.space_to_depth", {{"block_size", int64_t{1}, true}}, infer_space_to_depth,
-            run_space_to_depth);
+  register_injective("transpose", {{"axes", None{}}}, infer_transpose, run_transpose);
+  register_injective(
+      "strided_slice",
+      {{"begin", Ints{}, true}, {"end", Ints{}, true}, {"strides", Ints{}}, {"axes", None{}}},
+      infer_slice, run_slice);
+  register_injective("reverse", {{"axis", Ints{}, true}}, infer_reverse, run_reverse);
+  register_injective("tile", {{"reps", Ints{}, true}}, infer_tile, run_tile);
+  register_injective("repeat", {{"repeats", int64_t{1}, true}, {"axis", int64_t{0}}}, infer_repeat,
+                     run_repeat);
+  register_injective("broadcast_to", {{"shape", Ints{}, true}}, infer_broadcast_to,
+                     run_broadcast_to);
+  register_injective("full", {{"shape", Ints{}, true}}, infer_full, run_full);
+  register_injective("nn.depth_to_space",
+                     {{"block_size", int64_t{1}, true}, {"mode", std::string("DCR")}},
+                     infer_depth_to_space, run_depth_to_space);
+  register_injective("nn.space_to_depth", {{"block_size", int64_t{1}, true}}, infer_space_to_depth,
+                     run_space_to_depth);
 }
 
 }  // namespace collage

@@ -6,6 +6,20 @@
 
 namespace collage {
 
+void register_injective(std::string name, std::vector<AttrSpec> attrs,
+                        decltype(OpDef::infer_type) infer_type, ReferenceKernel reference,
+                        int args) {
+  OpDef op;
+  op.name = std::move(name);
+  op.min_args = op.max_args = args;
+  op.attrs = std::move(attrs);
+  op.kind = FusionKind::kInjective;
+  op.infer_type = std::move(infer_type);
+  op.reference = std::move(reference);
+  op.flops = [](Types, const Attrs&, const Type&) { return 0.0; };
+  register_op(std::move(op));
+}
+
 void register_all_ops() {
   static std::once_flag once;
   std::call_once(once, [] {
