@@ -21,6 +21,11 @@ struct Invalid {
 using Cost = std::variant<Unknown, Measured, Invalid>;
 
 inline const Measured* measured(const Cost& cost) { return std::get_if<Measured>(&cost); }
+// 0 where nothing was measured.
+inline double median_seconds(const Cost& cost) {
+  const Measured* m = measured(cost);
+  return m != nullptr ? m->median : 0;
+}
 
 // What is in the caches when a kernel starts, see timing.h. A part of every key.
 enum class CacheState { kWarm, kCold, kStreaming };

@@ -2,12 +2,12 @@
 
 #include <sys/wait.h>
 
-#include <chrono>
 #include <cstring>
 #include <exception>
 #include <new>
 
 #include "backend/compile_kernel.h"
+#include "base/stopwatch.h"
 #include "cost/probe.h"
 #include "cost/timing.h"
 #include "cost/timing_memory.h"
@@ -78,9 +78,17 @@ class Measurement {
     survivors_.push_back({std::move(name), &row, std::move(trial).value()});
   }
 
-  // The machine's state while the survivors were timed.
-  const Conditions& conditions() const { return conditions_; }
+  // Fills in the costs of the survivors, and how they were measured.
+  Status finish(std::vector<TargetCosts>& results) {
+    TRY(time_survivors());
+    for (TargetCosts& entry : results) {
+      entry.effort = task_.effort;
+      entry.conditions = conditions_;
+    }
+    return {};
+  }
 
+ private:
   Status time_survivors() {
     TimingMemory memory;
     std::vector<TimedKernel> timed;
@@ -118,7 +126,6 @@ class Measurement {
     return {};
   }
 
- private:
   // Times them; on a disturbed machine again, while that costs little beside all that was timed so
   // far. The quietest attempt counts.
   Result<std::vector<Result<Measured>>> time_quietly(std::vector<TimedKernel>& timed) {
@@ -132,7 +139,7 @@ class Measurement {
     options.beats = hooks_.beats;
     std::vector<Result<Measured>> results;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      auto begin = std::chrono::steady_clock::now();
+      const Stopwatch stopwatch;
       Watch watch(team_.size(), history);
       std::vector<Result<Measured>> now = TRY(time_kernels(timed, team_, options));
       Conditions conditions = watch.stop();
@@ -140,8 +147,7 @@ class Measurement {
         results = std::move(now);
         conditions_ = conditions;
       }
-      double seconds =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      double seconds = stopwatch.seconds();
       (attempt == 0 ? spent : spent_again) += seconds;
       if (!conditions.disturbed || task_.effort == Effort::kFast) break;
       if (spent_again + seconds > kAgain * spent + kAgainSeconds) break;
@@ -164,7 +170,7 @@ class Measurement {
   Subject subject_;
   ThreadTeam& team_;
   std::vector<Survivor> survivors_;
-  Conditions conditions_;
+  Conditions conditions_;  // the machine's while the survivors were timed
 };
 
 }  // namespace
@@ -207,11 +213,7 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
                               task.options);
       });
   }
-  TRY(measurement.time_survivors());
-  for (TargetCosts& entry : results) {
-    entry.effort = task.effort;
-    entry.conditions = measurement.conditions();
-  }
+  TRY(measurement.finish(results));
   return results;
 }
 
@@ -233,11 +235,7 @@ Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
         return find_backend(entry.target)
             ->compile_conversion(task.type, task.from, task.to, task.options);
       });
-  TRY(measurement.time_survivors());
-  for (TargetCosts& entry : results) {
-    entry.effort = task.effort;
-    entry.conditions = measurement.conditions();
-  }
+  TRY(measurement.finish(results));
   return results;
 }
 

@@ -10,21 +10,42 @@
 #include <random>
 #include <thread>
 
+#include "base/integers.h"
 #include "base/statistics.h"
+#include "base/stopwatch.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Longer than idle libgomp and TBB workers spin.
 constexpr auto kSettle = std::chrono::milliseconds(15);
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
+// What an Evictor reads, a buffer for each thread. They live as long as the process: filling them
+// again for every task takes longer than the rounds of many a kernel.
+class EvictionBuffers {
+ public:
+  // Buffers of `bytes` at least, filled.
+  Status reserve(int threads, size_t bytes) {
+    if (buffers_.size() >= static_cast<size_t>(threads) && bytes_ >= bytes) return {};
+    buffers_.clear();
+    bytes_ = 0;
+    for (int t = 0; t < threads; ++t) {
+      buffers_.push_back(TRY(allocate_on_huge_pages(bytes)));
+      std::memset(buffers_.back().get(), 1, bytes);
+    }
+    bytes_ = bytes;
+    return {};
+  }
+  const int64_t* of_thread(int thread) const {
+    return static_cast<const int64_t*>(buffers_[thread].get());
+  }
+
+ private:
+  size_t bytes_ = 0;
+  std::vector<std::shared_ptr<void>> buffers_;
+};
 
 // Puts the caches into the state that a kernel meets in a model.
 class Evictor {
@@ -36,17 +57,15 @@ class Evictor {
   Evictor(CacheState state, int threads, Everywhere everywhere)
       : state_(state), threads_(threads), everywhere_(std::move(everywhere)) {}
 
-  Status prepare() {
+  Status prepare(const std::vector<TimedKernel>& kernels) {
     if (state_ == CacheState::kWarm) return {};
-    bytes_ = state_ == CacheState::kStreaming ? kShared : kPrivate;
-    for (int t = 0; t < threads_; ++t) buffers_.push_back(TRY(allocate_on_huge_pages(bytes_)));
-    everywhere_([&](int thread) { std::memset(buffers_[thread].get(), 1, bytes_); });
-    return {};
+    const bool any = std::any_of(kernels.begin(), kernels.end(),
+                                 [&](const TimedKernel& timed) { return streams(timed); });
+    return buffers().reserve(threads_, any ? kShared : kPrivate);
   }
 
   void evict(const TimedKernel& timed) {
-    bool streaming =
-        state_ == CacheState::kStreaming && timed.kernel->constant_bytes() > kStreamedConstants;
+    const bool streaming = streams(timed);
     everywhere_([&](int thread) {
       if (streaming) {
         stream(thread, kShared);
@@ -64,8 +83,15 @@ class Evictor {
   static constexpr size_t kShared = 64 << 20;  // a thread: more than its part of a shared cache
   static constexpr size_t kStreamedConstants = 256 << 10;
 
+  static EvictionBuffers& buffers() {
+    static EvictionBuffers buffers;
+    return buffers;
+  }
+  bool streams(const TimedKernel& timed) const {
+    return state_ == CacheState::kStreaming && timed.kernel->constant_bytes() > kStreamedConstants;
+  }
   void stream(int thread, size_t bytes) {
-    const auto* values = static_cast<const int64_t*>(buffers_[thread].get());
+    const int64_t* values = buffers().of_thread(thread);
     int64_t sums[8] = {};
     for (size_t i = 0; i < bytes / sizeof(int64_t); i += 64)
       for (size_t j = 0; j < 8; ++j) sums[j] += values[i + 8 * j];
@@ -73,7 +99,7 @@ class Evictor {
   }
   void rewrite(const TimedBuffer& buffer, int thread) const {
     constexpr size_t kLine = 64;
-    size_t part = (buffer.bytes / threads_ + kLine - 1) / kLine * kLine;
+    size_t part = round_up(buffer.bytes / threads_, kLine);
     size_t end = std::min(buffer.bytes, part * (thread + 1));
     auto* values = static_cast<volatile char*>(buffer.data);
     for (size_t b = part * thread; b < end; b += kLine) values[b] = values[b];
@@ -82,8 +108,6 @@ class Evictor {
   CacheState state_;
   int threads_;
   Everywhere everywhere_;
-  size_t bytes_ = 0;
-  std::vector<std::shared_ptr<void>> buffers_;  // of each thread
   std::atomic<int64_t> sink_{0};
 };
 
@@ -144,13 +168,13 @@ class Timer {
     const TimedKernel& timed = kernels_[k];
     State& state = states_[k];
     const KernelArgs args{state.inputs.data(), state.outputs.data(), timed.workspace.data};
-    Status& failure = states_[k].failure;
+    Status& failure = state.failure;
     if (options_.running != nullptr) options_.running->store(static_cast<int32_t>(k));
     if (options_.beats != nullptr) options_.beats->fetch_add(1);
     for (int i = 0; i < warm_ups && failure.ok(); ++i) failure = timed.kernel->run(args);
-    Clock::time_point begin = Clock::now();
+    const Stopwatch watch;
     for (int i = 0; i < count && failure.ok(); ++i) failure = timed.kernel->run(args);
-    return seconds_since(begin) / count;
+    return watch.seconds() / count;
   }
 
   bool is_known(const State& state) const {
@@ -174,10 +198,10 @@ class Timer {
   void sample(size_t k, Evictor& evictor) {
     State& state = states_[k];
     bool warm = options_.cache == CacheState::kWarm;
-    Clock::time_point begin = Clock::now();
+    const Stopwatch watch;
     if (!warm) evictor.evict(kernels_[k]);
     state.samples.push_back(run_batch(k, state.batch, warm ? 1 : 0));
-    state.spent += seconds_since(begin);
+    state.spent += watch.seconds();
   }
 
   std::vector<TimedKernel>& kernels_;
@@ -231,7 +255,7 @@ Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& ker
   if (!of_team.empty()) {
     Evictor evictor(options.cache, team.size(),
                     [&](const std::function<void(int)>& body) { team.run(body); });
-    TRY(evictor.prepare());
+    TRY(evictor.prepare(kernels));
     std::this_thread::sleep_for(kSettle);
     timer.time_group(of_team, evictor);
   }
@@ -243,7 +267,7 @@ Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& ker
       body(0);
       for (std::thread& other : others) other.join();
     });
-    TRY(evictor.prepare());
+    TRY(evictor.prepare(kernels));
     std::this_thread::sleep_for(kSettle);
     team.park([&] { timer.time_group(of_own_pool, evictor); });
   }

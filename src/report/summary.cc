@@ -9,11 +9,6 @@ namespace collage {
 
 namespace {
 
-double cost_seconds(const Cost& cost) {
-  const Measured* m = measured(cost);
-  return m != nullptr ? m->median : 0;
-}
-
 int decimals(double ms) { return ms < 0.01 ? 5 : ms < 1 ? 3 : ms < 10 ? 2 : 1; }
 
 std::string milliseconds(double seconds) {
@@ -33,7 +28,7 @@ std::string summary(const Model& model, const CompileReport& report, const RunFa
     Share& share = shares[kernel.target];
     share.ops += kernel.ops.size();
     ++share.kernels;
-    share.seconds += cost_seconds(kernel.cost);
+    share.seconds += median_seconds(kernel.cost);
   }
   std::vector<std::pair<std::string, Share>> by_time(shares.begin(), shares.end());
   std::sort(by_time.begin(), by_time.end(),
@@ -45,7 +40,7 @@ std::string summary(const Model& model, const CompileReport& report, const RunFa
                         milliseconds(share.seconds));
   double converting = 0;
   for (const ReportedConversion& conversion : report.conversions)
-    converting += cost_seconds(conversion.cost);
+    converting += median_seconds(conversion.cost);
   text += report.conversions.empty() ? std::string(" no conversions")
                                      : fmt::format(" conversions {}, {}", report.conversions.size(),
                                                    milliseconds(converting));
