@@ -42,6 +42,16 @@ bool is_operator_call(const DataflowGraph& graph, PostDfsIndex i) {
   return call != nullptr && call->op != nullptr;
 }
 
+ListedKernel list_kernel(const DataflowGraph& graph, std::string name, std::string target,
+                         const SubGraph& sub_graph) {
+  ListedKernel listed{std::move(name), std::move(target), {}, 0};
+  sub_graph.inside().for_each([&](PostDfsIndex i) {
+    if (is_operator_call(graph, i))
+      listed.calls.emplace_back(as<CallNode>(graph.node(i).expr)->op->name, i);
+  });
+  return listed;
+}
+
 Encoding plain(const TensorType& type) { return {type.dtype, Layout(), VirtualDevice()}; }
 
 class MockPartitioner {
@@ -117,8 +127,7 @@ class MockPartitioner {
       NodeRole role = node_role(graph, i);
       if (role != NodeRole::kKernel && role != NodeRole::kView) continue;
       if (taken.contains(i) && !fallback) continue;
-      SubGraph alone =
-          SubGraph::of(graph, with_tuple_arguments(graph, IndexSet(graph.size(), {i})));
+      SubGraph alone = SubGraph::of(graph, with_tuple_arguments(graph, IndexSet({i})));
       kept.push_back({taken.contains(i) ? "fallback" : "host", std::move(alone), host_});
     }
   }
@@ -195,11 +204,8 @@ class MockPartitioner {
         TRY(partition_module(graph, pointers, ConstantsInside::kRequired, result_.module, name));
     result_.module = std::move(partitioned.module);
     for (size_t k = 0; k < kernels.size(); ++k) {
-      ListedKernel listed{partitioned.names[k], kernels[k].spec->name, {}, 0};
-      kernels[k].sub_graph.inside().for_each([&](PostDfsIndex i) {
-        if (is_operator_call(graph, i))
-          listed.calls.emplace_back(as<CallNode>(graph.node(i).expr)->op->name, i);
-      });
+      ListedKernel listed =
+          list_kernel(graph, partitioned.names[k], kernels[k].spec->name, kernels[k].sub_graph);
       if (kernels[k].spec->is_host) {
         for (const auto& [op, index] : listed.calls) result_.host.push_back(op);
         continue;
@@ -244,12 +250,8 @@ Result<MockPartition> partition_without_costs(const Module& module,
         TRY(partition_module(graph, pointers, ConstantsInside::kAll, result.module, name));
     result.module = std::move(partitioned.module);
     for (size_t k = 0; k < kernels.size(); ++k) {
-      ListedKernel listed{partitioned.names[k], kernels[k].spec->target.to_string(), {}, 0};
-      kernels[k].sub_graph.inside().for_each([&](PostDfsIndex i) {
-        if (is_operator_call(graph, i))
-          listed.calls.emplace_back(as<CallNode>(graph.node(i).expr)->op->name, i);
-      });
-      result.kernels.push_back(std::move(listed));
+      result.kernels.push_back(list_kernel(
+          graph, partitioned.names[k], kernels[k].spec->target.to_string(), kernels[k].sub_graph));
     }
   }
   return result;
