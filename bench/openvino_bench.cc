@@ -9,7 +9,6 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +19,7 @@
 #include "backend/openvino/openvino_backend.h"
 #include "backend/openvino/openvino_kernel.h"
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "frontend/onnx/importer.h"
 #include "ops/random_inputs.h"
 #include "ops/registry.h"
@@ -42,10 +42,9 @@ double cpu_seconds() {
 }
 
 double seconds(const std::function<void()>& f) {
-  using Clock = std::chrono::steady_clock;
-  auto begin = Clock::now();
+  const Stopwatch watch;
   f();
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  return watch.seconds();
 }
 
 double median(std::vector<double> values) {
@@ -134,8 +133,8 @@ void model(benchmark::State& state, const std::string& file, bool simplified) {
         cpu.push_back(cpu_seconds() - begin);
       }
     };
-    auto begin = std::chrono::steady_clock::now();
-    while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(4) || a.size() < 20) {
+    const Stopwatch watch;
+    while (watch.seconds() < 4 || a.size() < 20) {
       block(a, cpu_a, [&] { ours.run(); });
       block(b, cpu_b, [&] { theirs.request.infer(); });
     }

@@ -12,6 +12,7 @@
 #include "backend/backend.h"
 #include "base/check.h"
 #include "base/statistics.h"
+#include "base/stopwatch.h"
 #include "compiler/backends.h"
 #include "ops/random_inputs.h"
 #include "runtime/executor.h"
@@ -76,9 +77,9 @@ Executor program(const std::vector<std::shared_ptr<Kernel>>& kernels, const Tens
 }
 
 double run_seconds(Executor& executor) {
-  auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   COLLAGE_CHECK(executor.run({}, {}).ok(), "a run failed");
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return watch.seconds();
 }
 
 void sequence(benchmark::State& state) {

@@ -6,12 +6,12 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <vector>
 
 #include "backend/openvino/openvino_backend.h"
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "ops/random_inputs.h"
 #include "ops/registry.h"
 #include "runtime/thread_team.h"
@@ -22,10 +22,9 @@ namespace {
 constexpr int kRounds = 200, kBlocks = 3;
 
 double seconds(const std::function<void()>& f) {
-  using Clock = std::chrono::steady_clock;
-  auto begin = Clock::now();
+  const Stopwatch watch;
   f();
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  return watch.seconds();
 }
 
 // Fused multiply-adds on every thread of the team, `steps` each; a few regions, as a convolution

@@ -16,9 +16,7 @@ namespace collage {
 class IndexSet {
  public:
   IndexSet() = default;
-  // The capacity is a hint of what will be inserted; any index may be.
-  explicit IndexSet(size_t capacity) { (void)capacity; }
-  IndexSet(size_t capacity, std::initializer_list<size_t> elements) : IndexSet(capacity) {
+  IndexSet(std::initializer_list<size_t> elements) {
     for (size_t e : elements) insert(e);
   }
 

@@ -3,13 +3,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include "backend/compile_kernel.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "compiler/backends.h"
 #include "compiler/choose_cover.h"
 #include "compiler/targets.h"
@@ -21,21 +21,15 @@ namespace collage {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Times the phases of a compilation.
 class Phases {
  public:
   explicit Phases(std::map<std::string, double>& seconds) : seconds_(seconds) {}
-  void end(const std::string& phase) {
-    Clock::time_point now = Clock::now();
-    seconds_[phase] += std::chrono::duration<double>(now - begin_).count();
-    begin_ = now;
-  }
+  void end(const std::string& phase) { seconds_[phase] += watch_.restart(); }
 
  private:
   std::map<std::string, double>& seconds_;
-  Clock::time_point begin_ = Clock::now();
+  Stopwatch watch_;
 };
 
 std::unique_ptr<CostDatabase> open_database(const std::filesystem::path& given,

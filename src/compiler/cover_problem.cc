@@ -1,8 +1,9 @@
 #include "compiler/cover_problem.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
+
+#include "base/stopwatch.h"
 
 namespace collage {
 
@@ -95,10 +96,9 @@ double CoverProblem::conversion_seconds(const TensorType& type, const Encoding& 
   auto [it, inserted] = conversions_.try_emplace({type.to_string(), from, to},
                                                  std::numeric_limits<double>::infinity());
   if (!inserted) return it->second;
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Result<MeasuredCosts::Conversion> conversion = costs_.conversion_cost(type, from, to);
-  converting_seconds_ +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  converting_seconds_ += watch.seconds();
   if (!conversion) {
     failure_ = conversion.status();
   } else if (const Measured* m = measured(conversion->cost)) {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/statistics.h"
+#include "base/stopwatch.h"
 
 namespace collage {
 
@@ -14,14 +15,13 @@ Measured summarise(const std::vector<double>& samples) {
 
 Status run_block(Executor& executor, std::span<const Tensor> inputs, std::vector<Tensor>& outputs,
                  const BlockOptions& options, std::vector<double>& samples) {
-  using Clock = std::chrono::steady_clock;
   outputs.resize(executor.plan().outputs.size());
   for (int i = 0; i < options.warm_ups; ++i) TRY(executor.run(inputs, outputs));
   double spent = 0;
   for (int i = 0; i < options.runs_per_block && (i < 2 || spent < options.seconds_per_block); ++i) {
-    Clock::time_point begin = Clock::now();
+    const Stopwatch watch;
     TRY(executor.run(inputs, outputs));
-    samples.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+    samples.push_back(watch.seconds());
     spent += samples.back();
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(options.pause_ms));

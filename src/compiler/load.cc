@@ -1,5 +1,4 @@
-#include <chrono>
-
+#include "base/stopwatch.h"
 #include "compiler/backends.h"
 #include "compiler/compile.h"
 #include "frontend/onnx/importer.h"
@@ -9,10 +8,6 @@
 namespace collage {
 
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 Result<ImportedModel> import_relay(const std::filesystem::path& path, const LoadOptions& options) {
   if (!options.shapes.empty() || !options.dims.empty())
@@ -35,17 +30,16 @@ Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& o
   register_all();
   auto impl = std::make_shared<internal::ModelImpl>();
   impl->path = path;
-  auto begin = std::chrono::steady_clock::now();
+  Stopwatch watch;
   ImportOptions import;
   import.shapes = options.shapes;
   import.dims = options.dims;
   ImportedModel imported = path.extension() == ".relay" ? TRY(import_relay(path, options))
                                                         : TRY(import_onnx(path, import));
-  impl->import_seconds = seconds_since(begin);
+  impl->import_seconds = watch.restart();
   impl->module = std::move(imported.module);
-  begin = std::chrono::steady_clock::now();
   TRY(simplification_pipeline().run(impl->module));
-  impl->simplify_seconds = seconds_since(begin);
+  impl->simplify_seconds = watch.seconds();
   const Function& main = impl->module.main();
   for (size_t i = 0; i < main->params.size(); ++i) {
     const TensorType& type = main->params[i]->tensor_type();

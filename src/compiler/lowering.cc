@@ -195,7 +195,7 @@ class Lowering {
     };
     auto producers = [&](size_t k) {
       std::vector<size_t> found;
-      IndexSet seen(graph_.size());
+      IndexSet seen;
       std::vector<size_t> pending = kernels_[k].sub_graph.input().elements();
       std::reverse(pending.begin(), pending.end());
       while (!pending.empty()) {

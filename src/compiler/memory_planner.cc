@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/integers.h"
 #include "runtime/plan.h"
 
 namespace collage {
 
 ArenaLayout plan_arena(const std::vector<BufferLifetime>& buffers) {
-  auto rounded = [&](size_t i) {
-    return (buffers[i].bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-  };
+  auto rounded = [&](size_t i) { return round_up(buffers[i].bytes, kArenaAlignment); };
   std::vector<size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),

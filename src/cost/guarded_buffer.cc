@@ -12,6 +12,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/integers.h"
+
 namespace collage {
 
 namespace {
@@ -23,8 +25,6 @@ size_t page_bytes() {
   static const auto bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   return bytes;
 }
-
-size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 // What a fault report looks at: it runs in a signal handler, so nothing here allocates or locks
 // there. Buffers beyond the table's size are guarded without being named.

@@ -1,13 +1,13 @@
 #include "cost/measured_costs.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <limits>
 
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "ir/text_printer.h"
 
 namespace collage {
@@ -145,12 +145,11 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
     if (options_.frozen)
       return error(ErrorCode::kFrozenCosts, "no measurement of {} on {}", text.substr(0, 200),
                    task.targets[0]);
-    auto begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     Result<std::vector<TargetCosts>> measured_now =
         interrupted() ? Result<std::vector<TargetCosts>>(Status(ErrorCode::kUnavailable, ""))
                       : run_worker(task, text);
-    double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = watch.seconds();
     if (measured_now.status().code() == ErrorCode::kUnavailable) {
       if (!interrupted()) return measured_now.status();
       for (size_t i : missing) result[i] = TRY(not_measured(function, targets[i]));

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <vector>
@@ -15,10 +14,6 @@
 namespace collage {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 constexpr int kRepeats = 5;
 
@@ -46,9 +41,9 @@ template <typename Body>
 double median_seconds(Body&& body) {
   std::vector<double> seconds;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
-    double begin = now();
+    const Stopwatch watch;
     body();
-    seconds.push_back(now() - begin);
+    seconds.push_back(watch.seconds());
   }
   return median(seconds);
 }
@@ -111,16 +106,12 @@ bool ProbeHistory::is_disturbed(const Conditions& conditions) const {
 }
 
 Watch::Watch(int threads, ProbeHistory& history)
-    : threads_(threads),
-      history_(history),
-      before_(run_probes()),
-      cpu_(read_cpu_seconds()),
-      begin_(now()) {
+    : threads_(threads), history_(history), before_(run_probes()), cpu_(read_cpu_seconds()) {
   history_.add(before_);
 }
 
 Conditions Watch::stop() {
-  double elapsed = now() - begin_;
+  const double elapsed = stopwatch_.seconds();
   CpuSeconds cpu = read_cpu_seconds();
   ProbeSeconds after = run_probes();
   history_.add(after);

@@ -9,6 +9,7 @@
 
 #include <deque>
 
+#include "base/stopwatch.h"
 #include "cost/task.h"
 
 namespace collage {
@@ -55,7 +56,7 @@ class Watch {
   ProbeHistory& history_;
   ProbeSeconds before_;
   CpuSeconds cpu_;
-  double begin_;
+  Stopwatch stopwatch_;
 };
 
 }  // namespace collage

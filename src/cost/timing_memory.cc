@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/integers.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {
@@ -18,7 +19,7 @@ bool is_pattern(const char* begin, const char* end) {
                      [](char byte) { return static_cast<unsigned char>(byte) == kPattern; });
 }
 
-size_t padded(size_t bytes) { return (bytes + kMargin - 1) / kMargin * kMargin + kMargin; }
+size_t padded(size_t bytes) { return round_up(bytes, kMargin) + kMargin; }
 
 }  // namespace
 

@@ -21,6 +21,7 @@
 
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "cost/guarded_buffer.h"
 #include "cost/measure.h"
 
@@ -220,7 +221,6 @@ void Worker::stop() {
 }
 
 bool Worker::read_line(std::string& line, std::string& reason) {
-  using Clock = std::chrono::steady_clock;
   // Silence is counted in steps, so that time in which this process itself was stopped (a shell's
   // Ctrl-Z, a suspended machine) is not held against the worker.
   double silent = 0;
@@ -241,7 +241,7 @@ bool Worker::read_line(std::string& line, std::string& reason) {
     // The end of the events is not enough to see a death: a process that the worker forked may
     // hold them open.
     pollfd wait[2] = {{from_, POLLIN, 0}, {pid_fd_, POLLIN, 0}};
-    Clock::time_point begin = Clock::now();
+    const Stopwatch watch;
     int ready = ::poll(wait, pid_fd_ >= 0 ? 2 : 1, static_cast<int>(patience * 1000));
     if (ready < 0) continue;  // a signal: look whether it was an interrupt
     ssize_t n = 0;
@@ -268,7 +268,7 @@ bool Worker::read_line(std::string& line, std::string& reason) {
       beats = now;
       silent = 0;
     }
-    silent += std::min(std::chrono::duration<double>(Clock::now() - begin).count(), 2 * patience);
+    silent += std::min(watch.seconds(), 2 * patience);
     if (silent > limits_.silence_seconds) {
       stop();
       reason = fmt::format("no sign of life for {:g} s", limits_.silence_seconds);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/integers.h"
 #include "ops/strided.h"
 
 namespace collage {
@@ -57,7 +58,7 @@ struct BroadcastLoop {
     const int64_t count = extents[last];
     const int64_t rows = total / count;
     constexpr int64_t kPiece = 4096;
-    const int64_t pieces = (count + kPiece - 1) / kPiece;
+    const int64_t pieces = ceil_div(count, kPiece);
     std::array<int64_t, N> steps;
     for (size_t k = 0; k < N; ++k) steps[k] = strides[k][last];
 #pragma omp parallel for schedule(static) if (total > 8192)

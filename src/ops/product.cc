@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/integers.h"
+
 namespace collage {
 
 namespace {
@@ -55,16 +57,12 @@ Panels* thread_panels() {
   return panels.get();
 }
 
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
 
 void blocked_product(const Product& shape, const FillPanel& a, const FillPanel& b,
                      const StoreBlock& store) {
-  const int64_t row_blocks = (shape.m + kRows - 1) / kRows;
-  const int64_t column_blocks = (shape.n + kColumns - 1) / kColumns;
+  const int64_t row_blocks = ceil_div(shape.m, kRows);
+  const int64_t column_blocks = ceil_div(shape.n, kColumns);
   const int64_t tasks = shape.batch * row_blocks * column_blocks;
   const bool shared = tasks > 1 && shape.m * shape.n * shape.batch * (shape.k + 8) > 65536;
 #pragma omp parallel if (shared)

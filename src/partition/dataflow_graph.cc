@@ -60,8 +60,8 @@ DataflowGraph::DataflowGraph(Function function) : function_(std::move(function))
   }
   mark_external(nodes_, nodes_.size() - 1);
 
-  upstream_.assign(size(), IndexSet(size()));
-  downstream_.assign(size(), IndexSet(size()));
+  upstream_.assign(size(), IndexSet());
+  downstream_.assign(size(), IndexSet());
   for (PostDfsIndex i = 0; i < size(); ++i)
     for (PostDfsIndex input : nodes_[i].inputs) {
       upstream_[i] |= upstream_[input];

@@ -6,7 +6,7 @@ namespace collage {
 
 bool waits_for_itself(const DataflowGraph& graph, const SubGraph& kernel,
                       const std::vector<const SubGraph*>& owner) {
-  IndexSet seen(graph.size());
+  IndexSet seen;
   std::unordered_set<const SubGraph*> entered;
   std::vector<PostDfsIndex> work = kernel.output().elements();
   while (!work.empty()) {

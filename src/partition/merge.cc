@@ -46,7 +46,7 @@ class Merger {
 
   // Joins the kernel of `user` with the one that gives `input`, over wires in between.
   bool join(PostDfsIndex input, PostDfsIndex user) {
-    IndexSet wires(graph_.size());
+    IndexSet wires;
     std::vector<PostDfsIndex> work = {input};
     size_t below = owner_[user];
     bool changed = false;

@@ -243,7 +243,7 @@ SubGraph SubGraph::labelled(const DataflowGraph& graph, std::string label) const
 
 SubGraph SubGraph::substitute(const DataflowGraph& new_graph,
                               const std::unordered_map<PostDfsIndex, PostDfsIndex>& map) const {
-  IndexSet inside(new_graph.size());
+  IndexSet inside;
   inside_.for_each([&](PostDfsIndex i) { inside.insert(map.at(i)); });
   std::vector<Nested> nested;
   for (const Nested& n : nested_)

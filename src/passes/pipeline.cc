@@ -1,13 +1,13 @@
 #include "passes/pipeline.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <regex>
 #include <sstream>
 
 #include "base/files.h"
+#include "base/stopwatch.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
 #include "passes/verify.h"
@@ -107,10 +107,9 @@ Result<std::vector<PassRecord>> Pipeline::run(Module& module,
     record.name = pass.name;
     record.disabled = std::find(disabled.begin(), disabled.end(), pass.name) != disabled.end();
     if (record.disabled) continue;
-    auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     Result<bool> changed = pass.run(current);
-    record.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    record.seconds = watch.seconds();
     if (!changed)
       return std::move(changed).status().with_context(fmt::format("pass {}", pass.name));
     record.changed = *changed;

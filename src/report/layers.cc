@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <numeric>
 
 #include "base/statistics.h"
+#include "base/stopwatch.h"
 
 namespace collage {
 
@@ -16,11 +16,6 @@ using nlohmann::json;
 namespace {
 
 constexpr int kWarmUps = 2;
-
-double cost_seconds(const Cost& cost) {
-  const Measured* m = measured(cost);
-  return m != nullptr ? m->median : 0;
-}
 
 // The variant and the ONNX nodes of a kernel, as far as they fit a line.
 std::string describe(const ReportedKernel& kernel) {
@@ -40,13 +35,13 @@ Result<Profile> profile_layers(internal::ProgramImpl& program, std::span<const T
                                int runs) {
   std::map<std::string, LayerTime> known;
   for (const ReportedKernel& kernel : program.report.kernels) {
-    LayerTime layer{kernel.name,  kernel.target, "", 0, cost_seconds(kernel.cost),
+    LayerTime layer{kernel.name,  kernel.target, "", 0, median_seconds(kernel.cost),
                     kernel.flops, kernel.bytes};
     layer.what = shape_of(kernel.outputs) + " " + describe(kernel);
     known[kernel.name] = std::move(layer);
   }
   for (const ReportedConversion& conversion : program.report.conversions) {
-    LayerTime layer{conversion.name, "", "", 0, cost_seconds(conversion.cost), 0, 0};
+    LayerTime layer{conversion.name, "", "", 0, median_seconds(conversion.cost), 0, 0};
     layer.bytes = 2.0 * static_cast<double>(conversion.type.bytes());
     layer.what = shape_to_string(conversion.type.shape) + " " + conversion.from.to_string() +
                  " to " + conversion.to.to_string();
@@ -57,10 +52,9 @@ Result<Profile> profile_layers(internal::ProgramImpl& program, std::span<const T
   std::vector<double> seconds;
   for (int i = 0; i < kWarmUps; ++i) TRY(program.executor->run(inputs, outputs));
   for (int i = 0; i < runs; ++i) {
-    auto begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     TRY(program.executor->run_profiled(inputs, outputs, seconds));
-    profile.whole_runs.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    profile.whole_runs.push_back(watch.seconds());
     profile.runs.push_back(seconds);
   }
   const std::vector<Step>& steps = program.executor->plan().steps;

@@ -3,17 +3,15 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Sixteen independent accumulators: latency (4 cycles) times throughput (2 a cycle) and some more.
 constexpr int kAccumulators = 16;
@@ -72,9 +70,9 @@ template <typename Body>
 double best_seconds(ThreadTeam& team, Body&& body) {
   double best = 1e9;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
-    Clock::time_point begin = Clock::now();
+    const Stopwatch watch;
     team.run(body);
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count());
+    best = std::min(best, watch.seconds());
   }
   return best;
 }

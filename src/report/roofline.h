@@ -8,8 +8,8 @@ namespace collage {
 
 struct MachinePeaks {
   double flops_per_second = 0;  // fp32 multiply-adds on all threads of the team, counted as two
-  double bytes_per_second =
-      0;  // reading memory beyond the caches on all threads; 0: no memory for that
+  // Reading memory beyond the caches on all threads; 0 where there was no memory for the buffers.
+  double bytes_per_second = 0;
 };
 
 // Takes about 0.2 s. The team must be otherwise idle.

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/integers.h"
+
 namespace collage {
 
 namespace {
@@ -15,8 +17,6 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kRegion = 4 * kHugePage;
 constexpr size_t kAlignment = 64;
-
-size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 // A mapping that begins at a huge page's boundary.
 class Region {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/integers.h"
 #include "base/result.h"
 #include "runtime/huge_pages.h"
 
@@ -85,7 +86,7 @@ Result<Tensor> Tensor::allocate(DType dtype, Shape shape) {
   if (bytes >= kHugeBytes) {
     memory = TRY(allocate_on_huge_pages(bytes));
   } else {
-    size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    size_t rounded = round_up(bytes, kAlignment);
     memory = {std::aligned_alloc(kAlignment, rounded ? rounded : kAlignment), std::free};
     if (memory == nullptr)
       return internal_error("out of memory: {} bytes for a tensor of shape {}", bytes,

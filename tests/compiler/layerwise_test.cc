@@ -29,7 +29,7 @@ Result<LayerwiseResult> check(const std::vector<std::string>& targets) {
   std::vector<KernelChoice> choices;
   for (const DataflowGraph::Node& node : graph.nodes()) {
     if (node_role(node.expr) != NodeRole::kKernel) continue;
-    SubGraph alone = SubGraph::of(graph, IndexSet(graph.size(), {node.index}));
+    SubGraph alone = SubGraph::of(graph, IndexSet({node.index}));
     Target target = TRY(Target::parse(targets.at(choices.size())));
     Variant variant = Variant::plain("bad", alone.extract(graph));
     choices.push_back({std::move(alone), target, std::move(variant)});

@@ -166,7 +166,7 @@ TEST(SubGraph, IsConvexExactlyWhenNoOutsideNodeLiesBetween) {
   register_tiny_ops();
   EXPECT_TRUE(rc::check([] {
     DataflowGraph graph(random_function(*rc::gen::inRange<size_t>(1, 12)));
-    IndexSet inside(graph.size());
+    IndexSet inside;
     for (size_t i = 0; i < graph.size(); ++i)
       if (node_role(graph, i) == NodeRole::kKernel && *rc::gen::arbitrary<bool>()) inside.insert(i);
     if (inside.empty()) return;

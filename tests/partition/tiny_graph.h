@@ -17,7 +17,7 @@ class TinyGraph {
   const Expr& operator[](const std::string& name) const { return named_[name]; }
   PostDfsIndex index(const std::string& name) const { return graph_.index_of(named_[name]); }
   IndexSet set(const std::vector<std::string>& names) const {
-    IndexSet result(graph_.size());
+    IndexSet result;
     for (const std::string& name : names) result.insert(index(name));
     return result;
   }

@@ -43,7 +43,7 @@ class Oracle {
   const std::vector<ChosenKernel>& best_kernels() const { return best_kernels_; }
   // Infinity when there is none.
   double best() {
-    IndexSet covered(graph_.size());
+    IndexSet covered;
     choose(covered, 0);
     return best_;
   }
@@ -52,7 +52,7 @@ class Oracle {
   // included; infinity where that leads nowhere.
   double greedy() const {
     std::vector<ChosenKernel> chosen;
-    IndexSet covered(graph_.size());
+    IndexSet covered;
     double spent = 0;
     while (covered.size() < kernels_.size()) {
       double least = kInfinity, then = 0;
@@ -204,7 +204,7 @@ class Oracle {
 
   bool acyclic(const std::vector<ChosenKernel>& kernels) const {
     std::vector<size_t> done;
-    IndexSet available(graph_.size());
+    IndexSet available;
     for (const DataflowGraph::Node& node : graph_.nodes())
       if (node_role(node.expr) == NodeRole::kVariable) available.insert(node.index);
     for (bool progress = true; progress;) {

@@ -64,7 +64,7 @@ class Fixture {
                 g.names(candidate.sub_graph.inside());
     }
     for (const ChosenConversion& conversion : cover.conversions)
-      result += " | " + g.names(IndexSet(g.graph().size(), {conversion.tensor.node})) + " " +
+      result += " | " + g.names(IndexSet({conversion.tensor.node})) + " " +
                 conversion.from.layout.to_string() + ">" + conversion.to.layout.to_string() + "@" +
                 std::to_string(conversion.before);
     return result;
@@ -333,9 +333,9 @@ class RandomProblem {
                       layouts(sub_graph.input().size()), layouts(2 * inside.size()));
     };
     for (PostDfsIndex i = 0; i < graph.size(); ++i)
-      if (node_role(graph, i) == NodeRole::kKernel) add(IndexSet(graph.size(), {i}));
+      if (node_role(graph, i) == NodeRole::kKernel) add(IndexSet({i}));
     for (size_t tries = 0; tries < 30 && fixture_->candidates.size() < 14; ++tries) {
-      IndexSet inside(graph.size());
+      IndexSet inside;
       for (PostDfsIndex i = 0; i < graph.size(); ++i) {
         NodeRole role = node_role(graph, i);
         if (role != NodeRole::kConstant && role != NodeRole::kVariable &&

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -12,6 +11,7 @@
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/name_supply.h"
+#include "base/stopwatch.h"
 #include "compiler/plugins.h"
 #include "cost/effort.h"
 #include "cost/synthetic.h"
@@ -196,10 +196,9 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
   program.strict_accuracy = options.accuracy == "strict";
   ProgressLine progress(options.progress);
   InterruptScope interrupts;
-  auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Result<Program> result = compile_model(model, program, &progress);
-  *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() +
-             model.impl().import_seconds + model.impl().simplify_seconds;
+  *seconds = watch.seconds() + model.impl().import_seconds + model.impl().simplify_seconds;
   if (interrupted() && result)
     fmt::print(stderr,
                "collage: interrupted: what was measured is kept; this is the best so far\n");

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/integers.h"
+
 namespace collage::native {
 
 std::vector<int64_t> physical_extents(const std::vector<int64_t>& shape, ChannelLayout layout) {
   std::vector<int64_t> extents(shape.rbegin(), shape.rend());
   if (layout == ChannelLayout::kBlocked) {
     const size_t channel = extents.size() - 2;
-    extents[channel] = (extents[channel] + kChannelBlock - 1) / kChannelBlock;
+    extents[channel] = ceil_div(extents[channel], kChannelBlock);
     extents.insert(extents.begin(), kChannelBlock);
   }
   return extents;

@@ -2,24 +2,16 @@
 
 #include <algorithm>
 
-#include "backend/native/halide_math.h"
+#include "backend/native/halide_names.h"
 
 namespace collage::native {
 namespace {
-
-using Halide::Expr;
-using Halide::Func;
-using Halide::RDom;
-using Halide::TailStrategy;
-using Halide::Var;
-
-int to_int(int64_t v) { return static_cast<int>(v); }
 
 int64_t tile_of(int64_t n, int64_t most) {
   int64_t best = std::min(n, most);
   double cost = 1e9;
   for (int64_t t = std::min(n, most); t >= 1; --t) {
-    const double waste = static_cast<double>((n + t - 1) / t * t) / static_cast<double>(n) *
+    const double waste = static_cast<double>(round_up(n, t)) / static_cast<double>(n) *
                          (1.0 + 0.03 * static_cast<double>(most - t));
     if (waste < cost - 1e-9) {
       cost = waste;

@@ -3,20 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/native/halide_names.h"
 #include "backend/native/padded_input.h"
 
 namespace collage::native {
 namespace {
-
-using Halide::Expr;
-using Halide::Func;
-using Halide::ImageParam;
-using Halide::RDom;
-using Halide::RVar;
-using Halide::TailStrategy;
-using Halide::Var;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t largest_divisor(int64_t n, int64_t limit) {
   for (int64_t d = std::min(n, limit); d > 1; --d) {
@@ -61,8 +52,6 @@ Blocking blocking_of(const ConvProblem& p) {
   b.ok = true;
   return b;
 }
-
-int to_int(int64_t v) { return static_cast<int>(v); }
 
 /// Where weights of so many bytes are used for few pixels only, reading them is what takes time: in
 /// several sequences side by side they come faster.

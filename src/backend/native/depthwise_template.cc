@@ -2,20 +2,10 @@
 
 #include <algorithm>
 
+#include "backend/native/halide_names.h"
 #include "backend/native/padded_input.h"
 
 namespace collage::native {
-namespace {
-
-using Halide::Expr;
-using Halide::Func;
-using Halide::RDom;
-using Halide::TailStrategy;
-using Halide::Var;
-
-int to_int(int64_t v) { return static_cast<int>(v); }
-
-}  // namespace
 
 std::string DepthwiseSchedule::to_string() const {
   return "depthwise x" + std::to_string(x_tile) + " y" + std::to_string(y_tile) + " strip" +
@@ -30,10 +20,11 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
   const ConvShape& s = p.shape;
   const bool blocked = p.in_layout == ChannelLayout::kBlocked;
   const int64_t height = s.out[1], width = s.out[2];
-  const int64_t units = s.batch * s.out[0] * (blocked ? (s.in_channels + 15) / 16 : s.in_channels);
+  const int64_t units =
+      s.batch * s.out[0] * (blocked ? ceil_div(s.in_channels, kChannelBlock) : s.in_channels);
   const int64_t row_bytes = 4 * (blocked ? 16 : 1) * s.in[2] * s.stride[1] * s.kernel[0];
   int64_t strip = std::clamp<int64_t>(65536 / std::max<int64_t>(1, row_bytes), 1, height);
-  while (strip > 4 && units * ((height + strip - 1) / strip) < 4 * threads) strip = (strip + 1) / 2;
+  while (strip > 4 && units * ceil_div(height, strip) < 4 * threads) strip = (strip + 1) / 2;
   for (int64_t d = strip; d > strip / 2; --d) {
     if (height % d == 0) {
       strip = d;
@@ -46,8 +37,8 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
   int best = 1;
   double cost = 1e9;
   for (int x = 1; x <= std::min<int64_t>(across, budget); ++x) {
-    const double waste = static_cast<double>((across + x - 1) / x * x) /
-                         static_cast<double>(across) * (x < 4 ? 1.2 : 1.0);
+    const double waste = static_cast<double>(round_up(across, x)) / static_cast<double>(across) *
+                         (x < 4 ? 1.2 : 1.0);
     if (waste <= cost) {
       cost = waste;
       best = x;
@@ -62,7 +53,7 @@ std::vector<int64_t> packed_depthwise_extents(const ConvProblem& p) {
   const ConvShape& s = p.shape;
   if (p.in_layout == ChannelLayout::kBlocked) {
     return {kChannelBlock, s.kernel[2], s.kernel[1], s.kernel[0],
-            (s.in_channels + kChannelBlock - 1) / kChannelBlock};
+            ceil_div(s.in_channels, kChannelBlock)};
   }
   return {s.kernel[2], s.kernel[1], s.kernel[0], s.in_channels};
 }
@@ -71,7 +62,7 @@ std::vector<float> pack_depthwise_weights(const ConvProblem& p, const float* wei
   const ConvShape& s = p.shape;
   const int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
   if (p.in_layout != ChannelLayout::kBlocked) return {weights, weights + s.in_channels * taps};
-  const int64_t blocks = (s.in_channels + kChannelBlock - 1) / kChannelBlock;
+  const int64_t blocks = ceil_div(s.in_channels, kChannelBlock);
   std::vector<float> packed(static_cast<size_t>(blocks * taps * kChannelBlock), 0.0f);
   for (int64_t c = 0; c < s.in_channels; ++c) {
     for (int64_t t = 0; t < taps; ++t)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/native/emitter.h"
+#include "backend/native/halide_math.h"
 #include "base/check.h"
 #include "ops/pad.h"
 #include "ops/rearrange.h"
@@ -10,7 +11,6 @@
 namespace collage::native {
 namespace {
 
-int to_int(int64_t v) { return static_cast<int>(v); }
 const Shape& arg_shape(const CallNode& call, size_t i) { return call.args[i]->tensor_type().shape; }
 int64_t rank_of(const Shape& shape) { return static_cast<int64_t>(shape.size()); }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/native/halide_math.h"
 #include "base/check.h"
+#include "base/integers.h"
 
 namespace collage::native {
 namespace {
@@ -48,8 +50,6 @@ HExpr identity(Reduction kind, Halide::Type type) {
   }
   return {};
 }
-
-int to_int(int64_t v) { return static_cast<int>(v); }
 
 }  // namespace
 
@@ -222,7 +222,7 @@ const Stage& Emitter::reduce(const CallNode& node, int slot, Reduction kind, con
     if (reduced(d)) continue;
     if (stage->lanes && d == 1) {
       vars.push_back(block);
-      stage->extents.push_back((shape[1] + kChannelBlock - 1) / kChannelBlock);
+      stage->extents.push_back(ceil_div(shape[1], kChannelBlock));
       HExpr channel = HExpr(block) * kChannelBlock + lane;
       at[1] = shape[1] % kChannelBlock == 0 ? channel : Halide::min(channel, to_int(shape[1] - 1));
       coords.block = block;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backend/native/code_cache.h"
+#include "base/integers.h"
 
 namespace collage::native {
 namespace {
@@ -54,7 +55,7 @@ FusedLoop fuse_from(Target&& f, const std::vector<Var>& vars, const std::vector<
 template <typename Target>
 Var split_tasks(Target&& f, const FusedLoop& loop, int threads) {
   const int64_t tasks = std::min<int64_t>(loop.extent, 8LL * threads);
-  const int64_t chunk = (loop.extent + tasks - 1) / tasks;
+  const int64_t chunk = ceil_div(loop.extent, tasks);
   if (chunk <= 1) {
     f.parallel(loop.var);
     return loop.var;

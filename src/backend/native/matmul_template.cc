@@ -3,21 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backend/native/halide_names.h"
+
 namespace collage::native {
 namespace {
 
-using Halide::Expr;
-using Halide::Func;
-using Halide::ImageParam;
-using Halide::RDom;
-using Halide::RVar;
-using Halide::TailStrategy;
-using Halide::Var;
-
 constexpr int kPanel = 16;  // columns
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int to_int(int64_t v) { return static_cast<int>(v); }
 
 template <typename... Tail>
 std::vector<Expr> outermost_first(const std::vector<Var>& batch, Tail... tail) {

@@ -32,7 +32,6 @@ class Finder {
   Finder(const DataflowGraph& graph, std::shared_ptr<const PartitionSpec> spec, std::string rule)
       : graph_(graph), spec_(std::move(spec)), rule_(std::move(rule)) {
     for (const auto& node : graph.nodes()) roles_.push_back(role_of(node.expr));
-    owned_ = IndexSet(graph.size());
     for (const auto& node : graph.nodes()) {
       if (roles_[node.index] == Role::kAnchor) own_chain(node.index);
     }
@@ -42,7 +41,7 @@ class Finder {
     for (const auto& node : graph_.nodes()) {
       if (roles_[node.index] == Role::kNone || node_role(graph_, node.index) != NodeRole::kKernel)
         continue;
-      const IndexSet alone(graph_.size(), {node.index});
+      const IndexSet alone({node.index});
       if (roles_[node.index] != Role::kAnchor && !owned_.contains(node.index)) {
         add("call", with_tuple_arguments(graph_, alone));
       }
@@ -101,7 +100,7 @@ class Finder {
 
   /// The anchor with the chain of element-wise calls that only it feeds, and with its prologue.
   void add_anchored(PostDfsIndex anchor) {
-    IndexSet inside = with_tuple_arguments(graph_, IndexSet(graph_.size(), {anchor}));
+    IndexSet inside = with_tuple_arguments(graph_, IndexSet({anchor}));
     PostDfsIndex last = anchor;
     size_t calls = 1;
     while (single_user(last) && calls < kMostCalls) {

@@ -1,15 +1,8 @@
 #include "backend/native/padded_input.h"
 
+#include "backend/native/halide_names.h"
+
 namespace collage::native {
-namespace {
-
-using Halide::Expr;
-using Halide::Func;
-using Halide::Var;
-
-int to_int(int64_t v) { return static_cast<int>(v); }
-
-}  // namespace
 
 bool pads_dim(const ConvShape& s, int d) {
   return s.pad[d] != 0 ||

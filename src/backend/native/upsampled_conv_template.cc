@@ -2,19 +2,13 @@
 
 #include <algorithm>
 
+#include "backend/native/halide_names.h"
 #include "backend/native/padded_input.h"
 
 namespace collage::native {
 namespace {
 
-using Halide::Expr;
-using Halide::Func;
-using Halide::RDom;
-using Halide::RVar;
-using Halide::Var;
-
-int to_int(int64_t v) { return static_cast<int>(v); }
-int64_t blocks(int64_t channels) { return (channels + kChannelBlock - 1) / kChannelBlock; }
+int64_t blocks(int64_t channels) { return ceil_div(channels, kChannelBlock); }
 
 /// Which taps of the 3 fold into tap `tap` of phase `phase`: first and last.
 std::pair<int, int> folded(int phase, int tap) {
@@ -42,7 +36,7 @@ std::vector<UpsampledSchedule> upsampled_schedules(const ConvProblem& p, int thr
   UpsampledSchedule schedule;
   double cost = 1e9;
   for (int x = 1; x <= std::min<int64_t>(width, avx512 ? 14 : 3); ++x) {
-    const double waste = static_cast<double>((width + x - 1) / x * x) / static_cast<double>(width) *
+    const double waste = static_cast<double>(round_up(width, x)) / static_cast<double>(width) *
                          (1.0 + 0.01 * (14 - x));
     if (waste <= cost) {
       cost = waste;

@@ -6,21 +6,11 @@
 #include <functional>
 
 #include "backend/native/cook_toom.h"
+#include "backend/native/halide_names.h"
 #include "backend/native/padded_input.h"
 
 namespace collage::native {
 namespace {
-
-using Halide::Expr;
-using Halide::Func;
-using Halide::ImageParam;
-using Halide::RDom;
-using Halide::RVar;
-using Halide::TailStrategy;
-using Halide::Var;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int to_int(int64_t v) { return static_cast<int>(v); }
 
 /// Depth taps that see the volume from some output slice: `first` and the `count` from there on.
 struct DepthTaps {

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/check.h"
+#include "base/integers.h"
 #include "runtime/huge_pages.h"
 
 namespace collage::onednn {
@@ -12,7 +13,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-size_t align(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+size_t align(size_t bytes) { return round_up(bytes, kAlignment); }
 
 std::shared_ptr<void> constant_memory(size_t bytes) {
   Result<std::shared_ptr<void>> memory = allocate_on_huge_pages(bytes);

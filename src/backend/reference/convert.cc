@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/integers.h"
 #include "ops/half.h"
 
 namespace collage {
@@ -31,7 +32,7 @@ Shape padded_extents(const Layout& layout, const Shape& shape) {
     int64_t block = 1;
     for (const Layout::Block& b : layout.blocks())
       if (b.dim == static_cast<int>(d)) block *= b.size;
-    extents[d] = (extents[d] + block - 1) / block * block;
+    extents[d] = round_up(extents[d], block);
   }
   return extents;
 }

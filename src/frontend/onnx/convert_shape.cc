@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/integers.h"
 #include "frontend/onnx/converters.h"
 #include "frontend/onnx/limits.h"
 
@@ -119,7 +120,7 @@ Result<Outputs> convert_split(NodeContext& node) {
       return bad_model("num_outputs differs from the {} outputs", parts);
     if (node.opset() < 18 && extent % parts != 0)
       return bad_model("{} elements do not split into {} equal parts", extent, parts);
-    const int64_t size = (extent + parts - 1) / parts;
+    const int64_t size = ceil_div(extent, parts);
     for (int64_t i = 0, rest = extent; i < parts; ++i, rest -= sizes.back())
       sizes.push_back(std::min(size, rest));
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/integers.h"
+
 namespace collage::frontend {
 
 namespace {
@@ -46,7 +48,7 @@ Result<Window> read_window(const NodeContext& node, const Shape& data, const Int
   if (window.auto_pad == "VALID") return window;
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t extent = data[i + 2], stride = window.strides[i];
-    const int64_t outputs = (extent + stride - 1) / stride;
+    const int64_t outputs = ceil_div(extent, stride);
     const int64_t total = std::max<int64_t>(0, (outputs - 1) * stride + window.span(i) - extent);
     window.padding[i] = upper ? total / 2 : total - total / 2;
     window.padding[i + spatial] = total - window.padding[i];

@@ -17,7 +17,7 @@ std::vector<CandidatePartition> AnchorEpiloguePartitionRule::all_candidates(
   };
   auto extend = [&](const Match& anchor) {
     if (anchor.inside.empty() || (anchor_predicate_ && !anchor_predicate_(anchor))) return true;
-    IndexSet inside(graph.size());
+    IndexSet inside;
     for (const Expr& part : anchor.inside) inside.insert(graph.index_of(part));
     add(inside);
     PostDfsIndex at = graph.index_of(anchor.root);

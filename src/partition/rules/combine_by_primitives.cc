@@ -75,7 +75,7 @@ class Combiner {
   template <typename Take>
   void grow_down(const SubGraph& from, Take&& take) const {
     PostDfsIndex exit = from.exit().first();
-    IndexSet added(graph_.size());
+    IndexSet added;
     while (true) {
       PostDfsIndex target = graph_.post_dominator(exit);
       if (target == DataflowGraph::kNone) return;
@@ -102,7 +102,7 @@ class Combiner {
   template <typename Take>
   void grow_up(const SubGraph& from, Take&& take) const {
     from.input().for_each([&](PostDfsIndex input) {
-      IndexSet added(graph_.size());
+      IndexSet added;
       PostDfsIndex producer = input;
       while (node_role(graph_, producer) == NodeRole::kView ||
              node_role(graph_, producer) == NodeRole::kProjection) {

@@ -14,7 +14,7 @@ std::vector<CandidatePartition> DFPatternPartitionRule::all_candidates(
   for (const DataflowGraph::Node& node : graph.nodes()) {
     std::unordered_set<IndexSet, IndexSetHash> seen;
     for_each_match(pattern_, node.expr, uses, [&](const Match& match) {
-      IndexSet inside(graph.size());
+      IndexSet inside;
       for (const Expr& part : match.inside) inside.insert(graph.index_of(part));
       if (inside.empty() || (predicate_ && !predicate_(match))) return true;
       inside = with_tuple_arguments(graph, std::move(inside));

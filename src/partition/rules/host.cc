@@ -7,8 +7,8 @@ std::vector<CandidatePartition> HostPartitionRule::all_candidates(
   std::vector<CandidatePartition> result;
   for (const DataflowGraph::Node& node : graph.nodes()) {
     if (node_role(node.expr) != NodeRole::kKernel) continue;
-    SubGraph sub_graph = SubGraph::of(
-        graph, with_tuple_arguments(graph, IndexSet(graph.size(), {node.index})), name());
+    SubGraph sub_graph =
+        SubGraph::of(graph, with_tuple_arguments(graph, IndexSet({node.index})), name());
     if (sub_graph.is_valid(graph, {})) result.push_back({name(), std::move(sub_graph), spec});
   }
   return result;

@@ -59,7 +59,7 @@ class Coalescer {
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       return candidates_[a].sub_graph.inside().size() > candidates_[b].sub_graph.inside().size();
     });
-    IndexSet taken(graph_.size());
+    IndexSet taken;
     for (size_t i : order) {
       const SubGraph& sub_graph = candidates_[i].sub_graph;
       if (sub_graph.inside().intersects(taken)) continue;
@@ -70,7 +70,7 @@ class Coalescer {
       NodeRole role = node_role(graph_, i);
       if (!taken.contains(i) &&
           (role == NodeRole::kTuple || role == NodeRole::kProjection || role == NodeRole::kView))
-        add({IndexSet(graph_.size(), {i}), {}, {}, FusionKind::kElementwise, {}, {}, true});
+        add({IndexSet({i}), {}, {}, FusionKind::kElementwise, {}, {}, true});
     }
   }
 

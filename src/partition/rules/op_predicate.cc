@@ -8,8 +8,8 @@ std::vector<CandidatePartition> OpPredicatePartitionRule::all_candidates(
   for (const DataflowGraph::Node& node : graph.nodes()) {
     const auto* call = as<CallNode>(node.expr);
     if (call == nullptr || call->op == nullptr || !predicate_(*call)) continue;
-    SubGraph sub_graph = SubGraph::of(
-        graph, with_tuple_arguments(graph, IndexSet(graph.size(), {node.index})), call->op->name);
+    SubGraph sub_graph =
+        SubGraph::of(graph, with_tuple_arguments(graph, IndexSet({node.index})), call->op->name);
     if (sub_graph.is_valid(graph, {})) result.push_back({name(), std::move(sub_graph), spec});
   }
   return result;
