@@ -69,6 +69,9 @@ struct ProgramOptions {
   int threads = 0;                   // 0: the cores this process may use
   std::filesystem::path database;    // of measured costs; empty: in the user's cache folder
   Effort effort = Effort::kDefault;  // costs measured with less are measured again
+  // Measure even where one toolchain is left besides the host. Otherwise such programs are made
+  // without measuring, unless the effort is kMax or all costs are known.
+  bool always_measure = false;
   bool frozen_costs = false;         // fail with kFrozenCosts instead of measuring
   bool strict_accuracy = false;      // leave out algorithms with larger rounding errors (Winograd)
   std::vector<std::string> exclude;  // "backend" or "backend:operator"

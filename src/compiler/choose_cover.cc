@@ -106,6 +106,11 @@ Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<N
     chosen.lowered = TRY(lower_cover(covers[chosen.index]));
     return chosen;
   }
+  if (options.untimed) {
+    chosen.timed[0].chosen = true;
+    chosen.lowered = TRY(lower_cover(covers[0]));
+    return chosen;
+  }
   if (options.frozen)
     return error(ErrorCode::kFrozenCosts, "the covers of this model were never timed end to end");
 

@@ -18,6 +18,8 @@ struct ChooseOptions {
   int threads = 1;
   std::string model_key;  // identifies the model's structure and the environment
   bool frozen = false;
+  // Where these covers were never timed, the first is taken as it is: its kernels were verified.
+  bool untimed = false;
 };
 
 using Lower = std::function<Result<LoweredPlan>(const NamedCover&)>;

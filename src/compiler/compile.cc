@@ -12,6 +12,7 @@
 #include "base/stopwatch.h"
 #include "compiler/backends.h"
 #include "compiler/choose_cover.h"
+#include "compiler/light_cover.h"
 #include "compiler/targets.h"
 #include "compiler/worker_command.h"
 #include "ir/text_printer.h"
@@ -121,6 +122,29 @@ void report_rejections(const DataflowGraph& graph, const std::vector<CostedCandi
   }
 }
 
+// Costs of all candidates, and the best covers by them.
+Result<CoverSearch> search_by_costs(const DataflowGraph& graph,
+                                    std::vector<CandidatePartition> found, MeasuredCosts& costs,
+                                    const ProgramOptions& options,
+                                    const std::vector<PartitionSpecPtr>& specs,
+                                    const std::vector<std::vector<size_t>>& compatible,
+                                    std::vector<CostedCandidate>& candidates, CompileReport& report,
+                                    Phases& phases, Progress* progress) {
+  candidates = TRY(cost_candidates(graph, std::move(found), costs, progress, &report.functions));
+  if (options.strict_accuracy)
+    for (CostedCandidate& candidate : candidates)
+      if (candidate.costs != nullptr) {
+        auto strict = std::make_shared<TargetCosts>(*candidate.costs);
+        leave_out_relaxed(*strict);
+        candidate.costs = std::move(strict);
+      }
+  phases.end("costs");
+  CoverSearch search = TRY(find_compatible_covers(graph, candidates, costs, specs, compatible));
+  phases.end("search");
+  report.phase_seconds["search only"] = search.search_seconds;
+  return search;
+}
+
 }  // namespace
 
 Result<Program> compile_model(const Model& model, const ProgramOptions& options,
@@ -147,50 +171,59 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   CostOptions cost_options;
   cost_options.compile.threads = ThreadTeam(options.threads).size();
   cost_options.effort = options.effort;
-  cost_options.frozen = options.frozen_costs;
+  // Where the toolchain is determined nothing is measured, unless that is asked for.
+  const bool light =
+      is_determined(specs) && !options.always_measure && options.effort != Effort::kMax;
+  cost_options.frozen = options.frozen_costs || light;
   cost_options.cache = cache_state(graph.function(), cost_options.compile.threads);
   std::unique_ptr<CostDatabase> database =
       open_database(options.database, cost_options.compile.cache_folder);
   cost_options.worker_command = TRY(worker_command(options.worker));
   MeasuredCosts costs(*database, cost_options);
-  std::vector<CostedCandidate> candidates =
-      TRY(cost_candidates(graph, std::move(found), costs, progress, &report.functions));
-  if (options.strict_accuracy)
-    for (CostedCandidate& candidate : candidates)
-      if (candidate.costs != nullptr) {
-        auto strict = std::make_shared<TargetCosts>(*candidate.costs);
-        for (MeasuredVariant& row : strict->variants)
-          if (row.variant.relaxed) row.cost = Invalid{"left out by strict accuracy"};
-        candidate.costs = std::move(strict);
-      }
-  phases.end("costs");
-
-  std::vector<std::pair<std::string, std::string>> incompatible;
-  if (config) incompatible = config->incompatible;
-  CoverSearch search = TRY(find_compatible_covers(graph, candidates, costs, specs,
-                                                  compatible_targets(specs, incompatible)));
-  report.lower_bound_seconds = search.lower_bound_seconds;
-  report.exact = search.exact;
-  report.search_states = search.states;
-  phases.end("search");
-  report.phase_seconds["search only"] = search.search_seconds;
-
   KernelCache kernels(cost_options.compile);
   LoweringOptions lowering;
   lowering.compile = cost_options.compile;
   for (const TensorInfo& info : model.inputs()) lowering.input_names.push_back(info.name);
   for (const TensorInfo& info : model.outputs()) lowering.output_names.push_back(info.name);
+  auto conversion_of = [&](const TensorType& type, const Encoding& from, const Encoding& to) {
+    return light ? costs.tried_conversion(type, from, to) : costs.conversion_cost(type, from, to);
+  };
   lowering.choose_conversion = [&](const TensorType& type, const Encoding& from,
                                    const Encoding& to) -> Result<ConversionChoice> {
-    MeasuredCosts::Conversion conversion = TRY(costs.conversion_cost(type, from, to));
-    const Measured* m = measured(conversion.cost);
-    if (m == nullptr)
+    MeasuredCosts::Conversion conversion = TRY(conversion_of(type, from, to));
+    if (conversion.backend.empty())
       return internal_error("no conversion from {} to {}", from.to_string(), to.to_string());
-    return ConversionChoice{conversion.backend, m->seconds()};
+    const Measured* m = measured(conversion.cost);
+    return ConversionChoice{
+        conversion.backend,
+        m != nullptr ? m->seconds() : analytic_seconds(0, static_cast<double>(type.bytes()))};
   };
   lowering.compile_kernel = [&](const Function& function, const KernelChoice& choice) {
     return kernels.compile(function, choice);
   };
+
+  std::vector<std::pair<std::string, std::string>> incompatible;
+  if (config) incompatible = config->incompatible;
+  std::vector<CostedCandidate> candidates;
+  std::vector<std::shared_ptr<Kernel>> compiled;  // of a light cover
+  // With one toolchain too the search decides where it has all costs, from tuning say.
+  Result<CoverSearch> searched = search_by_costs(
+      graph, light ? found : std::move(found), costs, options, specs,
+      compatible_targets(specs, incompatible), candidates, report, phases, progress);
+  if (light && searched.status().code() == ErrorCode::kFrozenCosts) {
+    LightCover lightly = TRY(find_light_cover(
+        graph, std::move(found), costs,
+        {cost_options.compile, options.strict_accuracy, lowering.compile_kernel}, progress));
+    candidates = std::move(lightly.candidates);
+    compiled = std::move(lightly.kernels);
+    searched = CoverSearch{{std::move(lightly.cover)}, 0, false, lightly.states, 0};
+    report.light = true;
+    phases.end("search");
+  }
+  CoverSearch search = TRY(std::move(searched));
+  report.lower_bound_seconds = search.lower_bound_seconds;
+  report.exact = search.exact;
+  report.search_states = search.states;
   Lower lower_cover = [&](const NamedCover& cover) -> Result<LoweredPlan> {
     std::vector<KernelChoice> choices;
     for (const CoverKernel& kernel : cover.kernels)
@@ -200,6 +233,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   ChooseOptions choose;
   choose.threads = cost_options.compile.threads;
   choose.frozen = options.frozen_costs;
+  choose.untimed = light;
   choose.model_key = sha256_hex(canonical_text(graph.function())) + "\n" + costs.environment_key();
   ChosenCover chosen =
       TRY(choose_cover(graph, search.covers, candidates, lower_cover, *database, choose, progress));
@@ -219,7 +253,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   for (const LoweredConversion& conversion : chosen.lowered.conversions)
     report.conversions.push_back(
         {conversion.step, conversion.type, conversion.from, conversion.to,
-         TRY(costs.conversion_cost(conversion.type, conversion.from, conversion.to)).cost});
+         TRY(conversion_of(conversion.type, conversion.from, conversion.to)).cost});
   report_rejections(graph, candidates, report);
   report.arena_bytes = chosen.lowered.plan->arena_bytes;
   std::vector<const CandidatePartition*> partitions;

@@ -80,6 +80,7 @@ struct CompileReport {
   std::vector<TimedCover> covers;
   double predicted_seconds = 0, lower_bound_seconds = 0;
   bool exact = false;
+  bool light = false;  // boundaries were not searched, nothing was measured (light_cover.h)
   size_t search_states = 0, candidates = 0, functions = 0;
   CostCounts estimates;
   std::map<std::string, double>

@@ -26,17 +26,21 @@ bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
 // One distinct function and the candidates that are it.
 struct Group {
   Function function;
+  std::string text;  // canonical
   std::vector<Target> targets;
   std::vector<std::vector<size_t>> candidates;  // by target
   size_t unknown = 0;                           // targets whose costs must be measured
-  void add(const Target& target, size_t candidate) {
+  // Whether the target is new to the group.
+  bool add(const Target& target, size_t candidate) {
     auto it = std::find(targets.begin(), targets.end(), target);
     size_t t = static_cast<size_t>(it - targets.begin());
-    if (it == targets.end()) {
+    bool is_new = it == targets.end();
+    if (is_new) {
       targets.push_back(target);
       candidates.emplace_back();
     }
     candidates[t].push_back(candidate);
+    return is_new;
   }
 };
 
@@ -68,11 +72,17 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
     if (inserted) {
       Function function = TRY(inline_calls(candidate.sub_graph.extract(graph)));
       auto [group, is_new] = by_text.try_emplace(canonical_text(function), groups.size());
-      if (is_new) groups.push_back({function, {}, {}, 0});
+      if (is_new) groups.push_back({function, group->first, {}, {}, 0});
       it->second = {std::move(function), group->second};
     }
     bool host = find_backend(candidate.spec->target.kind)->is_host();
-    if (!host) groups[it->second.second].add(candidate.spec->target, result.size());
+    Group& group = groups[it->second.second];
+    if (!host && group.add(candidate.spec->target, result.size())) {
+      size_t missing = costs.count_unknown(group.text, {candidate.spec->target});
+      if (missing > 0 && costs.is_frozen())
+        return costs.frozen_miss(group.text, candidate.spec->target);
+      group.unknown += missing;
+    }
     result.push_back({std::move(candidate), it->second.first, nullptr});
   }
   std::erase_if(groups, [](const Group& group) { return group.targets.empty(); });
@@ -80,8 +90,7 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
   // What is known first, then small sub-graphs: an interrupted run has the costs that most covers
   // need, and the time left is that of measuring.
   size_t unknown = 0, measurements = 0;
-  for (Group& group : groups) {
-    group.unknown = costs.count_unknown(group.function, group.targets);
+  for (const Group& group : groups) {
     unknown += group.unknown > 0;
     measurements += group.unknown;
   }
@@ -106,6 +115,11 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
   }
   if (progress != nullptr) progress->finish("measuring");
   return result;
+}
+
+void leave_out_relaxed(TargetCosts& costs) {
+  for (MeasuredVariant& row : costs.variants)
+    if (row.variant.relaxed) row.cost = Invalid{"left out by strict accuracy"};
 }
 
 double function_flops(const Function& function) {
@@ -134,6 +148,11 @@ double function_bytes(const Function& function) {
   for (const TensorType& leaf : function->result_type().leaves())
     bytes += static_cast<double>(leaf.bytes());
   return bytes;
+}
+
+double analytic_seconds(double flops, double bytes) {
+  constexpr double kFlopsPerSecond = 1e9, kBytesPerSecond = 2e9, kCall = 5e-6;
+  return kCall + flops / kFlopsPerSecond + bytes / kBytesPerSecond;
 }
 
 CacheState cache_state(const Function& function, int threads) {

@@ -30,6 +30,9 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                                                      MeasuredCosts& costs, Progress* progress,
                                                      size_t* distinct_functions);
 
+// Strict accuracy: algorithms with larger rounding errors become Invalid.
+void leave_out_relaxed(TargetCosts& costs);
+
 // Work of a function by the operators' own estimates, for the analytic stand-in for costs nobody
 // measured.
 double function_flops(const Function& function);
@@ -38,5 +41,11 @@ double function_flops(const Function& function);
 // shared cache can be relied on to keep.
 CacheState cache_state(const Function& function, int threads);
 double function_bytes(const Function& function);  // parameters, constants and results
+// What stands for a cost that nobody measured: a slow processor's time, so that a measured
+// alternative wins.
+double analytic_seconds(double flops, double bytes);
+inline double analytic_seconds(const Function& function) {
+  return analytic_seconds(function_flops(function), function_bytes(function));
+}
 
 }  // namespace collage

@@ -16,14 +16,6 @@ constexpr double kLaunchPenalty = 0.5e-6;
 // it costs nothing, which end-to-end timing shows.
 constexpr double kPoolSwitch = 300e-6;
 
-// What nobody measured: a slow processor's time by flops and bytes, so that a measured alternative
-// wins.
-double analytic_seconds(const Function& function) {
-  constexpr double kFlopsPerSecond = 1e9, kBytesPerSecond = 2e9, kCall = 5e-6;
-  return kCall + function_flops(function) / kFlopsPerSecond +
-         function_bytes(function) / kBytesPerSecond;
-}
-
 // The host's stand-in until it is measured: one plain variant of unknown cost.
 std::shared_ptr<const TargetCosts> unmeasured(const CostedCandidate& candidate) {
   auto costs = std::make_shared<TargetCosts>();

@@ -19,7 +19,7 @@ struct sqlite3;
 
 namespace collage {
 
-// Kinds of rows: "function", "conversion", "cover", "quarantine".
+// Kinds of rows: "function", "conversion", "trial", "cover", "quarantine".
 struct CostRow {
   std::string kind, key;
   std::string text;     // what was measured

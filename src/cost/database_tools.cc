@@ -25,6 +25,12 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+// Whether the row is of a function on a target; those of conversions are of all backends. There are
+// trials of both.
+bool is_of_function(const CostRow& row, const json& value) {
+  return row.kind == "function" || (row.kind == "trial" && value.contains("variants"));
+}
+
 // What is wrong with a row; ok when it is what this program writes.
 Status check_row(const CostRow& row) {
   auto bad = [&](const std::string& what) {
@@ -32,10 +38,10 @@ Status check_row(const CostRow& row) {
   };
   json value = parse_json(row.value);
   if (!value.is_object()) return bad("its value is no JSON object");
-  if (row.kind == "function") {
+  if (is_of_function(row, value)) {
     Result<TargetCosts> costs = target_costs_from_json(value);
     if (!costs) return bad(costs.status().message());
-  } else if (row.kind == "conversion") {
+  } else if (row.kind == "conversion" || row.kind == "trial") {
     if (!value.contains("backend") || !value["backend"].is_string() || !value.contains("cost"))
       return bad("its value lacks the backend or the cost");
     Result<Cost> cost = cost_from_json(value["cost"]);
@@ -94,20 +100,21 @@ std::string days_ago(double days) {
 bool is_refused(const CostRow& row) {
   if (row.kind == "quarantine") return true;
   json value = parse_json(row.value);
-  if (row.kind == "conversion") return value.is_object() && value.value("backend", "").empty();
-  if (row.kind != "function") return false;
+  if (row.kind == "cover") return false;
+  if (!is_of_function(row, value)) return value.is_object() && value.value("backend", "").empty();
   Result<TargetCosts> costs = target_costs_from_json(value);
-  return !costs || std::none_of(costs->variants.begin(), costs->variants.end(),
-                                [](const MeasuredVariant& v) { return measured(v.cost); });
+  return !costs ||
+         std::none_of(costs->variants.begin(), costs->variants.end(),
+                      [](const MeasuredVariant& v) { return v.tried || measured(v.cost); });
 }
 
 }  // namespace
 
 bool is_stale(const CostRow& row) {
-  // Function and quarantine: target, version, machine. Others: machine, then a line a backend,
-  // which a cover has in its text, behind the model's hash.
+  // Functions and quarantine: target, version, machine. Others: machine, then a line a
+  // backend, which a cover has in its text, behind the model's hash.
   std::vector<std::string> lines = lines_of(row.kind == "cover" ? row.text : row.context);
-  if (row.kind == "function" || row.kind == "quarantine") {
+  if (row.kind == "quarantine" || is_of_function(row, parse_json(row.value))) {
     if (lines.size() < 2) return false;
     const Backend* backend = find_backend(lines[0].substr(0, lines[0].find(' ')));
     return backend == nullptr || backend->version() != lines[1];

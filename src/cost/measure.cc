@@ -75,7 +75,8 @@ class Measurement {
       return;
     }
     row.repeatable = trial->repeatable;
-    survivors_.push_back({std::move(name), &row, std::move(trial).value()});
+    row.tried = true;
+    if (!task_.until_right) survivors_.push_back({std::move(name), &row, std::move(trial).value()});
   }
 
   // Fills in the costs of the survivors, and how they were measured.
@@ -207,11 +208,13 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
   }
   for (TargetCosts& entry : results) {
     Target target = TRY(Target::parse(entry.target));
-    for (MeasuredVariant& row : entry.variants)
+    for (MeasuredVariant& row : entry.variants) {
       measurement.try_variant(entry.target, row, [&] {
         return compile_kernel(*find_backend(target.kind), function, row.variant, target,
                               task.options);
       });
+      if (task.until_right && row.tried) break;
+    }
   }
   TRY(measurement.finish(results));
   return results;
@@ -229,12 +232,14 @@ Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
     entry.variants.push_back({{"convert", {task.from}, {task.to}, false}, Unknown{}});
     if (find_backend(name) == nullptr) entry.refusal = "backend is not available";
   }
-  for (TargetCosts& entry : results)
-    if (entry.refusal.empty())
-      measurement.try_variant(entry.target, entry.variants[0], [&] {
-        return find_backend(entry.target)
-            ->compile_conversion(task.type, task.from, task.to, task.options);
-      });
+  for (TargetCosts& entry : results) {
+    if (!entry.refusal.empty()) continue;
+    measurement.try_variant(entry.target, entry.variants[0], [&] {
+      return find_backend(entry.target)
+          ->compile_conversion(task.type, task.from, task.to, task.options);
+    });
+    if (task.until_right && entry.variants[0].tried) break;
+  }
   TRY(measurement.finish(results));
   return results;
 }

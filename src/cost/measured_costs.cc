@@ -27,6 +27,14 @@ std::string processor_name() {
   return name + " " + sha256_hex(flags).substr(0, 8);
 }
 
+namespace {
+
+std::string conversion_text(const TensorType& type, const Encoding& from, const Encoding& to) {
+  return fmt::format("{} {} -> {}", type.to_string(), from.to_string(), to.to_string());
+}
+
+}  // namespace
+
 MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
     : database_(database),
       options_(std::move(options)),
@@ -76,13 +84,21 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
       });
 }
 
-std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
-                                                        const Target& target) {
-  auto row = database_.find("function", CostDatabase::key_of(text, function_context(target)));
+std::optional<TargetCosts> MeasuredCosts::find_costs(const std::string& kind,
+                                                     const std::string& text,
+                                                     const Target& target) {
+  auto row = database_.find(kind, CostDatabase::key_of(text, function_context(target)));
   if (!row) return std::nullopt;
   Result<TargetCosts> known = target_costs_from_json(parse_json(*row));
   if (!known) return std::nullopt;
-  if (!options_.frozen) {
+  return std::move(known).value();
+}
+
+std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
+                                                        const Target& target, bool of_any_care) {
+  std::optional<TargetCosts> known = find_costs("function", text, target);
+  if (!known) return std::nullopt;
+  if (!of_any_care) {
     // Care is for what was timed.
     bool timed = std::any_of(known->variants.begin(), known->variants.end(),
                              [](const MeasuredVariant& v) { return measured(v.cost); });
@@ -91,14 +107,18 @@ std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
                      !measured_now_.count(function_context(target) + text));
     if (timed && careless) return std::nullopt;
   }
-  return std::move(known).value();
+  return known;
 }
 
-size_t MeasuredCosts::count_unknown(const Function& function, const std::vector<Target>& targets) {
-  std::string text = canonical_text(function);
-  return static_cast<size_t>(
-      std::count_if(targets.begin(), targets.end(),
-                    [&](const Target& target) { return !find_function(text, target); }));
+Status MeasuredCosts::frozen_miss(const std::string& text, const Target& target) {
+  return error(ErrorCode::kFrozenCosts, "no measurement of {} on {}", text.substr(0, 200),
+               target.to_string());
+}
+
+size_t MeasuredCosts::count_unknown(const std::string& text, const std::vector<Target>& targets) {
+  return static_cast<size_t>(std::count_if(
+      targets.begin(), targets.end(),
+      [&](const Target& target) { return !find_function(text, target, options_.frozen); }));
 }
 
 double MeasuredCosts::seconds_per_measurement() {
@@ -122,18 +142,33 @@ Result<TargetCosts> MeasuredCosts::not_measured(const Function& function,
   return entry;
 }
 
-Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& function,
-                                                               const std::vector<Target>& targets) {
-  std::string text = canonical_text(function);
-  std::vector<TargetCosts> result(targets.size());
+MeasureTask MeasuredCosts::function_task(const std::string& text) const {
   MeasureTask task;
   task.function_text = text;
   task.options = options_.compile;
   task.cache = options_.cache;
   task.effort = options_.effort;
+  return task;
+}
+
+MeasureTask MeasuredCosts::conversion_task(const TensorType& type, const Encoding& from,
+                                           const Encoding& to) const {
+  MeasureTask task = function_task("");
+  task.type = type;
+  task.from = from;
+  task.to = to;
+  for (Backend* backend : all_backends()) task.targets.push_back(backend->name());
+  return task;
+}
+
+Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& function,
+                                                               const std::vector<Target>& targets) {
+  std::string text = canonical_text(function);
+  std::vector<TargetCosts> result(targets.size());
+  MeasureTask task = function_task(text);
   std::vector<size_t> missing;
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (std::optional<TargetCosts> known = find_function(text, targets[i])) {
+    if (std::optional<TargetCosts> known = find_function(text, targets[i], options_.frozen)) {
       result[i] = std::move(*known);
       ++counts_.cached;
       continue;
@@ -142,9 +177,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
     task.targets.push_back(targets[i].to_string());
   }
   if (!missing.empty()) {
-    if (options_.frozen)
-      return error(ErrorCode::kFrozenCosts, "no measurement of {} on {}", text.substr(0, 200),
-                   task.targets[0]);
+    if (options_.frozen) return frozen_miss(text, targets[missing[0]]);
     const Stopwatch watch;
     Result<std::vector<TargetCosts>> measured_now =
         interrupted() ? Result<std::vector<TargetCosts>>(Status(ErrorCode::kUnavailable, ""))
@@ -182,30 +215,16 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
 Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorType& type,
                                                                  const Encoding& from,
                                                                  const Encoding& to) {
-  std::string text = fmt::format("{} {} -> {}", type.to_string(), from.to_string(), to.to_string());
-  std::string context = environment_key();
-  std::string key = CostDatabase::key_of(text, context);
-  Conversion best{"", Invalid{"no backend converts " + text}};
-  auto row = database_.find("conversion", key);
-  json value = row ? parse_json(*row) : json();
-  if (value.is_object() && value.contains("backend") && value.contains("cost")) {
+  std::string text = conversion_text(type, from, to);
+  if (std::optional<Conversion> known = find_conversion("conversion", text)) {
     ++counts_.cached;
-    best.backend = value["backend"].get<std::string>();
-    best.cost = TRY(cost_from_json(value["cost"]));
-    return best;
+    return *known;
   }
   if (options_.frozen)
     return error(ErrorCode::kFrozenCosts, "no measurement of the conversion {}", text);
   if (interrupted()) return Conversion{"", Invalid{"not measured: interrupted"}};
-  MeasureTask task;
-  task.effort = options_.effort;
-  task.type = type;
-  task.from = from;
-  task.to = to;
-  task.options = options_.compile;
-  task.cache = options_.cache;
-  for (Backend* backend : all_backends()) task.targets.push_back(backend->name());
-  Result<std::vector<TargetCosts>> costs = run_worker(task, text);
+  Conversion best{"", Invalid{"no backend converts " + text}};
+  Result<std::vector<TargetCosts>> costs = run_worker(conversion_task(type, from, to), text);
   if (costs.status().code() == ErrorCode::kUnavailable) {
     if (!interrupted()) return costs.status();
     return Conversion{"", Invalid{"not measured: interrupted"}};
@@ -222,9 +241,113 @@ Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorTyp
           best = {entry.target, variant.cost};
         }
   }
-  database_.put("conversion", key, text,
-                json{{"backend", best.backend}, {"cost", to_json(best.cost)}}.dump(), context);
+  put_conversion("conversion", text, best);
   return best;
+}
+
+std::optional<MeasuredCosts::Conversion> MeasuredCosts::find_conversion(const std::string& kind,
+                                                                        const std::string& text) {
+  auto row = database_.find(kind, CostDatabase::key_of(text, environment_key()));
+  json value = row ? parse_json(*row) : json();
+  if (!value.is_object() || !value.contains("backend") || !value.contains("cost"))
+    return std::nullopt;
+  Result<Cost> cost = cost_from_json(value["cost"]);
+  if (!cost) return std::nullopt;
+  return Conversion{value["backend"].get<std::string>(), std::move(cost).value()};
+}
+
+void MeasuredCosts::put_conversion(const std::string& kind, const std::string& text,
+                                   const Conversion& conversion) {
+  json value = {{"backend", conversion.backend}, {"cost", to_json(conversion.cost)}};
+  std::string context = environment_key();
+  database_.put(kind, CostDatabase::key_of(text, context), text, value.dump(), context);
+}
+
+Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, const Target& target,
+                                                  const Variant* wanted) {
+  std::string text = canonical_text(function);
+  if (std::optional<TargetCosts> known = find_function(text, target, true)) {
+    ++counts_.cached;
+    return std::move(*known);
+  }
+  auto is_wanted = [&](const MeasuredVariant& row) { return row.variant == *wanted; };
+  std::optional<TargetCosts> known = find_costs("trial", text, target);
+  if (known && (wanted == nullptr ||
+                std::any_of(known->variants.begin(), known->variants.end(), [&](const auto& row) {
+                  return is_wanted(row) &&
+                         (row.tried || !std::holds_alternative<Unknown>(row.cost));
+                }))) {
+    ++counts_.cached;
+    return std::move(*known);
+  }
+  MeasureTask task = function_task(text);
+  task.targets = {target.to_string()};
+  task.until_right = true;
+  if (wanted != nullptr) task.only = MeasuredVariant{*wanted, {}}.subject(target.to_string());
+  Result<std::vector<TargetCosts>> answer =
+      interrupted() ? Result<std::vector<TargetCosts>>(Status(ErrorCode::kUnavailable, ""))
+                    : run_worker(std::move(task), text);
+  if (answer.status().code() == ErrorCode::kUnavailable) {
+    if (!interrupted()) return answer.status();
+    return not_measured(function, target);
+  }
+  TargetCosts entry;
+  if (answer) {
+    entry = std::move(answer->at(0));
+  } else {
+    entry.target = target.to_string();
+    entry.refusal = answer.status().to_string();
+    log::info("{}: {}", entry.target, entry.refusal);
+  }
+  ++counts_.tried;
+  // Of the others it says nothing new.
+  if (known && entry.refusal.empty()) {
+    for (const MeasuredVariant& row : entry.variants)
+      for (MeasuredVariant& old : known->variants)
+        if (old.variant == row.variant && is_wanted(row)) old = row;
+    entry = std::move(*known);
+  }
+  for (const MeasuredVariant& row : entry.variants)
+    counts_.invalid += std::holds_alternative<Invalid>(row.cost);
+  std::string context = function_context(target);
+  database_.put("trial", CostDatabase::key_of(text, context), text, to_json(entry).dump(), context);
+  return entry;
+}
+
+std::optional<MeasuredCosts::Conversion> MeasuredCosts::known_conversion(const TensorType& type,
+                                                                         const Encoding& from,
+                                                                         const Encoding& to) {
+  std::string text = conversion_text(type, from, to);
+  std::optional<Conversion> known = find_conversion("conversion", text);
+  return known ? known : find_conversion("trial", text);
+}
+
+Result<MeasuredCosts::Conversion> MeasuredCosts::tried_conversion(const TensorType& type,
+                                                                  const Encoding& from,
+                                                                  const Encoding& to) {
+  if (std::optional<Conversion> known = known_conversion(type, from, to)) {
+    ++counts_.cached;
+    return std::move(*known);
+  }
+  std::string text = conversion_text(type, from, to);
+  Conversion first{"", Invalid{"no backend converts " + text}};
+  if (interrupted()) return first;
+  MeasureTask task = conversion_task(type, from, to);
+  task.until_right = true;
+  Result<std::vector<TargetCosts>> answer = run_worker(std::move(task), text);
+  if (answer.status().code() == ErrorCode::kUnavailable) {
+    if (!interrupted()) return answer.status();
+    return first;
+  }
+  ++counts_.tried;
+  if (!answer) {
+    first.cost = Invalid{answer.status().to_string()};
+  } else {
+    for (const TargetCosts& entry : *answer)
+      if (entry.refusal.empty() && entry.variants[0].tried) first = {entry.target, Unknown{}};
+  }
+  put_conversion("trial", text, first);
+  return first;
 }
 
 }  // namespace collage

@@ -24,6 +24,7 @@ struct CostOptions {
 struct CostCounts {
   int measured = 0, cached = 0, invalid = 0;  // functions and conversions; variants found invalid
   int disturbed = 0;                          // of those measured: while the machine was busy
+  int tried = 0;                              // functions and conversions, without timing them
 };
 
 class MeasuredCosts {
@@ -43,8 +44,25 @@ class MeasuredCosts {
   };
   Result<Conversion> conversion_cost(const TensorType& type, const Encoding& from,
                                      const Encoding& to);
-  // On how many of the targets function_costs would have to measure.
-  size_t count_unknown(const Function& function, const std::vector<Target>& targets);
+
+  // The same without timing anything: what is known, however little care it took, else variants are
+  // tried, in their order, until one computes right; that one has `tried` set and an unknown cost.
+  // With `wanted`, that variant is tried if it was not yet. What is found is stored too.
+  Result<TargetCosts> tried_function(const Function& function, const Target& target,
+                                     const Variant* wanted = nullptr);
+  // Likewise: the first backend whose conversion is right, of unknown cost.
+  Result<Conversion> tried_conversion(const TensorType& type, const Encoding& from,
+                                      const Encoding& to);
+  // What is known of a conversion, if anything.
+  std::optional<Conversion> known_conversion(const TensorType& type, const Encoding& from,
+                                             const Encoding& to);
+
+  // On how many of the targets function_costs would have to measure a function of that canonical
+  // text.
+  size_t count_unknown(const std::string& text, const std::vector<Target>& targets);
+  bool is_frozen() const { return options_.frozen; }
+  // The error of a frozen database that lacks it.
+  static Status frozen_miss(const std::string& text, const Target& target);
   // What measuring one function on one target took here on average; a guess where nothing is known.
   double seconds_per_measurement();
 
@@ -57,11 +75,21 @@ class MeasuredCosts {
   // The rest of a function's key, beside its text.
   std::string function_context(const Target& target) const;
   // The database's answer, if it was measured with enough care.
-  std::optional<TargetCosts> find_function(const std::string& text, const Target& target);
+  std::optional<TargetCosts> find_function(const std::string& text, const Target& target,
+                                           bool of_any_care);
+  // A row of that kind: measured, or tried.
+  std::optional<TargetCosts> find_costs(const std::string& kind, const std::string& text,
+                                        const Target& target);
+  std::optional<Conversion> find_conversion(const std::string& kind, const std::string& text);
+  void put_conversion(const std::string& kind, const std::string& text,
+                      const Conversion& conversion);
   Result<TargetCosts> not_measured(const Function& function, const Target& target) const;
   // Subjects of that text that killed a worker on this processor, with this version of the backend:
   // they are not run again.
   static std::string quarantine_context(const std::string& target);
+  MeasureTask function_task(const std::string& text) const;  // without targets
+  MeasureTask conversion_task(const TensorType& type, const Encoding& from,
+                              const Encoding& to) const;
   void add_quarantine(MeasureTask& task, const std::string& text);
   Result<std::vector<TargetCosts>> run_worker(MeasureTask task, const std::string& text);
 

@@ -91,6 +91,7 @@ json to_json(const TargetCosts& costs) {
   for (const MeasuredVariant& row : costs.variants) {
     variants.push_back({{"variant", to_json(row.variant)}, {"cost", to_json(row.cost)}});
     if (!row.repeatable) variants.back()["repeatable"] = false;
+    if (row.tried && std::holds_alternative<Unknown>(row.cost)) variants.back()["tried"] = true;
   }
   json result = {{"target", costs.target}, {"variants", variants}};
   result["effort"] = effort_name(costs.effort);
@@ -120,7 +121,7 @@ Result<TargetCosts> target_costs_from_json(const json& j) {
         j.at("variants"), [](const json& entry) -> Result<MeasuredVariant> {
           return MeasuredVariant{TRY(variant_from_json(entry.at("variant"))),
                                  TRY(cost_from_json(entry.at("cost"))),
-                                 entry.value("repeatable", true)};
+                                 entry.value("repeatable", true), entry.value("tried", false)};
         }));
     return costs;
   });
@@ -131,6 +132,7 @@ json to_json(const MeasureTask& task) {
                  {"targets", task.targets},
                  {"skip", task.skip},
                  {"only", task.only},
+                 {"until_right", task.until_right},
                  {"effort", effort_name(task.effort)},
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder},
@@ -151,6 +153,7 @@ Result<MeasureTask> task_from_json(const json& j) {
     task.targets = j.at("targets").get<std::vector<std::string>>();
     task.skip = j.at("skip").get<std::map<std::string, std::string>>();
     task.only = j.at("only").get<std::string>();
+    task.until_right = j.at("until_right").get<bool>();
     task.effort = TRY(parse_effort(j.at("effort").get<std::string>()));
     task.options.threads = j.at("threads").get<int>();
     task.options.cache_folder = j.at("cache").get<std::string>();

@@ -27,6 +27,7 @@ struct MeasuredVariant {
   Variant variant;
   Cost cost;
   bool repeatable = true;  // equal inputs gave equal bits
+  bool tried = false;      // it was compiled, and computed right; the cost may be unknown
   // What blame and quarantine are recorded under.
   std::string subject(const std::string& target) const {
     return target + "|" + variant.to_string();
@@ -56,6 +57,9 @@ struct MeasureTask {
   std::vector<std::string> targets;         // text form; for a conversion: backends' names
   std::map<std::string, std::string> skip;  // subjects that killed a worker before, and how
   std::string only;                         // not empty: no variant but this subject is tried
+  // Nothing is timed: of each target the variants are tried in their order until one is right; of a
+  // conversion, the targets.
+  bool until_right = false;
   // Conversion only.
   TensorType type;
   Encoding from, to;

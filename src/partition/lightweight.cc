@@ -7,8 +7,9 @@
 
 namespace collage {
 
-std::vector<CandidatePartition> partition_lightly(const DataflowGraph& graph,
-                                                  std::vector<CandidatePartition> candidates) {
+std::vector<CandidatePartition> partition_lightly(
+    const DataflowGraph& graph, std::vector<CandidatePartition> candidates,
+    const std::function<bool(const CandidatePartition&)>& accept) {
   struct Choice {
     size_t candidate, calls;
   };
@@ -32,6 +33,7 @@ std::vector<CandidatePartition> partition_lightly(const DataflowGraph& graph,
     bool free = true;
     sub_graph.inside().for_each([&](PostDfsIndex i) { free = free && owner[i] == nullptr; });
     if (!free || waits_for_itself(graph, sub_graph, owner)) continue;
+    if (accept && !accept(candidate)) continue;
     chosen.push_back(std::move(candidate));
     chosen.back().sub_graph.inside().for_each(
         [&](PostDfsIndex i) { owner[i] = &chosen.back().sub_graph; });

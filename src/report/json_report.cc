@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <fstream>
 
 #include "base/hash.h"
@@ -98,13 +99,17 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       {"estimates",
        {{"measured", report.estimates.measured},
         {"cached", report.estimates.cached},
+        {"tried", report.estimates.tried},
         {"invalid", report.estimates.invalid}}},
       {"search",
        {{"candidates", report.candidates},
         {"functions", report.functions},
         {"states", report.search_states},
         {"exact", report.exact},
-        {"covers_timed", report.covers.size()}}},
+        {"light", report.light},
+        {"covers_timed",
+         std::count_if(report.covers.begin(), report.covers.end(),
+                       [](const TimedCover& c) { return c.measured.has_value(); })}}},
       {"peak_memory", {{"planned", report.arena_bytes}}},
   };
   if (!facts.samples.empty()) result["latency_ms"] = latency_json(facts.samples);

@@ -35,16 +35,18 @@ std::string summary(const Model& model, const CompileReport& report, const RunFa
             [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
   std::string text = model.impl().path.stem().string() + " ";
   for (const auto& [target, share] : by_time)
-    text += fmt::format(" {} {} {} in {} {} {} ·", target, share.ops, share.ops == 1 ? "op" : "ops",
+    text += fmt::format(" {} {} {} in {} {}{} ·", target, share.ops, share.ops == 1 ? "op" : "ops",
                         share.kernels, share.kernels == 1 ? "kernel" : "kernels",
-                        milliseconds(share.seconds));
+                        report.light ? "" : " " + milliseconds(share.seconds));
   double converting = 0;
   for (const ReportedConversion& conversion : report.conversions)
     converting += median_seconds(conversion.cost);
-  text += report.conversions.empty() ? std::string(" no conversions")
-                                     : fmt::format(" conversions {}, {}", report.conversions.size(),
-                                                   milliseconds(converting));
-  text += "\npredicted " + milliseconds(report.predicted_seconds);
+  text += report.conversions.empty()
+              ? std::string(" no conversions")
+              : fmt::format(" conversions {}{}", report.conversions.size(),
+                            report.light ? "" : ", " + milliseconds(converting));
+  text += report.light ? "\nnot searched, nothing measured beforehand"
+                       : "\npredicted " + milliseconds(report.predicted_seconds);
   double latency = 0;
   if (!facts.samples.empty()) {
     latency = median(facts.samples);
@@ -52,6 +54,10 @@ std::string summary(const Model& model, const CompileReport& report, const RunFa
                         1e3 * (percentile(facts.samples, 0.9) - percentile(facts.samples, 0.1)) / 2,
                         decimals(1e3 * latency));
   }
+  if (report.light) return text + " · one toolchain: --effort max searches and measures";
+  if (std::none_of(report.covers.begin(), report.covers.end(),
+                   [](const TimedCover& cover) { return cover.measured.has_value(); }))
+    return text + " · one toolchain: --effort max times whole covers too";
   if (report.best_single_backend.empty()) return text + " · no single backend covers this model";
   text += fmt::format(" · best single backend: {} {}", report.best_single_backend,
                       milliseconds(report.best_single_seconds));

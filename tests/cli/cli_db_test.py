@@ -34,7 +34,8 @@ class Bench:
         return result.stdout
 
     def model(self, verb, database, *flags, status=0):
-        return self.run(verb, "net.onnx", "--targets", "reference", "--progress", "none", "--db", database, *flags, status=status)
+        return self.run(verb, "net.onnx", "--targets", "reference", "--effort", "max", "--progress", "none", "--db", database, *flags,
+                        status=status)
 
     def info(self, database="costs.db"):
         self.run("db", "info", "--db", database, "--json", "info.json")
@@ -55,7 +56,7 @@ def check_info(bench):
 def check_default_place(bench):
     """Without --db it is the one in the cache folder, and --db may stand before the verb."""
     bench.run("db", "info", status=5)
-    bench.run("run", "net.onnx", "--targets", "reference", "--progress", "none")
+    bench.run("tune", "net.onnx", "--targets", "reference", "--progress", "none")
     assert "function" in bench.run("db", "info")
     assert "good" in bench.run("db", "--db", "costs.db", "verify")
 

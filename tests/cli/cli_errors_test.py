@@ -146,7 +146,7 @@ def check_damaged_database():
 def check_frozen_costs():
     """An empty database is exit status 8; once measured, the same command succeeds."""
     with Folder() as folder:
-        arguments = ["run", "good.onnx", "--targets", "reference"]
+        arguments = ["run", "good.onnx", "--targets", "reference", "--effort", "max"]
         for flags in ([], ["--db", "new.db"]):
             frozen = folder.run([*arguments, *flags, "--frozen-costs"])
             assert frozen.returncode == 8 and frozen.stderr.count("\n") == 1 and not frozen.stdout, frozen

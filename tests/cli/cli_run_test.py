@@ -219,15 +219,36 @@ def check_light_partition(bench):
     assert targets["nn.softmax"] == "reference" and targets["nn.conv2d"] == "onednn", targets
 
 
+def check_one_toolchain(bench):
+    """With one toolchain nothing is measured, kernels are only tried, and once; --effort max measures."""
+    name = bench.save("net.onnx", tiny_models.small_net(filters=9))
+    np.save(bench.path("image.npy"), np.random.default_rng(8).standard_normal((1, 3, 12, 12)).astype(np.float32))
+    flags = ["--inputs", "image=image.npy", "--save-outputs", "outputs", "--db", "one.db"]
+    for target in ("native", "onednn", "openvino"):
+        report, printed = bench.report("run", name, "--targets", target, *flags)
+        assert report["search"]["light"] and report["search"]["covers_timed"] == 0, report["search"]
+        assert report["estimates"]["measured"] == 0 < report["estimates"]["tried"], report["estimates"]
+        assert "nothing measured beforehand" in printed, printed
+        assert any(len(k["ops"]) > 1 for k in report["kernels"]), report["kernels"]
+        again, _ = bench.report("run", name, "--targets", target, *flags, "--frozen-costs")
+        assert again["estimates"]["tried"] == again["estimates"]["measured"] == 0, again["estimates"]
+        assert [k["variant"] for k in again["kernels"]] == [k["variant"] for k in report["kernels"]]
+    before = bench.outputs()["0_scores.npy"]
+    report, _ = bench.report("run", name, "--targets", "native", "--effort", "max", *flags)
+    assert not report["search"]["light"] and report["estimates"]["measured"] > 0 < report["search"]["covers_timed"], report
+    close(bench.outputs()["0_scores.npy"], before)
+    report, _ = bench.report("run", name, "--targets", "native", *flags)
+    assert not report["search"]["light"] and report["estimates"]["measured"] == 0, "what is known decides"
+
+
 def check_constraints(bench):
     """--exclude keeps a backend, or an operator, away; --pin keeps nodes on a backend; --threads is what is used."""
     name = bench.save("net.onnx", tiny_models.small_net())
     for flags in (["--exclude", "onednn:nn.softmax"], ["--pin", "soft.*=reference"]):
-        for subcommand, measured in (("partition", False), ("run", True)):
-            report, _ = bench.report(subcommand, name, "--targets", "onednn,reference", *flags, schema_too=measured)
+        for subcommand in ("partition", "run"):
+            report, _ = bench.report(subcommand, name, "--targets", "onednn,reference", *flags, schema_too=subcommand == "run")
             targets = {op["op"]: k["target"] for k in report["kernels"] for op in k["ops"]}
-            # By measured costs the reference may take more of so small a model.
-            assert targets["nn.softmax"] == "reference" and (measured or targets["nn.conv2d"] == "onednn"), targets
+            assert targets["nn.softmax"] == "reference" and targets["nn.conv2d"] == "onednn", targets
     report, _ = bench.report("run", name, "--targets", "onednn,reference", "--exclude", "onednn", "--threads", "1")
     assert {k["target"] for k in report["kernels"]} == {"reference"}, report["kernels"]
     assert report["env"]["threads"] == 1
@@ -284,8 +305,9 @@ def check_relay(bench):
     assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 2, 0, 4]])
 
 
-CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_partition, check_config, check_configured_targets, check_light_partition, check_constraints, check_bench,
-          check_targets, check_strange_names, check_dynamic_dimension, check_relay)
+CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_partition, check_config,
+          check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_targets,
+          check_strange_names, check_dynamic_dimension, check_relay)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,11 @@ def check_tune_then_run(folder):
     first = run(folder, "tune", "a.onnx", "b.onnx", *flags)
     assert re.fullmatch(r"(\w\.onnx  [1-9]\d* measured, .* s\n){2}", first), first
     for name in ("a.onnx", "b.onnx"):
-        run(folder, "run", name, *flags, "--frozen-costs")
+        run(folder, "run", name, *flags, "--frozen-costs", "--json", "report.json")
+        with open(os.path.join(folder, "report.json")) as file:
+            report = json.load(file)
+        assert not report["search"]["light"], "what was tuned is searched"
+        assert report["estimates"]["measured"] == report["estimates"]["tried"] == 0, report["estimates"]
     again = run(folder, "tune", "a.onnx", "b.onnx", *flags)
     assert re.fullmatch(r"(\w\.onnx  0 measured, .* s\n){2}", again), again
     run(folder, "tune", "a.onnx", "absent.onnx", *flags, status=3)
@@ -47,9 +51,8 @@ def check_effort(folder):
     onnx.save(tiny_models.small_net(), os.path.join(folder, "net.onnx"))
 
     def measured(effort, *flags):
-        run(folder, "run", "net.onnx", "--targets", "onednn,reference", "--effort", effort, "--json", "report.json", *flags)
-        with open(os.path.join(folder, "report.json")) as file:
-            return json.load(file)["estimates"]["measured"]
+        printed = run(folder, "tune", "net.onnx", "--targets", "onednn,reference", "--effort", effort, *flags)
+        return int(re.search(r"(\d+) measured", printed).group(1))
 
     assert measured("fast") > 0
     assert measured("fast") == 0

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -152,6 +153,14 @@ std::string option(const Target& target, const std::string& name) {
   return it == target.options.end() ? "" : it->second;
 }
 
+bool in_worker() {
+  std::ifstream in("/proc/self/cmdline");
+  std::string program, verb;
+  std::getline(in, program, '\0');
+  std::getline(in, verb, '\0');
+  return verb == "worker";
+}
+
 class FaultyKernel : public Kernel {
  public:
   FaultyKernel(std::unique_ptr<Kernel> right, Fault fault, int after, size_t count)
@@ -199,6 +208,8 @@ class FaultBackend : public Backend {
     std::unique_ptr<Kernel> right = TRY(make_interpreted_kernel(function));
     if (variant.name == "good") return right;
     if (option(target, "at") == "compile") TRY(fault_of(target)({}));
+    if (option(target, "at") == "compile_for_the_program" && !in_worker())
+      TRY(fault_of(target)({}));
     int after = std::atoi(option(target, "after").c_str());
     auto count = static_cast<size_t>(num_elements(function->params[0]->tensor_type().shape));
     return Result<std::unique_ptr<Kernel>>(std::make_unique<FaultyKernel>(

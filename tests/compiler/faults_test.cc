@@ -78,6 +78,7 @@ class Faults : public ::testing::Test {
   ProgramOptions options(const std::string& target) {
     ProgramOptions options;
     options.targets = {target, "reference"};
+    options.always_measure = true;  // with one toolchain only trials would be made
     options.threads = 1;
     options.worker = fs::read_symlink("/proc/self/exe");
     return options;

@@ -193,6 +193,7 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
   program.database = options.database;
   program.effort = TRY(parse_effort(options.effort));
   program.frozen_costs = options.frozen_costs;
+  program.always_measure = options.always_measure;
   program.strict_accuracy = options.accuracy == "strict";
   ProgressLine progress(options.progress);
   InterruptScope interrupts;

@@ -19,6 +19,7 @@ struct SharedOptions {
   std::string database, accuracy = "default", effort = "default", precision = "f32", json,
                         save_outputs, progress = "auto", config;
   bool frozen_costs = false;
+  bool always_measure = false;  // no flag: what `tune` does
 };
 
 // The model argument and the flags that decide how it is compiled; where inputs matter, `--inputs`

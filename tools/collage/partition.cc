@@ -5,9 +5,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "compiler/backends.h"
+#include "compiler/light_cover.h"
 #include "compiler/mock_partition.h"
 #include "compiler/plugins.h"
 #include "ir/text_printer.h"
@@ -52,12 +51,6 @@ Status partition_by_mock_costs(const SharedOptions& options, const PartitionConf
   fmt::print("{}\n", to_text(partition.module, print));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};
-}
-
-// One toolchain besides the host: there is nothing to search or to measure.
-bool is_determined(const std::vector<PartitionSpecPtr>& specs) {
-  return std::count_if(specs.begin(), specs.end(),
-                       [](const PartitionSpecPtr& spec) { return !spec->is_host; }) <= 1;
 }
 
 Status partition_lightly(const SharedOptions& options, const std::vector<PartitionSpecPtr>& specs,

@@ -16,6 +16,7 @@ constexpr int kInterruptedStatus = 130;  // as shells report SIGINT
 
 Status tune(SharedOptions options, const std::vector<std::string>& models) {
   // All models are read first: a wrong name is found before minutes of measuring.
+  options.always_measure = true;
   std::vector<Model> loaded;
   for (const std::string& path : models) {
     options.model = path;

@@ -1,0 +1,300 @@
+#include "compiler/light_cover.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "base/log.h"
+#include "ir/visitor.h"
+#include "partition/lightweight.h"
+#include "search/search.h"
+
+namespace collage {
+
+namespace {
+
+// Of the analytic estimate: how much dearer a variant counts than the one before it, which its
+// backend prefers: another algorithm matters, the same one in another layout hardly does.
+constexpr double kPerAlgorithm = 0.1, kPerVariant = 0.001;
+
+bool is_usable(const MeasuredVariant& row) {
+  return measured(row.cost) != nullptr || (row.tried && std::holds_alternative<Unknown>(row.cost));
+}
+
+bool is_untried(const MeasuredVariant& row) {
+  return std::holds_alternative<Unknown>(row.cost) && !row.tried;
+}
+
+class LightSearch {
+ public:
+  LightSearch(const DataflowGraph& graph, std::vector<CandidatePartition> candidates,
+              MeasuredCosts& costs, const LightOptions& options, Progress* progress)
+      : graph_(graph),
+        candidates_(std::move(candidates)),
+        costs_(costs),
+        options_(options),
+        progress_(progress) {}
+
+  Result<LightCover> run() {
+    for (bool complete = false; !complete;) {
+      TRY(choose_boundaries());
+      complete = TRY(choose_variants());
+    }
+    if (progress_ != nullptr) progress_->finish(kPhase);
+    warn_of_fallbacks();
+    result_.candidates = std::move(seen_);
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr const char* kPhase = "trying kernels";
+
+  static const Target& target_of(const CostedCandidate& candidate) {
+    return candidate.partition.spec->target;
+  }
+  static bool is_host(const CostedCandidate& candidate) {
+    return candidate.partition.spec->is_host;
+  }
+
+  Status choose_boundaries() {
+    size_t operators = 0, taken = 0, refused = 0;
+    for (PostDfsIndex i = 0; i < graph_.size(); ++i)
+      operators += node_role(graph_, i) == NodeRole::kKernel;
+    Status failure;
+    std::vector<CandidatePartition> chosen =
+        partition_lightly(graph_, candidates_, [&](const CandidatePartition& candidate) {
+          if (!failure.ok()) return false;
+          Result<size_t> position = look_at(candidate);
+          if (!position) failure = position.status();
+          bool usable = position && has_usable(seen_[*position]);
+          if (usable)
+            candidate.sub_graph.inside().for_each(
+                [&](PostDfsIndex i) { taken += node_role(graph_, i) == NodeRole::kKernel; });
+          refused += !usable;
+          if (progress_ != nullptr) progress_->update(kPhase, taken, operators, 0, refused);
+          return usable;
+        });
+    TRY(failure);
+    chosen_.clear();
+    for (const CandidatePartition& candidate : chosen)
+      chosen_.push_back(position_.at(key_of(candidate)));
+    return {};
+  }
+
+  static std::string key_of(const CandidatePartition& candidate) {
+    return candidate.spec->name + " " + candidate.sub_graph.inside().to_string();
+  }
+
+  static bool has_usable(const CostedCandidate& candidate) {
+    return std::any_of(candidate.costs->variants.begin(), candidate.costs->variants.end(),
+                       is_usable);
+  }
+
+  // What is known of a candidate after a trial where nothing was.
+  Result<size_t> look_at(const CandidatePartition& candidate) {
+    auto [it, inserted] = position_.try_emplace(key_of(candidate), seen_.size());
+    const size_t position = it->second;
+    if (inserted) {
+      seen_.push_back({candidate, TRY(inline_calls(candidate.sub_graph.extract(graph_))), nullptr});
+      if (is_host(seen_[position])) return TRY(trust_host(seen_[position])), position;
+      TRY(try_candidate(position, nullptr));
+    }
+    // The one that was tried may have been refused since, or left out by strict accuracy.
+    const CostedCandidate& entry = seen_[position];
+    for (size_t v = 0; v < entry.costs->variants.size() && !has_usable(entry); ++v)
+      if (is_untried(entry.costs->variants[v])) {
+        Variant variant = entry.costs->variants[v].variant;
+        TRY(try_candidate(position, &variant));
+      }
+    return position;
+  }
+
+  // What the reference computes is right.
+  Status trust_host(CostedCandidate& entry) {
+    const Target& target = target_of(entry);
+    TargetCosts costs;
+    costs.target = target.to_string();
+    for (Variant& variant :
+         TRY(find_backend(target.kind)->variants(entry.function, target, options_.compile)))
+      costs.variants.push_back({std::move(variant), Unknown{}, true, true});
+    entry.costs = std::make_shared<const TargetCosts>(std::move(costs));
+    return {};
+  }
+
+  Status try_candidate(size_t position, const Variant* wanted) {
+    CostedCandidate& entry = seen_[position];
+    TargetCosts costs = TRY(costs_.tried_function(entry.function, target_of(entry), wanted));
+    if (options_.strict_accuracy) leave_out_relaxed(costs);
+    for (MeasuredVariant& row : costs.variants)
+      if (auto it = refused_.find({position, row.variant.to_string()}); it != refused_.end())
+        row.cost = Invalid{it->second};
+    entry.costs = std::make_shared<const TargetCosts>(std::move(costs));
+    return {};
+  }
+
+  // Variants and layouts for the chosen candidates; false when a kernel that was thought usable is
+  // not, so that boundaries must be chosen again.
+  Result<bool> choose_variants() {
+    SearchProblem problem;
+    problem.graph = &graph_;
+    problem.conversion_cost = [this](const TensorType& type, const Encoding& from,
+                                     const Encoding& to) {
+      return conversion_seconds(type, from, to);
+    };
+    for (size_t position : chosen_) problem.candidates.push_back({&seen_[position].partition, {}});
+    SearchOptions options;
+    options.top_k = 1;
+    while (true) {
+      std::vector<std::vector<size_t>> rows(chosen_.size());
+      for (size_t c = 0; c < chosen_.size(); ++c) {
+        const CostedCandidate& entry = seen_[chosen_[c]];
+        const double estimate = analytic_seconds(entry.function);
+        std::set<std::string> algorithms;
+        problem.candidates[c].variants.clear();
+        for (size_t v = 0; v < entry.costs->variants.size(); ++v) {
+          const MeasuredVariant& row = entry.costs->variants[v];
+          if (!is_usable(row) && !is_untried(row)) continue;
+          const Measured* m = measured(row.cost);
+          algorithms.insert(row.variant.name);
+          double preference = 1 + kPerAlgorithm * static_cast<double>(algorithms.size() - 1) +
+                              kPerVariant * static_cast<double>(v);
+          problem.candidates[c].variants.push_back(
+              {row.variant, m != nullptr ? m->seconds() : estimate * preference});
+          rows[c].push_back(v);
+        }
+      }
+      SearchResult found = TRY(search_covers(problem, options));
+      result_.states += found.states;
+      const Cover& cover = found.covers.at(0);
+      result_.cover = {"light", false, {}, 0, cover.conversions};
+      result_.measured = true;
+      for (const ChosenKernel& kernel : cover.kernels)
+        result_.cover.kernels.push_back(
+            {chosen_[kernel.candidate], rows[kernel.candidate][kernel.variant]});
+      if (!TRY(try_chosen())) {
+        bool all_usable = std::all_of(chosen_.begin(), chosen_.end(),
+                                      [&](size_t position) { return has_usable(seen_[position]); });
+        if (!all_usable) return false;
+        continue;
+      }
+      result_.cover.predicted_seconds = result_.measured ? cover.seconds : 0;
+      return compile_chosen();
+    }
+  }
+
+  // Whether all of the cover is trusted now; false when something turned out not to be right.
+  Result<bool> try_chosen() {
+    bool right = true;
+    for (const CoverKernel& kernel : result_.cover.kernels) {
+      CostedCandidate& entry = seen_[kernel.candidate];
+      MeasuredVariant row = entry.costs->variants[kernel.variant];
+      if (is_untried(row)) {
+        TRY(try_candidate(kernel.candidate, &row.variant));
+        const auto& variants = entry.costs->variants;
+        right = right && kernel.variant < variants.size() && is_usable(variants[kernel.variant]);
+      }
+      result_.measured = result_.measured && measured(row.cost) != nullptr;
+    }
+    for (const ChosenConversion& c : result_.cover.conversions) {
+      TensorType type = leaf_type(c.tensor);
+      MeasuredCosts::Conversion conversion = TRY(costs_.tried_conversion(type, c.from, c.to));
+      if (std::holds_alternative<Invalid>(conversion.cost)) {
+        conversions_[{type.to_string(), c.from, c.to}] = std::numeric_limits<double>::infinity();
+        right = false;
+      }
+      result_.measured = result_.measured && measured(conversion.cost) != nullptr;
+    }
+    return right;
+  }
+
+  TensorType leaf_type(TensorRef tensor) const {
+    return graph_.node(tensor.node).expr->type().leaves().at(tensor.leaf);
+  }
+
+  // With the model's own constants, which trials do not have.
+  Result<bool> compile_chosen() {
+    result_.kernels.clear();
+    for (const CoverKernel& kernel : result_.cover.kernels) {
+      CostedCandidate& entry = seen_[kernel.candidate];
+      Result<std::shared_ptr<Kernel>> compiled =
+          options_.compile_kernel(entry.function, kernel_choice(entry, kernel.variant));
+      if (compiled) {
+        result_.kernels.push_back(std::move(compiled).value());
+      } else if (is_host(entry)) {
+        return std::move(compiled).status();
+      } else {
+        refused_[{kernel.candidate, entry.costs->variants[kernel.variant].variant.to_string()}] =
+            compiled.status().to_string();
+        TRY(try_candidate(kernel.candidate, nullptr));
+        return false;
+      }
+    }
+    return true;
+  }
+
+  double conversion_seconds(const TensorType& type, const Encoding& from, const Encoding& to) {
+    auto [it, inserted] = conversions_.try_emplace({type.to_string(), from, to}, 0.0);
+    if (!inserted) return it->second;
+    auto known = costs_.known_conversion(type, from, to);
+    const Measured* m = known ? measured(known->cost) : nullptr;
+    if (m != nullptr) {
+      it->second = m->seconds();
+    } else if (known && std::holds_alternative<Invalid>(known->cost)) {
+      it->second = std::numeric_limits<double>::infinity();
+    } else {
+      it->second = analytic_seconds(0, 2 * static_cast<double>(type.bytes()));
+    }
+    return it->second;
+  }
+
+  // One line for each kind of kernel that the host runs because its toolchain failed at it.
+  void warn_of_fallbacks() const {
+    std::set<std::string> said;
+    auto say = [&](const CostedCandidate& candidate, const std::string& reason) {
+      std::string text = fmt::format("{}: {} cannot run it ({}); the host does",
+                                     candidate.partition.sub_graph.ops_label(graph_),
+                                     candidate.costs->target, reason);
+      if (said.insert(text).second) log::warn("{}", text);
+    };
+    for (const CoverKernel& kernel : result_.cover.kernels) {
+      if (!is_host(seen_[kernel.candidate])) continue;
+      const IndexSet& nodes = seen_[kernel.candidate].partition.sub_graph.inside();
+      for (const CostedCandidate& other : seen_) {
+        if (is_host(other) || !(other.partition.sub_graph.inside() == nodes)) continue;
+        if (!other.costs->refusal.empty()) say(other, other.costs->refusal);
+        for (const MeasuredVariant& row : other.costs->variants)
+          if (const auto* invalid = std::get_if<Invalid>(&row.cost))
+            say(other, row.variant.name + ": " + invalid->reason);
+      }
+    }
+  }
+
+  const DataflowGraph& graph_;
+  std::vector<CandidatePartition> candidates_;
+  MeasuredCosts& costs_;
+  const LightOptions& options_;
+  Progress* progress_;
+  std::vector<CostedCandidate> seen_;
+  std::map<std::string, size_t> position_;                         // in it
+  std::map<std::pair<size_t, std::string>, std::string> refused_;  // in this process: variants, why
+  std::vector<size_t> chosen_;                                     // of those seen: a cover
+  std::map<std::tuple<std::string, Encoding, Encoding>, double> conversions_;
+  LightCover result_;
+};
+
+}  // namespace
+
+bool is_determined(const std::vector<PartitionSpecPtr>& specs) {
+  return std::count_if(specs.begin(), specs.end(),
+                       [](const PartitionSpecPtr& spec) { return !spec->is_host; }) <= 1;
+}
+
+Result<LightCover> find_light_cover(const DataflowGraph& graph,
+                                    std::vector<CandidatePartition> candidates,
+                                    MeasuredCosts& costs, const LightOptions& options,
+                                    Progress* progress) {
+  return LightSearch(graph, std::move(candidates), costs, options, progress).run();
+}
+
+}  // namespace collage
