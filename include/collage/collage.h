@@ -60,6 +60,9 @@ class Model {
 
 // How much care measurements take: kFast for a first look, kMax where the last percent matters.
 enum class Effort { kFast, kDefault, kMax };
+// By predicted cost alone, then the best few timed; or these refined by timing what is bred from
+// them.
+enum class SearchMethod { kDijkstra, kEvolutionary };
 
 struct ProgramOptions {
   std::vector<std::string>
@@ -72,6 +75,7 @@ struct ProgramOptions {
   // Measure even where one toolchain is left besides the host. Otherwise such programs are made
   // without measuring, unless the effort is kMax or all costs are known.
   bool always_measure = false;
+  SearchMethod search = SearchMethod::kDijkstra;
   bool frozen_costs = false;         // fail with kFrozenCosts instead of measuring
   bool strict_accuracy = false;      // leave out algorithms with larger rounding errors (Winograd)
   std::vector<std::string> exclude;  // "backend" or "backend:operator"

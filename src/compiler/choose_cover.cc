@@ -5,10 +5,9 @@
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "compiler/cover_contest.h"
 #include "compiler/cover_timing.h"
-#include "cost/comparison.h"
-#include "cost/synthetic.h"
-#include "ops/interpreter.h"
+#include "compiler/prediction.h"
 
 namespace collage {
 
@@ -16,148 +15,136 @@ using nlohmann::json;
 
 namespace {
 
-json timed_to_json(const std::vector<TimedCover>& timed, size_t winner) {
-  json list = json::array();
-  for (const TimedCover& cover : timed) {
-    json entry = {{"failure", cover.failure}};
-    if (cover.measured) entry["cost"] = to_json(Cost(*cover.measured));
-    list.push_back(std::move(entry));
-  }
-  return {{"winner", winner}, {"covers", list}};
+// A cover's row: its figure or failure, and what it teaches.
+json row_of(const Contestant& contestant, const CoverParts& parts, const std::string& model) {
+  json row = {{"model", model}, {"parts", to_json(parts)}, {"failure", contestant.failure}};
+  if (contestant.measured) row["cost"] = to_json(Cost(*contestant.measured));
+  return row;
 }
 
-// Fills `timed` and `winner` from a cached row; false when the row does not fit.
-bool timed_from_json(const json& row, std::vector<TimedCover>& timed, size_t& winner) {
-  if (!row.is_object() || !row.contains("winner") || !row.contains("covers") ||
-      row["covers"].size() != timed.size())
-    return false;
-  winner = row["winner"].get<size_t>();
-  if (winner >= timed.size()) return false;
-  for (size_t i = 0; i < timed.size(); ++i) {
-    const json& entry = row["covers"][i];
-    timed[i].failure = entry.value("failure", "");
-    if (!entry.contains("cost")) continue;
-    Result<Cost> cost = cost_from_json(entry["cost"]);
-    if (!cost || measured(*cost) == nullptr) return false;
-    timed[i].measured = *measured(*cost);
-  }
-  return true;
+Contestant contestant_of(const json& row) {
+  Contestant contestant;
+  if (!row.is_object()) return contestant;
+  contestant.failure = row.value("failure", "");
+  if (!row.contains("cost")) return contestant;
+  if (Result<Cost> cost = cost_from_json(row["cost"]); cost && measured(*cost) != nullptr)
+    contestant.measured = *measured(*cost);
+  return contestant;
 }
 
-// What a cover's outputs must look like: the reference's, on seeded inputs, computed once.
-class Judge {
- public:
-  static Result<Judge> create(const DataflowGraph& graph) {
-    Judge judge;
-    judge.inputs_ = TRY(synthetic_inputs(graph.function(), 11));
-    judge.expected_ = TRY(interpret(graph.function(), judge.inputs_));
-    return judge;
+// What the covers of other models in the database teach.
+Correction correction_for(const std::string& model, const std::string& context,
+                          CostDatabase& database) {
+  std::vector<TaughtCover> taught;
+  for (const std::string& text : database.values("cover", context)) {
+    json row = parse_json(text);
+    Contestant known = contestant_of(row);
+    if (!known.measured || row.value("model", model) == model) continue;
+    taught.push_back(
+        {row["model"], cover_parts_from_json(row.value("parts", json())), known.measured->median});
   }
-  const std::vector<Tensor>& inputs() const { return inputs_; }
-  Status check(Executor& executor) const {
-    std::vector<Tensor> outputs(expected_.size());
-    TRY(executor.run(inputs_, outputs));
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      Difference difference = compare_tensors(outputs[i], expected_[i], model_tolerance());
-      if (!difference.within)
-        return error(ErrorCode::kVerification, "output {}: {}", i, difference.reason);
-    }
-    return {};
-  }
+  return learn_correction(taught);
+}
 
- private:
-  std::vector<Tensor> inputs_, expected_;
+struct Entry {   // a cover in the contest
+  size_t cover;  // the first of those that are equal
+  CoverParts parts;
+  std::string text, key;  // in the database
 };
 
 struct Contender {
-  size_t index;
-  LoweredPlan lowered;
   Executor executor;
+  std::vector<Tensor> outputs;
 };
 
-Result<Contender> prepare(size_t index, const NamedCover& cover, const Lower& lower_cover,
-                          const Judge& judge, int threads) {
+Result<std::shared_ptr<Contender>> prepare(const NamedCover& cover, const Lower& lower_cover,
+                                           const Judge& judge, int threads) {
   LoweredPlan lowered = TRY(lower_cover(cover));
   Executor executor = TRY(Executor::create(lowered.plan, threads));
-  TRY(judge.check(executor));
-  return Contender{index, std::move(lowered), std::move(executor)};
+  TRY(judge.error(executor, model_tolerance()));
+  return std::make_shared<Contender>(Contender{std::move(executor), {}});
 }
+
+// As many programs at a time as hold no more constants than this beside one another.
+constexpr double kConstantsAlive = 256 << 20;
+constexpr size_t kMostAlive = 16;
 
 }  // namespace
 
-Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<NamedCover>& covers,
+Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
                                  const std::vector<CostedCandidate>& candidates,
-                                 const Lower& lower_cover, CostDatabase& database,
-                                 const ChooseOptions& options, Progress* progress) {
+                                 const Lower& lower_cover, LazyJudge& judges,
+                                 CostDatabase& database, const ChooseOptions& options,
+                                 Progress* progress) {
+  Correction correction = correction_for(options.model_key, options.context, database);
   ChosenCover chosen;
-  std::string text = options.model_key;
-  std::vector<std::string> cover_texts;
+  // One backend alone may be the cheapest cover already: equal covers are one contestant.
+  std::vector<Entry> entries;
+  std::vector<size_t> entry_of;  // by cover
+  std::vector<Contestant> contestants;
   for (const NamedCover& cover : covers) {
+    std::string text = cover_text(cover, candidates);
+    log::debug("{}: {}", cover.name, text);
+    CoverParts parts{cover.plain_seconds, cover.switches, options.cold_bytes};
     chosen.timed.push_back(
-        {cover.name, cover.single_backend, cover.predicted_seconds, std::nullopt, "", false});
-    cover_texts.push_back(cover_text(cover, candidates));
-    log::debug("{}: {}", cover.name, cover_texts.back());
-    text += "\n" + cover.name + ": " + cover_texts.back();
+        {cover.name, cover.single_backend,
+         parts.seconds > 0 ? correction.predict(parts) : 0,  // 0: its costs are not known
+         std::nullopt, "", false});
+    text = options.model_key + "\n" + sha256_hex(text);
+    auto known = std::find_if(entries.begin(), entries.end(),
+                              [&](const Entry& entry) { return entry.text == text; });
+    entry_of.push_back(static_cast<size_t>(known - entries.begin()));
+    if (known != entries.end()) continue;
+    std::string key = CostDatabase::key_of(text, options.context);
+    std::optional<std::string> row = database.find("cover", key);
+    contestants.push_back(row ? contestant_of(parse_json(*row)) : Contestant());
+    entries.push_back({entry_of.size() - 1, parts, std::move(text), std::move(key)});
   }
-  std::string key = sha256_hex(text);
-  if (std::optional<std::string> row = database.find("cover", key);
-      row && timed_from_json(parse_json(*row), chosen.timed, chosen.index)) {
-    chosen.timed[chosen.index].chosen = true;
-    chosen.lowered = TRY(lower_cover(covers[chosen.index]));
-    return chosen;
-  }
-  if (options.untimed) {
+  auto is_known = [](const Contestant& c) { return c.measured || !c.failure.empty(); };
+  std::vector<Contestant> before = contestants;
+  const bool all_known = std::all_of(before.begin(), before.end(), is_known);
+  if (options.untimed && !all_known) {
     chosen.timed[0].chosen = true;
     chosen.lowered = TRY(lower_cover(covers[0]));
     return chosen;
   }
-  if (options.frozen)
+  if (options.frozen && !all_known)
     return error(ErrorCode::kFrozenCosts, "the covers of this model were never timed end to end");
 
-  Judge judge = TRY(Judge::create(graph));
-  std::optional<Contender> champion;
+  const Judge* judge = nullptr;
+  if (!all_known) judge = TRY(judges.get());
+  Prepare enter = [&](size_t c) -> Result<RunBlock> {
+    Result<std::shared_ptr<Contender>> ready =
+        prepare(covers[entries[c].cover], lower_cover, *judge, options.threads);
+    if (!ready) {
+      log::warn("{} is left out: {}", covers[entries[c].cover].name, ready.status().to_string());
+      return ready.status();
+    }
+    return RunBlock([contender = *ready, judge](std::vector<double>& samples) {
+      return run_block(contender->executor, judge->inputs(), contender->outputs, {}, samples);
+    });
+  };
+  ContestOptions contest;
+  contest.alive = std::min(
+      kMostAlive, 1 + static_cast<size_t>(kConstantsAlive / std::max(options.constant_bytes, 1.0)));
+  contest.go_on = [&](size_t at, size_t count) {
+    if (progress != nullptr) progress->update("timing covers", at, count, 0, 0);
+    return !interrupted();
+  };
+  size_t winner = TRY(hold_contest(contestants, enter, contest));
+  if (progress != nullptr && !all_known) progress->finish("timing covers");
+  for (size_t c = 0; c < contestants.size(); ++c)
+    if (!is_known(before[c]) && is_known(contestants[c]))
+      database.put("cover", entries[c].key, entries[c].text,
+                   row_of(contestants[c], entries[c].parts, options.model_key).dump(),
+                   options.context);
   for (size_t i = 0; i < covers.size(); ++i) {
-    if (interrupted() && champion) break;  // the first that computes right is good enough
-    if (progress != nullptr) progress->update("timing covers", i, covers.size(), 0, 0);
-    // One backend alone may be the cheapest cover already.
-    size_t twin = static_cast<size_t>(
-        std::find(cover_texts.begin(), cover_texts.end(), cover_texts[i]) - cover_texts.begin());
-    if (twin < i) {
-      chosen.timed[i].measured = chosen.timed[twin].measured;
-      chosen.timed[i].failure = chosen.timed[twin].failure;
-      continue;
-    }
-    Result<Contender> challenger = prepare(i, covers[i], lower_cover, judge, options.threads);
-    if (!challenger) {
-      chosen.timed[i].failure = challenger.status().to_string();
-      log::warn("{} is left out: {}", covers[i].name, chosen.timed[i].failure);
-      continue;
-    }
-    if (!champion) {
-      chosen.timed[i].measured = TRY(time_alone(challenger->executor, judge.inputs()));
-      champion = std::move(challenger).value();
-      continue;
-    }
-    CoverTimings timings =
-        TRY(time_against(champion->executor, challenger->executor, judge.inputs()));
-    // Rows are compared with one another: scale the newcomer by what the champion took beside it.
-    double drift = chosen.timed[champion->index].measured->median / timings.champion.median;
-    Measured scaled = timings.challenger;
-    for (double* value : {&scaled.median, &scaled.p10, &scaled.p90}) *value *= drift;
-    chosen.timed[i].measured = scaled;
-    if (timings.challenger.median < timings.champion.median)
-      champion = std::move(challenger).value();
+    chosen.timed[i].measured = contestants[entry_of[i]].measured;
+    chosen.timed[i].failure = contestants[entry_of[i]].failure;
   }
-  if (progress != nullptr) progress->finish("timing covers");
-  if (!champion)
-    return error(ErrorCode::kVerification, "no cover of this model computes it right: {}",
-                 chosen.timed[0].failure);
-  chosen.index = champion->index;
+  chosen.index = entries[winner].cover;
   chosen.timed[chosen.index].chosen = true;
-  chosen.lowered = std::move(champion->lowered);
-  if (interrupted()) return chosen;
-  database.put("cover", key, text.substr(0, 2000),
-               timed_to_json(chosen.timed, chosen.index).dump());
+  chosen.lowered = TRY(lower_cover(covers[chosen.index]));
   return chosen;
 }
 

@@ -1,10 +1,11 @@
-// Choosing by the clock: lowers the covers one after the other, checks each against the reference
-// on real data, times challenger against champion end to end, and keeps the fastest. Results are
-// cached under the set of covers, so a warm compile lowers only the winner.
+// Choosing by the clock: lowers the covers, checks each against the reference on real data, times
+// them end to end (cover_contest.h), and keeps the fastest. Figures are cached cover by cover, so a
+// warm compile lowers only the winner, and what they teach corrects predictions of other models.
 #pragma once
 
 #include "compiler/compile.h"
 #include "compiler/cover_search.h"
+#include "compiler/judge.h"
 
 namespace collage {
 
@@ -16,7 +17,10 @@ struct ChosenCover {
 
 struct ChooseOptions {
   int threads = 1;
-  std::string model_key;  // identifies the model's structure and the environment
+  std::string model_key;      // identifies the model's structure
+  std::string context;        // what makes timings comparable
+  double constant_bytes = 0;  // of the model: what each program that is alive holds, about
+  double cold_bytes = 0;      // of these, what does not stay in the caches
   bool frozen = false;
   // Where these covers were never timed, the first is taken as it is: its kernels were verified.
   bool untimed = false;
@@ -24,9 +28,10 @@ struct ChooseOptions {
 
 using Lower = std::function<Result<LoweredPlan>(const NamedCover&)>;
 
-Result<ChosenCover> choose_cover(const DataflowGraph& graph, const std::vector<NamedCover>& covers,
+Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
                                  const std::vector<CostedCandidate>& candidates,
-                                 const Lower& lower_cover, CostDatabase& database,
-                                 const ChooseOptions& options, Progress* progress);
+                                 const Lower& lower_cover, LazyJudge& judges,
+                                 CostDatabase& database, const ChooseOptions& options,
+                                 Progress* progress);
 
 }  // namespace collage

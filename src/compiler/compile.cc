@@ -13,6 +13,7 @@
 #include "compiler/backends.h"
 #include "compiler/choose_cover.h"
 #include "compiler/light_cover.h"
+#include "compiler/refine_cover.h"
 #include "compiler/targets.h"
 #include "compiler/worker_command.h"
 #include "ir/text_printer.h"
@@ -223,6 +224,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   CoverSearch search = TRY(std::move(searched));
   report.lower_bound_seconds = search.lower_bound_seconds;
   report.exact = search.exact;
+  if (!report.light) report.gap = search.gap();
   report.search_states = search.states;
   Lower lower_cover = [&](const NamedCover& cover) -> Result<LoweredPlan> {
     std::vector<KernelChoice> choices;
@@ -234,14 +236,27 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   choose.threads = cost_options.compile.threads;
   choose.frozen = options.frozen_costs;
   choose.untimed = light;
-  choose.model_key = sha256_hex(canonical_text(graph.function())) + "\n" + costs.environment_key();
-  ChosenCover chosen =
-      TRY(choose_cover(graph, search.covers, candidates, lower_cover, *database, choose, progress));
+  choose.model_key = sha256_hex(canonical_text(graph.function()));
+  choose.context = costs.program_context();
+  choose.constant_bytes = constant_bytes(graph.function());
+  choose.cold_bytes = cost_options.cache == CacheState::kWarm ? 0 : choose.constant_bytes;
+  LazyJudge judge(graph.function());
+  auto choose_among = [&](const std::vector<NamedCover>& covers) {
+    return choose_cover(covers, candidates, lower_cover, judge, *database, choose, progress);
+  };
+  ChosenCover chosen = TRY(choose_among(search.covers));
   phases.end("covers");
+  if (options.search == SearchMethod::kEvolutionary && !light) {
+    if (!incompatible.empty())
+      return usage_error("--search evolutionary knows no targets that must not meet");
+    chosen = TRY(refine_cover(graph, candidates, costs, options.effort, choose_among,
+                              std::move(chosen), search.covers));
+    phases.end("refinement");
+  }
 
   const NamedCover& cover = search.covers[chosen.index];
   report.covers = std::move(chosen.timed);
-  report.predicted_seconds = cover.predicted_seconds;
+  report.predicted_seconds = report.covers[chosen.index].predicted_seconds;
   for (const TimedCover& timed : report.covers)
     if (timed.single_backend && timed.measured &&
         (report.best_single_backend.empty() ||

@@ -139,12 +139,17 @@ double function_flops(const Function& function) {
   return flops;
 }
 
+static double bytes_of(const Expr& expr) {
+  double bytes = 0;
+  for (const TensorType& leaf : expr->type().leaves()) bytes += static_cast<double>(leaf.bytes());
+  return bytes;
+}
+
 double function_bytes(const Function& function) {
   double bytes = 0;
   for (const Expr& expr : post_order(function->body))
     if (expr->kind() == ExprKind::kVar || expr->kind() == ExprKind::kConstant)
-      for (const TensorType& leaf : expr->type().leaves())
-        bytes += static_cast<double>(leaf.bytes());
+      bytes += bytes_of(expr);
   for (const TensorType& leaf : function->result_type().leaves())
     bytes += static_cast<double>(leaf.bytes());
   return bytes;
@@ -155,21 +160,23 @@ double analytic_seconds(double flops, double bytes) {
   return kCall + flops / kFlopsPerSecond + bytes / kBytesPerSecond;
 }
 
+double constant_bytes(const Function& function) {
+  double bytes = 0;
+  for (const Expr& expr : post_order(function->body))
+    if (expr->kind() == ExprKind::kConstant) bytes += bytes_of(expr);
+  return bytes;
+}
+
 CacheState cache_state(const Function& function, int threads) {
   // Of a shared cache that other processes and machines use too, whatever its nominal size.
   constexpr double kSharedCache = 64 << 20;
   long reported = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
   double private_caches = threads * (reported > 0 ? static_cast<double>(reported) : 1 << 20);
-  double constants = 0, all = 0;
-  for (const Expr& expr : post_order(function->body)) {
-    if (expr->kind() == ExprKind::kTuple) continue;
-    for (const TensorType& leaf : expr->type().leaves()) {
-      all += static_cast<double>(leaf.bytes());
-      if (expr->kind() == ExprKind::kConstant) constants += static_cast<double>(leaf.bytes());
-    }
-  }
+  double all = 0;
+  for (const Expr& expr : post_order(function->body))
+    if (expr->kind() != ExprKind::kTuple) all += bytes_of(expr);
   if (all <= private_caches) return CacheState::kWarm;
-  return constants <= kSharedCache ? CacheState::kCold : CacheState::kStreaming;
+  return constant_bytes(function) <= kSharedCache ? CacheState::kCold : CacheState::kStreaming;
 }
 
 }  // namespace collage

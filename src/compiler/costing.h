@@ -41,6 +41,7 @@ double function_flops(const Function& function);
 // shared cache can be relied on to keep.
 CacheState cache_state(const Function& function, int threads);
 double function_bytes(const Function& function);  // parameters, constants and results
+double constant_bytes(const Function& function);
 // What stands for a cost that nobody measured: a slow processor's time, so that a measured
 // alternative wins.
 double analytic_seconds(double flops, double bytes);

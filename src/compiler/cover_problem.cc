@@ -11,10 +11,6 @@ namespace {
 
 // Between kernels: the executor's dispatch. Measured kernels carry their own call overhead.
 constexpr double kLaunchPenalty = 0.5e-6;
-// A kernel with threads of its own among kernels of the team: parking one pool, waking the other,
-// and the idle spinning of the one that ran last, which slows the next kernel. Alone in a program
-// it costs nothing, which end-to-end timing shows.
-constexpr double kPoolSwitch = 300e-6;
 
 // The host's stand-in until it is measured: one plain variant of unknown cost.
 std::shared_ptr<const TargetCosts> unmeasured(const CostedCandidate& candidate) {
@@ -66,12 +62,23 @@ SearchProblem CoverProblem::with_maximal_regions(const std::string& target) cons
   return restricted;
 }
 
+std::optional<size_t> CoverProblem::problem_variant(size_t candidate, size_t costed) const {
+  const std::vector<size_t>& known = variants_[candidate];
+  auto it = std::find(known.begin(), known.end(), costed);
+  if (it == known.end()) return std::nullopt;
+  return static_cast<size_t>(it - known.begin());
+}
+
+bool CoverProblem::own_pool(const ChosenKernel& kernel) const {
+  return find_backend(candidates_[kernel.candidate].partition.spec->target.kind)
+      ->brings_own_threads();
+}
+
 void CoverProblem::fill(size_t c) {
   problem_.candidates[c].variants.clear();
   variants_[c].clear();
   const TargetCosts& costs = *candidates_[c].costs;
-  const Backend& backend = *find_backend(candidates_[c].partition.spec->target.kind);
-  double penalty = backend.brings_own_threads() ? kPoolSwitch : 0;
+  double penalty = own_pool({c, 0}) ? kPoolSwitch : 0;
   for (size_t v = 0; v < costs.variants.size(); ++v) {
     const MeasuredVariant& row = costs.variants[v];
     if (std::holds_alternative<Invalid>(row.cost)) continue;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -14,6 +15,10 @@ namespace collage {
 
 class CoverProblem {
  public:
+  // Charged for a kernel with threads of its own: as if it stood alone among kernels of the team,
+  // one pool parked and the other woken before and after. Prediction counts switches instead.
+  static constexpr double kPoolSwitch = 100e-6;
+
   // Candidates without costs get a stand-in, until measure_unknown() replaces it.
   CoverProblem(const DataflowGraph& graph, std::vector<CostedCandidate>& candidates,
                MeasuredCosts& costs);
@@ -40,6 +45,9 @@ class CoverProblem {
   size_t costed_variant(const ChosenKernel& kernel) const {
     return variants_[kernel.candidate][kernel.variant];
   }
+  // The other way round; none where those costs are not the problem's (invalid).
+  std::optional<size_t> problem_variant(size_t candidate, size_t costed) const;
+  bool own_pool(const ChosenKernel& kernel) const;
   double search_seconds() const { return search_seconds_; }
   Status conversion_failure() const { return failure_; }
 

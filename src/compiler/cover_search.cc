@@ -14,14 +14,6 @@ bool is_host(const CostedCandidate& candidate) {
   return find_backend(candidate.partition.spec->target.kind)->is_host();
 }
 
-NamedCover named(const CoverProblem& problem, std::string name, bool single, const Cover& cover) {
-  NamedCover result{std::move(name), single, {}, cover.seconds};
-  for (const ChosenKernel& kernel : cover.kernels)
-    result.kernels.push_back({kernel.candidate, problem.costed_variant(kernel)});
-  result.conversions = cover.conversions;
-  return result;
-}
-
 // The part of the graph's work that a target does in a cover.
 double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& candidates,
                    const std::string& target) {
@@ -35,6 +27,28 @@ double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& 
 }
 
 }  // namespace
+
+NamedCover named_cover(const CoverProblem& problem, std::string name, bool single,
+                       const Cover& cover) {
+  NamedCover result{std::move(name), single, {}, cover.seconds};
+  for (const ChosenKernel& kernel : cover.kernels)
+    result.kernels.push_back({kernel.candidate, problem.costed_variant(kernel)});
+  result.conversions = cover.conversions;
+  result.plain_seconds = cover.seconds;
+  std::vector<bool> own_pool;  // of what runs, in order; conversions run on the team
+  size_t conversion = 0;
+  for (size_t k = 0; k < cover.kernels.size(); ++k) {
+    for (; conversion < cover.conversions.size() && cover.conversions[conversion].before <= k;
+         ++conversion)
+      own_pool.push_back(false);
+    own_pool.push_back(problem.own_pool(cover.kernels[k]));
+    if (own_pool.back()) result.plain_seconds -= CoverProblem::kPoolSwitch;
+  }
+  if (conversion < cover.conversions.size()) own_pool.push_back(false);
+  for (size_t k = 0; k < own_pool.size(); ++k)
+    result.switches += own_pool[k] != own_pool[(k + 1) % own_pool.size()];
+  return result;
+}
 
 Result<CoverSearch> find_covers(const DataflowGraph& graph,
                                 std::vector<CostedCandidate>& candidates, MeasuredCosts& costs) {
@@ -51,7 +65,7 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
   found.search_seconds = problem.search_seconds();
   for (const Cover& cover : result.covers)
     found.covers.push_back(
-        named(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
+        named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
 
   std::string host;
   std::vector<std::string> targets;
@@ -73,7 +87,7 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
       log::info("no cover by {} alone: {}", target, single.status().to_string());
       return {};
     }
-    NamedCover cover = named(problem, name, true, single->covers.at(0));
+    NamedCover cover = named_cover(problem, name, true, single->covers.at(0));
     if (flops_share(cover, candidates, target) >= kSingleBackendFlops)
       found.covers.push_back(std::move(cover));
     return {};

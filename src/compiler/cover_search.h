@@ -22,21 +22,32 @@ struct NamedCover {  // a cover in terms of costed candidates
   std::string name;  // "cover 1" … or the backend
   bool single_backend = false;
   std::vector<CoverKernel> kernels;
-  double predicted_seconds = 0;
+  double predicted_seconds = 0;                    // what the search added up
   std::vector<ChosenConversion> conversions = {};  // as the search chose them
+  double plain_seconds = 0;  // the same without charges for switching between thread pools
+  size_t switches = 0;       // between thread pools, the last kernel followed by the first
 };
 
 struct CoverSearch {
   std::vector<NamedCover> covers;  // cheapest first, then the single-backend covers
-  double lower_bound_seconds = 0;
+  double lower_bound_seconds = 0;  // what the search adds up is no less for any cover
   bool exact = false;
   size_t states = 0;
   double search_seconds = 0;  // in the search alone, without measuring
+  // What the cheapest cover may be too dear by, as a part of it.
+  double gap() const {
+    double cheapest = covers[0].predicted_seconds;
+    return cheapest > 0 ? 1 - lower_bound_seconds / cheapest : 0;
+  }
 };
 
-inline constexpr size_t kTopCovers = 3;
+inline constexpr size_t kTopCovers = 8;
 // A single-backend cover exists where the backend does at least this part of the work.
 inline constexpr double kSingleBackendFlops = 0.9;
+
+class CoverProblem;
+NamedCover named_cover(const CoverProblem& problem, std::string name, bool single,
+                       const Cover& cover);
 
 // Costs of host candidates are filled in where a cover uses them.
 Result<CoverSearch> find_covers(const DataflowGraph& graph,

@@ -179,6 +179,7 @@ class LightSearch {
         continue;
       }
       result_.cover.predicted_seconds = result_.measured ? cover.seconds : 0;
+      result_.cover.plain_seconds = result_.cover.predicted_seconds;
       return compile_chosen();
     }
   }

@@ -207,6 +207,17 @@ std::optional<double> CostDatabase::average(const std::string& kind, const std::
   return select.real(0);
 }
 
+std::vector<std::string> CostDatabase::values(const std::string& kind, const std::string& context) {
+  std::vector<std::string> found;
+  if (database_ == nullptr) return found;
+  Statement select(database_,
+                   "SELECT value FROM costs WHERE kind=?1 AND context=?2 "
+                   "ORDER BY written DESC, key LIMIT 4000");
+  if (select.ready()) select.bind(1, kind).bind(2, context);
+  while (select.row()) found.push_back(select.text(0));
+  return found;
+}
+
 void CostDatabase::record_uses() {
   if (database_ == nullptr || to_mark_used_.empty()) return;
   // Nothing depends on it: when another process is busy, the next run does it.

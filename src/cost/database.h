@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -54,6 +55,8 @@ class CostDatabase {
   // The average of a number in the values of that kind where a text in them is `text` (JSON paths).
   std::optional<double> average(const std::string& kind, const std::string& number,
                                 const std::string& where, const std::string& text);
+  // Values of that kind with that context, the newest few thousand.
+  std::vector<std::string> values(const std::string& kind, const std::string& context);
   bool on_disk() const { return database_ != nullptr; }
 
   // For maintenance; all need a file.

@@ -111,9 +111,9 @@ bool is_refused(const CostRow& row) {
 }  // namespace
 
 bool is_stale(const CostRow& row) {
-  // Functions and quarantine: target, version, machine. Others: machine, then a line a
-  // backend, which a cover has in its text, behind the model's hash.
-  std::vector<std::string> lines = lines_of(row.kind == "cover" ? row.text : row.context);
+  // Functions and quarantine: target, version, machine. Others: machine, then a line a backend.
+  if (row.context.empty()) return row.kind == "cover";  // of a set of covers, as once
+  std::vector<std::string> lines = lines_of(row.context);
   if (row.kind == "quarantine" || is_of_function(row, parse_json(row.value))) {
     if (lines.size() < 2) return false;
     const Backend* backend = find_backend(lines[0].substr(0, lines[0].find(' ')));

@@ -39,14 +39,19 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
     : database_(database),
       options_(std::move(options)),
       worker_(options_.worker_command, options_.limits),
-      machine_(fmt::format("{} threads={} {}", processor_name(), options_.compile.threads,
-                           cache_state_name(options_.cache))) {}
+      processor_(fmt::format("{} threads={}", processor_name(), options_.compile.threads)),
+      machine_(processor_ + " " + cache_state_name(options_.cache)) {}
 
-std::string MeasuredCosts::environment_key() const {
-  std::string key = machine_;
-  for (Backend* backend : all_backends()) key += "\n" + backend->name() + " " + backend->version();
-  return key;
+std::string MeasuredCosts::backend_versions() {
+  std::string lines;
+  for (Backend* backend : all_backends())
+    lines += "\n" + backend->name() + " " + backend->version();
+  return lines;
 }
+
+std::string MeasuredCosts::program_context() const { return processor_ + backend_versions(); }
+
+std::string MeasuredCosts::conversion_context() const { return machine_ + backend_versions(); }
 
 std::string MeasuredCosts::function_context(const Target& target) const {
   const Backend* backend = find_backend(target.kind);
@@ -247,7 +252,7 @@ Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorTyp
 
 std::optional<MeasuredCosts::Conversion> MeasuredCosts::find_conversion(const std::string& kind,
                                                                         const std::string& text) {
-  auto row = database_.find(kind, CostDatabase::key_of(text, environment_key()));
+  auto row = database_.find(kind, CostDatabase::key_of(text, conversion_context()));
   json value = row ? parse_json(*row) : json();
   if (!value.is_object() || !value.contains("backend") || !value.contains("cost"))
     return std::nullopt;
@@ -259,7 +264,7 @@ std::optional<MeasuredCosts::Conversion> MeasuredCosts::find_conversion(const st
 void MeasuredCosts::put_conversion(const std::string& kind, const std::string& text,
                                    const Conversion& conversion) {
   json value = {{"backend", conversion.backend}, {"cost", to_json(conversion.cost)}};
-  std::string context = environment_key();
+  std::string context = conversion_context();
   database_.put(kind, CostDatabase::key_of(text, context), text, value.dump(), context);
 }
 

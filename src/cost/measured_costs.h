@@ -67,11 +67,13 @@ class MeasuredCosts {
   double seconds_per_measurement();
 
   const CostCounts& counts() const { return counts_; }
-  // What makes a measurement of this machine comparable: processor, threads, versions of all
-  // backends, for keys of whole covers.
-  std::string environment_key() const;
+  // What makes timings of whole programs comparable: processor, threads, versions of all backends.
+  std::string program_context() const;
 
  private:
+  static std::string backend_versions();  // a line each
+  // The rest of a conversion's key, beside its text.
+  std::string conversion_context() const;
   // The rest of a function's key, beside its text.
   std::string function_context(const Target& target) const;
   // The database's answer, if it was measured with enough care.
@@ -96,7 +98,8 @@ class MeasuredCosts {
   CostDatabase& database_;
   CostOptions options_;
   Worker worker_;
-  std::string machine_;  // processor, threads and cache state, part of every key
+  std::string processor_;  // and threads
+  std::string machine_;    // these and the cache state
   CostCounts counts_;
   std::set<std::string> measured_now_;  // context and text; by this object
 };

@@ -106,6 +106,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
         {"functions", report.functions},
         {"states", report.search_states},
         {"exact", report.exact},
+        {"gap", report.gap},
         {"light", report.light},
         {"covers_timed",
          std::count_if(report.covers.begin(), report.covers.end(),

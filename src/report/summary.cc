@@ -47,6 +47,9 @@ std::string summary(const Model& model, const CompileReport& report, const RunFa
                             report.light ? "" : ", " + milliseconds(converting));
   text += report.light ? "\nnot searched, nothing measured beforehand"
                        : "\npredicted " + milliseconds(report.predicted_seconds);
+  if (!report.light)
+    text += report.exact ? std::string(" (exact search)")
+                         : fmt::format(" (search within {:.2g}%)", 100 * report.gap);
   double latency = 0;
   if (!facts.samples.empty()) {
     latency = median(facts.samples);

@@ -26,7 +26,7 @@ import tiny_models
 
 MS = r"\d+\.\d+ ms"
 SUMMARY = (rf"\S+ ( \w+ \d+ ops? in \d+ kernels? {MS} ·)+ (no conversions|conversions \d+, {MS})\n"
-           rf"predicted {MS}, measured {MS} ± \d+\.\d+ · "
+           rf"predicted {MS} \((exact search|search within [\d.e+-]+%)\), measured {MS} ± \d+\.\d+ · "
            rf"(no single backend covers this model|best single backend: \w+ {MS} · \d+\.\d\dx)\n")
 with open(os.path.join(ROOT, "docs", "report-schema.json")) as file:
     REPORT_SCHEMA = json.load(file)
@@ -89,7 +89,7 @@ def check_run(bench):
     assert {"conv", "relu", "dense", "softmax"} <= {op["onnx_node"] for k in report["kernels"] for op in k["ops"]}, report
     assert report["latency_ms"]["count"] == len(report["latency_ms"]["samples"]) > 0
     assert sum(c["chosen"] for c in report["covers"]) == 1
-    assert report["lower_bound_ms"] <= report["covers"][0]["predicted_ms"] * 1.0001
+    assert 0 < report["lower_bound_ms"] and report["search"]["exact"] == (report["search"]["gap"] < 1e-9)
 
 
 def check_warm(bench):

@@ -130,6 +130,11 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
       ->check(CLI::IsMember({"fast", "default", "max"}))
       ->envname("COLLAGE_EFFORT");
   command
+      .add_option("--search", options.search,
+                  "evolutionary also times covers bred from the fastest ones")
+      ->check(CLI::IsMember({"dijkstra", "evolutionary"}))
+      ->envname("COLLAGE_SEARCH");
+  command
       .add_option("--accuracy", options.accuracy,
                   "strict leaves out algorithms with larger rounding errors")
       ->check(CLI::IsMember({"default", "strict"}));
@@ -192,6 +197,7 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
   program.threads = options.threads;
   program.database = options.database;
   program.effort = TRY(parse_effort(options.effort));
+  if (options.search == "evolutionary") program.search = SearchMethod::kEvolutionary;
   program.frozen_costs = options.frozen_costs;
   program.always_measure = options.always_measure;
   program.strict_accuracy = options.accuracy == "strict";

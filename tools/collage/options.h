@@ -16,8 +16,8 @@ struct SharedOptions {
   std::vector<std::string> targets, exclude, pin, shapes, dims, inputs, plugins;
   int threads = 0;
   int64_t seed = 0;
-  std::string database, accuracy = "default", effort = "default", precision = "f32", json,
-                        save_outputs, progress = "auto", config;
+  std::string database, accuracy = "default", effort = "default", search = "dijkstra",
+                        precision = "f32", json, save_outputs, progress = "auto", config;
   bool frozen_costs = false;
   bool always_measure = false;  // no flag: what `tune` does
 };

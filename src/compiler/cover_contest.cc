@@ -1,0 +1,132 @@
+#include "compiler/cover_contest.h"
+
+#include <algorithm>
+
+#include "base/statistics.h"
+#include "cost/timing.h"
+
+namespace collage {
+
+namespace {
+
+struct Player {
+  size_t index;
+  RunBlock run;
+  std::vector<std::vector<double>> rounds;
+
+  std::vector<double> first(size_t count) const {
+    std::vector<double> all;
+    for (size_t r = 0; r < std::min(count, rounds.size()); ++r)
+      all.insert(all.end(), rounds[r].begin(), rounds[r].end());
+    return all;
+  }
+  double median_of_first(size_t count) const { return median(first(count)); }
+};
+
+Measured summary_of(const std::vector<double>& samples, double factor) {
+  return {factor * median(samples), factor * percentile(samples, 0.1),
+          factor * percentile(samples, 0.9), static_cast<int>(samples.size())};
+}
+
+// Everybody in one group. Leaves the winner in `players`; figures go to `contestants`.
+Status play(std::vector<Player>& players, std::vector<Contestant>& contestants,
+            const ContestOptions& options) {
+  std::vector<Player> out;
+  auto drop_last = [&] {
+    out.push_back(std::move(players.back()));
+    out.back().run = nullptr;
+    players.pop_back();
+  };
+  for (int round = 0; round == 0 || players.size() > 1; ++round) {
+    for (size_t k = 0; k < players.size(); ++k) {  // there and back: none always follows the same
+      Player& player = players[round % 2 == 0 ? k : players.size() - 1 - k];
+      std::vector<double> samples;
+      Status status = player.run(samples);
+      if (!status.ok() || samples.empty())
+        return status.ok() ? internal_error("a block without a run") : status;
+      player.rounds.push_back(std::move(samples));
+    }
+    size_t rounds = static_cast<size_t>(round) + 1;
+    std::stable_sort(players.begin(), players.end(), [&](const Player& a, const Player& b) {
+      return a.median_of_first(rounds) < b.median_of_first(rounds);
+    });
+    if (players.size() > 2) {
+      size_t keep = (players.size() + 1) / 2;
+      while (players.size() > keep) drop_last();
+    } else if (players.size() == 2) {
+      Interval best = median_interval(players[0].first(rounds));
+      Interval other = median_interval(players[1].first(rounds));
+      if (other.low > (1 + options.surely) * best.high || round + 1 >= options.blocks) drop_last();
+    }
+  }
+
+  const Player& winner = players[0];
+  size_t all = winner.rounds.size();
+  // What the winner's time changed by since the rounds that a player took part in.
+  auto drift = [&](const Player& player) {
+    return winner.median_of_first(all) / winner.median_of_first(player.rounds.size());
+  };
+  // The group's scale is that of the one whose figure was known.
+  double scale = 1;
+  auto take_scale = [&](const Player& player) {
+    if (const std::optional<Measured>& figure = contestants[player.index].measured)
+      scale = figure->median / (player.median_of_first(all) * drift(player));
+  };
+  take_scale(winner);
+  for (const Player& player : out) take_scale(player);
+  auto fill = [&](const Player& player) {
+    if (contestants[player.index].measured) return;
+    contestants[player.index].measured = summary_of(player.first(all), scale * drift(player));
+  };
+  fill(winner);
+  for (const Player& player : out) fill(player);
+  return {};
+}
+
+}  // namespace
+
+Result<size_t> hold_contest(std::vector<Contestant>& contestants, const Prepare& prepare,
+                            const ContestOptions& options) {
+  auto best = [&]() -> std::optional<size_t> {
+    std::optional<size_t> found;
+    for (size_t i = 0; i < contestants.size(); ++i)
+      if (contestants[i].measured && contestants[i].failure.empty() &&
+          (!found || contestants[i].measured->median < contestants[*found].measured->median))
+        found = i;
+    return found;
+  };
+  std::vector<size_t> waiting;
+  for (size_t i = 0; i < contestants.size(); ++i)
+    if (!contestants[i].measured && contestants[i].failure.empty()) waiting.push_back(i);
+  std::vector<Player> players;
+  auto enter = [&](size_t index) {
+    Result<RunBlock> run = prepare(index);
+    if (run) {
+      players.push_back({index, std::move(run).value(), {}});
+    } else {
+      contestants[index].failure = run.status().to_string();
+    }
+  };
+  size_t next = 0;
+  bool go_on = true;
+  if (!waiting.empty() && best()) enter(*best());
+  while (go_on && next < waiting.size()) {
+    size_t before = next;
+    while (next < waiting.size() && players.size() < std::max<size_t>(2, options.alive)) {
+      // The first that computes right is good enough where time is up.
+      go_on = players.empty() || options.go_on(next, waiting.size());
+      if (!go_on) break;
+      enter(waiting[next++]);
+    }
+    if (players.empty() || next == before) continue;
+    TRY(play(players, contestants, options));
+    players[0].rounds.clear();
+  }
+  std::optional<size_t> winner = best();
+  if (!winner)
+    return error(ErrorCode::kVerification, "no cover of this model computes it right: {}",
+                 contestants.empty() ? "" : contestants[0].failure);
+  return *winner;
+}
+
+}  // namespace collage

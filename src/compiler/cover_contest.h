@@ -1,0 +1,47 @@
+// Which of some programs is fastest, by successive halving: all that are alive run a block each in
+// turns, the slower half is dropped, and so on until two are left, which run until one is surely
+// faster or both have run `blocks`. Where not all may be alive at once (memory), they come in
+// groups, and the winner of one takes part in the next.
+//
+// Every figure is relative to the winner of the group over the same rounds, so drift of the machine
+// between rounds and groups does not count.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cost/cost.h"
+
+namespace collage {
+
+// Runs one block of a program that is ready, adding the seconds of each run. While it exists the
+// program is alive.
+using RunBlock = std::function<Status(std::vector<double>& samples)>;
+
+struct Contestant {
+  std::optional<Measured>
+      measured;         // before: known from an earlier contest; afterwards: its figure
+  std::string failure;  // why it cannot take part
+};
+
+struct ContestOptions {
+  size_t alive = 2;      // at a time, at least 2
+  int blocks = 4;        // of the last two
+  double surely = 0.02;  // the last two: the loser's interval lies that far above the winner's
+  // Called before each program is made ready, with its position among those to time; false: no
+  // more, what was found so far counts.
+  std::function<bool(size_t at, size_t count)> go_on = [](size_t, size_t) { return true; };
+};
+
+// Makes a contestant ready, or says why it cannot take part.
+using Prepare = std::function<Result<RunBlock>(size_t index)>;
+
+// Fills in what was not known, against the best that was; the winner's index. Without anything
+// unknown nothing runs. kVerification: none can take part.
+Result<size_t> hold_contest(std::vector<Contestant>& contestants, const Prepare& prepare,
+                            const ContestOptions& options);
+
+}  // namespace collage

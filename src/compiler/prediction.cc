@@ -1,0 +1,98 @@
+#include "compiler/prediction.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+namespace collage {
+
+namespace {
+
+constexpr size_t kParameters = 3;
+using Vector = std::array<double, kParameters>;
+
+// How far a parameter is from what is assumed, usually, and how far it may go.
+struct Prior {
+  double value, spread, low, high;
+};
+constexpr std::array<Prior, kParameters> kPriors = {
+    Prior{1, 0.03, 0.9, 1.1},
+    Prior{kSecondsPerSwitch, 40e-6, 0, 300e-6},
+    Prior{0, 2e-12, 0, 20e-12},
+};
+constexpr double kNoise = 0.03;    // relative error that no correction explains
+constexpr double kOutlier = 0.05;  // beyond, an error counts less and less
+constexpr int kIterations = 8;
+
+Vector parts_of(const CoverParts& parts) {
+  return {parts.seconds, static_cast<double>(parts.switches), parts.cold_bytes};
+}
+
+// Gaussian elimination; the matrix is symmetric and positive definite, thanks to the ridge.
+Vector solve(std::array<Vector, kParameters> matrix, Vector right) {
+  for (size_t k = 0; k < kParameters; ++k)
+    for (size_t row = k + 1; row < kParameters; ++row) {
+      double factor = matrix[row][k] / matrix[k][k];
+      for (size_t column = k; column < kParameters; ++column)
+        matrix[row][column] -= factor * matrix[k][column];
+      right[row] -= factor * right[k];
+    }
+  Vector x{};
+  for (size_t k = kParameters; k-- > 0;) {
+    x[k] = right[k];
+    for (size_t column = k + 1; column < kParameters; ++column)
+      x[k] -= matrix[k][column] * x[column];
+    x[k] /= matrix[k][k];
+  }
+  return x;
+}
+
+}  // namespace
+
+Correction learn_correction(std::span<const TaughtCover> taught) {
+  std::map<std::string, double> covers;  // of each model
+  for (const TaughtCover& cover : taught) ++covers[cover.model];
+  Correction result;
+  for (int iteration = 0; iteration < kIterations; ++iteration) {
+    // In units of the spreads, relative to the assumed values.
+    std::array<Vector, kParameters> matrix{};
+    Vector right{};
+    for (size_t k = 0; k < kParameters; ++k) matrix[k][k] = 1;
+    for (const TaughtCover& cover : taught) {
+      double error = std::abs(result.predict(cover.parts) / cover.measured - 1);
+      double weight =
+          std::min(1.0, kOutlier / std::max(error, 1e-9)) / covers[cover.model] / (kNoise * kNoise);
+      Vector parts = parts_of(cover.parts), slope{};
+      double rest = 1;
+      for (size_t k = 0; k < kParameters; ++k) {
+        rest -= kPriors[k].value * parts[k] / cover.measured;
+        slope[k] = kPriors[k].spread * parts[k] / cover.measured;
+      }
+      for (size_t i = 0; i < kParameters; ++i) {
+        for (size_t j = 0; j < kParameters; ++j) matrix[i][j] += weight * slope[i] * slope[j];
+        right[i] += weight * slope[i] * rest;
+      }
+    }
+    Vector x = solve(matrix, right);
+    auto value = [&](size_t k) {
+      return std::clamp(kPriors[k].value + kPriors[k].spread * x[k], kPriors[k].low,
+                        kPriors[k].high);
+    };
+    result = {value(0), value(1), value(2)};
+  }
+  return result;
+}
+
+nlohmann::json to_json(const CoverParts& parts) {
+  return {
+      {"seconds", parts.seconds}, {"switches", parts.switches}, {"cold_bytes", parts.cold_bytes}};
+}
+
+CoverParts cover_parts_from_json(const nlohmann::json& value) {
+  if (!value.is_object()) return {};
+  return {value.value("seconds", 0.0), value.value("switches", size_t{0}),
+          value.value("cold_bytes", 0.0)};
+}
+
+}  // namespace collage

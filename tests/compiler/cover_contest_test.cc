@@ -1,0 +1,106 @@
+// Successive halving on programs that only say what their runs take.
+#include "compiler/cover_contest.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+#include <set>
+
+namespace collage {
+namespace {
+
+// Programs with a true time each; runs scatter around it, and the machine slows down as time goes.
+class Field {
+ public:
+  explicit Field(std::vector<double> truth) : truth_(std::move(truth)) {}
+
+  Prepare prepare() {
+    return [this](size_t index) -> Result<RunBlock> {
+      if (broken.count(index)) return error(ErrorCode::kVerification, "wrong");
+      auto life = std::shared_ptr<void>(&alive_, [this](void*) { --alive_; });
+      most_alive = std::max(most_alive, ++alive_);
+      prepared.push_back(index);
+      return RunBlock([this, index, life](std::vector<double>& samples) -> Status {
+        ++blocks;
+        slowdown *= drift;
+        for (int run = 0; run < 10; ++run)
+          samples.push_back(truth_[index] * slowdown *
+                            (1 + 0.02 * std::normal_distribution<double>()(random_)));
+        return {};
+      });
+    };
+  }
+  std::vector<Contestant> contestants() const { return std::vector<Contestant>(truth_.size()); }
+
+  std::set<size_t> broken;
+  std::vector<size_t> prepared;
+  int blocks = 0, most_alive = 0;
+  double drift = 1, slowdown = 1;
+
+ private:
+  std::vector<double> truth_;
+  int alive_ = 0;
+  std::mt19937 random_{7};
+};
+
+TEST(Contest, TheFastestWinsAndTheSlowAreNotTimedForLong) {
+  Field field({1.3, 1.2, 1.0, 1.1, 2.0, 1.5, 1.4, 1.6});
+  std::vector<Contestant> contestants = field.contestants();
+  EXPECT_EQ(*hold_contest(contestants, field.prepare(), {.alive = 8}), 2u);
+  EXPECT_LE(field.blocks, 8 + 4 + 2 + 2);
+  EXPECT_NEAR(contestants[2].measured->median, 1.0, 0.02);
+  EXPECT_NEAR(contestants[4].measured->median, 2.0, 0.04);
+}
+
+TEST(Contest, FiguresDoNotDriftWithTheMachine) {
+  for (size_t alive : {2, 3, 16}) {
+    Field field({1.2, 1.1, 1.0, 1.3, 1.05, 1.4});
+    field.drift = 1.005;
+    std::vector<Contestant> contestants = field.contestants();
+    EXPECT_EQ(*hold_contest(contestants, field.prepare(), {.alive = alive}), 2u);
+    double winner = contestants[2].measured->median;
+    EXPECT_NEAR(contestants[5].measured->median / winner, 1.4, 0.04);
+    EXPECT_NEAR(contestants[1].measured->median / winner, 1.1, 0.04);
+    EXPECT_LE(field.most_alive, static_cast<int>(alive));
+  }
+}
+
+TEST(Contest, WhatIsKnownIsNotTimedAgainAndNewFiguresAreOnItsScale) {
+  Field field({1.0, 1.2, 0.9, 1.1});
+  std::vector<Contestant> contestants = field.contestants();
+  contestants[0].measured = Measured{10, 10, 10, 5};  // on a slower day
+  contestants[1].measured = Measured{12, 12, 12, 5};
+  EXPECT_EQ(*hold_contest(contestants, field.prepare(), {.alive = 4}), 2u);
+  EXPECT_THAT(field.prepared, ::testing::ElementsAre(0, 2, 3));
+  EXPECT_EQ(contestants[0].measured->median, 10);
+  EXPECT_NEAR(contestants[2].measured->median, 9, 0.2);
+  EXPECT_NEAR(contestants[3].measured->median, 11, 0.3);
+  field.prepared.clear();
+  EXPECT_EQ(*hold_contest(contestants, field.prepare(), {}), 2u);
+  EXPECT_TRUE(field.prepared.empty());
+}
+
+TEST(Contest, WhoComputesWrongIsLeftOut) {
+  Field field({0.5, 1.0, 1.2});
+  field.broken = {0};
+  std::vector<Contestant> contestants = field.contestants();
+  EXPECT_EQ(*hold_contest(contestants, field.prepare(), {}), 1u);
+  EXPECT_THAT(contestants[0].failure, ::testing::HasSubstr("wrong"));
+  EXPECT_FALSE(contestants[0].measured);
+  field.broken = {0, 1, 2};
+  contestants = field.contestants();
+  Result<size_t> nobody = hold_contest(contestants, field.prepare(), {});
+  EXPECT_EQ(nobody.status().code(), ErrorCode::kVerification);
+}
+
+TEST(Contest, AnInterruptKeepsWhatWasFound) {
+  Field field({1.0, 0.8, 0.9});
+  std::vector<Contestant> contestants = field.contestants();
+  ContestOptions options;
+  options.go_on = [](size_t at, size_t) { return at < 2; };
+  EXPECT_EQ(*hold_contest(contestants, field.prepare(), options), 1u);
+  EXPECT_FALSE(contestants[2].measured);
+}
+
+}  // namespace
+}  // namespace collage
