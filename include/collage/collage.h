@@ -78,6 +78,7 @@ struct ProgramOptions {
   SearchMethod search = SearchMethod::kDijkstra;
   bool frozen_costs = false;         // fail with kFrozenCosts instead of measuring
   bool strict_accuracy = false;      // leave out algorithms with larger rounding errors (Winograd)
+  bool deterministic = false;        // leave out kernels that gave other bits when run again
   std::vector<std::string> exclude;  // "backend" or "backend:operator"
   std::vector<std::string>
       pin;  // "regex=backend": kernels of nodes whose origin matches run on that backend

@@ -123,6 +123,10 @@ void report_rejections(const DataflowGraph& graph, const std::vector<CostedCandi
   }
 }
 
+VariantDemands demands_of(const ProgramOptions& options) {
+  return {options.strict_accuracy, options.deterministic};
+}
+
 // Costs of all candidates, and the best covers by them.
 Result<CoverSearch> search_by_costs(const DataflowGraph& graph,
                                     std::vector<CandidatePartition> found, MeasuredCosts& costs,
@@ -132,13 +136,7 @@ Result<CoverSearch> search_by_costs(const DataflowGraph& graph,
                                     std::vector<CostedCandidate>& candidates, CompileReport& report,
                                     Phases& phases, Progress* progress) {
   candidates = TRY(cost_candidates(graph, std::move(found), costs, progress, &report.functions));
-  if (options.strict_accuracy)
-    for (CostedCandidate& candidate : candidates)
-      if (candidate.costs != nullptr) {
-        auto strict = std::make_shared<TargetCosts>(*candidate.costs);
-        leave_out_relaxed(*strict);
-        candidate.costs = std::move(strict);
-      }
+  leave_out(candidates, demands_of(options));
   phases.end("costs");
   CoverSearch search = TRY(find_compatible_covers(graph, candidates, costs, specs, compatible));
   phases.end("search");
@@ -214,7 +212,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   if (light && searched.status().code() == ErrorCode::kFrozenCosts) {
     LightCover lightly = TRY(find_light_cover(
         graph, std::move(found), costs,
-        {cost_options.compile, options.strict_accuracy, lowering.compile_kernel}, progress));
+        {cost_options.compile, demands_of(options), lowering.compile_kernel}, progress));
     candidates = std::move(lightly.candidates);
     compiled = std::move(lightly.kernels);
     searched = CoverSearch{{std::move(lightly.cover)}, 0, false, lightly.states, 0};

@@ -117,9 +117,28 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
   return result;
 }
 
-void leave_out_relaxed(TargetCosts& costs) {
-  for (MeasuredVariant& row : costs.variants)
-    if (row.variant.relaxed) row.cost = Invalid{"left out by strict accuracy"};
+void leave_out(TargetCosts& costs, const VariantDemands& demands) {
+  for (MeasuredVariant& row : costs.variants) {
+    if (demands.strict_accuracy && row.variant.relaxed)
+      row.cost = Invalid{"left out by strict accuracy"};
+    if (demands.deterministic && !row.repeatable)
+      row.cost = Invalid{"its results differ in bits from run to run"};
+  }
+}
+
+void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& demands) {
+  if (!demands.strict_accuracy && !demands.deterministic) return;
+  std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> changed;
+  for (CostedCandidate& candidate : candidates) {
+    if (candidate.costs == nullptr) continue;
+    std::shared_ptr<const TargetCosts>& fewer = changed[candidate.costs.get()];
+    if (fewer == nullptr) {
+      auto copy = std::make_shared<TargetCosts>(*candidate.costs);
+      leave_out(*copy, demands);
+      fewer = std::move(copy);
+    }
+    candidate.costs = fewer;
+  }
 }
 
 double function_flops(const Function& function) {

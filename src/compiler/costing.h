@@ -30,8 +30,14 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                                                      MeasuredCosts& costs, Progress* progress,
                                                      size_t* distinct_functions);
 
-// Strict accuracy: algorithms with larger rounding errors become Invalid.
-void leave_out_relaxed(TargetCosts& costs);
+// What the user demands of variants beside being right. Others become Invalid.
+struct VariantDemands {
+  bool strict_accuracy = false;  // no algorithms with larger rounding errors
+  bool deterministic = false;    // none that gave other bits when it was run again
+};
+void leave_out(TargetCosts& costs, const VariantDemands& demands);
+// Of all candidates; those that shared costs still do.
+void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& demands);
 
 // Work of a function by the operators' own estimates, for the analytic stand-in for costs nobody
 // measured.

@@ -100,7 +100,7 @@ class LightSearch {
       if (is_host(seen_[position])) return TRY(trust_host(seen_[position])), position;
       TRY(try_candidate(position, nullptr));
     }
-    // The one that was tried may have been refused since, or left out by strict accuracy.
+    // The one that was tried may have been refused since, or left out on demand.
     const CostedCandidate& entry = seen_[position];
     for (size_t v = 0; v < entry.costs->variants.size() && !has_usable(entry); ++v)
       if (is_untried(entry.costs->variants[v])) {
@@ -125,7 +125,7 @@ class LightSearch {
   Status try_candidate(size_t position, const Variant* wanted) {
     CostedCandidate& entry = seen_[position];
     TargetCosts costs = TRY(costs_.tried_function(entry.function, target_of(entry), wanted));
-    if (options_.strict_accuracy) leave_out_relaxed(costs);
+    leave_out(costs, options_.demands);
     for (MeasuredVariant& row : costs.variants)
       if (auto it = refused_.find({position, row.variant.to_string()}); it != refused_.end())
         row.cost = Invalid{it->second};

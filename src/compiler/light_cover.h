@@ -27,7 +27,7 @@ struct LightCover {
 
 struct LightOptions {
   CompileOptions compile;
-  bool strict_accuracy = false;
+  VariantDemands demands;
   KernelCompiler compile_kernel;
 };
 

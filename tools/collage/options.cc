@@ -138,6 +138,8 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
       .add_option("--accuracy", options.accuracy,
                   "strict leaves out algorithms with larger rounding errors")
       ->check(CLI::IsMember({"default", "strict"}));
+  command.add_flag("--deterministic", options.deterministic,
+                   "leave out kernels that give other bits when run again");
   command.add_option("--precision", options.precision, "of all computations")
       ->check(CLI::IsMember({"f32"}));
   command.add_option("--progress", options.progress, "on stderr")
@@ -200,6 +202,7 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
   if (options.search == "evolutionary") program.search = SearchMethod::kEvolutionary;
   program.frozen_costs = options.frozen_costs;
   program.always_measure = options.always_measure;
+  program.deterministic = options.deterministic;
   program.strict_accuracy = options.accuracy == "strict";
   ProgressLine progress(options.progress);
   InterruptScope interrupts;

@@ -18,7 +18,7 @@ struct SharedOptions {
   int64_t seed = 0;
   std::string database, accuracy = "default", effort = "default", search = "dijkstra",
                         precision = "f32", json, save_outputs, progress = "auto", config;
-  bool frozen_costs = false;
+  bool frozen_costs = false, deterministic = false;
   bool always_measure = false;  // no flag: what `tune` does
 };
 
