@@ -1,6 +1,7 @@
 #include "compiler/cover_contest.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/statistics.h"
 #include "cost/timing.h"
@@ -37,6 +38,7 @@ Status play(std::vector<Player>& players, std::vector<Contestant>& contestants,
     out.back().run = nullptr;
     players.pop_back();
   };
+  double spent = 0;
   for (int round = 0; round == 0 || players.size() > 1; ++round) {
     for (size_t k = 0; k < players.size(); ++k) {  // there and back: none always follows the same
       Player& player = players[round % 2 == 0 ? k : players.size() - 1 - k];
@@ -44,6 +46,7 @@ Status play(std::vector<Player>& players, std::vector<Contestant>& contestants,
       Status status = player.run(samples);
       if (!status.ok() || samples.empty())
         return status.ok() ? internal_error("a block without a run") : status;
+      spent = std::accumulate(samples.begin(), samples.end(), spent);
       player.rounds.push_back(std::move(samples));
     }
     size_t rounds = static_cast<size_t>(round) + 1;
@@ -56,7 +59,9 @@ Status play(std::vector<Player>& players, std::vector<Contestant>& contestants,
     } else if (players.size() == 2) {
       Interval best = median_interval(players[0].first(rounds));
       Interval other = median_interval(players[1].first(rounds));
-      if (other.low > (1 + options.surely) * best.high || round + 1 >= options.blocks) drop_last();
+      bool surely = other.low > (1 + options.surely) * best.high;
+      bool enough = round + 1 >= options.blocks || (round > 0 && spent >= options.seconds);
+      if (surely || enough) drop_last();
     }
   }
 
