@@ -39,7 +39,7 @@ TEST(Prediction, LearnsWhatTheMachineDoes) {
   EXPECT_NEAR(learnt.scale, truth.scale, 0.01);
   EXPECT_NEAR(learnt.per_switch, truth.per_switch, 15e-6);
   for (const TaughtCover& cover : taught_by(truth, 30, 0))
-    EXPECT_NEAR(learnt.predict(cover.parts), cover.measured, 0.02 * cover.measured);
+    EXPECT_NEAR(learnt.predict(cover.parts), cover.measured, 0.04 * cover.measured);
 }
 
 TEST(Prediction, LittleDataChangesLittleAndOutliersDoNotCount) {
