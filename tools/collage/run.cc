@@ -10,6 +10,8 @@ namespace collage::tool {
 
 namespace {
 
+constexpr int kBlocks = 3;
+
 Status run(const SharedOptions& options) {
   Model model = TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
@@ -17,9 +19,8 @@ Status run(const SharedOptions& options) {
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds));
   std::vector<Tensor> outputs;
-  BlockOptions blocks;
-  for (int block = 0; block < blocks.blocks; ++block)
-    TRY(run_block(*program.impl().executor, inputs, outputs, blocks, facts.samples));
+  for (int block = 0; block < kBlocks; ++block)
+    TRY(run_block(*program.impl().executor, inputs, outputs, {}, facts.samples));
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
   if (!options.json.empty())
