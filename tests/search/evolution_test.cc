@@ -7,25 +7,25 @@
 namespace collage {
 namespace {
 
-// What programs really take on a machine where one target's kernels disturb the others': the search
-// cannot know.
+// What programs really take on a machine where the kernels that the search likes best slow down
+// beside each other: every kernel of the best cover takes twice as long in a program. The
+// search cannot know.
 class Machine {
  public:
-  explicit Machine(const SearchProblem& problem) : problem_(problem) {}
+  Machine(const SearchProblem& problem, const Cover& best) : problem_(problem) {
+    for (size_t k = 0; k < best.kernels.size(); ++k) slow_.insert(best.kernels[k].candidate);
+  }
   double seconds(const Cover& cover) const {
     double sum = cover.seconds;
-    const std::string* before = nullptr;
-    for (const ChosenKernel& kernel : cover.kernels) {
-      const std::string& target =
-          problem_.candidates[kernel.candidate].candidate->spec->target.kind;
-      if (before != nullptr && *before != target) sum += 10e-6;
-      before = &target;
-    }
+    for (const ChosenKernel& kernel : cover.kernels)
+      if (slow_.count(kernel.candidate) != 0)
+        sum += problem_.candidates[kernel.candidate].variants[kernel.variant].seconds;
     return sum;
   }
 
  private:
   const SearchProblem& problem_;
+  std::set<size_t> slow_;
 };
 
 std::vector<size_t> one_gene_each(const SearchProblem& problem) {
@@ -37,8 +37,9 @@ std::vector<size_t> one_gene_each(const SearchProblem& problem) {
 double evolve(const SyntheticProblem& synthetic, uint64_t seed, size_t generations,
               std::vector<double>* history = nullptr) {
   const SearchProblem& problem = synthetic.problem();
-  Machine machine(problem);
   Evolution evolution(problem, one_gene_each(problem), seed);
+  const SearchResult start = *search_covers(problem);
+  Machine machine(problem, start.covers.at(0));
   double best = 1;
   auto time = [&](const Cover& cover) {
     double seconds = machine.seconds(cover);
@@ -46,7 +47,6 @@ double evolve(const SyntheticProblem& synthetic, uint64_t seed, size_t generatio
     best = std::min(best, seconds);
     evolution.learn(cover, seconds);
   };
-  const SearchResult start = *search_covers(problem);
   for (const Cover& cover : start.covers) time(cover);
   for (size_t generation = 0; generation < generations; ++generation)
     for (const Cover& cover : evolution.breed(6)) time(cover);
@@ -54,9 +54,15 @@ double evolve(const SyntheticProblem& synthetic, uint64_t seed, size_t generatio
 }
 
 TEST(Evolution, FindsWhatSumsOfKernelsCannotSee) {
-  SyntheticProblem synthetic(SyntheticProblem::nasnet(1), 4);
-  double start = evolve(synthetic, 1, 0);
-  EXPECT_LT(evolve(synthetic, 1, 8), 0.99 * start);
+  double before = 0, after = 0;
+  for (unsigned seed : {1, 2, 3, 4}) {
+    SyntheticProblem synthetic(SyntheticProblem::nasrnn(1), seed);
+    const double start = evolve(synthetic, 1, 0), refined = evolve(synthetic, 1, 12);
+    EXPECT_LE(refined, start);
+    before += start;
+    after += refined;
+  }
+  EXPECT_LT(after, 0.97 * before);
 }
 
 TEST(Evolution, IsTheSameForTheSameSeed) {
