@@ -144,6 +144,7 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
   }
   chosen.index = entries[winner].cover;
   chosen.timed[chosen.index].chosen = true;
+  // The contest left the winner's program alive: its kernels are not compiled again.
   chosen.lowered = TRY(lower_cover(covers[chosen.index]));
   return chosen;
 }

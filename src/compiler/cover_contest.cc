@@ -131,6 +131,8 @@ Result<size_t> hold_contest(std::vector<Contestant>& contestants, const Prepare&
   if (!winner)
     return error(ErrorCode::kVerification, "no cover of this model computes it right: {}",
                  contestants.empty() ? "" : contestants[0].failure);
+  if (!players.empty() && players[0].index == *winner)
+    contestants[*winner].run = std::move(players[0].run);
   return *winner;
 }
 

@@ -25,6 +25,7 @@ struct Contestant {
   std::optional<Measured>
       measured;         // before: known from an earlier contest; afterwards: its figure
   std::string failure;  // why it cannot take part
+  RunBlock run = {};    // afterwards: of the winner, if it ran, so that its program is still alive
 };
 
 struct ContestOptions {
