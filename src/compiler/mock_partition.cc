@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <unordered_set>
 
@@ -49,6 +50,25 @@ ListedKernel list_kernel(const DataflowGraph& graph, std::string name, std::stri
     if (is_operator_call(graph, i))
       listed.calls.emplace_back(as<CallNode>(graph.node(i).expr)->op->name, i);
   });
+  return listed;
+}
+
+// Rewrites the function in the module so that each sub-graph is a kernel, and lists these:
+// `name_of` gives the name of a kernel's target.
+template <typename NameOf>
+Result<std::vector<ListedKernel>> rewrite_and_list(const DataflowGraph& graph,
+                                                   const std::vector<CandidatePartition>& kernels,
+                                                   ConstantsInside constants,
+                                                   const std::string& name, Module& module,
+                                                   NameOf&& name_of) {
+  std::vector<const CandidatePartition*> pointers;
+  for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
+  PartitionedModule partitioned = TRY(partition_module(graph, pointers, constants, module, name));
+  module = std::move(partitioned.module);
+  std::vector<ListedKernel> listed;
+  for (size_t k = 0; k < kernels.size(); ++k)
+    listed.push_back(
+        list_kernel(graph, partitioned.names[k], name_of(*kernels[k].spec), kernels[k].sub_graph));
   return listed;
 }
 
@@ -198,20 +218,16 @@ class MockPartitioner {
 
   Status rewrite(const DataflowGraph& graph, const std::string& name,
                  const std::vector<CandidatePartition>& kernels) {
-    std::vector<const CandidatePartition*> pointers;
-    for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
-    PartitionedModule partitioned =
-        TRY(partition_module(graph, pointers, ConstantsInside::kRequired, result_.module, name));
-    result_.module = std::move(partitioned.module);
+    std::vector<ListedKernel> listed =
+        TRY(rewrite_and_list(graph, kernels, ConstantsInside::kRequired, name, result_.module,
+                             [](const PartitionSpec& spec) { return spec.name; }));
     for (size_t k = 0; k < kernels.size(); ++k) {
-      ListedKernel listed =
-          list_kernel(graph, partitioned.names[k], kernels[k].spec->name, kernels[k].sub_graph);
       if (kernels[k].spec->is_host) {
-        for (const auto& [op, index] : listed.calls) result_.host.push_back(op);
+        for (const auto& [op, index] : listed[k].calls) result_.host.push_back(op);
         continue;
       }
-      listed.cost = kernel_cost(listed.calls.size(), costs_.per_op.at(kernels[k].spec->name));
-      result_.kernels.push_back(std::move(listed));
+      listed[k].cost = kernel_cost(listed[k].calls.size(), costs_.per_op.at(listed[k].target));
+      result_.kernels.push_back(std::move(listed[k]));
     }
     return {};
   }
@@ -244,15 +260,10 @@ Result<MockPartition> partition_without_costs(const Module& module,
     result.candidates += found.size();
     std::vector<CandidatePartition> kernels = partition_lightly(graph, std::move(found));
     result.kept += kernels.size();
-    std::vector<const CandidatePartition*> pointers;
-    for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
-    PartitionedModule partitioned =
-        TRY(partition_module(graph, pointers, ConstantsInside::kAll, result.module, name));
-    result.module = std::move(partitioned.module);
-    for (size_t k = 0; k < kernels.size(); ++k) {
-      result.kernels.push_back(list_kernel(
-          graph, partitioned.names[k], kernels[k].spec->target.to_string(), kernels[k].sub_graph));
-    }
+    std::vector<ListedKernel> listed =
+        TRY(rewrite_and_list(graph, kernels, ConstantsInside::kAll, name, result.module,
+                             [](const PartitionSpec& spec) { return spec.target.to_string(); }));
+    std::move(listed.begin(), listed.end(), std::back_inserter(result.kernels));
   }
   return result;
 }
