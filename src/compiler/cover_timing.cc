@@ -3,15 +3,9 @@
 #include <chrono>
 #include <thread>
 
-#include "base/statistics.h"
 #include "base/stopwatch.h"
 
 namespace collage {
-
-Measured summarise(const std::vector<double>& samples) {
-  return {median(samples), percentile(samples, 0.1), percentile(samples, 0.9),
-          static_cast<int>(samples.size())};
-}
 
 Status run_block(Executor& executor, std::span<const Tensor> inputs, std::vector<Tensor>& outputs,
                  const BlockOptions& options, std::vector<double>& samples) {

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "cost/cost.h"
 #include "runtime/executor.h"
 
 namespace collage {
@@ -19,6 +18,5 @@ struct BlockOptions {
 // One block: `warm_ups` untimed runs, then the seconds of each timed one.
 Status run_block(Executor& executor, std::span<const Tensor> inputs, std::vector<Tensor>& outputs,
                  const BlockOptions& options, std::vector<double>& samples);
-Measured summarise(const std::vector<double>& samples);
 
 }  // namespace collage

@@ -154,9 +154,7 @@ class Timer {
       if (!state.failure.ok()) {
         results.push_back(state.failure);
       } else {
-        results.push_back(Measured{median(state.samples), percentile(state.samples, 0.1),
-                                   percentile(state.samples, 0.9),
-                                   static_cast<int>(state.samples.size())});
+        results.push_back(summarise(state.samples));
       }
     }
     return results;
@@ -241,6 +239,11 @@ Interval median_interval(std::vector<double> sample) {
   auto low = static_cast<size_t>(std::max(0.0, std::floor(count / 2 - reach)));
   auto high = static_cast<size_t>(std::min(count - 1, std::ceil(count / 2 + reach) - 1));
   return {sample[low], sample[std::max(low, high)]};
+}
+
+Measured summarise(const std::vector<double>& samples) {
+  return {median(samples), percentile(samples, 0.1), percentile(samples, 0.9),
+          static_cast<int>(samples.size())};
 }
 
 Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& kernels,

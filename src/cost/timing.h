@@ -60,6 +60,9 @@ struct Interval {
 };
 Interval median_interval(std::vector<double> sample);
 
+// The sample (seconds) must not be empty.
+Measured summarise(const std::vector<double>& samples);
+
 // One result a kernel, in order; an error inside is that kernel's alone. The kernels have run
 // successfully once before (verification). Their outputs are overwritten.
 Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& kernels,
