@@ -75,7 +75,7 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
       if (is_new) groups.push_back({function, group->first, {}, {}, 0});
       it->second = {std::move(function), group->second};
     }
-    bool host = find_backend(candidate.spec->target.kind)->is_host();
+    const bool host = candidate.spec->is_host;
     Group& group = groups[it->second.second];
     if (!host && group.add(candidate.spec->target, result.size())) {
       size_t missing = costs.count_unknown(group.text, {candidate.spec->target});

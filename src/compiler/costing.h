@@ -18,6 +18,8 @@ struct CostedCandidate {
   Function function;  // extracted, flat
   std::shared_ptr<const TargetCosts>
       costs;  // null: not measured (the host's, until a cover needs them)
+
+  bool is_host() const { return partition.spec->is_host; }
 };
 
 std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,

@@ -10,10 +10,6 @@ namespace collage {
 
 namespace {
 
-bool is_host(const CostedCandidate& candidate) {
-  return find_backend(candidate.partition.spec->target.kind)->is_host();
-}
-
 // The part of the graph's work that a target does in a cover.
 double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& candidates,
                    const std::string& target) {
@@ -71,7 +67,7 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
   std::vector<std::string> targets;
   for (const CostedCandidate& candidate : candidates) {
     const std::string& kind = candidate.partition.spec->target.kind;
-    if (is_host(candidate)) {
+    if (candidate.is_host()) {
       host = kind;
     } else if (std::find(targets.begin(), targets.end(), kind) == targets.end()) {
       targets.push_back(kind);

@@ -53,9 +53,6 @@ class LightSearch {
   static const Target& target_of(const CostedCandidate& candidate) {
     return candidate.partition.spec->target;
   }
-  static bool is_host(const CostedCandidate& candidate) {
-    return candidate.partition.spec->is_host;
-  }
 
   Status choose_boundaries() {
     size_t operators = 0, taken = 0, refused = 0;
@@ -97,7 +94,7 @@ class LightSearch {
     const size_t position = it->second;
     if (inserted) {
       seen_.push_back({candidate, TRY(inline_calls(candidate.sub_graph.extract(graph_))), nullptr});
-      if (is_host(seen_[position])) return TRY(trust_host(seen_[position])), position;
+      if (seen_[position].is_host()) return TRY(trust_host(seen_[position])), position;
       TRY(try_candidate(position, nullptr));
     }
     // The one that was tried may have been refused since, or left out on demand.
@@ -222,7 +219,7 @@ class LightSearch {
           options_.compile_kernel(entry.function, kernel_choice(entry, kernel.variant));
       if (compiled) {
         result_.kernels.push_back(std::move(compiled).value());
-      } else if (is_host(entry)) {
+      } else if (entry.is_host()) {
         return std::move(compiled).status();
       } else {
         refused_[{kernel.candidate, entry.costs->variants[kernel.variant].variant.to_string()}] =
@@ -259,10 +256,10 @@ class LightSearch {
       if (said.insert(text).second) log::warn("{}", text);
     };
     for (const CoverKernel& kernel : result_.cover.kernels) {
-      if (!is_host(seen_[kernel.candidate])) continue;
+      if (!seen_[kernel.candidate].is_host()) continue;
       const IndexSet& nodes = seen_[kernel.candidate].partition.sub_graph.inside();
       for (const CostedCandidate& other : seen_) {
-        if (is_host(other) || !(other.partition.sub_graph.inside() == nodes)) continue;
+        if (other.is_host() || !(other.partition.sub_graph.inside() == nodes)) continue;
         if (!other.costs->refusal.empty()) say(other, other.costs->refusal);
         for (const MeasuredVariant& row : other.costs->variants)
           if (const auto* invalid = std::get_if<Invalid>(&row.cost))
