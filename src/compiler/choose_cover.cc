@@ -46,6 +46,14 @@ Correction correction_for(const std::string& model, const std::string& context,
   return learn_correction(taught);
 }
 
+CoverParts parts_of(const NamedCover& cover, const ChooseOptions& options) {
+  return {cover.plain_seconds, cover.switches, options.cold_bytes};
+}
+
+double predict(const CoverParts& parts, const Correction& correction) {
+  return parts.seconds > 0 ? correction.predict(parts) : 0;  // 0: its costs are not known
+}
+
 struct Entry {   // a cover in the contest
   size_t cover;  // the first of those that are equal
   CoverParts parts;
@@ -71,6 +79,12 @@ constexpr size_t kMostAlive = 16;
 
 }  // namespace
 
+double predict_cover(const NamedCover& cover, CostDatabase& database,
+                     const ChooseOptions& options) {
+  return predict(parts_of(cover, options),
+                 correction_for(options.model_key, options.context, database));
+}
+
 Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
                                  const std::vector<CostedCandidate>& candidates,
                                  const Lower& lower_cover, LazyJudge& judges,
@@ -85,11 +99,10 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
   for (const NamedCover& cover : covers) {
     std::string text = cover_text(cover, candidates);
     log::debug("{}: {}", cover.name, text);
-    CoverParts parts{cover.plain_seconds, cover.switches, options.cold_bytes};
-    chosen.timed.push_back(
-        {cover.name, cover.single_backend,
-         parts.seconds > 0 ? correction.predict(parts) : 0,  // 0: its costs are not known
-         std::nullopt, "", false});
+    CoverParts parts = parts_of(cover, options);
+    double predicted = predict(parts, correction);
+    chosen.timed.push_back({cover.name, cover.single_backend, predicted, std::nullopt, "", false,
+                            predicted > 0 ? predicted - parts.seconds : 0});
     text = options.model_key + "\n" + sha256_hex(text);
     auto known = std::find_if(entries.begin(), entries.end(),
                               [&](const Entry& entry) { return entry.text == text; });

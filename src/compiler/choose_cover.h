@@ -26,6 +26,10 @@ struct ChooseOptions {
   bool untimed = false;
 };
 
+// What a cover is predicted to take, with what covers of other models teach (prediction.h); 0 where
+// its costs are not known.
+double predict_cover(const NamedCover& cover, CostDatabase& database, const ChooseOptions& options);
+
 using Lower = std::function<Result<LoweredPlan>(const NamedCover&)>;
 
 Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,

@@ -12,6 +12,7 @@
 #include "base/stopwatch.h"
 #include "compiler/backends.h"
 #include "compiler/choose_cover.h"
+#include "compiler/describe_cover.h"
 #include "compiler/light_cover.h"
 #include "compiler/refine_cover.h"
 #include "compiler/targets.h"
@@ -66,63 +67,6 @@ class KernelCache {
   std::map<std::string, std::weak_ptr<Kernel>> kernels_;
 };
 
-std::vector<Alternative> alternatives_of(const CoverKernel& chosen,
-                                         const std::vector<CostedCandidate>& candidates) {
-  std::vector<Alternative> result;
-  const IndexSet& nodes = candidates[chosen.candidate].partition.sub_graph.inside();
-  for (size_t c = 0; c < candidates.size(); ++c) {
-    const CostedCandidate& candidate = candidates[c];
-    if (candidate.costs == nullptr || !(candidate.partition.sub_graph.inside() == nodes)) continue;
-    if (!candidate.costs->refusal.empty())
-      result.push_back({candidate.costs->target, "", Invalid{candidate.costs->refusal}});
-    for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
-      if (c == chosen.candidate && v == chosen.variant) continue;
-      const MeasuredVariant& row = candidate.costs->variants[v];
-      result.push_back({candidate.costs->target, row.variant.to_string(), row.cost});
-    }
-  }
-  return result;
-}
-
-void report_kernels(const DataflowGraph& graph, const NamedCover& cover,
-                    const std::vector<CostedCandidate>& candidates, const LoweredPlan& lowered,
-                    CompileReport& report) {
-  for (size_t k = 0; k < cover.kernels.size(); ++k) {
-    const CostedCandidate& candidate = candidates[cover.kernels[k].candidate];
-    const MeasuredVariant& row = candidate.costs->variants[cover.kernels[k].variant];
-    ReportedKernel kernel;
-    kernel.name = lowered.kernel_names[k];
-    kernel.target = candidate.partition.spec->target.to_string();
-    kernel.variant = row.variant;
-    kernel.function = lowered.functions[k];
-    kernel.cost = row.cost;
-    candidate.partition.sub_graph.inside().for_each([&](size_t index) {
-      const auto* call = as<CallNode>(graph.node(index).expr);
-      if (call != nullptr && call->op != nullptr)
-        kernel.ops.push_back({call->op->name, call->origin(), index});
-    });
-    for (const Expr& param : candidate.function->params)
-      kernel.inputs.push_back(param->tensor_type());
-    kernel.outputs = candidate.function->result_type().leaves();
-    kernel.flops = function_flops(candidate.function);
-    kernel.bytes = function_bytes(candidate.function);
-    kernel.alternatives = alternatives_of(cover.kernels[k], candidates);
-    report.kernels.push_back(std::move(kernel));
-  }
-}
-
-void report_rejections(const DataflowGraph& graph, const std::vector<CostedCandidate>& candidates,
-                       CompileReport& report) {
-  for (const CostedCandidate& candidate : candidates) {
-    if (candidate.costs == nullptr || candidate.costs->refusal.empty()) continue;
-    size_t last = candidate.partition.sub_graph.inside().last();
-    const Expr& expr = graph.node(last).expr;
-    std::string node =
-        expr->origin().empty() ? candidate.partition.sub_graph.ops_label(graph) : expr->origin();
-    report.rejections.push_back({node, candidate.costs->target, candidate.costs->refusal});
-  }
-}
-
 VariantDemands demands_of(const ProgramOptions& options) {
   return {options.strict_accuracy, options.deterministic};
 }
@@ -144,10 +88,9 @@ Result<CoverSearch> search_by_costs(const DataflowGraph& graph,
   return search;
 }
 
-}  // namespace
-
-Result<Program> compile_model(const Model& model, const ProgramOptions& options,
-                              Progress* progress) {
+// With `predict_only` the program is not made, and its report says no more than the prediction.
+Result<Program> compile_model(const Model& model, const ProgramOptions& options, Progress* progress,
+                              bool predict_only) {
   register_all();
   auto impl = std::make_unique<internal::ProgramImpl>();
   impl->inputs = model.inputs();
@@ -209,6 +152,20 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   Result<CoverSearch> searched = search_by_costs(
       graph, light ? found : std::move(found), costs, options, specs,
       compatible_targets(specs, incompatible), candidates, report, phases, progress);
+  ChooseOptions choose;
+  choose.threads = cost_options.compile.threads;
+  choose.frozen = options.frozen_costs;
+  choose.untimed = light;
+  choose.model_key = sha256_hex(canonical_text(graph.function()));
+  choose.context = costs.program_context();
+  choose.constant_bytes = constant_bytes(graph.function());
+  choose.cold_bytes = cost_options.cache == CacheState::kWarm ? 0 : choose.constant_bytes;
+  if (predict_only) {
+    if (light && searched.status().code() == ErrorCode::kFrozenCosts)
+      return unsupported("one toolchain is left: its kernels are not measured, so not predicted");
+    report.predicted_seconds = predict_cover(TRY(std::move(searched)).covers[0], *database, choose);
+    return Program(std::move(impl));
+  }
   if (light && searched.status().code() == ErrorCode::kFrozenCosts) {
     LightCover lightly = TRY(find_light_cover(
         graph, std::move(found), costs,
@@ -230,14 +187,6 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
       choices.push_back(kernel_choice(candidates[kernel.candidate], kernel.variant));
     return lower(graph, choices, cover.conversions, lowering);
   };
-  ChooseOptions choose;
-  choose.threads = cost_options.compile.threads;
-  choose.frozen = options.frozen_costs;
-  choose.untimed = light;
-  choose.model_key = sha256_hex(canonical_text(graph.function()));
-  choose.context = costs.program_context();
-  choose.constant_bytes = constant_bytes(graph.function());
-  choose.cold_bytes = cost_options.cache == CacheState::kWarm ? 0 : choose.constant_bytes;
   LazyJudge judge(graph.function());
   auto choose_among = [&](const std::vector<NamedCover>& covers) {
     return choose_cover(covers, candidates, lower_cover, judge, *database, choose, progress);
@@ -255,6 +204,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   const NamedCover& cover = search.covers[chosen.index];
   report.covers = std::move(chosen.timed);
   report.predicted_seconds = report.covers[chosen.index].predicted_seconds;
+  report.correction_seconds = report.covers[chosen.index].correction_seconds;
   for (const TimedCover& timed : report.covers)
     if (timed.single_backend && timed.measured &&
         (report.best_single_backend.empty() ||
@@ -262,13 +212,11 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
       report.best_single_backend = timed.name;
       report.best_single_seconds = timed.measured->median;
     }
-  report_kernels(graph, cover, candidates, chosen.lowered, report);
-  for (const LoweredConversion& conversion : chosen.lowered.conversions)
-    report.conversions.push_back(
-        {conversion.step, conversion.type, conversion.from, conversion.to,
-         TRY(conversion_of(conversion.type, conversion.from, conversion.to)).cost});
-  report_rejections(graph, candidates, report);
-  report.arena_bytes = chosen.lowered.plan->arena_bytes;
+  report_graph(graph, candidates, report);
+  report_chosen(graph, candidates, cover, chosen.lowered, report);
+  for (ReportedConversion& conversion : report.conversions)
+    conversion.cost = TRY(conversion_of(conversion.type, conversion.from, conversion.to)).cost;
+  report_single_backends(graph, candidates, search.covers, report);
   std::vector<const CandidatePartition*> partitions;
   for (const CoverKernel& kernel : cover.kernels)
     partitions.push_back(&candidates[kernel.candidate].partition);
@@ -278,6 +226,18 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   impl->executor = TRY(Executor::create(chosen.lowered.plan, choose.threads));
   phases.end("report");
   return Program(std::move(impl));
+}
+
+}  // namespace
+
+Result<Program> compile_model(const Model& model, const ProgramOptions& options,
+                              Progress* progress) {
+  return compile_model(model, options, progress, false);
+}
+
+Result<double> predict_seconds(const Model& model, const ProgramOptions& options,
+                               Progress* progress) {
+  return TRY(compile_model(model, options, progress, true)).impl().report.predicted_seconds;
 }
 
 Result<Program> Program::compile(const Model& model, const ProgramOptions& options) {

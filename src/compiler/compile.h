@@ -48,8 +48,10 @@ struct ReportedKernel {
     PostDfsIndex index;
   };
   std::vector<OpRef> ops;
-  Function function;  // what it computes
+  std::vector<PostDfsIndex> nodes;  // all it computes, views and tuples included
+  Function function;                // the same
   Cost cost;
+  double predicted_seconds = 0;  // its part of the prediction, launch and charges included
   std::vector<TensorType> inputs, outputs;
   std::vector<Alternative> alternatives;
   double flops = 0;
@@ -61,6 +63,48 @@ struct ReportedConversion {
   TensorType type;
   Encoding from, to;
   Cost cost;
+  TensorRef tensor = {};         // of the graph
+  double predicted_seconds = 0;  // its part of the prediction
+};
+
+// A cover as one sees it; the chosen one's parts stand in the report itself.
+struct ReportedPlan {
+  std::string name;
+  std::vector<ReportedKernel> kernels;
+  std::vector<ReportedConversion> conversions;
+  double predicted_seconds = 0;
+  double correction_seconds = 0;  // of it, what is no kernel's and no conversion's part
+};
+
+// A node of the graph that was partitioned, constants left out.
+struct ReportedNode {
+  PostDfsIndex index = 0;
+  std::string op, onnx_node;  // op: "input", "tuple", "item" where it is no call
+  std::vector<PostDfsIndex> inputs;
+  std::vector<TensorType> outputs;
+  bool is_result = false;
+};
+
+// A target's way to run some nodes, whether it was chosen or not: its cheapest variant, or why
+// there is none.
+struct ReportedCandidate {
+  std::string target, variant;
+  std::vector<PostDfsIndex> nodes;
+  Cost cost;
+};
+
+// A tensor that moves between two steps of the plan, or between one and the caller ("").
+struct ReportedEdge {
+  std::string from, to;
+  TensorType type;
+  Encoding encoding;
+};
+
+// What lies in the arena and when: from the step that writes it to the last that reads it.
+struct ReportedSlot {
+  std::string step;  // that writes it
+  bool workspace = false;
+  size_t offset = 0, bytes = 0, first = 0, last = 0;
 };
 
 // A cover that was timed end to end.
@@ -71,6 +115,7 @@ struct TimedCover {
   std::optional<Measured> measured;
   std::string failure;  // why it could not be timed
   bool chosen = false;
+  double correction_seconds = 0;  // of the prediction: what other models' covers taught
 };
 
 struct CompileReport {
@@ -79,6 +124,7 @@ struct CompileReport {
   std::vector<ReportedConversion> conversions;
   std::vector<TimedCover> covers;
   double predicted_seconds = 0, lower_bound_seconds = 0;
+  double correction_seconds = 0;  // of it, what other models' covers taught
   bool exact = false;  // the cheapest cover is proven to be so
   double gap = 0;      // what it may be too dear by, as a part of it
   bool light = false;  // boundaries were not searched, nothing was measured (light_cover.h)
@@ -91,6 +137,11 @@ struct CompileReport {
   };
   std::vector<Rejection> rejections;
   size_t arena_bytes = 0;
+  std::vector<ReportedNode> nodes;
+  std::vector<ReportedCandidate> considered;
+  std::vector<ReportedPlan> plans;  // the single-backend covers
+  std::vector<ReportedEdge> edges;
+  std::vector<ReportedSlot> arena;
   Module partitioned;
   // Of the timed single-backend covers, the fastest; empty name when none was.
   std::string best_single_backend;
@@ -111,5 +162,9 @@ Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& o
 // `progress` hears of long work; it may be null.
 Result<Program> compile_model(const Model& model, const ProgramOptions& options,
                               Progress* progress = nullptr);
+
+// What the cheapest cover is predicted to take: the search of compile_model, and nothing after it.
+Result<double> predict_seconds(const Model& model, const ProgramOptions& options,
+                               Progress* progress = nullptr);
 
 }  // namespace collage

@@ -13,16 +13,6 @@ namespace collage {
 
 namespace {
 
-bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
-                const TargetConstraints& constraints) {
-  bool allowed = true;
-  candidate.sub_graph.inside().for_each([&](size_t index) {
-    if (const auto* call = as<CallNode>(graph.node(index).expr))
-      allowed = allowed && constraints.allows(candidate.spec->target, *call);
-  });
-  return allowed;
-}
-
 // One distinct function and the candidates that are it.
 struct Group {
   Function function;
@@ -45,6 +35,16 @@ struct Group {
 };
 
 }  // namespace
+
+bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
+                const TargetConstraints& constraints) {
+  bool allowed = true;
+  candidate.sub_graph.inside().for_each([&](size_t index) {
+    if (const auto* call = as<CallNode>(graph.node(index).expr))
+      allowed = allowed && constraints.allows(candidate.spec->target, *call);
+  });
+  return allowed;
+}
 
 std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   const std::vector<PartitionSpecPtr>& specs,

@@ -22,6 +22,8 @@ struct CostedCandidate {
   bool is_host() const { return partition.spec->is_host; }
 };
 
+bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
+                const TargetConstraints& constraints);
 std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   const std::vector<PartitionSpecPtr>& specs,
                                                   const TargetConstraints& constraints);

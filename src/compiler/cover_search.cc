@@ -27,9 +27,16 @@ double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& 
 NamedCover named_cover(const CoverProblem& problem, std::string name, bool single,
                        const Cover& cover) {
   NamedCover result{std::move(name), single, {}, cover.seconds};
-  for (const ChosenKernel& kernel : cover.kernels)
-    result.kernels.push_back({kernel.candidate, problem.costed_variant(kernel)});
+  const SearchProblem& searched = problem.problem();
+  for (const ChosenKernel& kernel : cover.kernels) {
+    double seconds = searched.candidates[kernel.candidate].variants[kernel.variant].seconds +
+                     searched.launch_penalty;
+    if (problem.own_pool(kernel)) seconds -= CoverProblem::kPoolSwitch;
+    result.kernels.push_back({kernel.candidate, problem.costed_variant(kernel), seconds});
+  }
   result.conversions = cover.conversions;
+  for (ChosenConversion& conversion : result.conversions)
+    conversion.seconds += searched.launch_penalty;
   result.plain_seconds = cover.seconds;
   std::vector<bool> own_pool;  // of what runs, in order; conversions run on the team
   size_t conversion = 0;

@@ -14,8 +14,9 @@
 namespace collage {
 
 struct CoverKernel {
-  size_t candidate;  // into the costed candidates
-  size_t variant;    // into that candidate's costs
+  size_t candidate;    // into the costed candidates
+  size_t variant;      // into that candidate's costs
+  double seconds = 0;  // its part of plain_seconds
 };
 
 struct NamedCover {  // a cover in terms of costed candidates
@@ -23,7 +24,8 @@ struct NamedCover {  // a cover in terms of costed candidates
   bool single_backend = false;
   std::vector<CoverKernel> kernels;
   double predicted_seconds = 0;                    // what the search added up
-  std::vector<ChosenConversion> conversions = {};  // as the search chose them
+  std::vector<ChosenConversion> conversions = {};  // as the search chose them, their seconds with
+                                                   // the launch
   double plain_seconds = 0;  // the same without charges for switching between thread pools
   size_t switches = 0;       // between thread pools, the last kernel followed by the first
 };

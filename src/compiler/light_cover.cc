@@ -26,6 +26,13 @@ bool is_untried(const MeasuredVariant& row) {
   return std::holds_alternative<Unknown>(row.cost) && !row.tried;
 }
 
+// Estimates served to choose; they are no prediction.
+void forget_seconds(NamedCover& cover) {
+  cover.predicted_seconds = 0;
+  for (CoverKernel& kernel : cover.kernels) kernel.seconds = 0;
+  for (ChosenConversion& conversion : cover.conversions) conversion.seconds = 0;
+}
+
 class LightSearch {
  public:
   LightSearch(const DataflowGraph& graph, std::vector<CandidatePartition> candidates,
@@ -164,18 +171,22 @@ class LightSearch {
       SearchResult found = TRY(search_covers(problem, options));
       result_.states += found.states;
       const Cover& cover = found.covers.at(0);
-      result_.cover = {"light", false, {}, 0, cover.conversions};
+      result_.cover = {"light", false, {}, cover.seconds, cover.conversions};
       result_.measured = true;
       for (const ChosenKernel& kernel : cover.kernels)
         result_.cover.kernels.push_back(
-            {chosen_[kernel.candidate], rows[kernel.candidate][kernel.variant]});
+            {chosen_[kernel.candidate], rows[kernel.candidate][kernel.variant],
+             problem.candidates[kernel.candidate].variants[kernel.variant].seconds +
+                 problem.launch_penalty});
+      for (ChosenConversion& conversion : result_.cover.conversions)
+        conversion.seconds += problem.launch_penalty;
       if (!TRY(try_chosen())) {
         bool all_usable = std::all_of(chosen_.begin(), chosen_.end(),
                                       [&](size_t position) { return has_usable(seen_[position]); });
         if (!all_usable) return false;
         continue;
       }
-      result_.cover.predicted_seconds = result_.measured ? cover.seconds : 0;
+      if (!result_.measured) forget_seconds(result_.cover);
       result_.cover.plain_seconds = result_.cover.predicted_seconds;
       return compile_chosen();
     }

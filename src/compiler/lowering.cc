@@ -171,7 +171,7 @@ class Lowering {
     step.inputs = {values_[value].buffers.at(best->first)};
     BufferId result = add_buffer(Buffer::Place::kArena, type, wanted);
     step.outputs = {result};
-    result_.conversions.push_back({step.name, type, best->first, wanted});
+    result_.conversions.push_back({step.name, type, best->first, wanted, values_[value].tensor});
     plan_->steps.push_back(std::move(step));
     values_[value].buffers[wanted] = result;
     return result;
@@ -249,7 +249,7 @@ class Lowering {
     Function function = sub_graph.extract(graph_);
     function = TRY(inline_calls(function));
     Step step;
-    step.name = names_.fresh(choice.target.kind + "_" + sub_graph.ops_label(graph_).substr(0, 60));
+    step.name = names_.fresh(step_name(graph_, sub_graph, choice.target));
     step.target = choice.target.to_string();
     result_.kernel_names[k] = step.name;
     result_.functions[k] = function;
@@ -313,28 +313,13 @@ class Lowering {
   }
 
   void lay_out() {
+    std::vector<ArenaSlot> slots = arena_slots(*plan_);
     std::vector<BufferLifetime> lifetimes;
-    std::map<BufferId, size_t> lifetime_of;
-    std::vector<size_t> workspace_of(plan_->steps.size(), ~size_t{0});
-    for (size_t s = 0; s < plan_->steps.size(); ++s) {
-      const Step& step = plan_->steps[s];
-      for (const auto* list : {&step.inputs, &step.outputs})
-        for (BufferId id : *list) {
-          if (plan_->buffers[id].place != Buffer::Place::kArena) continue;
-          auto [it, inserted] = lifetime_of.try_emplace(id, lifetimes.size());
-          if (inserted) lifetimes.push_back({plan_->buffers[id].bytes, s, s});
-          lifetimes[it->second].last = s;
-        }
-      if (size_t bytes = step.kernel->workspace_bytes(); bytes > 0) {
-        workspace_of[s] = lifetimes.size();
-        lifetimes.push_back({bytes, s, s});
-      }
-    }
+    for (const ArenaSlot& slot : slots) lifetimes.push_back(slot.lifetime);
     ArenaLayout layout = plan_arena(lifetimes);
-    for (const auto& [id, index] : lifetime_of) plan_->buffers[id].offset = layout.offsets[index];
-    for (size_t s = 0; s < plan_->steps.size(); ++s)
-      if (workspace_of[s] != ~size_t{0})
-        plan_->steps[s].workspace_offset = layout.offsets[workspace_of[s]];
+    for (size_t i = 0; i < slots.size(); ++i)
+      (slots[i].buffer ? plan_->buffers[*slots[i].buffer].offset
+                       : plan_->steps[slots[i].step].workspace_offset) = layout.offsets[i];
     plan_->arena_bytes = layout.bytes;
   }
 
@@ -351,6 +336,10 @@ class Lowering {
 };
 
 }  // namespace
+
+std::string step_name(const DataflowGraph& graph, const SubGraph& sub_graph, const Target& target) {
+  return target.kind + "_" + sub_graph.ops_label(graph).substr(0, 60);
+}
 
 Result<LoweredPlan> lower(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
                           const std::vector<ChosenConversion>& conversions,

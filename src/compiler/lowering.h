@@ -26,7 +26,11 @@ struct LoweredConversion {
   std::string step;  // name in the plan
   TensorType type;
   Encoding from, to;
+  TensorRef tensor = {};
 };
+
+// What a kernel's step is called, before names are made unique.
+std::string step_name(const DataflowGraph& graph, const SubGraph& sub_graph, const Target& target);
 
 struct LoweredPlan {
   std::shared_ptr<Plan> plan;

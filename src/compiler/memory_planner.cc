@@ -1,12 +1,30 @@
 #include "compiler/memory_planner.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "base/integers.h"
-#include "runtime/plan.h"
 
 namespace collage {
+
+std::vector<ArenaSlot> arena_slots(const Plan& plan) {
+  std::vector<ArenaSlot> slots;
+  std::map<BufferId, size_t> slot_of;
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    for (const auto* list : {&step.inputs, &step.outputs})
+      for (BufferId id : *list) {
+        if (plan.buffers[id].place != Buffer::Place::kArena) continue;
+        auto [it, inserted] = slot_of.try_emplace(id, slots.size());
+        if (inserted) slots.push_back({s, id, {plan.buffers[id].bytes, s, s}});
+        slots[it->second].lifetime.last = s;
+      }
+    if (size_t bytes = step.kernel->workspace_bytes(); bytes > 0)
+      slots.push_back({s, std::nullopt, {bytes, s, s}});
+  }
+  return slots;
+}
 
 ArenaLayout plan_arena(const std::vector<BufferLifetime>& buffers) {
   auto rounded = [&](size_t i) { return round_up(buffers[i].bytes, kArenaAlignment); };

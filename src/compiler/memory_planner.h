@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <optional>
 #include <vector>
+
+#include "runtime/plan.h"
 
 namespace collage {
 
@@ -13,6 +15,14 @@ struct BufferLifetime {
   size_t bytes = 0;
   size_t first = 0, last = 0;  // steps, inclusive
 };
+
+// What a plan keeps in its arena: a buffer, or a step's workspace.
+struct ArenaSlot {
+  size_t step = 0;                 // that writes it
+  std::optional<BufferId> buffer;  // none: the step's workspace
+  BufferLifetime lifetime;
+};
+std::vector<ArenaSlot> arena_slots(const Plan& plan);
 
 struct ArenaLayout {
   std::vector<size_t> offsets;  // one a buffer, multiples of kArenaAlignment

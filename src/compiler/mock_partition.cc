@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "compiler/costing.h"
+#include "compiler/describe_cover.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
@@ -76,8 +77,12 @@ Encoding plain(const TensorType& type) { return {type.dtype, Layout(), VirtualDe
 
 class MockPartitioner {
  public:
-  explicit MockPartitioner(const PartitionConfig& config)
-      : config_(config), costs_(*config.mock_costs) {
+  MockPartitioner(const PartitionConfig& config, const TargetConstraints& constraints,
+                  bool keep_search)
+      : config_(config),
+        constraints_(constraints),
+        keep_search_(keep_search),
+        costs_(*config.mock_costs) {
     auto host = std::make_shared<PartitionSpec>();
     host->name = "host";
     host->target.kind = "host";
@@ -102,11 +107,16 @@ class MockPartitioner {
     std::vector<CandidatePartition> kernels;
     double cost = 0;
     double rank = 0;  // with ties broken
+    MockSearch search;
   };
 
   Status partition(const std::string& name, const Function& function) {
-    DataflowGraph graph(untangle_tuples(function));
+    auto shared = std::make_shared<const DataflowGraph>(untangle_tuples(function));
+    const DataflowGraph& graph = *shared;
     std::vector<CandidatePartition> all = gather_candidates(graph, config_.specs);
+    std::erase_if(all, [&](const CandidatePartition& candidate) {
+      return !is_allowed(graph, candidate, constraints_);
+    });
     result_.candidates += all.size();
     std::optional<Chosen> best;
     for (const std::vector<size_t>& set : compatible_targets(config_.specs, config_.incompatible)) {
@@ -119,6 +129,10 @@ class MockPartitioner {
       if (!best || chosen.rank < best->rank) best = std::move(chosen);
     }
     result_.cost += best->cost;
+    if (name == "main" && keep_search_) {
+      result_.search = std::move(best->search);
+      result_.search.graph = shared;
+    }
     return rewrite(graph, name, merge_touching(graph, std::move(best->kernels)));
   }
 
@@ -213,7 +227,46 @@ class MockPartitioner {
       chosen.cost += costs[kernel.candidate];
       chosen.kernels.push_back(candidates[kernel.candidate]);
     }
+    if (keep_search_) chosen.search = describe(problem, found, costs);
     return chosen;
+  }
+
+  // The search in the terms of a compilation's.
+  MockSearch describe(const SearchProblem& problem, const SearchResult& found,
+                      const std::vector<double>& costs) const {
+    constexpr double kUnit = 1e-3;
+    MockSearch search;
+    for (size_t c = 0; c < costs.size(); ++c) {
+      const CandidatePartition& candidate = *problem.candidates[c].candidate;
+      auto known = std::make_shared<TargetCosts>();
+      double seconds = kUnit * costs[c];
+      known->target = candidate.spec->name;
+      known->variants.push_back(
+          {problem.candidates[c].variants[0].variant, Measured{seconds, seconds, seconds, 1}});
+      search.candidates.push_back(
+          {candidate, candidate.function(*problem.graph, ConstantsInside::kRequired), known});
+    }
+    auto add = [&](const std::string& name, bool single, const Cover& cover) {
+      NamedCover named{name, single, {}, 0};
+      for (const ChosenKernel& kernel : cover.kernels) {
+        named.kernels.push_back({kernel.candidate, 0, kUnit * costs[kernel.candidate]});
+        named.predicted_seconds += named.kernels.back().seconds;
+      }
+      search.covers.push_back(std::move(named));
+    };
+    add("cover 1", false, found.covers.at(0));
+    SearchOptions options;
+    options.top_k = 1;
+    for (const PartitionSpecPtr& spec : config_.specs)
+      if (auto alone =
+              single_backend_cover(problem, spec->target.kind, host_->target.kind, options);
+          alone.ok())
+        add(spec->name, true, alone->covers.at(0));
+    search.lower_bound_seconds =
+        std::min(kUnit * found.lower_bound, search.covers[0].predicted_seconds);
+    search.exact = found.exact;
+    search.states = found.states;
+    return search;
   }
 
   Status rewrite(const DataflowGraph& graph, const std::string& name,
@@ -233,6 +286,8 @@ class MockPartitioner {
   }
 
   const PartitionConfig& config_;
+  const TargetConstraints& constraints_;
+  const bool keep_search_;
   const MockCosts& costs_;
   PartitionSpecPtr host_;
   double unit_;  // the smallest cost of an operator
@@ -242,9 +297,32 @@ class MockPartitioner {
 
 }  // namespace
 
-Result<MockPartition> partition_with_mock_costs(const Module& module,
-                                                const PartitionConfig& config) {
-  return MockPartitioner(config).run(module);
+Result<MockPartition> partition_with_mock_costs(const Module& module, const PartitionConfig& config,
+                                                const TargetConstraints& constraints,
+                                                bool keep_search) {
+  return MockPartitioner(config, constraints, keep_search).run(module);
+}
+
+CompileReport report_of(const MockPartition& partition, const PartitionConfig& config) {
+  const MockSearch& search = partition.search;
+  CompileReport report;
+  for (const PartitionSpecPtr& spec : config.specs) report.targets.push_back(spec->name);
+  report_graph(*search.graph, search.candidates, report);
+  for (const NamedCover& cover : search.covers)
+    report.covers.push_back({cover.name, cover.single_backend, cover.predicted_seconds,
+                             std::nullopt, "", &cover == &search.covers[0]});
+  ReportedPlan chosen = describe_cover(*search.graph, search.candidates, search.covers.at(0));
+  report.kernels = std::move(chosen.kernels);
+  report.conversions = std::move(chosen.conversions);
+  report_single_backends(*search.graph, search.candidates, search.covers, report);
+  report.predicted_seconds = chosen.predicted_seconds;
+  report.lower_bound_seconds = search.lower_bound_seconds;
+  report.exact = search.exact;
+  report.search_states = search.states;
+  report.candidates = partition.candidates;
+  report.functions = partition.estimates;
+  report.partitioned = partition.module;
+  return report;
 }
 
 Result<MockPartition> partition_without_costs(const Module& module,

@@ -8,6 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "compiler/compile.h"
+#include "compiler/cover_search.h"
 #include "compiler/targets.h"
 #include "ir/module.h"
 #include "partition/config.h"
@@ -20,6 +22,16 @@ struct ListedKernel {
   double cost = 0;
 };
 
+// What was searched: for reports. One unit of cost is taken for a millisecond.
+struct MockSearch {
+  std::shared_ptr<const DataflowGraph> graph;
+  std::vector<CostedCandidate> candidates;
+  std::vector<NamedCover> covers;  // the cheapest, then the single-backend covers
+  double lower_bound_seconds = 0;
+  bool exact = false;
+  size_t states = 0;
+};
+
 struct MockPartition {
   Module module;
   std::string costs = "mock";  // what they are: "none" without a search
@@ -29,12 +41,16 @@ struct MockPartition {
   std::vector<std::string> host;  // operators that no target takes
   double cost = 0;                // of what the search chose, before merging
   size_t candidates = 0, kept = 0, estimates = 0;
+  MockSearch search;  // of @main, where asked for
 };
 
 // Every function of the module that is not Primitive is partitioned by itself. Fails (kUsage) when
 // more kernels than max_estimates would be asked for.
-Result<MockPartition> partition_with_mock_costs(const Module& module,
-                                                const PartitionConfig& config);
+Result<MockPartition> partition_with_mock_costs(const Module& module, const PartitionConfig& config,
+                                                const TargetConstraints& constraints = {},
+                                                bool keep_search = false);
+// The report of a search that was kept, as that of a compilation.
+CompileReport report_of(const MockPartition& partition, const PartitionConfig& config);
 
 // The light partition (partition/lightweight.h) of every function, for specs whose toolchain is
 // determined: one of them besides the host. The host's operators are kernels too.

@@ -33,10 +33,13 @@ void add_host(std::vector<PartitionSpecPtr>& specs) {
 }  // namespace
 
 Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string>& exclude,
-                                                   const std::vector<std::string>& pin) {
+                                                   const std::vector<std::string>& pin,
+                                                   std::span<const PartitionSpecPtr> others) {
   TargetConstraints constraints;
-  auto known = [](const std::string& name) -> Status {
+  auto known = [&](const std::string& name) -> Status {
     if (find_backend(name) != nullptr) return {};
+    for (const PartitionSpecPtr& spec : others)
+      if (spec->target.kind == name) return {};
     return usage_error("unknown backend '{}'", name);
   };
   for (const std::string& text : exclude) {
@@ -46,7 +49,7 @@ Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string
     TRY(known(exclusion.backend).with_context("--exclude " + text));
     if (!exclusion.op.empty() && find_op(exclusion.op) == nullptr)
       return usage_error("--exclude {}: unknown operator '{}'", text, exclusion.op);
-    if (find_backend(exclusion.backend)->is_host())
+    if (const Backend* backend = find_backend(exclusion.backend); backend && backend->is_host())
       return usage_error("--exclude {}: {} takes what no other backend can and cannot be left out",
                          text, exclusion.backend);
     constraints.exclusions.push_back(std::move(exclusion));

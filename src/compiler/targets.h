@@ -27,8 +27,10 @@ struct TargetConstraints {
   std::vector<Exclusion> exclusions;
   std::vector<Pin> pins;
 
+  // Backends are this build's; `others`: targets of a configuration, which need none.
   static Result<TargetConstraints> parse(const std::vector<std::string>& exclude,
-                                         const std::vector<std::string>& pin);
+                                         const std::vector<std::string>& pin,
+                                         std::span<const PartitionSpecPtr> others = {});
   bool allows(const Target& target, const CallNode& call) const;
   // Fails when a pin names a backend that is not among these.
   Status check_pins(std::span<const PartitionSpecPtr> specs) const;

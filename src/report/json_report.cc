@@ -39,6 +39,22 @@ json tensor_json(const TensorType& type, const Encoding& encoding) {
           {"layout", encoding.layout.to_string()}};
 }
 
+json shapes_json(const std::vector<TensorType>& types) {
+  json list = json::array();
+  for (const TensorType& type : types)
+    list.push_back({{"shape", type.shape}, {"dtype", dtype_name(type.dtype)}});
+  return list;
+}
+
+// A cost, or the reason why there is none.
+void add_cost(json& entry, const Cost& cost) {
+  if (const auto* invalid = std::get_if<Invalid>(&cost)) {
+    entry["reason"] = invalid->reason;
+  } else {
+    entry["cost_ms"] = cost_json(cost);
+  }
+}
+
 json kernel_json(const ReportedKernel& kernel) {
   json ops = json::array(), inputs = json::array(), outputs = json::array(),
        alternatives = json::array();
@@ -50,23 +66,89 @@ json kernel_json(const ReportedKernel& kernel) {
     outputs.push_back(tensor_json(kernel.outputs[i], kernel.variant.outputs[i]));
   for (const Alternative& other : kernel.alternatives) {
     json entry = {{"target", other.target}, {"variant", other.variant}};
-    if (const auto* invalid = std::get_if<Invalid>(&other.cost)) {
-      entry["reason"] = invalid->reason;
-    } else {
-      entry["cost_ms"] = cost_json(other.cost);
-    }
+    add_cost(entry, other.cost);
     alternatives.push_back(std::move(entry));
   }
   return {{"name", kernel.name},
           {"target", kernel.target},
           {"variant", kernel.variant.to_string()},
           {"ops", ops},
+          {"nodes", kernel.nodes},
           {"cost_ms", cost_json(kernel.cost)},
+          {"predicted_ms", 1e3 * kernel.predicted_seconds},
           {"flops", kernel.flops},
           {"bytes", kernel.bytes},
           {"inputs", inputs},
           {"outputs", outputs},
           {"alternatives", alternatives}};
+}
+
+json kernels_json(const std::vector<ReportedKernel>& kernels) {
+  json list = json::array();
+  for (const ReportedKernel& kernel : kernels) list.push_back(kernel_json(kernel));
+  return list;
+}
+
+json conversions_json(const std::vector<ReportedConversion>& conversions) {
+  json list = json::array();
+  for (const ReportedConversion& c : conversions)
+    list.push_back({{"name", c.name},
+                    {"node", c.tensor.node},
+                    {"leaf", c.tensor.leaf},
+                    {"shape", c.type.shape},
+                    {"from", c.from.to_string()},
+                    {"to", c.to.to_string()},
+                    {"cost_ms", cost_json(c.cost)},
+                    {"predicted_ms", 1e3 * c.predicted_seconds}});
+  return list;
+}
+
+json nodes_json(const std::vector<ReportedNode>& nodes) {
+  json list = json::array();
+  for (const ReportedNode& node : nodes) {
+    json entry = {{"index", node.index},
+                  {"op", node.op},
+                  {"onnx_node", node.onnx_node},
+                  {"inputs", node.inputs},
+                  {"outputs", shapes_json(node.outputs)}};
+    if (node.is_result) entry["is_result"] = true;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+json considered_json(const std::vector<ReportedCandidate>& candidates) {
+  json list = json::array();
+  for (const ReportedCandidate& candidate : candidates) {
+    json entry = {
+        {"target", candidate.target}, {"variant", candidate.variant}, {"nodes", candidate.nodes}};
+    add_cost(entry, candidate.cost);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+json edges_json(const std::vector<ReportedEdge>& edges) {
+  json list = json::array();
+  for (const ReportedEdge& edge : edges) {
+    json entry = tensor_json(edge.type, edge.encoding);
+    entry["from"] = edge.from;
+    entry["to"] = edge.to;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+json arena_json(const std::vector<ReportedSlot>& arena) {
+  json list = json::array();
+  for (const ReportedSlot& slot : arena)
+    list.push_back({{"step", slot.step},
+                    {"workspace", slot.workspace},
+                    {"offset", slot.offset},
+                    {"bytes", slot.bytes},
+                    {"first", slot.first},
+                    {"last", slot.last}});
+  return list;
 }
 
 // SHA-256 of the model's file and of the external data beside it, as far as they can be read.
@@ -93,6 +175,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       {"env", {{"cpu", processor_name()}, {"threads", facts.threads}, {"versions", versions}}},
       {"targets", report.targets},
       {"predicted_ms", 1e3 * report.predicted_seconds},
+      {"correction_ms", 1e3 * report.correction_seconds},
       {"lower_bound_ms", 1e3 * report.lower_bound_seconds},
       {"compile_s", facts.compile_seconds},
       {"phases_s", report.phase_seconds},
@@ -114,15 +197,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       {"peak_memory", {{"planned", report.arena_bytes}}},
   };
   if (!facts.samples.empty()) result["latency_ms"] = latency_json(facts.samples);
-  json kernels = json::array(), conversions = json::array(), covers = json::array(),
-       rejections = json::array();
-  for (const ReportedKernel& kernel : report.kernels) kernels.push_back(kernel_json(kernel));
-  for (const ReportedConversion& c : report.conversions)
-    conversions.push_back({{"name", c.name},
-                           {"shape", c.type.shape},
-                           {"from", c.from.to_string()},
-                           {"to", c.to.to_string()},
-                           {"cost_ms", cost_json(c.cost)}});
+  json covers = json::array(), plans = json::array(), rejections = json::array();
   json singles = json::object();
   for (const TimedCover& cover : report.covers) {
     json entry = {{"name", cover.name},
@@ -137,8 +212,45 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
   for (const auto& rejection : report.rejections)
     rejections.push_back(
         {{"node", rejection.node}, {"backend", rejection.backend}, {"reason", rejection.reason}});
-  result["kernels"] = std::move(kernels);
-  result["conversions"] = std::move(conversions);
+  for (const ReportedPlan& plan : report.plans)
+    plans.push_back({{"name", plan.name},
+                     {"predicted_ms", 1e3 * plan.predicted_seconds},
+                     {"correction_ms", 1e3 * plan.correction_seconds},
+                     {"kernels", kernels_json(plan.kernels)},
+                     {"conversions", conversions_json(plan.conversions)}});
+  result["kernels"] = kernels_json(report.kernels);
+  result["conversions"] = conversions_json(report.conversions);
+  result["nodes"] = nodes_json(report.nodes);
+  result["edges"] = edges_json(report.edges);
+  result["arena"] = arena_json(report.arena);
+  result["considered"] = considered_json(report.considered);
+  result["plans"] = std::move(plans);
+  if (!facts.timeline.empty()) {
+    json steps = json::array();
+    double now = 0;
+    for (const auto& [name, seconds] : facts.timeline) {
+      steps.push_back({{"name", name}, {"start_ms", 1e3 * now}, {"ms", 1e3 * seconds}});
+      now += seconds;
+    }
+    result["timeline"] = std::move(steps);
+  }
+  if (facts.peaks)
+    result["env"]["peaks"] = {{"gflops", 1e-9 * facts.peaks->flops_per_second},
+                              {"gbytes", 1e-9 * facts.peaks->bytes_per_second}};
+  if (facts.resident_bytes > 0) result["peak_memory"]["measured"] = facts.resident_bytes;
+  if (!facts.what_if.empty()) {
+    json what_if = json::array();
+    for (const RunFacts::WhatIf& other : facts.what_if) {
+      json entry = {{"flag", other.flag}};
+      if (other.failure.empty()) {
+        entry["predicted_ms"] = 1e3 * other.predicted_seconds;
+      } else {
+        entry["failure"] = other.failure;
+      }
+      what_if.push_back(std::move(entry));
+    }
+    result["what_if"] = std::move(what_if);
+  }
   result["covers"] = std::move(covers);
   result["single_backend_ms"] = std::move(singles);
   result["rejections"] = std::move(rejections);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "report/roofline.h"
 
 namespace collage {
 
@@ -28,6 +29,17 @@ struct RunFacts {
     std::string failure;
   };
   std::map<std::string, Peer> peers;
+  // The steps of one run with their seconds, in order.
+  std::vector<std::pair<std::string, double>> timeline;
+  std::optional<MachinePeaks> peaks;
+  size_t resident_bytes = 0;  // most memory that the process held during inference; 0: unknown
+  // What the same compilation with one more flag is predicted to take.
+  struct WhatIf {
+    std::string flag;  // "--exclude native"
+    double predicted_seconds = 0;
+    std::string failure;  // why nothing is
+  };
+  std::vector<WhatIf> what_if;
 };
 
 nlohmann::json report_json(const Model& model, const CompileReport& report, const RunFacts& facts);

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/index_set.h"
 #include "base/name_supply.h"
+#include "base/printable.h"
 #include "base/result.h"
 #include "base/statistics.h"
 
@@ -28,6 +29,14 @@ TEST(Result, TryPassesValuesAndErrorsOn) {
   EXPECT_EQ(quarter(7).status().to_string(), "first half: 7 is odd");
   EXPECT_EQ(quarter(6).status().to_string(), "3 is odd");
   EXPECT_EQ(quarter(6).status().exit_code(), 3);
+}
+
+TEST(Printable, LeavesNothingThatATerminalObeys) {
+  EXPECT_EQ(printable("conv1 \xc3\xa4"), "conv1 \xc3\xa4");
+  EXPECT_EQ(printable("a\x1b[31mb\tc\n"), "a?[31mb?c?");
+  EXPECT_EQ(printable("\xe2\x80\xaetxt \xc2\x9b \xe2\x82\xac"), "?txt ? \xe2\x82\xac");
+  EXPECT_EQ(printable(std::string(200, 'x'), 10), "xxxxxxx...");
+  EXPECT_EQ(printable("xxxxxx\xc3\xa4yyyyy", 10), "xxxxxx...");
 }
 
 TEST(Statistics, MannWhitneyAgreesWithTables) {

@@ -267,6 +267,49 @@ def check_bench(bench):
         assert report["peers"][peer]["version"].startswith(peer) and report["peers"][peer]["count"] >= 5, report["peers"]
 
 
+def trace_problems(trace):
+    """Where a Chrome trace breaks the format (a JSON object of complete events) that chrome://tracing and Perfetto read."""
+    found = [] if trace.get("displayTimeUnit") in ("ms", "ns") else ["displayTimeUnit"]
+    if not isinstance(trace.get("traceEvents"), list) or not trace["traceEvents"]:
+        return found + ["traceEvents"]
+    last_end = {}
+    for i, event in enumerate(trace["traceEvents"]):
+        number = lambda key: isinstance(event.get(key), (int, float)) and not isinstance(event[key], bool) and event[key] >= 0
+        found += [f"{i}: {key}" for key in ("ts", "dur") if not number(key)]
+        found += [f"{i}: {key}" for key in ("pid", "tid") if not isinstance(event.get(key), int)]
+        found += [f"{i}: {key}" for key in ("name", "cat") if not isinstance(event.get(key), str) or not event[key]]
+        found += [] if event.get("ph") == "X" else [f"{i}: ph"]
+        found += [] if isinstance(event.get("args", {}), dict) else [f"{i}: args"]
+        if found:
+            break
+        track = event["pid"], event["tid"]
+        if event["ts"] < last_end.get(track, 0) - 1e-3:
+            found.append(f"{i}: begins before the one before it ends")
+        last_end[track] = event["ts"] + event["dur"]
+    return found
+
+
+def check_profile(bench):
+    """The trace is valid, holds every step once, and calls kernels what report, explain and log call them."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    report, _ = bench.report("bench", name, "--duration", "0.1", "--profile", "trace.json")
+    with open(bench.path("trace.json")) as file:
+        trace = json.load(file)
+    assert not (wrong := trace_problems(trace)), wrong
+    steps = [event["name"] for event in trace["traceEvents"]]
+    assert steps == [step["name"] for step in report["timeline"]]
+    kernels = {kernel["name"] for kernel in report["kernels"]}
+    assert kernels | {c["name"] for c in report["conversions"]} == set(steps) - {s for s in steps if s.startswith("copy")}
+    explained = bench.run("explain", name)
+    logged = command.run(["run", name, "-v", "--progress", "none"], bench.folder, cache=bench.cache).stderr
+    for kernel in kernels:
+        assert kernel in explained and kernel in logged, kernel
+    for event in trace["traceEvents"]:  # and each way to break it is seen
+        for change in ({"ph": "Z"}, {"ts": "0"}, {"dur": -1}, {"name": ""}, {"tid": None}):
+            assert trace_problems(dict(trace, traceEvents=[event | change])), change
+    assert trace_problems(dict(trace, traceEvents=trace["traceEvents"][::-1])), "the order of events is not seen"
+
+
 def check_targets(bench):
     """Every backend has a line that says whether it is there."""
     printed = bench.run("targets").splitlines()
@@ -306,7 +349,7 @@ def check_relay(bench):
 
 
 CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_partition, check_config,
-          check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_targets,
+          check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_profile, check_targets,
           check_strange_names, check_dynamic_dimension, check_relay)
 
 

@@ -37,7 +37,7 @@ double mock_seconds(const Function& function, const std::string& text, const std
 double mock_conversion(const TensorType& type, const Encoding& from, const Encoding& to) {
   if (from.dtype != to.dtype) return std::numeric_limits<double>::infinity();
   return 0.1e-6 + static_cast<double>(type.bytes()) / 2e10 *
-                    (0.5 + draw(type.to_string() + from.to_string() + ">" + to.to_string()));
+                      (0.5 + draw(type.to_string() + from.to_string() + ">" + to.to_string()));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "options.h"
 #include "peer.h"
 #include "report/layers.h"
-#include "report/report.h"
+#include "report_source.h"
 
 namespace collage::tool {
 
@@ -110,6 +110,7 @@ Status bench(const BenchOptions& options) {
   }
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
+  if (!options.json.empty()) TRY(add_timeline(program, inputs, facts));
   if (!options.json.empty())
     TRY(write_json(options.json, report_json(model, program.impl().report, facts)));
   fmt::print("{}\n{}\n", summary(model, program.impl().report, facts),

@@ -9,16 +9,19 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "collage/version.h"
 #include "options.h"
 
 namespace {
 
-// CLI11's messages may have several lines; ours have one.
+// CLI11's messages may have several lines, and names from models may hold anything; what a terminal
+// gets is one line.
 std::string one_line(std::string text) {
+  constexpr size_t kLongest = 8000;  // bytes
   std::replace(text.begin(), text.end(), '\n', ' ');
   while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
+  return collage::printable(text, kLongest);
 }
 
 std::string visible_names(const std::vector<collage::tool::Command>& commands) {
@@ -47,13 +50,14 @@ int main(int argc, char** argv) {
   app.add_flag("-q,--quiet", quiet, "errors only");
   std::vector<Command> commands = {add_run(app),       add_bench(app),   add_verify(app),
                                    add_partition(app), add_targets(app), add_tune(app),
-                                   add_db(app),        add_diff(app),    add_worker(app)};
+                                   add_db(app),        add_diff(app),    add_explain(app),
+                                   add_worker(app)};
   if (argc > 1 && argv[1][0] != '-' &&
       std::none_of(commands.begin(), commands.end(),
                    [&](const Command& command) { return command.app->get_name() == argv[1]; })) {
     // CLI11 would only say that a sub-command is missing.
     fmt::print(stderr, "collage: unknown sub-command '{}': there are {} (see collage --help)\n",
-               argv[1], visible_names(commands));
+               printable(argv[1]), visible_names(commands));
     return static_cast<int>(ErrorCode::kUsage);
   }
   try {

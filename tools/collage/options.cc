@@ -190,7 +190,7 @@ int thread_count(const SharedOptions& options) {
   return options.threads > 0 ? options.threads : ThreadTeam::available_cores();
 }
 
-Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds) {
+Result<ProgramOptions> program_options(const SharedOptions& options) {
   ProgramOptions program;
   program.targets = options.targets;
   program.exclude = options.exclude;
@@ -204,6 +204,11 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
   program.always_measure = options.always_measure;
   program.deterministic = options.deterministic;
   program.strict_accuracy = options.accuracy == "strict";
+  return program;
+}
+
+Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds) {
+  ProgramOptions program = TRY(program_options(options));
   ProgressLine progress(options.progress);
   InterruptScope interrupts;
   const Stopwatch watch;

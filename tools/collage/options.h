@@ -42,6 +42,7 @@ Status check_destinations(const SharedOptions& options);
 // Reads the model. Fails before any work is done where --json or --save-outputs could not be
 // written.
 Result<Model> load(const SharedOptions& options);
+Result<ProgramOptions> program_options(const SharedOptions& options);
 // Compiles with progress on stderr.
 Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds);
 int thread_count(const SharedOptions& options);
@@ -66,6 +67,7 @@ Command add_targets(CLI::App& app);
 Command add_tune(CLI::App& app);
 Command add_db(CLI::App& app);
 Command add_diff(CLI::App& app);
+Command add_explain(CLI::App& app);
 Command add_worker(CLI::App& app);
 
 }  // namespace collage::tool

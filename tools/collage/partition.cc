@@ -47,7 +47,10 @@ Status partition_by_mock_costs(const SharedOptions& options, const PartitionConf
   } else {
     module = TRY(load(options)).impl().module;
   }
-  MockPartition partition = TRY(partition_with_mock_costs(module, config));
+  TargetConstraints constraints =
+      TRY(TargetConstraints::parse(options.exclude, options.pin, config.specs));
+  TRY(constraints.check_pins(config.specs));
+  MockPartition partition = TRY(partition_with_mock_costs(module, config, constraints));
   fmt::print("{}\n", to_text(partition.module, print));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};
