@@ -76,9 +76,12 @@ struct ProgramOptions {
   // without measuring, unless the effort is kMax or all costs are known.
   bool always_measure = false;
   SearchMethod search = SearchMethod::kDijkstra;
-  bool frozen_costs = false;         // fail with kFrozenCosts instead of measuring
-  bool strict_accuracy = false;      // leave out algorithms with larger rounding errors (Winograd)
-  bool deterministic = false;        // leave out kernels that gave other bits when run again
+  bool frozen_costs = false;     // fail with kFrozenCosts instead of measuring
+  bool strict_accuracy = false;  // leave out algorithms with larger rounding errors (Winograd)
+  bool deterministic = false;    // leave out kernels that gave other bits when run again
+  // What an output may err by, as a part of its largest value, so that kernels may compute in
+  // bfloat16. 0: nothing is lowered.
+  double max_error = 0;
   std::vector<std::string> exclude;  // "backend" or "backend:operator"
   std::vector<std::string>
       pin;  // "regex=backend": kernels of nodes whose origin matches run on that backend

@@ -73,6 +73,15 @@ class Backend {
   // `inline_calls` gives the flat graph.
   virtual Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                                 const CompileOptions& options) const = 0;
+  // More ways, which round to a smaller float type (Variant::lowered), where that can pay; asked
+  // for only by the user's leave, of a backend that says it has some on this processor.
+  virtual bool lowers() const { return false; }
+  virtual Result<std::vector<Variant>> lowered_variants(const Function& function,
+                                                        const Target& target,
+                                                        const CompileOptions& options) const {
+    (void)function, (void)target, (void)options;
+    return std::vector<Variant>();
+  }
   virtual Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                                   const Target& target,
                                                   const CompileOptions& options) const = 0;

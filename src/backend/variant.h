@@ -20,6 +20,9 @@ struct Variant {
   // tolerance and left out under
   // `--accuracy strict`.
   bool relaxed = false;
+  // It computes in a smaller float type than float32, somewhere inside or at its boundary: verified
+  // with a tolerance of that type's, and used only by the user's leave (`--max-error`).
+  bool lowered = false;
   bool operator==(const Variant&) const = default;
   std::string to_string() const;  // "direct(float32:aBcd16b)->(float32:aBcd16b)"
   // Plain encodings for every parameter and result of the function.

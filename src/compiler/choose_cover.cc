@@ -15,10 +15,23 @@ using nlohmann::json;
 
 namespace {
 
+struct Entry {   // a cover in the contest
+  size_t cover;  // the first of those that are equal
+  CoverParts parts;
+  double within;          // the error that its outputs may have; 0: that of float32
+  std::string text, key;  // in the database
+  double error = 0;       // that they have
+};
+
 // A cover's row: its figure or failure, and what it teaches.
-json row_of(const Contestant& contestant, const CoverParts& parts, const std::string& model) {
-  json row = {{"model", model}, {"parts", to_json(parts)}, {"failure", contestant.failure}};
-  if (contestant.measured) row["cost"] = to_json(Cost(*contestant.measured));
+json row_of(const Contestant& contestant, const Entry& entry, const std::string& model) {
+  json row = {{"model", model},
+              {"parts", to_json(entry.parts)},
+              {"failure", contestant.failure},
+              {"within", entry.within}};
+  if (!contestant.measured) return row;
+  row["error"] = entry.error;
+  row["cost"] = to_json(Cost(*contestant.measured));
   return row;
 }
 
@@ -46,6 +59,16 @@ Correction correction_for(const std::string& model, const std::string& context,
   return learn_correction(taught);
 }
 
+// The same where outputs may have that error: who failed within a smaller one may try again.
+Contestant contestant_within(const json& row, double within) {
+  Contestant contestant = contestant_of(row);
+  if (contestant.measured && row.value("error", 0.0) > within && within > 0)
+    contestant = {std::nullopt,
+                  fmt::format("errs by {:.2g} of the largest value", row["error"].get<double>())};
+  if (!contestant.failure.empty() && row.value("within", 0.0) < within) return {};
+  return contestant;
+}
+
 CoverParts parts_of(const NamedCover& cover, const ChooseOptions& options) {
   return {cover.plain_seconds, cover.switches, options.cold_bytes};
 }
@@ -54,22 +77,16 @@ double predict(const CoverParts& parts, const Correction& correction) {
   return parts.seconds > 0 ? correction.predict(parts) : 0;  // 0: its costs are not known
 }
 
-struct Entry {   // a cover in the contest
-  size_t cover;  // the first of those that are equal
-  CoverParts parts;
-  std::string text, key;  // in the database
-};
-
 struct Contender {
   Executor executor;
   std::vector<Tensor> outputs;
 };
 
 Result<std::shared_ptr<Contender>> prepare(const NamedCover& cover, const Lower& lower_cover,
-                                           const Judge& judge, int threads) {
+                                           const Judge& judge, int threads, Entry& entry) {
   LoweredPlan lowered = TRY(lower_cover(cover));
   Executor executor = TRY(Executor::create(lowered.plan, threads));
-  TRY(judge.error(executor, model_tolerance()));
+  entry.error = TRY(judge.error(executor, model_tolerance(entry.within)));
   return std::make_shared<Contender>(Contender{std::move(executor), {}});
 }
 
@@ -104,14 +121,17 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
     chosen.timed.push_back({cover.name, cover.single_backend, predicted, std::nullopt, "", false,
                             predicted > 0 ? predicted - parts.seconds : 0});
     text = options.model_key + "\n" + sha256_hex(text);
+    const bool lowered = is_lowered(cover, candidates);
+    if (lowered) text += "\n" + options.constants;
     auto known = std::find_if(entries.begin(), entries.end(),
                               [&](const Entry& entry) { return entry.text == text; });
     entry_of.push_back(static_cast<size_t>(known - entries.begin()));
     if (known != entries.end()) continue;
     std::string key = CostDatabase::key_of(text, options.context);
     std::optional<std::string> row = database.find("cover", key);
-    contestants.push_back(row ? contestant_of(parse_json(*row)) : Contestant());
-    entries.push_back({entry_of.size() - 1, parts, std::move(text), std::move(key)});
+    const double within = lowered ? options.max_error : 0;
+    contestants.push_back(row ? contestant_within(parse_json(*row), within) : Contestant());
+    entries.push_back({entry_of.size() - 1, parts, within, std::move(text), std::move(key)});
   }
   auto is_known = [](const Contestant& c) { return c.measured || !c.failure.empty(); };
   std::vector<Contestant> before = contestants;
@@ -128,9 +148,16 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
   if (!all_known) judge = TRY(judges.get());
   Prepare enter = [&](size_t c) -> Result<RunBlock> {
     Result<std::shared_ptr<Contender>> ready =
-        prepare(covers[entries[c].cover], lower_cover, *judge, options.threads);
+        prepare(covers[entries[c].cover], lower_cover, *judge, options.threads, entries[c]);
     if (!ready) {
-      log::warn("{} is left out: {}", covers[entries[c].cover].name, ready.status().to_string());
+      std::string text = fmt::format("{} is left out: {}", covers[entries[c].cover].name,
+                                     ready.status().to_string());
+      // Wrong is news, beyond a budget is none.
+      if (entries[c].within > 0) {
+        log::info("{}", text);
+      } else {
+        log::warn("{}", text);
+      }
       return ready.status();
     }
     return RunBlock([contender = *ready, judge](std::vector<double>& samples) {
@@ -149,8 +176,7 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
   for (size_t c = 0; c < contestants.size(); ++c)
     if (!is_known(before[c]) && is_known(contestants[c]))
       database.put("cover", entries[c].key, entries[c].text,
-                   row_of(contestants[c], entries[c].parts, options.model_key).dump(),
-                   options.context);
+                   row_of(contestants[c], entries[c], options.model_key).dump(), options.context);
   for (size_t i = 0; i < covers.size(); ++i) {
     chosen.timed[i].measured = contestants[entry_of[i]].measured;
     chosen.timed[i].failure = contestants[entry_of[i]].failure;

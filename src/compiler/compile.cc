@@ -8,12 +8,13 @@
 #include "backend/compile_kernel.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "compiler/backends.h"
-#include "compiler/choose_cover.h"
 #include "compiler/describe_cover.h"
 #include "compiler/light_cover.h"
+#include "compiler/precision.h"
 #include "compiler/refine_cover.h"
 #include "compiler/targets.h"
 #include "compiler/worker_command.h"
@@ -114,8 +115,8 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   cost_options.compile.threads = ThreadTeam(options.threads).size();
   cost_options.effort = options.effort;
   // Where the toolchain is determined nothing is measured, unless that is asked for.
-  const bool light =
-      is_determined(specs) && !options.always_measure && options.effort != Effort::kMax;
+  const bool light = is_determined(specs) && !options.always_measure &&
+                     options.effort != Effort::kMax && options.max_error == 0;
   cost_options.frozen = options.frozen_costs || light;
   cost_options.cache = cache_state(graph.function(), cost_options.compile.threads);
   std::unique_ptr<CostDatabase> database =
@@ -161,6 +162,8 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   choose.constant_bytes = constant_bytes(graph.function());
   choose.cold_bytes = cost_options.cache == CacheState::kWarm ? 0 : choose.constant_bytes;
   if (predict_only) {
+    if (options.max_error > 0)
+      return unsupported("which kernels may be lowered shows only when the model is run");
     if (light && searched.status().code() == ErrorCode::kFrozenCosts)
       return unsupported("one toolchain is left: its kernels are not measured, so not predicted");
     report.predicted_seconds = predict_cover(TRY(std::move(searched)).covers[0], *database, choose);
@@ -199,6 +202,20 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
     chosen = TRY(refine_cover(graph, candidates, costs, options.effort, choose_among,
                               std::move(chosen), search.covers));
     phases.end("refinement");
+  }
+  if (options.max_error > 0 && !interrupted()) {
+    candidates = TRY(with_lowered_variants(graph, candidates, costs, progress));
+    leave_out(candidates, demands_of(options));
+    phases.end("lowered costs");
+    FindCovers find = [&](std::vector<CostedCandidate>& priced) {
+      return find_compatible_covers(graph, priced, costs, specs,
+                                    compatible_targets(specs, incompatible));
+    };
+    choose.max_error = options.max_error;
+    choose.constants = constants_digest(graph.function());
+    chosen = TRY(choose_within_budget(std::move(chosen), search.covers, candidates, find,
+                                      lower_cover, judge, *database, choose, progress));
+    phases.end("lowered covers");
   }
 
   const NamedCover& cover = search.covers[chosen.index];

@@ -60,7 +60,8 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
 Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                                                      std::vector<CandidatePartition> candidates,
                                                      MeasuredCosts& costs, Progress* progress,
-                                                     size_t* distinct_functions) {
+                                                     size_t* distinct_functions,
+                                                     MeasuredCosts::Precision precision) {
   std::vector<CostedCandidate> result;
   // Targets often propose the same nodes: extract and print them once.
   std::unordered_map<IndexSet, std::pair<Function, size_t>, IndexSetHash>
@@ -78,7 +79,7 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
     const bool host = candidate.spec->is_host;
     Group& group = groups[it->second.second];
     if (!host && group.add(candidate.spec->target, result.size())) {
-      size_t missing = costs.count_unknown(group.text, {candidate.spec->target});
+      size_t missing = costs.count_unknown(group.text, {candidate.spec->target}, precision);
       if (missing > 0 && costs.is_frozen())
         return costs.frozen_miss(group.text, candidate.spec->target);
       group.unknown += missing;
@@ -103,7 +104,8 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                     static_cast<double>(measurements) * costs.seconds_per_measurement());
   size_t done = 0, cached = 0, failed = 0;
   for (const Group& group : groups) {
-    std::vector<TargetCosts> answers = TRY(costs.function_costs(group.function, group.targets));
+    std::vector<TargetCosts> answers =
+        TRY(costs.function_costs(group.function, group.targets, precision));
     for (size_t t = 0; t < answers.size(); ++t) {
       failed += answers[t].variants.empty();
       auto shared = std::make_shared<const TargetCosts>(std::move(answers[t]));

@@ -32,7 +32,8 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
 Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                                                      std::vector<CandidatePartition> candidates,
                                                      MeasuredCosts& costs, Progress* progress,
-                                                     size_t* distinct_functions);
+                                                     size_t* distinct_functions,
+                                                     MeasuredCosts::Precision precision = {});
 
 // What the user demands of variants beside being right. Others become Invalid.
 struct VariantDemands {

@@ -163,4 +163,10 @@ std::string cover_text(const NamedCover& cover, const std::vector<CostedCandidat
   return text;
 }
 
+bool is_lowered(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
+  return std::any_of(cover.kernels.begin(), cover.kernels.end(), [&](const CoverKernel& kernel) {
+    return candidates[kernel.candidate].costs->variants[kernel.variant].variant.lowered;
+  });
+}
+
 }  // namespace collage

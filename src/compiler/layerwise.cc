@@ -60,7 +60,8 @@ class Checker {
         arguments[i] = arguments[i].reshaped(function->params[i]->tensor_type().shape);
       expected = TRY(interpret(function, arguments));
       types = function->result_type().leaves();
-      tolerance = candidate_tolerance(function, known->second.relaxed);
+      tolerance = known->second.lowered ? lowered_tolerance(function)
+                                        : candidate_tolerance(function, known->second.relaxed);
     }
     std::vector<Tensor> actual = TRY(execute(step, arguments));
     for (size_t i = 0; i < actual.size(); ++i) {

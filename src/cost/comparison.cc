@@ -51,7 +51,27 @@ Tolerance conversion_tolerance(DType from, DType to) {
   return {0, 0, std::max(unit(from), unit(to))};
 }
 
-Tolerance model_tolerance() { return {0, 1e-4, 1e-3}; }
+Tolerance lowered_tolerance(const Function& function) {
+  constexpr double kRoundoff = 0x1p-9;
+  // Roundings are independent, so their squares add; the largest of a million normal errors is five
+  // deviations off. Beyond a quarter of the result nothing would be left of it.
+  constexpr double kDeviations = 5, kMost = 0.25;
+  Result<Function> flat = inline_calls(function);
+  double calls = 0, anchors = 0;
+  for (const Expr& expr : post_order(flat.ok() ? (*flat)->body : function->body)) {
+    const auto* call = as<CallNode>(expr);
+    if (call == nullptr || call->op == nullptr) continue;
+    ++calls;
+    anchors += call->op->kind >= FusionKind::kReduction;
+  }
+  double depth = std::sqrt(std::max(1.0, calls) * std::max(1.0, anchors));
+  return {std::min(kMost, kDeviations * kRoundoff * depth), 0,
+          std::min(kMost, 4 * kRoundoff * depth)};
+}
+
+Tolerance model_tolerance(double max_error) {
+  return max_error > 0 ? Tolerance{0, max_error, 0} : Tolerance{0, 1e-4, 1e-3};
+}
 
 namespace {
 
@@ -82,6 +102,7 @@ void compare_floats(int64_t count, const Actual& actual, const Expected& expecte
   double allowed = tolerance.of_rms *
                        std::sqrt(scale.squares / std::max<double>(1, static_cast<double>(count))) +
                    tolerance.of_largest * scale.largest;
+  double squares = 0;
   for (int64_t i = 0; i < count; ++i) {
     double a = actual(i), b = expected(i);
     double error = std::abs(a - b), limit = allowed + tolerance.relative * std::abs(b);
@@ -94,6 +115,7 @@ void compare_floats(int64_t count, const Actual& actual, const Expected& expecte
       difference.worst_expected = b;
       difference.worst_of_allowed = of_allowed;
     }
+    if (std::isfinite(error)) squares += error * error;
     if (error <= limit && std::isfinite(b)) {  // never true with a NaN
       difference.max_abs = std::max(difference.max_abs, error);
       continue;
@@ -108,6 +130,7 @@ void compare_floats(int64_t count, const Actual& actual, const Expected& expecte
     difference.within = false;
   }
   difference.max_rel = scale.largest > 0 ? difference.max_abs / scale.largest : difference.max_abs;
+  if (scale.squares > 0) difference.rms_rel = std::sqrt(squares / scale.squares);
 }
 
 }  // namespace

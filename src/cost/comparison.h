@@ -22,12 +22,17 @@ struct Tolerance {
 Tolerance candidate_tolerance(const Function& function, bool reassociated);
 // What a conversion may change: nothing, or what the smaller of two float types cannot hold.
 Tolerance conversion_tolerance(DType from, DType to);
-// What a whole compiled model must meet against another runtime: |a-b| <= 1e-4 max|b| + 1e-3 |b|.
-Tolerance model_tolerance();
+// The gate for a candidate that rounds to bfloat16 (2^-9 relative), its inputs and results
+// included.
+Tolerance lowered_tolerance(const Function& function);
+// What a whole compiled model must meet against another runtime: |a-b| <= 1e-4 max|b| + 1e-3 |b|;
+// where the user allows a larger error, |a-b| <= max_error max|b|.
+Tolerance model_tolerance(double max_error = 0);
 
 struct Difference {
   double max_abs = 0;  // largest |a-b|
   double max_rel = 0;  // largest |a-b| / max|b|
+  double rms_rel = 0;  // root mean square of a-b, as a part of that of b
   bool within = true;
   std::string reason;  // of the first element out of tolerance; empty when within
   // The element that errs most for what it is allowed: position in row-major order, values, and the

@@ -20,7 +20,7 @@ struct sqlite3;
 
 namespace collage {
 
-// Kinds of rows: "function", "conversion", "trial", "cover", "quarantine".
+// Kinds of rows: "function", "conversion", "trial", "cover", "prices", "quarantine".
 struct CostRow {
   std::string kind, key;
   std::string text;     // what was measured

@@ -76,6 +76,7 @@ class Measurement {
     }
     row.repeatable = trial->repeatable;
     row.tried = true;
+    if (row.variant.lowered) row.error = trial->error;
     if (!task_.until_right) survivors_.push_back({std::move(name), &row, std::move(trial).value()});
   }
 
@@ -197,8 +198,10 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
       continue;
     }
     hooks.begin(text);
-    Result<std::vector<Variant>> variants =
-        guarded(hooks, [&] { return backend->variants(function, target, task.options); });
+    Result<std::vector<Variant>> variants = guarded(hooks, [&] {
+      return task.lowered ? backend->lowered_variants(function, target, task.options)
+                          : backend->variants(function, target, task.options);
+    });
     if (!variants) {
       entry.refusal = variants.status().to_string();
       continue;

@@ -53,9 +53,10 @@ std::string MeasuredCosts::program_context() const { return processor_ + backend
 
 std::string MeasuredCosts::conversion_context() const { return machine_ + backend_versions(); }
 
-std::string MeasuredCosts::function_context(const Target& target) const {
+std::string MeasuredCosts::function_context(const Target& target, Precision precision) const {
   const Backend* backend = find_backend(target.kind);
-  return fmt::format("{}\n{}\n{}", target.to_string(), backend ? backend->version() : "", machine_);
+  return fmt::format("{}\n{}\n{}{}", target.to_string(), backend ? backend->version() : "",
+                     machine_, precision == Precision::kLowered ? "\nlowered" : "");
 }
 
 std::string MeasuredCosts::quarantine_context(const std::string& target) {
@@ -90,9 +91,9 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
 }
 
 std::optional<TargetCosts> MeasuredCosts::find_costs(const std::string& kind,
-                                                     const std::string& text,
-                                                     const Target& target) {
-  auto row = database_.find(kind, CostDatabase::key_of(text, function_context(target)));
+                                                     const std::string& text, const Target& target,
+                                                     Precision precision) {
+  auto row = database_.find(kind, CostDatabase::key_of(text, function_context(target, precision)));
   if (!row) return std::nullopt;
   Result<TargetCosts> known = target_costs_from_json(parse_json(*row));
   if (!known) return std::nullopt;
@@ -100,8 +101,9 @@ std::optional<TargetCosts> MeasuredCosts::find_costs(const std::string& kind,
 }
 
 std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
-                                                        const Target& target, bool of_any_care) {
-  std::optional<TargetCosts> known = find_costs("function", text, target);
+                                                        const Target& target, bool of_any_care,
+                                                        Precision precision) {
+  std::optional<TargetCosts> known = find_costs("function", text, target, precision);
   if (!known) return std::nullopt;
   if (!of_any_care) {
     // Care is for what was timed.
@@ -109,7 +111,7 @@ std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
                              [](const MeasuredVariant& v) { return measured(v.cost); });
     bool careless = known->effort < options_.effort ||
                     (options_.effort == Effort::kMax && known->conditions.disturbed &&
-                     !measured_now_.count(function_context(target) + text));
+                     !measured_now_.count(function_context(target, precision) + text));
     if (timed && careless) return std::nullopt;
   }
   return known;
@@ -120,10 +122,12 @@ Status MeasuredCosts::frozen_miss(const std::string& text, const Target& target)
                target.to_string());
 }
 
-size_t MeasuredCosts::count_unknown(const std::string& text, const std::vector<Target>& targets) {
-  return static_cast<size_t>(std::count_if(
-      targets.begin(), targets.end(),
-      [&](const Target& target) { return !find_function(text, target, options_.frozen); }));
+size_t MeasuredCosts::count_unknown(const std::string& text, const std::vector<Target>& targets,
+                                    Precision precision) {
+  return static_cast<size_t>(
+      std::count_if(targets.begin(), targets.end(), [&](const Target& target) {
+        return !find_function(text, target, options_.frozen, precision);
+      }));
 }
 
 double MeasuredCosts::seconds_per_measurement() {
@@ -167,13 +171,16 @@ MeasureTask MeasuredCosts::conversion_task(const TensorType& type, const Encodin
 }
 
 Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& function,
-                                                               const std::vector<Target>& targets) {
+                                                               const std::vector<Target>& targets,
+                                                               Precision precision) {
   std::string text = canonical_text(function);
   std::vector<TargetCosts> result(targets.size());
   MeasureTask task = function_task(text);
+  task.lowered = precision == Precision::kLowered;
   std::vector<size_t> missing;
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (std::optional<TargetCosts> known = find_function(text, targets[i], options_.frozen)) {
+    if (std::optional<TargetCosts> known =
+            find_function(text, targets[i], options_.frozen, precision)) {
       result[i] = std::move(*known);
       ++counts_.cached;
       continue;
@@ -205,7 +212,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
       entry.seconds = seconds / static_cast<double>(missing.size());
       ++counts_.measured;
       counts_.disturbed += entry.conditions.disturbed;
-      std::string context = function_context(targets[missing[m]]);
+      std::string context = function_context(targets[missing[m]], precision);
       measured_now_.insert(context + text);
       database_.put("function", CostDatabase::key_of(text, context), text, to_json(entry).dump(),
                     context);
@@ -271,12 +278,12 @@ void MeasuredCosts::put_conversion(const std::string& kind, const std::string& t
 Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, const Target& target,
                                                   const Variant* wanted) {
   std::string text = canonical_text(function);
-  if (std::optional<TargetCosts> known = find_function(text, target, true)) {
+  if (std::optional<TargetCosts> known = find_function(text, target, true, Precision::kFull)) {
     ++counts_.cached;
     return std::move(*known);
   }
   auto is_wanted = [&](const MeasuredVariant& row) { return row.variant == *wanted; };
-  std::optional<TargetCosts> known = find_costs("trial", text, target);
+  std::optional<TargetCosts> known = find_costs("trial", text, target, Precision::kFull);
   if (known && (wanted == nullptr ||
                 std::any_of(known->variants.begin(), known->variants.end(), [&](const auto& row) {
                   return is_wanted(row) &&
@@ -314,7 +321,7 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
   }
   for (const MeasuredVariant& row : entry.variants)
     counts_.invalid += std::holds_alternative<Invalid>(row.cost);
-  std::string context = function_context(target);
+  std::string context = function_context(target, Precision::kFull);
   database_.put("trial", CostDatabase::key_of(text, context), text, to_json(entry).dump(), context);
   return entry;
 }

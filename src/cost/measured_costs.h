@@ -33,9 +33,12 @@ class MeasuredCosts {
 
   // Costs of one function on each of the targets (in that order). Functions that differ only in
   // names or in large weights share an answer. After an interrupt (base/interrupt.h) nothing is
-  // measured any more: what is not known is refused, on the host of unknown cost.
+  // measured any more: what is not known is refused, on the host of unknown cost. Lowered variants
+  // have rows of their own.
+  enum class Precision { kFull, kLowered };
   Result<std::vector<TargetCosts>> function_costs(const Function& function,
-                                                  const std::vector<Target>& targets);
+                                                  const std::vector<Target>& targets,
+                                                  Precision precision = Precision::kFull);
   // The cheapest way to change a tensor's encoding: the backend that does it and its cost; Invalid
   // when none can.
   struct Conversion {
@@ -59,7 +62,8 @@ class MeasuredCosts {
 
   // On how many of the targets function_costs would have to measure a function of that canonical
   // text.
-  size_t count_unknown(const std::string& text, const std::vector<Target>& targets);
+  size_t count_unknown(const std::string& text, const std::vector<Target>& targets,
+                       Precision precision = Precision::kFull);
   bool is_frozen() const { return options_.frozen; }
   // The error of a frozen database that lacks it.
   static Status frozen_miss(const std::string& text, const Target& target);
@@ -75,13 +79,13 @@ class MeasuredCosts {
   // The rest of a conversion's key, beside its text.
   std::string conversion_context() const;
   // The rest of a function's key, beside its text.
-  std::string function_context(const Target& target) const;
+  std::string function_context(const Target& target, Precision precision) const;
   // The database's answer, if it was measured with enough care.
   std::optional<TargetCosts> find_function(const std::string& text, const Target& target,
-                                           bool of_any_care);
+                                           bool of_any_care, Precision precision);
   // A row of that kind: measured, or tried.
   std::optional<TargetCosts> find_costs(const std::string& kind, const std::string& text,
-                                        const Target& target);
+                                        const Target& target, Precision precision);
   std::optional<Conversion> find_conversion(const std::string& kind, const std::string& text);
   void put_conversion(const std::string& kind, const std::string& text,
                       const Conversion& conversion);

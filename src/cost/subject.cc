@@ -100,8 +100,9 @@ Result<std::shared_ptr<GuardedBuffer>> Subject::input(size_t index, const Encodi
   return it->second;
 }
 
-Status Subject::check_outputs(const Variant& variant,
-                              const std::vector<GuardedBuffer>& outputs) const {
+Result<double> Subject::check_outputs(const Variant& variant,
+                                      const std::vector<GuardedBuffer>& outputs) const {
+  double worst = 0;
   for (size_t i = 0; i < output_types_.size(); ++i) {
     const TensorType& type = output_types_[i];
     const Encoding& encoding = variant.outputs[i];
@@ -113,9 +114,11 @@ Status Subject::check_outputs(const Variant& variant,
       data = converted.raw();
     }
     Tensor actual = Tensor::borrow(type.dtype, type.shape, data);
-    Tolerance tolerance = function_ != nullptr ? candidate_tolerance(function_, variant.relaxed)
-                                               : conversion_tolerance(type.dtype, encoding.dtype);
+    Tolerance tolerance = function_ == nullptr ? conversion_tolerance(type.dtype, encoding.dtype)
+                          : variant.lowered    ? lowered_tolerance(function_)
+                                               : candidate_tolerance(function_, variant.relaxed);
     Difference difference = compare_tensors(actual, expected_[i], tolerance);
+    worst = std::max(worst, difference.rms_rel);
     if (!difference.within)
       return error(ErrorCode::kVerification, "wrong result: output {} {}", i, difference.reason);
     if (outputs[i].bytes() >
@@ -127,7 +130,7 @@ Status Subject::check_outputs(const Variant& variant,
                      i);
     }
   }
-  return {};
+  return worst;
 }
 
 }  // namespace collage

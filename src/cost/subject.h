@@ -31,8 +31,10 @@ class Subject {
   Result<std::shared_ptr<GuardedBuffer>> input(size_t index, const Encoding& encoding,
                                                GuardedBuffer::Side side);
   // Whether raw outputs in the variant's encodings agree with the reference, the padding of blocked
-  // layouts included; what is wrong when not.
-  Status check_outputs(const Variant& variant, const std::vector<GuardedBuffer>& outputs) const;
+  // layouts included; what is wrong when not. The value is the root mean square of the worst
+  // output's error, as a part of that of the output.
+  Result<double> check_outputs(const Variant& variant,
+                               const std::vector<GuardedBuffer>& outputs) const;
 
  private:
   Function function_;

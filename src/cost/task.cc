@@ -55,7 +55,10 @@ json to_json(const Variant& v) {
   json inputs = json::array(), outputs = json::array();
   for (const Encoding& e : v.inputs) inputs.push_back(to_json(e));
   for (const Encoding& e : v.outputs) outputs.push_back(to_json(e));
-  return {{"name", v.name}, {"inputs", inputs}, {"outputs", outputs}, {"relaxed", v.relaxed}};
+  json result = {
+      {"name", v.name}, {"inputs", inputs}, {"outputs", outputs}, {"relaxed", v.relaxed}};
+  if (v.lowered) result["lowered"] = true;
+  return result;
 }
 
 Result<Variant> variant_from_json(const json& j) {
@@ -64,6 +67,7 @@ Result<Variant> variant_from_json(const json& j) {
     v.name = j.at("name").get<std::string>();
     v.inputs = TRY(list_from<Encoding>(j.at("inputs"), encoding_from_json));
     v.relaxed = j.value("relaxed", false);
+    v.lowered = j.value("lowered", false);
     v.outputs = TRY(list_from<Encoding>(j.at("outputs"), encoding_from_json));
     return v;
   });
@@ -92,6 +96,7 @@ json to_json(const TargetCosts& costs) {
     variants.push_back({{"variant", to_json(row.variant)}, {"cost", to_json(row.cost)}});
     if (!row.repeatable) variants.back()["repeatable"] = false;
     if (row.tried && std::holds_alternative<Unknown>(row.cost)) variants.back()["tried"] = true;
+    if (row.error > 0) variants.back()["error"] = row.error;
   }
   json result = {{"target", costs.target}, {"variants", variants}};
   result["effort"] = effort_name(costs.effort);
@@ -121,7 +126,8 @@ Result<TargetCosts> target_costs_from_json(const json& j) {
         j.at("variants"), [](const json& entry) -> Result<MeasuredVariant> {
           return MeasuredVariant{TRY(variant_from_json(entry.at("variant"))),
                                  TRY(cost_from_json(entry.at("cost"))),
-                                 entry.value("repeatable", true), entry.value("tried", false)};
+                                 entry.value("repeatable", true), entry.value("tried", false),
+                                 entry.value("error", 0.0)};
         }));
     return costs;
   });
@@ -133,6 +139,7 @@ json to_json(const MeasureTask& task) {
                  {"skip", task.skip},
                  {"only", task.only},
                  {"until_right", task.until_right},
+                 {"lowered", task.lowered},
                  {"effort", effort_name(task.effort)},
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder},
@@ -154,6 +161,7 @@ Result<MeasureTask> task_from_json(const json& j) {
     task.skip = j.at("skip").get<std::map<std::string, std::string>>();
     task.only = j.at("only").get<std::string>();
     task.until_right = j.at("until_right").get<bool>();
+    task.lowered = j.at("lowered").get<bool>();
     task.effort = TRY(parse_effort(j.at("effort").get<std::string>()));
     task.options.threads = j.at("threads").get<int>();
     task.options.cache_folder = j.at("cache").get<std::string>();

@@ -28,6 +28,7 @@ struct MeasuredVariant {
   Cost cost;
   bool repeatable = true;  // equal inputs gave equal bits
   bool tried = false;      // it was compiled, and computed right; the cost may be unknown
+  double error = 0;        // of a lowered variant: root mean square, relative to the result's
   // What blame and quarantine are recorded under.
   std::string subject(const std::string& target) const {
     return target + "|" + variant.to_string();
@@ -60,6 +61,7 @@ struct MeasureTask {
   // Nothing is timed: of each target the variants are tried in their order until one is right; of a
   // conversion, the targets.
   bool until_right = false;
+  bool lowered = false;  // the backends' lowered variants, instead of the others
   // Conversion only.
   TensorType type;
   Encoding from, to;

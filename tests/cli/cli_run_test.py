@@ -310,6 +310,26 @@ def check_profile(bench):
     assert trace_problems(dict(trace, traceEvents=trace["traceEvents"][::-1])), "the order of events is not seen"
 
 
+def check_max_error(bench):
+    """--max-error lets kernels round, within the budget; without it nothing is lowered and no key changes."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    flags = ("--targets", "onednn,openvino,reference")
+    bench.run("run", name, *flags)
+    report, _ = bench.report("run", name, *flags, "--max-error", "0.02", "--save-outputs", "lowered")
+    covers = [cover["name"] for cover in report["covers"]]
+    assert sum(cover["chosen"] for cover in report["covers"]) == 1 and len(covers) == len(set(covers)), covers
+    bench.run("run", name, *flags, "--max-error", "0.02", "--frozen-costs")  # all of it is known now
+    report, printed = bench.report("verify", name, *flags, "--max-error", "0.02")
+    assert report["verification"]["max_rel"] <= 0.02 and "(|a-b| <= 0.02 max|b|)" in printed, printed
+    report, _ = bench.report("run", name, *flags, "--frozen-costs", "--save-outputs", "full")
+    assert report["estimates"]["measured"] == 0
+    assert not any("bf16" in k["variant"] for k in report["kernels"]), report["kernels"]
+    full, lowered = (bench.outputs(folder)["0_scores.npy"] for folder in ("full", "lowered"))
+    assert np.abs(full - lowered).max() <= 0.02 * np.abs(full).max()
+    report, _ = bench.report("verify", name, *flags, "--max-error", "1e-4")
+    assert report["verification"]["max_rel"] <= 1e-4, report["verification"]
+
+
 def check_targets(bench):
     """Every backend has a line that says whether it is there."""
     printed = bench.run("targets").splitlines()
@@ -349,8 +369,8 @@ def check_relay(bench):
 
 
 CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_partition, check_config,
-          check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_profile, check_targets,
-          check_strange_names, check_dynamic_dimension, check_relay)
+          check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_profile, check_max_error,
+          check_targets, check_strange_names, check_dynamic_dimension, check_relay)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/registry.h"
+
 namespace collage {
 namespace {
 
@@ -53,6 +55,30 @@ TEST(Comparison, IntegersAndBoolsAreExact) {
   odd.data<uint8_t>()[0] = 255;
   EXPECT_TRUE(compare_tensors(yes, yes, {}).within);
   EXPECT_FALSE(compare_tensors(odd, yes, {}).within) << "a bool is one byte, 0 or 1";
+}
+
+TEST(Comparison, LoweredKernelsMayErrByRoundings) {
+  register_all_ops();
+  Expr x = make_var("x", TensorType{{4}, DType::kFloat32});
+  Tolerance one = lowered_tolerance(make_function({x}, *make_call("nn.relu", {x})));
+  const float unit = 0x1p-9f;
+  EXPECT_TRUE(within({1 + unit, 2, -3, 4}, {1, 2, -3, 4}, one));
+  EXPECT_TRUE(within({2 * unit, 2, -3, 4}, {0, 2, -3, 4}, one));
+  EXPECT_FALSE(within({1, 2.1f, -3, 4}, {1, 2, -3, 4}, one));
+  EXPECT_FALSE(within({0.1f, 2, -3, 4}, {0, 2, -3, 4}, one));
+  Expr deep = x;
+  for (int i = 0; i < 1000; ++i) deep = *make_call("nn.relu", {deep});
+  Tolerance many = lowered_tolerance(make_function({x}, deep));
+  EXPECT_TRUE(within({1.1f, 2, -3, 4}, {1, 2, -3, 4}, many));
+  EXPECT_FALSE(within({-1, 2, -3, 4}, {1, 2, -3, 4}, many)) << "something must be left of it";
+}
+
+TEST(Comparison, TheUsersBudgetIsRelativeToTheLargestValue) {
+  EXPECT_TRUE(within({0.9f, 0, 100}, {0, 0, 100}, model_tolerance(1e-2)));
+  EXPECT_FALSE(within({1.1f, 0, 100}, {0, 0, 100}, model_tolerance(1e-2)));
+  EXPECT_FALSE(within({0.9f, 0, 100}, {0, 0, 100}, model_tolerance()));
+  Difference difference = compare_tensors(floats({3, 4}), floats({3, 5}), {1, 1, 1});
+  EXPECT_FLOAT_EQ(static_cast<float>(difference.rms_rel), 1 / std::sqrt(34.f));
 }
 
 TEST(Comparison, OtherDtypesOrShapesDiffer) {

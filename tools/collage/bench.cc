@@ -33,7 +33,7 @@ constexpr int kPauseMs = 50;
 constexpr int kProfiledRuns = 15;
 
 std::string statistics_line(const std::string& name, const std::vector<double>& samples) {
-  return fmt::format("{:<12} median {:9.3f} ms   p10 {:9.3f}   p90 {:9.3f}   {} runs", name,
+  return fmt::format("{:<13} median {:9.3f} ms   p10 {:9.3f}   p90 {:9.3f}   {} runs", name,
                      1e3 * median(samples), 1e3 * percentile(samples, 0.1),
                      1e3 * percentile(samples, 0.9), samples.size());
 }
@@ -78,11 +78,18 @@ Status bench(const BenchOptions& options) {
   ScratchFolder scratch;
   if (!options.compare.empty()) TRY(save_tensors(scratch.path.string(), model.inputs(), inputs));
   std::vector<std::unique_ptr<Peer>> peers;
-  for (const std::string& name : options.compare) {
-    std::unique_ptr<Peer> peer = TRY(Peer::start(name, options.model, facts.threads));
-    TRY(peer->set_inputs(scratch.path.string()));
-    facts.peers[name].version = peer->version();
-    peers.push_back(std::move(peer));
+  std::vector<std::string> names;
+  auto add_peer = [&](const std::string& runtime, const std::string& precision) -> Status {
+    peers.push_back(TRY(Peer::start(runtime, options.model, facts.threads, precision)));
+    TRY(peers.back()->set_inputs(scratch.path.string()));
+    names.push_back(precision == "f32" ? runtime : runtime + " " + precision);
+    facts.peers[names.back()].version = peers.back()->version();
+    return {};
+  };
+  for (const std::string& runtime : options.compare) {
+    TRY(add_peer(runtime, "f32"));
+    // Whoever allows errors wants to know what it does with them, whatever its errors are.
+    if (options.max_error > 0 && runtime == "openvino") TRY(add_peer(runtime, "bf16"));
   }
 
   std::vector<Tensor> outputs;
@@ -103,7 +110,7 @@ Status bench(const BenchOptions& options) {
     TRY(run_block(*program.impl().executor, inputs, outputs, block, facts.samples));
     for (size_t p = 0; p < peers.size(); ++p) {
       std::vector<double> samples = TRY(peers[p]->run(options.warm_ups, block.runs_per_block));
-      std::vector<double>& all = facts.peers[options.compare[p]].samples;
+      std::vector<double>& all = facts.peers[names[p]].samples;
       all.insert(all.end(), samples.begin(), samples.end());
       std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
     }
@@ -116,7 +123,7 @@ Status bench(const BenchOptions& options) {
   fmt::print("{}\n{}\n", summary(model, program.impl().report, facts),
              statistics_line("collage", facts.samples));
   double best = 0;
-  for (const std::string& name : options.compare) {
+  for (const std::string& name : names) {
     const std::vector<double>& samples = facts.peers[name].samples;
     fmt::print("{}\n", statistics_line(name, samples));
     best = best == 0 ? median(samples) : std::min(best, median(samples));

@@ -142,6 +142,11 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
                    "leave out kernels that give other bits when run again");
   command.add_option("--precision", options.precision, "of all computations")
       ->check(CLI::IsMember({"f32"}));
+  command
+      .add_option("--max-error", options.max_error,
+                  "let kernels compute in bfloat16 as long as no output errs by more than this "
+                  "part of its largest value (1e-2)")
+      ->check(CLI::Range(1e-4, 1.0));
   command.add_option("--progress", options.progress, "on stderr")
       ->check(CLI::IsMember({"auto", "plain", "none"}));
 }
@@ -204,6 +209,7 @@ Result<ProgramOptions> program_options(const SharedOptions& options) {
   program.always_measure = options.always_measure;
   program.deterministic = options.deterministic;
   program.strict_accuracy = options.accuracy == "strict";
+  program.max_error = options.max_error;
   return program;
 }
 

@@ -20,6 +20,7 @@ struct SharedOptions {
                         precision = "f32", json, save_outputs, progress = "auto", config;
   bool frozen_costs = false, deterministic = false;
   bool always_measure = false;  // no flag: what `tune` does
+  double max_error = 0;
 };
 
 // The model argument and the flags that decide how it is compiled; where inputs matter, `--inputs`

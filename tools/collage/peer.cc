@@ -42,7 +42,7 @@ PeerProgram find_peer_program() {
 }  // namespace
 
 Result<std::unique_ptr<Peer>> Peer::start(const std::string& runtime, const std::string& model,
-                                          int threads) {
+                                          int threads, const std::string& precision) {
   PeerProgram program = find_peer_program();
   if (program.script.empty())
     return error(ErrorCode::kUnavailable,
@@ -58,7 +58,8 @@ Result<std::unique_ptr<Peer>> Peer::start(const std::string& runtime, const std:
   std::vector<std::string> words = {program.python, program.script,
                                     "--runtime",    runtime,
                                     "--model",      fs::absolute(model).string(),
-                                    "--threads",    std::to_string(threads)};
+                                    "--threads",    std::to_string(threads),
+                                    "--precision",  precision};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

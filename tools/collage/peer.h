@@ -16,10 +16,10 @@ namespace collage::tool {
 
 class Peer {
  public:
-  // Starts the runtime ("onnxruntime", "openvino") on a model. kUnavailable when Python or the
-  // runtime is missing.
+  // Starts the runtime ("onnxruntime", "openvino") on a model; of `precision` "bf16" only OpenVINO
+  // knows. kUnavailable when Python or the runtime is missing.
   static Result<std::unique_ptr<Peer>> start(const std::string& runtime, const std::string& model,
-                                             int threads);
+                                             int threads, const std::string& precision = "f32");
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;

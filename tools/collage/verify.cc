@@ -42,7 +42,7 @@ Status check_layerwise(const Program& program, const std::vector<Tensor>& inputs
   std::map<std::string, StepMeaning> kernels;
   std::map<std::string, std::string> nodes;
   for (const ReportedKernel& kernel : program.impl().report.kernels) {
-    kernels[kernel.name] = {kernel.function, kernel.variant.relaxed};
+    kernels[kernel.name] = {kernel.function, kernel.variant.relaxed, kernel.variant.lowered};
     for (const ReportedKernel::OpRef& op : kernel.ops)
       nodes[kernel.name] += " " + (op.onnx_node.empty() ? op.op : op.onnx_node);
   }
@@ -84,9 +84,10 @@ Status verify(const VerifyOptions& options) {
   Program program = TRY(compile(model, options, &facts.compile_seconds));
   std::vector<Tensor> outputs = TRY(program.run(inputs));
   facts.verification.emplace();
+  const Tolerance tolerance = model_tolerance(options.max_error);
   std::string failure;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    Difference difference = compare_tensors(outputs[i], expected[i], model_tolerance());
+    Difference difference = compare_tensors(outputs[i], expected[i], tolerance);
     fmt::print("output {} '{}': largest error {:.3g}, {:.3g} of the largest value{}\n", i,
                model.outputs()[i].name, difference.max_abs, difference.max_rel,
                difference.within ? "" : "  WRONG");
@@ -103,8 +104,10 @@ Status verify(const VerifyOptions& options) {
   // A kernel that is wrong by itself says more than the output it spoils.
   if (options.layerwise) TRY(check_layerwise(program, inputs, options));
   if (!failure.empty()) return error(ErrorCode::kVerification, "{}: {}", options.model, failure);
-  fmt::print("{}: verified against {} (|a-b| <= 1e-4 max|b| + 1e-3 |b|)\n", options.model,
-             expect.empty() ? "the reference interpreter" : expect);
+  fmt::print("{}: verified against {} ({})\n", options.model,
+             expect.empty() ? "the reference interpreter" : expect,
+             options.max_error > 0 ? fmt::format("|a-b| <= {} max|b|", options.max_error)
+                                   : "|a-b| <= 1e-4 max|b| + 1e-3 |b|");
   return {};
 }
 

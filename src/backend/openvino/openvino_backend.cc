@@ -3,6 +3,7 @@
 #include "backend/fingerprint.h"
 #include "backend/openvino/openvino_kernel.h"
 #include "backend/openvino/translate.h"
+#include "ir/op.h"
 #include "ir/visitor.h"
 #include "partition/rules/combine_by_primitives.h"
 #include "partition/rules/max_coalesce.h"
@@ -30,6 +31,27 @@ PartitionRulePtr make_rule() {
       "openvino", std::vector<PartitionRulePtr>{operators, combined, regions});
 }
 
+Variant plain_variant(const Function& function) { return Variant::plain("ov", function); }
+
+// Float tensors at the boundary, bfloat16 inside.
+Variant lowered_variant(const Function& function) {
+  Variant variant = Variant::plain("ov bf16", function);
+  variant.lowered = true;
+  return variant;
+}
+
+// Whether it holds a product or a convolution, for which bfloat16 has instructions of its own.
+bool multiplies(const Function& flat) {
+  for (const Expr& expr : post_order(flat->body)) {
+    const auto* call = as<CallNode>(expr);
+    if (call == nullptr || call->op == nullptr) continue;
+    for (std::string_view family :
+         {"nn.conv", "nn.dense", "nn.matmul", "nn.batch_matmul", "nn.attention"})
+      if (call->op->name.starts_with(family)) return true;
+  }
+  return false;
+}
+
 class OpenVinoBackend : public Backend {
  public:
   std::string name() const override { return "openvino"; }
@@ -50,15 +72,24 @@ class OpenVinoBackend : public Backend {
                                         const CompileOptions&) const override {
     Function flat = TRY(inline_calls(function));
     TRY(openvino::translate(flat));
-    return std::vector<Variant>{Variant::plain("ov", function)};
+    return std::vector<Variant>{plain_variant(function)};
+  }
+  bool lowers() const override { return openvino::has_bf16(); }
+  Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
+                                                const CompileOptions&) const override {
+    Function flat = TRY(inline_calls(function));
+    TRY(openvino::translate(flat));
+    if (!multiplies(flat)) return unsupported("openvino: no product to compute in bfloat16");
+    return std::vector<Variant>{lowered_variant(function)};
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
-    if (variant != Variant::plain("ov", function))
-      return unsupported("openvino: no variant {}", variant.to_string());
-    return openvino::compile_kernel(function, options.threads);
+    for (auto [known, precision] : {std::pair{plain_variant(function), ov::element::f32},
+                                    {lowered_variant(function), ov::element::bf16}})
+      if (variant == known) return openvino::compile_kernel(function, precision, options.threads);
+    return unsupported("openvino: no variant {}", variant.to_string());
   }
 
  private:

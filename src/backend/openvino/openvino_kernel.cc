@@ -1,5 +1,6 @@
 #include "backend/openvino/openvino_kernel.h"
 
+#include <algorithm>
 #include <cstring>
 #include <openvino/op/constant.hpp>
 
@@ -29,10 +30,10 @@ class OpenVinoKernel : public Kernel {
     outputs_ = function->result_type().leaves();
   }
 
-  void compile(ov::Core& core, int threads) {
+  void compile(ov::Core& core, ov::element::Type precision, int threads) {
     if (translation_.model == nullptr) return;
     ov::AnyMap config = {
-        ov::hint::inference_precision(ov::element::f32),
+        ov::hint::inference_precision(precision),
         ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),
         ov::num_streams(1),
         ov::inference_num_threads(threads),
@@ -134,12 +135,27 @@ Result<ov::Core*> shared_core() {
   return core;
 }
 
-Result<std::unique_ptr<Kernel>> compile_kernel(const Function& function, int threads) {
+bool has_bf16() {
+  static const bool has = [] {
+    Result<ov::Core*> core = shared_core();
+    if (!core) return false;
+    try {
+      std::vector<std::string> all = (*core)->get_property("CPU", ov::device::capabilities);
+      return std::find(all.begin(), all.end(), ov::device::capability::BF16) != all.end();
+    } catch (const std::exception&) {
+      return false;
+    }
+  }();
+  return has;
+}
+
+Result<std::unique_ptr<Kernel>> compile_kernel(const Function& function,
+                                               ov::element::Type precision, int threads) {
   ov::Core* core = TRY(shared_core());
   Function flat = TRY(inline_calls(function));
   auto kernel = std::make_unique<OpenVinoKernel>(flat, TRY(translate(flat)));
   try {
-    kernel->compile(*core, threads);
+    kernel->compile(*core, precision, threads);
   } catch (const std::exception& exception) {
     return unsupported("OpenVINO cannot compile it: {}", exception.what());
   }

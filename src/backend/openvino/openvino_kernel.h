@@ -16,6 +16,11 @@ namespace collage::openvino {
 // outlive static objects. Fails where the library or its CPU plugin cannot be loaded.
 Result<ov::Core*> shared_core();
 
-Result<std::unique_ptr<Kernel>> compile_kernel(const Function& function, int threads);
+// Whether this processor multiplies bfloat16 in hardware.
+bool has_bf16();
+
+// With `precision` bf16 the plugin keeps what it computes inside in bfloat16 where it sees fit.
+Result<std::unique_ptr<Kernel>> compile_kernel(const Function& function,
+                                               ov::element::Type precision, int threads);
 
 }  // namespace collage::openvino

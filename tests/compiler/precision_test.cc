@@ -1,0 +1,117 @@
+// The price of errors: which covers are found for a budget, by costs and errors that are made up.
+#include "compiler/precision.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compiler/backends.h"
+
+namespace collage {
+namespace {
+
+// Kernels that take 2 ms, or `seconds` with an error.
+struct Lowered {
+  double seconds, error;
+};
+
+std::vector<CostedCandidate> candidates_of(const std::vector<Lowered>& kernels) {
+  register_all();
+  Expr x = make_var("x", TensorType{{2}, DType::kFloat32});
+  static const DataflowGraph graph(make_function({x}, *make_call("nn.relu", {x})));
+  const CandidatePartition partition{"", SubGraph::of(graph, IndexSet{1}), nullptr};
+  std::vector<CostedCandidate> candidates;
+  for (const Lowered& kernel : kernels) {
+    auto costs = std::make_shared<TargetCosts>();
+    MeasuredVariant full{Variant{"full", {}, {}}, Measured{2e-3, 2e-3, 2e-3, 20}};
+    MeasuredVariant lowered{Variant{"lowered", {}, {}},
+                            Measured{kernel.seconds, kernel.seconds, kernel.seconds, 20}};
+    lowered.variant.lowered = true;
+    lowered.error = kernel.error;
+    costs->variants = {full, lowered};
+    candidates.push_back({partition, nullptr, std::move(costs)});
+  }
+  return candidates;
+}
+
+// One cover: every kernel the cheaper way.
+Result<CoverSearch> cheapest(const std::vector<CostedCandidate>& candidates) {
+  NamedCover cover;
+  for (size_t c = 0; c < candidates.size(); ++c) {
+    auto seconds = [&](size_t v) {
+      return measured(candidates[c].costs->variants[v].cost)->seconds();
+    };
+    size_t variant = seconds(1) < seconds(0) ? 1 : 0;
+    cover.kernels.push_back({c, variant});
+    cover.predicted_seconds += seconds(variant);
+  }
+  CoverSearch search;
+  search.covers.push_back(std::move(cover));
+  return search;
+}
+
+class Prices : public ::testing::Test {
+ protected:
+  std::vector<CostedCandidate> candidates =
+      candidates_of({{1e-3, 2e-3}, {0.5e-3, 1e-3}, {1e-3, 8e-3}, {1.5e-3, 1e-3}, {1.9e-3, 4e-3}});
+  double growth = 3;                       // of errors on their way to the outputs
+  std::vector<std::vector<size_t>> tried;  // variants
+
+  double output_error(const NamedCover& cover) const {
+    double sum = 0;
+    for (const CoverKernel& kernel : cover.kernels)
+      sum += std::pow(candidates[kernel.candidate].costs->variants[kernel.variant].error, 2);
+    return growth * std::sqrt(sum);
+  }
+  std::vector<double> find(double max_error) {
+    Result<std::vector<double>> prices = find_prices(
+        candidates, max_error, cheapest, [&](const NamedCover& cover) -> Result<double> {
+          tried.emplace_back();
+          for (const CoverKernel& kernel : cover.kernels) tried.back().push_back(kernel.variant);
+          return output_error(cover);
+        });
+    EXPECT_TRUE(prices.ok()) << prices.status().to_string();
+    return prices ? *prices : std::vector<double>();
+  }
+};
+
+TEST_F(Prices, WithinALargeBudgetErrorsAreFree) {
+  EXPECT_EQ(find(0.1), std::vector<double>{0});
+  EXPECT_EQ(tried, (std::vector<std::vector<size_t>>{{1, 1, 1, 1, 1}}));
+}
+
+TEST_F(Prices, TheKernelsThatGainMostForTheirErrorAreLowered) {
+  // All of them err by 0.028.
+  std::vector<double> prices = find(1e-2);
+  ASSERT_FALSE(prices.empty());
+  EXPECT_GT(prices.back(), 0);
+  EXPECT_EQ(tried.front(), (std::vector<size_t>{1, 1, 1, 1, 1}));
+  EXPECT_EQ(tried.back(), (std::vector<size_t>{1, 1, 0, 1, 0}));
+}
+
+TEST_F(Prices, NothingIsLoweredWhereNothingIsWithinTheBudget) {
+  EXPECT_TRUE(find(1e-4).empty());
+  EXPECT_GE(tried.size(), 1u);
+}
+
+TEST_F(Prices, FailuresAreBeyondAnyBudget) {
+  Result<std::vector<double>> prices = find_prices(
+      candidates, 0.5, cheapest,
+      [](const NamedCover&) -> Result<double> { return error(ErrorCode::kVerification, "NaN"); });
+  ASSERT_TRUE(prices.ok());
+  EXPECT_TRUE(prices->empty());
+}
+
+TEST(Constants, DigestDependsOnValues) {
+  register_all();
+  auto digest = [](float value) {
+    Expr x = make_var("x", TensorType{{2}, DType::kFloat32});
+    Expr sum = *make_call("add", {x, make_constant(Tensor::from<float>({2}, {1, value}))});
+    return constants_digest(make_function({x}, sum));
+  };
+  EXPECT_EQ(digest(2), digest(2));
+  EXPECT_NE(digest(2), digest(3));
+}
+
+}  // namespace
+}  // namespace collage
