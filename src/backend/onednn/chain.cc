@@ -14,7 +14,7 @@ size_t varying_dims(const Shape& shape) {
 }  // namespace
 
 Result<std::vector<OperandForm>> operand_forms(std::span<const Step> steps, const Shape& running,
-                                               const Layout& layout, OperandUse use) {
+                                               const Layout& layout, OperandUse use, Type type) {
   std::vector<OperandForm> forms;
   for (const Step& step : steps) {
     if (step.kind == Step::Kind::kEltwise) {
@@ -29,7 +29,7 @@ Result<std::vector<OperandForm>> operand_forms(std::span<const Step> steps, cons
     if (!operand.is_constant() && !asked.is_plain() && operand.rank != running.size())
       return unsupported("onednn: a broadcast operand of rank {} cannot be {}", operand.rank,
                          layout.to_string());
-    forms.push_back({desc_of(operand.shape, wanted), asked});
+    forms.push_back({desc_of(operand.shape, wanted, operand.is_constant() ? kFloat : type), asked});
   }
   return forms;
 }

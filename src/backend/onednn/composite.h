@@ -37,7 +37,17 @@ struct Step {
   Operand operand;            // of a binary step; broadcasts to the running value
 };
 
+// How a composite's tensors exist: float32, or bfloat16 in a lowered variant. The anchor reads
+// `source`; `result` is what the whole gives, and what its steps' operands are. Constants other
+// than weights stay float32.
+struct Types {
+  Type source = kFloat, result = kFloat;
+  bool split = false;  // float32 outside, but products are computed with split.h
+  bool lowered() const { return source != kFloat || result != kFloat || split; }
+};
+
 struct Composite {
+  Types types;
   Function function;                 // flat; keeps everything below alive
   const CallNode* anchor = nullptr;  // null: a chain only
   std::vector<Operand> inputs;       // the anchor's arguments, tuples flattened; or the one source

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "backend/onednn/implementation.h"
+#include "backend/onednn/split.h"
 #include "ops/window.h"
 
 namespace collage::onednn {
@@ -16,7 +17,8 @@ namespace {
 
 struct Problem {
   CompositePtr composite;
-  Shape source, result;  // of the anchor
+  Types types;
+  Shape source, result;  // of the anchor; with the channels of split parts
   Dims weights;          // as oneDNN counts them: groups first where there are any
   Desc given_weights;    // how the constant lies in memory
   std::optional<Operand> bias;
@@ -46,7 +48,14 @@ Result<Problem> read_problem(const CompositePtr& composite, bool transposed) {
   p.composite = composite;
   p.source = composite->inputs[0].shape;
   p.result = composite->anchor_shape;
-  const Shape& weights = composite->inputs[1].shape;
+  p.types = composite->types;
+  Shape weights = composite->inputs[1].shape;
+  if (p.types.split) {
+    if (transposed || call.attrs.integer("groups") != 1)
+      return unsupported("onednn: only the sums of plain convolutions are split");
+    weights[1] *= kSplitParts;
+    p.source[1] *= kSplitParts;
+  }
   Window window = known_window(call.attrs, Ints(weights.begin() + 2, weights.end()));
   p.strides = window.strides;
   p.pad_begin = window.pad_begin;
@@ -74,10 +83,26 @@ Result<Problem> read_problem(const CompositePtr& composite, bool transposed) {
   return p;
 }
 
+// What the primitive reads and multiplies with.
+Type factor_type(const Types& types) { return types.split ? kBrainFloat : types.source; }
+
 // One layout choice; none lets oneDNN choose.
 using Choice = std::optional<Layout>;
-Desc chosen(const Shape& shape, const Choice& layout) {
-  return layout ? desc_of(shape, *layout) : Desc(shape, kFloat, Tag::any);
+Desc chosen(const Shape& shape, const Choice& layout, Type type) {
+  return layout ? desc_of(shape, *layout, type) : Desc(shape, type, Tag::any);
+}
+
+// The primitive's source: the parameter, or its split parts; these follow one another along the
+// channels, which must be last.
+Value source_value(ProgramBuilder& builder, const Problem& p, const Desc& wanted) {
+  const Operand& operand = p.composite->inputs[0];
+  auto param = static_cast<size_t>(operand.param);
+  if (!p.types.split) return builder.input(param, wanted);
+  auto rank = static_cast<int64_t>(operand.shape.size());
+  Value parts = builder.temporary(wanted);
+  append_split(builder, builder.input(param, desc_of(operand.shape, Layout::channels_last(rank))),
+               parts, num_elements(operand.shape) / operand.shape[1], operand.shape[1]);
+  return parts;
 }
 
 // `make(source, result, attributes)` gives the primitive descriptor.
@@ -87,7 +112,8 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
   // oneDNN's own choice is asked for first, without post operations: the layouts it comes back with
   // decide the forms of the steps' operands.
   auto layouts = TRY(guarded("convolution", [&]() -> Result<std::pair<Layout, Layout>> {
-    auto pd = make(chosen(p->source, from), chosen(p->result, to), attributes());
+    auto pd = make(chosen(p->source, from, factor_type(p->types)),
+                   chosen(p->result, to, p->types.result), attributes());
     auto source = layout_of(pd.src_desc(), p->source);
     auto result = layout_of(pd.dst_desc(), p->result);
     if (!source || !result) return unsupported("onednn: a memory format that is no layout");
@@ -95,22 +121,23 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
   }));
   auto [source, result] = layouts;
   // A layout that coincides with plain in memory is called plain; oneDNN still hears its own name.
-  Desc source_desc = desc_of(p->source, from.value_or(source));
-  Desc result_desc = desc_of(p->result, to.value_or(result));
+  Desc source_desc = desc_of(p->source, from.value_or(source), factor_type(p->types));
+  Desc result_desc = desc_of(p->result, to.value_or(result), p->types.result);
   auto anchored = TRY(plan_anchor(
       p->steps, p->result, to.value_or(result),
-      [&](const dnnl::primitive_attr& attr) { return make(source_desc, result_desc, attr); }));
+      [&](const dnnl::primitive_attr& attr) { return make(source_desc, result_desc, attr); },
+      p->types.result));
   Encodings encodings(*p->composite);
-  TRY(encodings.want(p->composite->inputs[0], source));
+  TRY(encodings.want(p->composite->inputs[0], source, p->types.source));
   TRY(encodings.want(p->steps, anchored.tail.forms));
   auto build = [p, anchored, result_desc]() {
     const auto& pd = anchored.pd;
     ProgramBuilder builder;
+    const Tensor& weights = p->composite->inputs[1].constant;
     Bindings bindings = {
-        {DNNL_ARG_SRC,
-         builder.input(static_cast<size_t>(p->composite->inputs[0].param), pd.src_desc())},
-        {DNNL_ARG_WEIGHTS,
-         builder.constant(p->composite->inputs[1].constant, p->given_weights, pd.weights_desc())}};
+        {DNNL_ARG_SRC, source_value(builder, *p, pd.src_desc())},
+        {DNNL_ARG_WEIGHTS, builder.constant(p->types.split ? split_weights(weights, 1) : weights,
+                                            p->given_weights, pd.weights_desc())}};
     if (p->bias) {
       Desc bias({p->result[1]}, kFloat, Tag::a);
       bindings.push_back({DNNL_ARG_BIAS, builder.constant(p->bias->constant, bias, bias)});
@@ -128,7 +155,7 @@ auto maker(const std::shared_ptr<const Problem>& p, dnnl::algorithm algorithm) {
   return [p, algorithm](const Desc& source, const Desc& result, const dnnl::primitive_attr& attr) {
     constexpr auto kForward = dnnl::prop_kind::forward_inference;
     using PrimitiveDesc = typename Primitive::primitive_desc;
-    Desc weights(p->weights, kFloat, Tag::any);
+    Desc weights(p->weights, factor_type(p->types), Tag::any);
     if (!p->bias)
       return PrimitiveDesc(engine(), kForward, algorithm, source, weights, result, p->strides,
                            p->dilates, p->pad_begin, p->pad_end, attr);
@@ -165,14 +192,18 @@ Result<std::vector<Implementation>> plan_convolution(const CompositePtr& composi
   Layout last = Layout::channels_last(rank);
   Layout blocked = Layout::channels_blocked(rank, vector_block());
   Implementations found;
-  if (may_be_winograd(*p)) {
-    for (auto [name, tile] : {std::pair{"winograd4", "wino_4x3"}, {"winograd2", "wino_2x3"}})
-      found.add(implement(p, name, blocked, blocked, winograd_maker(p, tile)));
-  }
   auto make = maker<dnnl::convolution_forward>(p, dnnl::algorithm::convolution_direct);
   auto direct = [&](const Choice& from, const Choice& to) {
     return implement(p, "direct", from, to, make);
   };
+  if (p->types.lowered()) {
+    found.add(direct(last, last));
+    return found.take();
+  }
+  if (may_be_winograd(*p)) {
+    for (auto [name, tile] : {std::pair{"winograd4", "wino_4x3"}, {"winograd2", "wino_2x3"}})
+      found.add(implement(p, name, blocked, blocked, winograd_maker(p, tile)));
+  }
   found.add(direct(std::nullopt, std::nullopt));
   found.add(direct(last, last));
   found.add(direct(blocked, blocked));

@@ -29,12 +29,13 @@ Result<Implementation> in_layout(const CompositePtr& composite, const Layout& la
   const Shape& shape = composite->result;
   if (composite->inputs[0].is_constant()) return unsupported("onednn: a constant source");
   Encodings encodings(*composite);
-  TRY(encodings.want(composite->inputs[0], layout));
+  const Type type = composite->types.result;
+  TRY(encodings.want(composite->inputs[0], layout, type));
   // What the parameters must look like, then the same steps over merged dimensions.
-  auto forms = TRY(operand_forms(composite->steps, shape, layout, OperandUse::kPrimitive));
+  auto forms = TRY(operand_forms(composite->steps, shape, layout, OperandUse::kPrimitive, type));
   TRY(encodings.want(composite->steps, forms));
   auto steps = std::make_shared<std::vector<Step>>(composite->steps);
-  Desc running = desc_of(shape, layout);
+  Desc running = desc_of(shape, layout, type);
   if (layout.blocks().empty()) {
     Shape inner = permuted(shape, layout);
     for (Step& step : *steps) {
@@ -62,8 +63,8 @@ Result<Implementation> in_layout(const CompositePtr& composite, const Layout& la
             step.operand.shape.insert(step.operand.shape.begin(), 1);
       }
     }
-    running = plain_desc(merged);
-    forms = TRY(operand_forms(*steps, merged, Layout(), OperandUse::kPrimitive));
+    running = plain_desc(merged, type);
+    forms = TRY(operand_forms(*steps, merged, Layout(), OperandUse::kPrimitive, type));
   }
   auto stages = TRY(plan_chain(*steps, running, forms));
   auto build = [composite, steps, forms, stages, running]() {
@@ -83,7 +84,7 @@ Result<std::vector<Implementation>> plan_elementwise(const CompositePtr& composi
   found.add(guarded("elementwise", [&] { return in_layout(composite, Layout()); }));
   // Rank 3 is a batch of sequences far more often than a one-dimensional image.
   if (auto rank = static_cast<int64_t>(composite->result.size()); rank >= 4)
-    for (const Layout& layout : image_layouts(rank))
+    for (const Layout& layout : image_layouts(rank, composite->types.lowered()))
       found.add(guarded("elementwise", [&] { return in_layout(composite, layout); }));
   return found.take();
 }

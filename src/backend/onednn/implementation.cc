@@ -27,26 +27,35 @@ Encodings::Encodings(const Composite& composite)
     inputs_.push_back(Encoding{param->tensor_type().dtype, Layout(), VirtualDevice{}});
 }
 
-Status Encodings::want(const Operand& operand, const Layout& layout) {
+Status Encodings::want(const Operand& operand, const Layout& layout, Type type) {
   if (operand.is_constant()) return {};
   auto index = static_cast<size_t>(operand.param);
-  Layout asked = canonical(layout, composite_.function->params[index]->tensor_type().shape);
-  if (fixed_[index] && !(inputs_[index].layout == asked))
-    return unsupported("onednn: one tensor wanted in layouts {} and {}",
-                       inputs_[index].layout.to_string(), asked.to_string());
-  inputs_[index].layout = asked;
+  Encoding asked =
+      encoding_of(canonical(layout, composite_.function->params[index]->tensor_type().shape), type);
+  if (fixed_[index] && !(inputs_[index] == asked))
+    return unsupported("onednn: one tensor wanted as {} and {}", inputs_[index].to_string(),
+                       asked.to_string());
+  inputs_[index] = asked;
   fixed_[index] = true;
   return {};
 }
 
 Status Encodings::want(std::span<const Step> steps, std::span<const OperandForm> forms) {
   for (size_t i = 0; i < steps.size(); ++i)
-    if (steps[i].kind == Step::Kind::kBinary) TRY(want(steps[i].operand, forms[i].layout));
+    if (steps[i].kind == Step::Kind::kBinary)
+      TRY(want(steps[i].operand, forms[i].layout, forms[i].desc.get_data_type()));
   return {};
 }
 
 Variant Encodings::variant(std::string name, const Layout& output) const {
-  return Variant{std::move(name), inputs_, {float_encoding(canonical(output, composite_.result))}};
+  const Types& types = composite_.types;
+  Variant variant{types.split       ? "bf16x3 " + name
+                  : types.lowered() ? "bf16 " + name
+                                    : std::move(name),
+                  inputs_,
+                  {encoding_of(canonical(output, composite_.result), types.result)}};
+  variant.lowered = types.lowered();
+  return variant;
 }
 
 }  // namespace collage::onednn

@@ -38,10 +38,11 @@ class Implementations {
 class Encodings {
  public:
   explicit Encodings(const Composite& composite);
-  // Asks for an operand's parameter in that layout (constants are packed as needed). Fails when the
-  // parameter is wanted in another one already.
-  Status want(const Operand& operand, const Layout& layout);
+  // Asks for an operand's parameter in that layout and type (constants are packed as needed). Fails
+  // when the parameter is wanted in another one already.
+  Status want(const Operand& operand, const Layout& layout, Type type = kFloat);
   Status want(std::span<const Step> steps, std::span<const OperandForm> forms);
+  // Lowered and named so when the composite's types are.
   Variant variant(std::string name, const Layout& output) const;
 
  private:
@@ -66,14 +67,15 @@ struct Tail {
 
 // Makes an anchor with as many steps fused as it takes: `make(attributes)` gives its primitive
 // descriptor (or throws) and `accept` says whether its implementation will do. The rest of the
-// steps follow as primitives in that layout of the result.
+// steps follow as primitives in that layout and type of the result.
 template <typename PrimitiveDesc>
 struct Anchored {
   PrimitiveDesc pd;
   Tail tail;
 };
 template <typename Make>
-auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout& layout, Make make)
+auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout& layout, Make make,
+                 Type type = kFloat)
     -> Result<Anchored<typename std::invoke_result_t<Make, dnnl::primitive_attr>>>;
 
 // Adds the anchor with its own bindings and those of the fused steps, then the steps that follow.
@@ -103,7 +105,8 @@ Result<std::vector<Implementation>> plan_copy(const CompositePtr& composite);
 // ---- definitions of templates ----
 
 template <typename Make>
-auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout& layout, Make make)
+auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout& layout, Make make,
+                 Type type)
     -> Result<Anchored<typename std::invoke_result_t<Make, dnnl::primitive_attr>>> {
   using PrimitiveDesc = typename std::invoke_result_t<Make, dnnl::primitive_attr>;
   Status reason;
@@ -111,12 +114,12 @@ auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout&
     auto attempt = guarded("post operations", [&]() -> Result<Anchored<PrimitiveDesc>> {
       Tail tail{steps, fused, {}, {}};
       tail.forms =
-          TRY(operand_forms(steps.first(fused), result, layout, OperandUse::kPostOperation));
+          TRY(operand_forms(steps.first(fused), result, layout, OperandUse::kPostOperation, type));
       PrimitiveDesc pd = make(attributes(make_post_ops(tail.fused_steps(), tail.forms)));
       if (is_naive(pd.impl_info_str())) return unsupported("onednn: only a naive implementation");
       std::vector<OperandForm> rest =
-          TRY(operand_forms(steps.subspan(fused), result, layout, OperandUse::kPrimitive));
-      tail.stages = TRY(plan_chain(steps.subspan(fused), desc_of(result, layout), rest));
+          TRY(operand_forms(steps.subspan(fused), result, layout, OperandUse::kPrimitive, type));
+      tail.stages = TRY(plan_chain(steps.subspan(fused), desc_of(result, layout, type), rest));
       tail.forms.insert(tail.forms.end(), rest.begin(), rest.end());
       return Anchored<PrimitiveDesc>{std::move(pd), std::move(tail)};
     });

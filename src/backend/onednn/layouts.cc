@@ -79,19 +79,19 @@ bool expressible(const Layout& layout, int64_t rank) {
   return layout.blocks().empty() || blocked_tag(layout, rank).has_value();
 }
 
-Desc plain_desc(const Shape& shape) {
-  if (shape.empty()) return Desc({1}, kFloat, Tag::a);
+Desc plain_desc(const Shape& shape, Type type) {
+  if (shape.empty()) return Desc({1}, type, Tag::a);
   Dims strides(shape.size(), 1);
   for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-  return Desc(shape, kFloat, strides);
+  return Desc(shape, type, strides);
 }
 
-Desc desc_of(const Shape& shape, const Layout& layout) {
-  if (layout.is_plain()) return plain_desc(shape);
+Desc desc_of(const Shape& shape, const Layout& layout, Type type) {
+  if (layout.is_plain()) return plain_desc(shape, type);
   COLLAGE_CHECK(layout.fits(static_cast<int64_t>(shape.size())), "{} on {}", layout.to_string(),
                 shape_to_string(shape));
   if (auto tag = blocked_tag(layout, static_cast<int64_t>(shape.size())))
-    return Desc(shape, kFloat, *tag);
+    return Desc(shape, type, *tag);
   COLLAGE_CHECK(layout.blocks().empty(), "layout {}", layout.to_string());
   Dims strides(shape.size(), 1);
   int64_t stride = 1;
@@ -100,7 +100,7 @@ Desc desc_of(const Shape& shape, const Layout& layout) {
     strides[dim] = stride;
     stride *= shape[dim];
   }
-  return Desc(shape, kFloat, strides);
+  return Desc(shape, type, strides);
 }
 
 bool same_memory(const Layout& a, const Layout& b, const Shape& shape) {
@@ -116,7 +116,7 @@ Layout canonical(const Layout& layout, const Shape& shape) {
 
 std::optional<Layout> layout_of(const Desc& desc, const Shape& shape) {
   if (desc.get_format_kind() != dnnl::memory::format_kind::blocked ||
-      desc.get_data_type() != kFloat || desc.get_submemory_offset() != 0)
+      desc.get_submemory_offset() != 0)
     return std::nullopt;
   auto rank = static_cast<int64_t>(shape.size());
   std::vector<Layout> known = {Layout(), Layout::channels_last(rank)};
@@ -139,8 +139,15 @@ std::optional<Layout> layout_of(const Desc& desc, const Shape& shape) {
   return std::nullopt;
 }
 
-Encoding float_encoding(const Layout& layout) {
-  return Encoding{DType::kFloat32, layout, VirtualDevice{}};
+Encoding encoding_of(const Layout& layout, Type type) {
+  return Encoding{type == kBrainFloat ? DType::kBFloat16 : DType::kFloat32, layout,
+                  VirtualDevice{}};
+}
+
+Result<Type> type_of(DType dtype) {
+  if (dtype == DType::kFloat32) return kFloat;
+  if (dtype == DType::kBFloat16) return kBrainFloat;
+  return unsupported("onednn: element type {}", dtype_name(dtype));
 }
 
 int64_t vector_block() {
@@ -148,7 +155,8 @@ int64_t vector_block() {
   return block;
 }
 
-std::vector<Layout> image_layouts(int64_t rank) {
+std::vector<Layout> image_layouts(int64_t rank, bool lowered) {
+  if (lowered && rank >= 3 && rank <= 5) return {Layout::channels_last(rank)};
   std::vector<Layout> layouts = {Layout()};
   if (rank >= 3 && rank <= 5) {
     layouts.push_back(Layout::channels_last(rank));

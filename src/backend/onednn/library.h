@@ -11,7 +11,8 @@
 
 namespace collage::onednn {
 
-inline constexpr auto kFloat = dnnl::memory::data_type::f32;
+using Type = dnnl::memory::data_type;
+inline constexpr Type kFloat = Type::f32, kBrainFloat = Type::bf16;
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;

@@ -23,18 +23,20 @@ Result<Implementation> concat_in(const CompositePtr& composite, const Layout& la
   std::vector<Desc> sources;
   Encodings encodings(*composite);
   for (const Operand& input : composite->inputs) {
-    TRY(encodings.want(input, layout));
+    TRY(encodings.want(input, layout, composite->types.source));
     if (!layout.blocks().empty() && axis == 1 && input.shape[1] % layout.blocks()[0].size != 0)
       return unsupported("onednn: channels that do not fill their blocks");
-    sources.push_back(desc_of(merge ? merge_dims(input.shape, ends) : input.shape, layout));
+    sources.push_back(desc_of(merge ? merge_dims(input.shape, ends) : input.shape, layout,
+                              composite->types.source));
   }
   Result<std::vector<Step>> steps = merge ? merge_dims(composite->steps, result, ends)
                                           : Result<std::vector<Step>>(composite->steps);
   if (!steps.ok()) return steps.status();
-  Desc to = desc_of(target, layout);
+  Desc to = desc_of(target, layout, composite->types.result);
   int dim = merge ? 1 : static_cast<int>(axis);
   auto own_steps = std::make_shared<const std::vector<Step>>(std::move(*steps));
-  auto forms = TRY(operand_forms(*own_steps, target, layout, OperandUse::kPrimitive));
+  auto forms = TRY(
+      operand_forms(*own_steps, target, layout, OperandUse::kPrimitive, composite->types.result));
   TRY(encodings.want(*own_steps, forms));
   auto stages = TRY(plan_chain(*own_steps, to, forms));
   dnnl::concat::primitive_desc pd(engine(), to, dim, sources, attributes());
@@ -140,7 +142,8 @@ Result<std::vector<Implementation>> plan_concat(const CompositePtr& composite) {
   auto axis =
       static_cast<size_t>(positive(composite->anchor->attrs.integer("axis"), result.size()));
   Implementations found;
-  for (const Layout& layout : image_layouts(static_cast<int64_t>(result.size())))
+  for (const Layout& layout :
+       image_layouts(static_cast<int64_t>(result.size()), composite->types.lowered()))
     found.add(guarded("concatenate", [&] { return concat_in(composite, layout, axis); }));
   return found.take();
 }

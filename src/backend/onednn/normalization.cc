@@ -11,12 +11,12 @@ namespace {
 Result<SingleSource> over_rows(const CompositePtr& composite, std::string name) {
   const Shape& shape = composite->anchor_shape;
   std::vector<size_t> ends = {shape.size() - 1, shape.size()};
-  Desc desc = plain_desc(merge_dims(shape, ends));
+  Shape merged = merge_dims(shape, ends);
   return SingleSource{std::move(name),
                       Layout(),
                       Layout(),
-                      desc,
-                      desc,
+                      plain_desc(merged, composite->types.source),
+                      plain_desc(merged, composite->types.result),
                       TRY(merge_dims(composite->steps, shape, ends)),
                       Layout(),
                       {}};
@@ -45,7 +45,8 @@ Result<std::vector<Implementation>> plan_softmax(const CompositePtr& composite) 
   if (axis + 1 == static_cast<int64_t>(shape.size())) {
     found.add(single_source(composite, TRY(over_rows(composite, "softmax")), make(1)));
   } else {
-    for (const Layout& layout : image_layouts(static_cast<int64_t>(shape.size())))
+    for (const Layout& layout :
+         image_layouts(static_cast<int64_t>(shape.size()), composite->types.lowered()))
       found.add(single_source(composite, image_source(composite, "softmax", layout, shape),
                               make(static_cast<int>(axis))));
   }

@@ -20,7 +20,8 @@ struct Pool {
 Result<std::vector<Implementation>> in_every_layout(const CompositePtr& composite, const Pool& pool,
                                                     const Shape& result) {
   Implementations found;
-  for (const Layout& layout : image_layouts(static_cast<int64_t>(result.size()))) {
+  for (const Layout& layout :
+       image_layouts(static_cast<int64_t>(result.size()), composite->types.lowered())) {
     SingleSource plan = image_source(composite, "pool", layout, result);
     // A result without spatial extent may have lost its dimensions of one: then it must be plain.
     if (composite->anchor_shape != result) {

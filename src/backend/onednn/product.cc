@@ -6,6 +6,7 @@
 // matrix are merged into one large product. Products of two computed tensors are batched; with many
 // rows it can pay to pack the right operand first (`repacked`).
 #include "backend/onednn/implementation.h"
+#include "backend/onednn/split.h"
 #include "ir/op.h"
 
 namespace collage::onednn {
@@ -22,19 +23,25 @@ struct Problem {
   std::optional<Operand> bias;
 
   bool batched() const { return result.size() == 3; }
+  Types types;
+  // What the primitive multiplies.
+  Type factor_type() const { return types.split ? kBrainFloat : types.source; }
   // A matrix of that many rows and columns, or its transpose in memory, in batches.
-  Desc matrix(int64_t count, int64_t rows, int64_t columns, bool transposed) const {
+  Desc matrix(int64_t count, int64_t rows, int64_t columns, bool transposed, Type type) const {
     Dims dims = {rows, columns}, strides = {columns, 1};
     if (transposed) strides = {1, rows};
     if (batched()) {
       dims.insert(dims.begin(), count);
       strides.insert(strides.begin(), rows * columns);
     }
-    return Desc(dims, kFloat, strides);
+    return Desc(dims, type, strides);
   }
-  Desc left_desc() const { return matrix(left_batch, m, k, transpose_left); }
-  Desc right_desc() const { return matrix(right_batch, k, n, transpose_right); }
-  Desc result_desc() const { return plain_desc(result); }
+  Desc left_desc() const { return matrix(left_batch, m, k, transpose_left, factor_type()); }
+  // As given: constants are float32.
+  Desc right_desc() const {
+    return matrix(right_batch, k, n, transpose_right, right->is_constant() ? kFloat : types.source);
+  }
+  Desc result_desc() const { return plain_desc(result, types.result); }
 };
 
 Result<Problem> read_problem(const CompositePtr& composite) {
@@ -82,6 +89,12 @@ Result<Problem> read_problem(const CompositePtr& composite) {
       p.steps.erase(p.steps.begin());
     }
   }
+  p.types = composite->types;
+  if (p.types.split) {
+    if (p.batched() || p.transpose_left || !p.right->is_constant())
+      return unsupported("onednn: only the sums of products with a constant matrix are split");
+    p.k *= kSplitParts;
+  }
   return p;
 }
 
@@ -89,10 +102,31 @@ using ProblemPtr = std::shared_ptr<const Problem>;
 
 Result<Encodings> encodings_of(const Problem& p, const Tail& tail) {
   Encodings encodings(*p.composite);
-  TRY(encodings.want(*p.left, Layout()));
-  TRY(encodings.want(*p.right, Layout()));
+  TRY(encodings.want(*p.left, Layout(), p.types.source));
+  TRY(encodings.want(*p.right, Layout(), p.types.source));
   TRY(encodings.want(p.steps, tail.forms));
   return encodings;
+}
+
+// The left operand as the primitive reads it: the parameter, or its split parts.
+Value left_value(ProgramBuilder& builder, const Problem& p, const Desc& wanted) {
+  auto param = static_cast<size_t>(p.left->param);
+  if (!p.types.split) return builder.input(param, wanted);
+  const int64_t width = p.k / kSplitParts;
+  Value parts = builder.temporary(wanted);
+  append_split(builder, builder.input(param, plain_desc({p.m, width})), parts, p.m, width);
+  return parts;
+}
+
+// The right operand, a constant, with its parts one after the other along the sums where it is
+// split.
+Value right_constant(ProgramBuilder& builder, const Problem& p, const Desc& given,
+                     const Desc& wanted) {
+  const Tensor& constant = p.right->constant;
+  size_t rank = constant.shape().size();
+  return builder.constant(
+      p.types.split ? split_weights(constant, p.transpose_right ? rank - 1 : rank - 2) : constant,
+      given, wanted);
 }
 
 Value constant_bias(ProgramBuilder& builder, const Problem& p, const Desc& desc) {
@@ -102,22 +136,23 @@ Value constant_bias(ProgramBuilder& builder, const Problem& p, const Desc& desc)
 // matmul; `weights` is the right operand's form in the product.
 Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const Desc& weights) {
   Desc bias = plain_desc(p->batched() ? Shape{1, 1, p->n} : Shape{1, p->n});
-  auto anchored =
-      TRY(plan_anchor(p->steps, p->result, Layout(), [&](const dnnl::primitive_attr& attr) {
+  auto anchored = TRY(plan_anchor(
+      p->steps, p->result, Layout(),
+      [&](const dnnl::primitive_attr& attr) {
         using PrimitiveDesc = dnnl::matmul::primitive_desc;
         if (!p->bias)
           return PrimitiveDesc(engine(), p->left_desc(), weights, p->result_desc(), attr);
         return PrimitiveDesc(engine(), p->left_desc(), weights, bias, p->result_desc(), attr);
-      }));
+      },
+      p->types.result));
   Encodings encodings = TRY(encodings_of(*p, anchored.tail));
   auto build = [p, anchored, bias]() {
     const auto& pd = anchored.pd;
     ProgramBuilder builder;
-    Bindings bindings = {
-        {DNNL_ARG_SRC, builder.input(static_cast<size_t>(p->left->param), pd.src_desc())}};
+    Bindings bindings = {{DNNL_ARG_SRC, left_value(builder, *p, pd.src_desc())}};
     if (p->right->is_constant()) {
-      bindings.push_back({DNNL_ARG_WEIGHTS, builder.constant(p->right->constant, p->right_desc(),
-                                                             pd.weights_desc())});
+      bindings.push_back(
+          {DNNL_ARG_WEIGHTS, right_constant(builder, *p, p->right_desc(), pd.weights_desc())});
     } else {
       auto param = static_cast<size_t>(p->right->param);
       Value right = builder.input(param, p->right_desc());
@@ -141,24 +176,25 @@ Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const 
 Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name, Tag form) {
   if (p->batched() || p->transpose_left || !p->right->is_constant())
     return unsupported("onednn: no inner product");
-  Desc weights({p->n, p->k}, kFloat, form), bias({p->n}, kFloat, Tag::a);
-  auto anchored =
-      TRY(plan_anchor(p->steps, p->result, Layout(), [&](const dnnl::primitive_attr& attr) {
+  Desc weights({p->n, p->k}, p->factor_type(), form), bias({p->n}, kFloat, Tag::a);
+  auto anchored = TRY(plan_anchor(
+      p->steps, p->result, Layout(),
+      [&](const dnnl::primitive_attr& attr) {
         using PrimitiveDesc = dnnl::inner_product_forward::primitive_desc;
         constexpr auto kForward = dnnl::prop_kind::forward_inference;
         if (!p->bias)
           return PrimitiveDesc(engine(), kForward, p->left_desc(), weights, p->result_desc(), attr);
         return PrimitiveDesc(engine(), kForward, p->left_desc(), weights, bias, p->result_desc(),
                              attr);
-      }));
+      },
+      p->types.result));
   Encodings encodings = TRY(encodings_of(*p, anchored.tail));
   auto build = [p, anchored, bias]() {
     const auto& pd = anchored.pd;
     ProgramBuilder builder;
     Desc given({p->n, p->k}, kFloat, p->transpose_right ? Tag::ab : Tag::ba);
-    Bindings bindings = {
-        {DNNL_ARG_SRC, builder.input(static_cast<size_t>(p->left->param), pd.src_desc())},
-        {DNNL_ARG_WEIGHTS, builder.constant(p->right->constant, given, pd.weights_desc())}};
+    Bindings bindings = {{DNNL_ARG_SRC, left_value(builder, *p, pd.src_desc())},
+                         {DNNL_ARG_WEIGHTS, right_constant(builder, *p, given, pd.weights_desc())}};
     if (p->bias) bindings.push_back({DNNL_ARG_BIAS, constant_bias(builder, *p, bias)});
     append_anchor(builder, anchored, std::move(bindings), p->result_desc());
     return builder.finish();
@@ -171,7 +207,7 @@ Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name,
 Result<std::vector<Implementation>> plan_product(const CompositePtr& composite) {
   ProblemPtr p = std::make_shared<const Problem>(TRY(read_problem(composite)));
   Implementations found;
-  auto packed = [&]() { return Desc(p->right_desc().get_dims(), kFloat, Tag::any); };
+  auto packed = [&]() { return Desc(p->right_desc().get_dims(), p->factor_type(), Tag::any); };
   if (p->right->is_constant()) {
     if (p->m == 1) {
       found.add(with_inner_product(p, "rows", Tag::ab));

@@ -35,7 +35,9 @@ struct Slot {
 struct Step {
   dnnl::primitive primitive;
   std::vector<dnnl_exec_arg_t> args;
-  // A step without a primitive zeroes an output.
+  // A step without a primitive calls a function, or zeroes an output.
+  std::function<void(const void*, void*)> call = {};
+  size_t source = 0, target = 0;  // slots of the call
   size_t clear_position = 0;
   size_t clear_bytes = 0;
 };
@@ -67,6 +69,10 @@ class Program : public Kernel {
       slot.current = base;
     }
     for (const Step& step : steps) {
+      if (step.call) {
+        step.call(slots[step.source].current, slots[step.target].current);
+        continue;
+      }
       if (!step.primitive) {
         std::memset(args.outputs[step.clear_position], 0, step.clear_bytes);
         continue;
@@ -151,6 +157,15 @@ void ProgramBuilder::add(const dnnl::primitive& primitive, const Desc& scratchpa
     program_->scratchpads.push_back(pad.index);
     step.args.push_back({DNNL_ARG_SCRATCHPAD, program_->slots[pad.index].memory.get()});
   }
+  program_->steps.push_back(std::move(step));
+}
+
+void ProgramBuilder::add_call(Value source, Value target,
+                              std::function<void(const void*, void*)> call) {
+  Step step;
+  step.call = std::move(call);
+  step.source = source.index;
+  step.target = target.index;
   program_->steps.push_back(std::move(step));
 }
 

@@ -11,6 +11,7 @@
 
 #include <collage/tensor.h>
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -47,6 +48,8 @@ class ProgramBuilder {
   void add(const PrimitiveDesc& pd, const Bindings& bindings) {
     add(dnnl::primitive(pd.get()), pd.scratchpad_desc(), bindings);
   }
+  // A step of our own between two values.
+  void add_call(Value source, Value target, std::function<void(const void*, void*)> call);
   // Zeroes an output of that many bytes before the steps added later.
   void clear_output(size_t position, size_t bytes);
 

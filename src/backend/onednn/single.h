@@ -22,12 +22,14 @@ Result<Implementation> single_source(const CompositePtr& composite, SingleSource
   const Operand& input = composite->inputs[0];
   if (input.is_constant()) return unsupported("onednn: a constant source");
   auto shared = std::make_shared<const SingleSource>(std::move(plan));
-  auto anchored = TRY(plan_anchor(shared->steps, shared->result_desc.get_dims(), shared->running,
-                                  [&](const dnnl::primitive_attr& attr) {
-                                    return make(shared->source_desc, shared->result_desc, attr);
-                                  }));
+  auto anchored = TRY(plan_anchor(
+      shared->steps, shared->result_desc.get_dims(), shared->running,
+      [&](const dnnl::primitive_attr& attr) {
+        return make(shared->source_desc, shared->result_desc, attr);
+      },
+      composite->types.result));
   Encodings encodings(*composite);
-  TRY(encodings.want(input, shared->source));
+  TRY(encodings.want(input, shared->source, composite->types.source));
   TRY(encodings.want(shared->steps, anchored.tail.forms));
   auto build = [composite, shared, anchored]() {
     ProgramBuilder builder;
@@ -46,8 +48,8 @@ inline SingleSource image_source(const CompositePtr& composite, std::string name
   return {std::move(name),
           layout,
           layout,
-          desc_of(composite->inputs[0].shape, layout),
-          desc_of(result, layout),
+          desc_of(composite->inputs[0].shape, layout, composite->types.source),
+          desc_of(result, layout, composite->types.result),
           composite->steps,
           layout,
           {}};

@@ -10,6 +10,7 @@
 #include "backend/onednn/onednn_backend.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "ops/half.h"
 #include "ops/registry.h"
 
 namespace collage::testing {
@@ -63,33 +64,51 @@ void for_each_element(const Shape& shape, const Layout& layout, Body body) {
   }
 }
 
-void pack(const Tensor& tensor, const Layout& layout, char* to) {
-  std::memset(to, 0, layout.physical_bytes(tensor.shape(), tensor.dtype()));
-  auto* floats = reinterpret_cast<float*>(to);
-  for_each_element(tensor.shape(), layout,
-                   [&](int64_t plain, int64_t at) { floats[at] = tensor.data<float>()[plain]; });
+// Elements of a buffer, in the encoding's type.
+float load(const Encoding& encoding, const char* from, int64_t at) {
+  if (encoding.dtype == DType::kFloat32) return reinterpret_cast<const float*>(from)[at];
+  return half_to_float(reinterpret_cast<const uint16_t*>(from)[at], encoding.dtype);
+}
+void store(const Encoding& encoding, char* to, int64_t at, float value) {
+  if (encoding.dtype == DType::kFloat32) {
+    reinterpret_cast<float*>(to)[at] = value;
+  } else {
+    reinterpret_cast<uint16_t*>(to)[at] = float_to_half(value, encoding.dtype);
+  }
 }
 
-void compare(const Tensor& expected, const Layout& layout, const char* from, double tolerance) {
-  const auto* floats = reinterpret_cast<const float*>(from);
+size_t bytes_of(const Shape& shape, const Encoding& encoding) {
+  return encoding.layout.physical_bytes(shape, encoding.dtype);
+}
+
+void pack(const Tensor& tensor, const Encoding& encoding, char* to) {
+  std::memset(to, 0, bytes_of(tensor.shape(), encoding));
+  for_each_element(tensor.shape(), encoding.layout, [&](int64_t plain, int64_t at) {
+    store(encoding, to, at, tensor.data<float>()[plain]);
+  });
+}
+
+void compare(const Tensor& expected, const Encoding& encoding, const char* from, double tolerance) {
   double square = 0;
   for (float v : expected.values<float>())
     if (std::isfinite(v)) square += static_cast<double>(v) * v;
   double limit = tolerance * (std::sqrt(square / static_cast<double>(expected.size())) + 1e-6);
-  std::vector<bool> written(layout.physical_bytes(expected.shape(), DType::kFloat32) / 4, false);
+  std::vector<bool> written(bytes_of(expected.shape(), encoding) / dtype_size(encoding.dtype),
+                            false);
   int64_t wrong = 0;
   double worst = 0;
-  for_each_element(expected.shape(), layout, [&](int64_t plain, int64_t at) {
+  for_each_element(expected.shape(), encoding.layout, [&](int64_t plain, int64_t at) {
     written[static_cast<size_t>(at)] = true;
-    double a = expected.data<float>()[plain], b = floats[at];
+    double a = expected.data<float>()[plain], b = load(encoding, from, at);
     if (std::isinf(a) && a == b) return;
     double error = std::abs(a - b);
-    if (!(error <= limit + 1e-5 * std::abs(a))) ++wrong;
+    if (!(error <= limit + std::max(1e-5, tolerance / 2) * std::abs(a))) ++wrong;
     if (!(error <= worst)) worst = error;
   });
   EXPECT_EQ(wrong, 0) << "largest error " << worst << ", allowed " << limit;
   int64_t dirty = 0;
-  for (size_t i = 0; i < written.size(); ++i) dirty += !written[i] && floats[i] != 0.f;
+  for (size_t i = 0; i < written.size(); ++i)
+    dirty += !written[i] && load(encoding, from, static_cast<int64_t>(i)) != 0.f;
   EXPECT_EQ(dirty, 0) << "elements of the padding are not zero";
 }
 
@@ -106,16 +125,15 @@ void run_variant(const Function& function, const Variant& variant,
     std::vector<std::vector<char>> packed;
     std::vector<void*> in;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const Layout& layout = variant.inputs[i].layout;
-      size_t bytes = layout.physical_bytes(inputs[i].shape(), inputs[i].dtype());
+      size_t bytes = bytes_of(inputs[i].shape(), variant.inputs[i]);
       buffers.emplace_back(bytes);
-      pack(inputs[i], layout, buffers.back().data());
+      pack(inputs[i], variant.inputs[i], buffers.back().data());
       packed.emplace_back(buffers.back().data(), buffers.back().data() + bytes);
       in.push_back(buffers.back().data());
     }
-    const Layout& layout = variant.outputs[0].layout;
-    Guarded output(layout.physical_bytes(expected.shape(), DType::kFloat32));
-    std::memset(output.data(), 0xff, layout.physical_bytes(expected.shape(), DType::kFloat32));
+    const size_t bytes = bytes_of(expected.shape(), variant.outputs[0]);
+    Guarded output(bytes);
+    std::memset(output.data(), 0xff, bytes);
     Guarded workspace((*kernel)->workspace_bytes());
     void* out = output.data();
     Status status = (*kernel)->run({in.data(), &out, workspace.data()});
@@ -126,7 +144,7 @@ void run_variant(const Function& function, const Variant& variant,
       EXPECT_TRUE(buffers[i].intact()) << "wrote beside input " << i;
       EXPECT_EQ(std::memcmp(in[i], packed[i].data(), packed[i].size()), 0) << "wrote input " << i;
     }
-    compare(expected, layout, output.data(), tolerance);
+    compare(expected, variant.outputs[0], output.data(), tolerance);
   }
 }
 
@@ -204,6 +222,29 @@ Checked check(const Function& function, double tolerance) {
     EXPECT_EQ(variant.relaxed, variant.name.starts_with("winograd")) << variant.to_string();
     checked.names.insert(variant.name);
     checked.layouts.insert(variant.outputs[0].layout.to_string());
+    checked.variants.push_back(variant.to_string());
+  }
+  return checked;
+}
+
+std::optional<Checked> check_lowered(const Function& function, double tolerance) {
+  if (!backend().lowers()) return std::nullopt;
+  Target target;
+  target.kind = "onednn";
+  Checked checked;
+  auto variants = backend().lowered_variants(function, target, two_threads());
+  EXPECT_TRUE(variants.ok()) << variants.status().to_string();
+  if (!variants.ok()) return checked;
+  std::vector<Tensor> inputs;
+  for (const Expr& param : function->params)
+    inputs.push_back(random_tensor(param->tensor_type().shape, 100 + inputs.size(), 2));
+  Tensor expected = evaluate(function, inputs);
+  for (const Variant& variant : *variants) {
+    EXPECT_TRUE(variant.lowered && !variant.relaxed) << variant.to_string();
+    bool split = variant.name.starts_with("bf16x3");
+    run_variant(function, variant, inputs, expected, split ? 1e-4 : tolerance);
+    checked.names.insert(variant.name);
+    checked.layouts.insert(variant.outputs[0].to_string());
     checked.variants.push_back(variant.to_string());
   }
   return checked;

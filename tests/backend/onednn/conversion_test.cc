@@ -15,7 +15,7 @@ using ::testing::Contains;
 using ::testing::Not;
 
 Encoding encoding(std::string_view tag) {
-  return onednn::float_encoding(Layout::parse(tag).value());
+  return onednn::encoding_of(Layout::parse(tag).value(), onednn::kFloat);
 }
 
 TEST(Conversion, MovesEveryElementBetweenAllLayouts) {
