@@ -66,6 +66,7 @@ Command add_verify(CLI::App& app);
 Command add_partition(CLI::App& app);
 Command add_targets(CLI::App& app);
 Command add_tune(CLI::App& app);
+Command add_view(CLI::App& app);
 Command add_db(CLI::App& app);
 Command add_diff(CLI::App& app);
 Command add_explain(CLI::App& app);

@@ -1,0 +1,117 @@
+// The panel beside the graph: one kernel in full, or the plan as a whole.
+const chip = target => `<span class="chip" style="--c:${targetColour(target)}">${esc(target)}</span>`;
+const costCell = entry => entry.cost_ms
+  ? `<td class="num" title="p10 ${ms(entry.cost_ms.p10, 4)}, p90 ${ms(entry.cost_ms.p90, 4)}, ${entry.cost_ms.count} samples">${ms(entry.cost_ms.median, 4)} ms</td>`
+  : '<td class="num dim">not measured</td>';
+
+function drawDetails() {
+  byId('details').innerHTML = state.selected === null ? planMarkup() : kernelDetails(plan().kernels[state.selected]);
+  byId('details').scrollTop = 0;
+}
+
+function alternativesMarkup(kernel) {
+  const others = rivals(kernel), most = Math.max(median(kernel) || 0, ...others.map(median)) || 1;
+  const row = (entry, isNow) => {
+    const units = !isNow && kernel.cost_ms && entry.cost_ms ? noiseUnits(kernel, entry) : null;
+    const margin = isNow ? 'chosen' : kernel.cost_ms ? signed(ms(median(entry) - median(kernel))) + ' ms' + (units === null ? '' : `<br><span class="dim">${units.toFixed(1)} noise</span>`) : '';
+    return `<tr class="${isNow ? 'now' : ''}"><td class="wide">${chip(kindOf(entry.target))}<small>${esc(algorithm(entry.variant))}</small>` +
+      `<span class="meter" style="--c:${targetColour(entry.target)};width:${100 * (median(entry) || 0) / most}%" title="${esc(entry.variant)}"></span></td>${costCell(entry)}<td class="num">${margin}</td></tr>`;
+  };
+  return `<h3>The same operators otherwise</h3><table class="rows">${row(kernel, true)}${others.map(o => row(o, false)).join('')}</table>` +
+    (others.length ? '<div class="dim">noise: the margin in standard deviations of both measurements</div>' : '<div class="dim">nobody else can run exactly these operators</div>');
+}
+
+function refusalsMarkup(kernel) {
+  const refused = kernel.alternatives.filter(a => a.reason);
+  const inside = new Set(kernel.nodes), names = new Set(kernel.ops.map(o => o.onnx_node).filter(Boolean));
+  const parts = report.considered.filter(c => c.reason && c.nodes.length !== inside.size && c.nodes.some(n => inside.has(n)));
+  const silent = targetNames.filter(t => report.targets.some(r => kindOf(r) === t) && t !== kindOf(kernel.target) &&
+    !report.considered.some(c => kindOf(c.target) === t && c.nodes.some(n => inside.has(n))) && !kernel.alternatives.some(a => kindOf(a.target) === t));
+  if (!refused.length && !parts.length && !silent.length) return '';
+  return '<h3>Refused</h3><ul class="plain">' +
+    refused.map(a => `<li>${chip(kindOf(a.target))}${esc(algorithm(a.variant))} <span class="why">${esc(a.reason)}</span></li>`).join('') +
+    parts.slice(0, 12).map(c => `<li>${chip(kindOf(c.target))}<span class="dim">${esc(opsLabel(c.nodes), 60)}:</span> <span class="why">${esc(c.reason)}</span></li>`).join('') +
+    silent.map(t => `<li>${chip(t)}<span class="dim">its rules propose no kernel with these operators</span></li>`).join('') + '</ul>';
+}
+
+const opsLabel = list => list.map(n => nodes.get(n)).filter(Boolean).map(operatorName).join(' + ');
+
+function otherExtents(kernel) {
+  const inside = new Set(kernel.nodes);
+  const found = report.considered.filter(c => c.cost_ms && c.nodes.some(n => inside.has(n)) &&
+    !(c.nodes.length === inside.size && c.nodes.every(n => inside.has(n)))).sort((a, b) => a.nodes.length - b.nodes.length || median(a) - median(b));
+  if (!found.length) return '';
+  const now = candidate => {  // what the plan takes for the same operators, where its kernels make them up
+    const wanted = new Set(candidate.nodes), kernels = new Set();
+    for (const n of wanted) {
+      const k = plan().kernelOf.get(n);
+      if (k === undefined) continue;
+      if (!plan().kernels[k].nodes.every(m => wanted.has(m))) return '';
+      kernels.add(k);
+    }
+    return ms([...kernels].reduce((sum, k) => sum + plan().kernels[k].predicted_ms, 0)) + ' ms in the plan';
+  };
+  return '<h3>Kernels of another extent</h3><table class="rows">' + found.slice(0, 14).map(c =>
+    `<tr><td class="wide">${chip(kindOf(c.target))}<small class="dim">${esc(opsLabel(c.nodes), 70)}</small></td><td class="num">${ms(median(c), 4)} ms</td><td class="num dim">${now(c)}</td></tr>`).join('') +
+    '</table>' + (found.length > 14 ? `<div class="dim">and ${found.length - 14} more</div>` : '');
+}
+
+function kernelDetails(kernel) {
+  const part = kernel.predicted_ms / (plan().predicted || 1), time = (median(kernel) || kernel.predicted_ms) / 1e3;
+  const ran = plan().chosen ? seconds.get(kernel.name) : undefined;
+  const roof = peaksOf() && Math.max(kernel.flops / peaksOf().flops, kernel.bytes / peaksOf().bytes) / time;
+  const beside = new Set(shown().edges.filter(e => e[4] >= 0 && (e[0] === state.selected || e[1] === state.selected)).map(e => e[4]));
+  const tensors = list => list.map(t => `<code>${esc(shapeOf(t))}</code>`).join(', ') || '<span class="dim">nothing</span>';
+  const elsewhere = plans.map((other, p) => {
+    if (p === state.plan) return '';
+    const found = [...new Set(kernel.nodes.map(n => other.kernelOf.get(n)).filter(k => k !== undefined))];
+    const first = found[0];
+    return first === undefined ? '' : `<li><a class="go" tabindex="0" data-plan="${p}" data-k="${first}">${esc(other.name)}</a>: ` +
+      `${chip(kindOf(other.kernels[first].target))}${ms(found.reduce((s, k) => s + other.kernels[k].predicted_ms, 0))} ms in ${found.length} kernel${found.length > 1 ? 's' : ''}</li>`;
+  }).join('');
+  return `<h2>${esc(kernel.name)}</h2>${chip(kernel.target)}<span class="mono">${esc(kernel.variant, 200)}</span>
+    <div style="margin-top:6px"><span class="big">${kernel.cost_ms ? ms(median(kernel), 4) + ' ms' : 'not measured'}</span>
+    ${kernel.cost_ms ? `<span class="dim">p10 ${ms(kernel.cost_ms.p10, 4)} · p90 ${ms(kernel.cost_ms.p90, 4)} · ${kernel.cost_ms.count} samples</span>` : ''}</div>
+    <div class="bar" style="--c:${targetColour(kernel.target)}"><i style="width:${100 * part}%"></i></div>
+    <div>${ms(kernel.predicted_ms, 4)} ms of the prediction, ${percent(part)}${ran === undefined ? '' : ` · ${ms(ran, 4)} ms in a run`}</div>
+    <div class="dim">${(kernel.flops / time / 1e9).toFixed(1)} GFLOP/s · ${(kernel.bytes / time / 1e9).toFixed(1)} GB/s${roof ? ` · ${percent(roof)} of this machine's roofline` : ''}</div>
+    <h3>Operators</h3><table class="rows">${kernel.ops.slice(0, 60).map(o => `<tr><td class="num dim">${o.index}</td><td>${esc(o.op)}</td><td>${esc(o.onnx_node)}</td></tr>`).join('')}</table>
+    ${kernel.ops.length > 60 ? `<div class="dim">and ${kernel.ops.length - 60} more</div>` : ''}
+    <h3>Tensors</h3><div>takes ${tensors(kernel.inputs)}</div><div>gives ${tensors(kernel.outputs)}</div>
+    ${beside.size ? '<h3>Conversions beside it</h3><ul class="plain">' + [...beside].map(c => plan().conversions[c]).map(c =>
+      `<li><code>${esc(c.name)}</code> ${esc(c.from)} → ${esc(c.to)} <b>${ms(c.predicted_ms)} ms</b></li>`).join('') + '</ul>' : ''}
+    ${alternativesMarkup(kernel)}${refusalsMarkup(kernel)}${otherExtents(kernel)}
+    ${elsewhere ? `<h3>In other plans</h3><ul class="plain">${elsewhere}</ul>` : ''}`;
+}
+
+const peaksOf = () => report.env.peaks ? {flops: 1e9 * report.env.peaks.gflops, bytes: 1e9 * report.env.peaks.gbytes} : null;
+
+function planMarkup() {
+  const shares = new Map();
+  for (const kernel of plan().kernels) {
+    const share = shares.get(kindOf(kernel.target)) || {kernels: 0, ops: 0, time: 0};
+    share.kernels += 1; share.ops += kernel.ops.length; share.time += kernel.predicted_ms;
+    shares.set(kindOf(kernel.target), share);
+  }
+  const list = [...shares].sort((a, b) => b[1].time - a[1].time), whole = plan().predicted || 1;
+  const converting = plan().conversions.reduce((sum, c) => sum + c.predicted_ms, 0), rest = plan().correction;
+  const best = report.covers.length ? report.covers[0].predicted_ms : report.predicted_ms;
+  const reasons = new Map();
+  for (const r of report.rejections) {
+    const key = r.backend + '\n' + r.reason;
+    if (!reasons.has(key)) reasons.set(key, []);
+    reasons.get(key).push(r.node);
+  }
+  return `<h2>${esc(plan().name)}: ${ms(plan().predicted)} ms predicted</h2>
+    <div class="bar">${list.map(([t, s]) => `<i style="--c:${targetColour(t)};width:${100 * s.time / whole}%" title="${esc(t)} ${ms(s.time)} ms"></i>`).join('')}<i style="--c:var(--badge);width:${100 * converting / whole}%" title="conversions ${ms(converting)} ms"></i></div>
+    <table class="rows">${list.map(([t, s]) => `<tr><td>${chip(t)}</td><td class="num">${s.ops} ops in ${s.kernels} kernels</td><td class="num">${ms(s.time)} ms</td><td class="num dim">${percent(s.time / whole)}</td></tr>`).join('')}
+    <tr><td>conversions</td><td class="num">${plan().conversions.length}</td><td class="num">${ms(converting)} ms</td><td class="num dim">${percent(converting / whole)}</td></tr>
+    ${rest ? `<tr><td>correction learned from other models</td><td></td><td class="num">${signed(ms(rest))} ms</td><td></td></tr>` : ''}</table>
+    <div class="dim">${report.search.exact ? 'proven cheapest by these costs' : `no plan is predicted below ${ms(report.lower_bound_ms)} ms`} · ${report.search.candidates} candidates · ${report.search.states} states</div>
+    <h3>Plans timed end to end</h3><table class="rows"><tr><th></th><th class="num">predicted</th><th class="num">measured</th></tr>${report.covers.map(c => `<tr class="${c.chosen ? 'now' : ''}"><td>${esc(c.name)}${c.chosen ? ' (chosen)' : ''}</td><td class="num">${ms(c.predicted_ms)} ms</td><td class="num">${c.measured_ms ? ms(c.measured_ms.median) + ' ms' : esc(c.failure || '–')}</td></tr>`).join('')}</table>
+    ${report.what_if ? `<h3>With one more flag</h3><table class="rows">${report.what_if.map(w => `<tr><td><code>${esc(w.flag)}</code></td><td class="num">${w.failure ? `<span class="why">${esc(w.failure)}</span>` : ms(w.predicted_ms) + ' ms'}</td><td class="num dim">${w.failure ? '' : signed(percent(w.predicted_ms / best - 1))}</td></tr>`).join('')}</table>` : ''}
+    ${reasons.size ? '<h3>Refusals</h3><ul class="plain">' + [...reasons].slice(0, 40).map(([key, list]) => `<li>${chip(kindOf(key.split('\n')[0]))}<span class="why">${esc(key.split('\n')[1])}</span> <span class="dim">${list.length > 1 ? list.length + ' times, ' : ''}${esc(list[0], 60)}</span></li>`).join('') + '</ul>' : ''}
+    <h3>Machine</h3><div class="dim">${esc(report.env.cpu)} · ${report.env.threads} threads</div>
+    <div class="dim">${Object.entries(report.env.versions).map(([n, v]) => esc(`${n} ${v}`, 80)).join(' · ')}</div>
+    ${report.verification ? `<div class="dim">largest error ${report.verification.max_rel.toPrecision(2)} of the largest value</div>` : ''}`;
+}
