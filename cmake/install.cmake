@@ -23,6 +23,17 @@ if(TARGET collage_backend_openvino)
   install(FILES ${libraries} DESTINATION ${vendor_dir})
 endif()
 
+# The manual page and bash's completion are what the command says of itself.
+set(said ${PROJECT_BINARY_DIR}/generated/said)
+file(MAKE_DIRECTORY ${said})
+add_custom_command(
+  TARGET collage POST_BUILD
+  COMMAND $<TARGET_FILE:collage> help --man > ${said}/collage.1
+  COMMAND $<TARGET_FILE:collage> help --completion > ${said}/collage
+  VERBATIM)
+install(FILES ${said}/collage.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${said}/collage DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+
 install(TARGETS collage RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS collage_lib EXPORT collageTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(EXISTS ${PROJECT_SOURCE_DIR}/include/collage)

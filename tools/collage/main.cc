@@ -11,7 +11,8 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "collage/version.h"
-#include "options.h"
+#include "help.h"
+#include "settings.h"
 
 namespace {
 
@@ -52,6 +53,9 @@ int main(int argc, char** argv) {
                                    add_partition(app), add_targets(app), add_tune(app),
                                    add_db(app),        add_diff(app),    add_explain(app),
                                    add_view(app),      add_worker(app)};
+  commands.push_back(add_help(app, commands));
+  bool dump = false;
+  app.add_flag("--dump-config", dump, "print the flags in effect as a collage.toml, and end");
   if (argc > 1 && argv[1][0] != '-' &&
       std::none_of(commands.begin(), commands.end(),
                    [&](const Command& command) { return command.app->get_name() == argv[1]; })) {
@@ -60,8 +64,15 @@ int main(int argc, char** argv) {
                printable(argv[1]), visible_names(commands));
     return static_cast<int>(ErrorCode::kUsage);
   }
+  Result<std::vector<std::string>> arguments =
+      with_settings(app, std::vector<std::string>(argv + 1, argv + argc));
+  if (!arguments) {
+    fmt::print(stderr, "collage: {}\n", one_line(arguments.status().to_string()));
+    return arguments.status().exit_code();
+  }
   try {
-    app.parse(argc, argv);
+    std::reverse(arguments->begin(), arguments->end());  // as CLI11 wants them
+    app.parse(std::move(*arguments));
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help, --version
   } catch (const CLI::ParseError& e) {
@@ -71,6 +82,10 @@ int main(int argc, char** argv) {
   log::set_verbosity(quiet ? -1 : verbose);
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
+    if (dump) {
+      fmt::print("{}", dump_settings(*command.app));
+      return 0;
+    }
     Status status = command.run();
     if (std::fflush(stdout) != 0 && status.ok())
       status = internal_error("cannot write the results: {}", std::strerror(errno));

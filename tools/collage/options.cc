@@ -127,13 +127,11 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
   command.add_option("--db", options.database, "the cost database (default: in the cache folder)");
   command.add_flag("--frozen-costs", options.frozen_costs, "fail instead of measuring");
   command.add_option("--effort", options.effort, "of measuring: how much care it takes")
-      ->check(CLI::IsMember({"fast", "default", "max"}))
-      ->envname("COLLAGE_EFFORT");
+      ->check(CLI::IsMember({"fast", "default", "max"}));
   command
       .add_option("--search", options.search,
                   "evolutionary also times covers bred from the fastest ones")
-      ->check(CLI::IsMember({"dijkstra", "evolutionary"}))
-      ->envname("COLLAGE_SEARCH");
+      ->check(CLI::IsMember({"dijkstra", "evolutionary"}));
   command
       .add_option("--accuracy", options.accuracy,
                   "strict leaves out algorithms with larger rounding errors")

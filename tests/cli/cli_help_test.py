@@ -1,0 +1,96 @@
+"""What the command says of itself, and flags that come from the environment or from collage.toml.
+
+    python tests/cli/cli_help_test.py
+
+Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import onnx
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+
+import checks
+import command
+import tiny_models
+
+
+def run(folder, *arguments, status=0, **environment):
+    result = command.run(arguments, folder, cache=os.path.join(folder, "cache"), **environment)
+    assert result.returncode == status, f"exit status {result.returncode}: {result.stderr or result.stdout}"
+    return result.stdout if status == 0 else result.stderr
+
+
+def verbs(folder):
+    text = run(folder, "help")
+    return re.findall(r"^  (\w+) +\S", text[text.lower().index("subcommands:"):], re.MULTILINE)
+
+
+def check_help(folder):
+    """Every sub-command explains itself with examples that call it; none is missing from the manual."""
+    found = verbs(folder)
+    assert {"run", "bench", "verify", "explain", "view", "diff", "tune", "db", "help"} <= set(found) and "worker" not in found, found
+    manual = run(folder, "help", "--man")
+    for verb in found:
+        text = run(folder, "help", verb)
+        assert f"collage help {verb}" in text or f"collage {verb}" in text or "source <(collage help" in text, text
+        assert "Examples:" in text, text
+        assert f'.SH "COLLAGE {verb}"' in manual, verb
+    assert "there is no sub-command 'cake'" in run(folder, "help", "cake", status=2)
+
+
+def check_completion(folder):
+    """Bash completes sub-commands, their flags and files."""
+    script = run(folder, "help", "--completion")
+    tiny_models.write(folder, "completion.bash", script)
+
+    def complete(*words):
+        ask = (f"source completion.bash; COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; _collage; "
+               "printf '%s\\n' \"${COMPREPLY[@]}\"")
+        return subprocess.run(["bash", "-c", ask], cwd=folder, capture_output=True, text=True, check=True).stdout.split()
+
+    assert complete("collage", "exp") == ["explain"]
+    assert "--layerwise" in complete("collage", "verify", "--la") and "--layerwise" not in complete("collage", "run", "--la")
+    assert "prune" in complete("collage", "db", "pr")
+    assert complete("collage", "run", "net.on") == ["net.onnx"]
+
+
+def check_settings(folder):
+    """The command line wins, then the environment, then the file; in it a table is for one sub-command."""
+    tiny_models.write(folder, "collage.toml", 'threads = 1\nexclude = ["native", "openvino"]\n[bench]\nduration = 0.5\nlayers = true\n')
+    assert "threads = '1'" in run(folder, "run", "net.onnx", "--dump-config").replace('"', "'")
+    assert "threads = '2'" in run(folder, "run", "net.onnx", "--dump-config", COLLAGE_THREADS="2").replace('"', "'")
+    assert "threads = '3'" in run(folder, "run", "net.onnx", "--dump-config", "--threads", "3", COLLAGE_THREADS="2").replace('"', "'")
+    dumped = run(folder, "bench", "net.onnx", "--dump-config").replace('"', "'")
+    assert "duration = '0.5'" in dumped and "layers = true" in dumped and "'native', 'openvino'" in dumped, dumped
+    assert "duration" not in run(folder, "run", "net.onnx", "--dump-config")
+    # What is dumped is a settings file that gives the same flags.
+    tiny_models.write(folder, "collage.toml", dumped)
+    assert run(folder, "bench", "net.onnx", "--dump-config").replace('"', "'") == dumped
+    for text, words in (("thread = 1\n", "no sub-command has a flag --thread"), ("[cake]\nx = 1\n", "no sub-command 'cake'"),
+                        ("[run]\nduration = 1\n", "run has no flag --duration"), ("threads = \n", "line 1"),
+                        ("threads = 1979-05-27\n", "is no text, number")):
+        tiny_models.write(folder, "collage.toml", text)
+        said = run(folder, "run", "net.onnx", "--dump-config", status=2)
+        assert words in said and "collage.toml" in said and said.count("\n") == 1, said
+    # A folder that somebody else filled must not run code.
+    tiny_models.write(folder, "collage.toml", 'plugin = ["./evil.so"]\n')
+    assert "evil" not in run(folder, "run", "net.onnx", "--dump-config")
+    os.remove(os.path.join(folder, "collage.toml"))
+
+
+CHECKS = (check_help, check_completion, check_settings)
+
+
+def prepare(folder):
+    onnx.save(tiny_models.relu_model(), os.path.join(folder, "net.onnx"))
+    return folder
+
+
+if __name__ == "__main__":
+    sys.exit(checks.run(CHECKS, sys.argv[1:], prepare))
