@@ -4,18 +4,23 @@
 
 namespace collage::log {
 
-void set_verbosity(int level) {
-  static const bool installed = [] {
-    auto logger = spdlog::stderr_color_mt("collage");
-    logger->set_pattern("collage: %^%l%$: %v");
-    spdlog::set_default_logger(logger);
-    return true;
+spdlog::logger& logger() {
+  static spdlog::logger& instance = *[] {
+    // Never destroyed: what ends last may still want to say something.
+    auto* made =
+        new spdlog::logger("collage", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    made->set_pattern("collage: %^%l%$: %v");
+    made->set_level(spdlog::level::warn);
+    return made;
   }();
-  (void)installed;
-  spdlog::set_level(level < 0    ? spdlog::level::err
-                    : level == 0 ? spdlog::level::warn
-                    : level == 1 ? spdlog::level::info
-                                 : spdlog::level::debug);
+  return instance;
+}
+
+void set_verbosity(int level) {
+  logger().set_level(level < 0    ? spdlog::level::err
+                     : level == 0 ? spdlog::level::warn
+                     : level == 1 ? spdlog::level::info
+                                  : spdlog::level::debug);
 }
 
 }  // namespace collage::log

@@ -175,7 +175,7 @@ Status Worker::start() {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   // What dying libraries say is for people who asked for all details.
-  if (!spdlog::should_log(spdlog::level::debug))
+  if (!log::logger().should_log(spdlog::level::debug))
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
