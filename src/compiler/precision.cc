@@ -23,6 +23,17 @@ constexpr double kAim = 0.85, kWellUsed = 0.7;
 // Searches on the way to a price that gives a wanted estimate.
 constexpr int kPriceSteps = 9;
 
+// What a lowered kernel of several products errs by at least: on the random data that it was
+// measured with errors average out as they do not with a model's weights.
+double least_error(const Function& function) {
+  constexpr double kRoundoff = 0x1p-9;
+  double products = 0;
+  for (const Expr& expr : post_order(function->body))
+    if (const auto* call = as<CallNode>(expr); call != nullptr && call->op != nullptr)
+      products += call->op->kind == FusionKind::kAnchor;
+  return products > 1 ? kRoundoff * std::sqrt(products) : 0;
+}
+
 const MeasuredVariant& row_of(const CoverKernel& kernel,
                               const std::vector<CostedCandidate>& candidates) {
   return candidates[kernel.candidate].costs->variants[kernel.variant];
@@ -152,8 +163,10 @@ Result<std::vector<CostedCandidate>> with_lowered_variants(
     if (all == nullptr) {
       auto both = std::make_shared<TargetCosts>(*candidate.costs);
       both->refusal.clear();
-      both->variants.insert(both->variants.end(), lowered[i].costs->variants.begin(),
-                            lowered[i].costs->variants.end());
+      for (const MeasuredVariant& row : lowered[i].costs->variants) {
+        both->variants.push_back(row);
+        both->variants.back().error = std::max(row.error, least_error(candidate.function));
+      }
       all = std::move(both);
     }
     candidate.costs = all;

@@ -42,8 +42,11 @@ struct Step {
 // than weights stay float32.
 struct Types {
   Type source = kFloat, result = kFloat;
-  bool split = false;  // float32 outside, but products are computed with split.h
-  bool lowered() const { return source != kFloat || result != kFloat || split; }
+  // More than one: of how many products of bfloat16 numbers each product consists (split.h).
+  int64_t parts = 1;
+  bool lowered() const { return source != kFloat || result != kFloat || parts > 1; }
+  // What the anchor multiplies.
+  Type factors() const { return parts > 1 ? kBrainFloat : source; }
 };
 
 struct Composite {

@@ -18,7 +18,7 @@ namespace {
 struct Problem {
   CompositePtr composite;
   Types types;
-  Shape source, result;  // of the anchor; with the channels of split parts
+  Shape source, result;  // of the anchor; with the channels of all parts
   Dims weights;          // as oneDNN counts them: groups first where there are any
   Desc given_weights;    // how the constant lies in memory
   std::optional<Operand> bias;
@@ -50,11 +50,11 @@ Result<Problem> read_problem(const CompositePtr& composite, bool transposed) {
   p.result = composite->anchor_shape;
   p.types = composite->types;
   Shape weights = composite->inputs[1].shape;
-  if (p.types.split) {
+  if (p.types.parts > 1) {
     if (transposed || call.attrs.integer("groups") != 1)
       return unsupported("onednn: only the sums of plain convolutions are split");
-    weights[1] *= kSplitParts;
-    p.source[1] *= kSplitParts;
+    weights[1] *= p.types.parts;
+    p.source[1] *= p.types.parts;
   }
   Window window = known_window(call.attrs, Ints(weights.begin() + 2, weights.end()));
   p.strides = window.strides;
@@ -83,25 +83,23 @@ Result<Problem> read_problem(const CompositePtr& composite, bool transposed) {
   return p;
 }
 
-// What the primitive reads and multiplies with.
-Type factor_type(const Types& types) { return types.split ? kBrainFloat : types.source; }
-
 // One layout choice; none lets oneDNN choose.
 using Choice = std::optional<Layout>;
 Desc chosen(const Shape& shape, const Choice& layout, Type type) {
   return layout ? desc_of(shape, *layout, type) : Desc(shape, type, Tag::any);
 }
 
-// The primitive's source: the parameter, or its split parts; these follow one another along the
+// The primitive's source: the parameter, or its parts; these follow one another along the
 // channels, which must be last.
 Value source_value(ProgramBuilder& builder, const Problem& p, const Desc& wanted) {
   const Operand& operand = p.composite->inputs[0];
   auto param = static_cast<size_t>(operand.param);
-  if (!p.types.split) return builder.input(param, wanted);
+  if (p.types.parts == 1) return builder.input(param, wanted);
   auto rank = static_cast<int64_t>(operand.shape.size());
   Value parts = builder.temporary(wanted);
-  append_split(builder, builder.input(param, desc_of(operand.shape, Layout::channels_last(rank))),
-               parts, num_elements(operand.shape) / operand.shape[1], operand.shape[1]);
+  Desc given = desc_of(operand.shape, Layout::channels_last(rank), p.types.source);
+  append_parts(builder, builder.input(param, given), parts,
+               num_elements(operand.shape) / operand.shape[1], operand.shape[1], p.types.parts);
   return parts;
 }
 
@@ -112,7 +110,7 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
   // oneDNN's own choice is asked for first, without post operations: the layouts it comes back with
   // decide the forms of the steps' operands.
   auto layouts = TRY(guarded("convolution", [&]() -> Result<std::pair<Layout, Layout>> {
-    auto pd = make(chosen(p->source, from, factor_type(p->types)),
+    auto pd = make(chosen(p->source, from, p->types.factors()),
                    chosen(p->result, to, p->types.result), attributes());
     auto source = layout_of(pd.src_desc(), p->source);
     auto result = layout_of(pd.dst_desc(), p->result);
@@ -121,7 +119,7 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
   }));
   auto [source, result] = layouts;
   // A layout that coincides with plain in memory is called plain; oneDNN still hears its own name.
-  Desc source_desc = desc_of(p->source, from.value_or(source), factor_type(p->types));
+  Desc source_desc = desc_of(p->source, from.value_or(source), p->types.factors());
   Desc result_desc = desc_of(p->result, to.value_or(result), p->types.result);
   auto anchored = TRY(plan_anchor(
       p->steps, p->result, to.value_or(result),
@@ -136,7 +134,7 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
     const Tensor& weights = p->composite->inputs[1].constant;
     Bindings bindings = {
         {DNNL_ARG_SRC, source_value(builder, *p, pd.src_desc())},
-        {DNNL_ARG_WEIGHTS, builder.constant(p->types.split ? split_weights(weights, 1) : weights,
+        {DNNL_ARG_WEIGHTS, builder.constant(split_weights(weights, 1, p->types.parts),
                                             p->given_weights, pd.weights_desc())}};
     if (p->bias) {
       Desc bias({p->result[1]}, kFloat, Tag::a);
@@ -155,7 +153,7 @@ auto maker(const std::shared_ptr<const Problem>& p, dnnl::algorithm algorithm) {
   return [p, algorithm](const Desc& source, const Desc& result, const dnnl::primitive_attr& attr) {
     constexpr auto kForward = dnnl::prop_kind::forward_inference;
     using PrimitiveDesc = typename Primitive::primitive_desc;
-    Desc weights(p->weights, factor_type(p->types), Tag::any);
+    Desc weights(p->weights, p->types.factors(), Tag::any);
     if (!p->bias)
       return PrimitiveDesc(engine(), kForward, algorithm, source, weights, result, p->strides,
                            p->dilates, p->pad_begin, p->pad_end, attr);

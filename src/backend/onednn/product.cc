@@ -24,8 +24,6 @@ struct Problem {
 
   bool batched() const { return result.size() == 3; }
   Types types;
-  // What the primitive multiplies.
-  Type factor_type() const { return types.split ? kBrainFloat : types.source; }
   // A matrix of that many rows and columns, or its transpose in memory, in batches.
   Desc matrix(int64_t count, int64_t rows, int64_t columns, bool transposed, Type type) const {
     Dims dims = {rows, columns}, strides = {columns, 1};
@@ -36,7 +34,7 @@ struct Problem {
     }
     return Desc(dims, type, strides);
   }
-  Desc left_desc() const { return matrix(left_batch, m, k, transpose_left, factor_type()); }
+  Desc left_desc() const { return matrix(left_batch, m, k, transpose_left, types.factors()); }
   // As given: constants are float32.
   Desc right_desc() const {
     return matrix(right_batch, k, n, transpose_right, right->is_constant() ? kFloat : types.source);
@@ -90,10 +88,10 @@ Result<Problem> read_problem(const CompositePtr& composite) {
     }
   }
   p.types = composite->types;
-  if (p.types.split) {
+  if (p.types.parts > 1) {
     if (p.batched() || p.transpose_left || !p.right->is_constant())
       return unsupported("onednn: only the sums of products with a constant matrix are split");
-    p.k *= kSplitParts;
+    p.k *= p.types.parts;
   }
   return p;
 }
@@ -108,13 +106,14 @@ Result<Encodings> encodings_of(const Problem& p, const Tail& tail) {
   return encodings;
 }
 
-// The left operand as the primitive reads it: the parameter, or its split parts.
+// The left operand as the primitive reads it: the parameter, or its parts.
 Value left_value(ProgramBuilder& builder, const Problem& p, const Desc& wanted) {
   auto param = static_cast<size_t>(p.left->param);
-  if (!p.types.split) return builder.input(param, wanted);
-  const int64_t width = p.k / kSplitParts;
+  if (p.types.parts == 1) return builder.input(param, wanted);
+  const int64_t width = p.k / p.types.parts;
   Value parts = builder.temporary(wanted);
-  append_split(builder, builder.input(param, plain_desc({p.m, width})), parts, p.m, width);
+  append_parts(builder, builder.input(param, plain_desc({p.m, width}, p.types.source)), parts, p.m,
+               width, p.types.parts);
   return parts;
 }
 
@@ -125,8 +124,8 @@ Value right_constant(ProgramBuilder& builder, const Problem& p, const Desc& give
   const Tensor& constant = p.right->constant;
   size_t rank = constant.shape().size();
   return builder.constant(
-      p.types.split ? split_weights(constant, p.transpose_right ? rank - 1 : rank - 2) : constant,
-      given, wanted);
+      split_weights(constant, p.transpose_right ? rank - 1 : rank - 2, p.types.parts), given,
+      wanted);
 }
 
 Value constant_bias(ProgramBuilder& builder, const Problem& p, const Desc& desc) {
@@ -176,7 +175,7 @@ Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const 
 Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name, Tag form) {
   if (p->batched() || p->transpose_left || !p->right->is_constant())
     return unsupported("onednn: no inner product");
-  Desc weights({p->n, p->k}, p->factor_type(), form), bias({p->n}, kFloat, Tag::a);
+  Desc weights({p->n, p->k}, p->types.factors(), form), bias({p->n}, kFloat, Tag::a);
   auto anchored = TRY(plan_anchor(
       p->steps, p->result, Layout(),
       [&](const dnnl::primitive_attr& attr) {
@@ -207,7 +206,7 @@ Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name,
 Result<std::vector<Implementation>> plan_product(const CompositePtr& composite) {
   ProblemPtr p = std::make_shared<const Problem>(TRY(read_problem(composite)));
   Implementations found;
-  auto packed = [&]() { return Desc(p->right_desc().get_dims(), p->factor_type(), Tag::any); };
+  auto packed = [&]() { return Desc(p->right_desc().get_dims(), p->types.factors(), Tag::any); };
   if (p->right->is_constant()) {
     if (p->m == 1) {
       found.add(with_inner_product(p, "rows", Tag::ab));

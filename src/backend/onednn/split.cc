@@ -41,6 +41,14 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void split_row_5
   std::memcpy(again + i, high + i, static_cast<size_t>(width - i) * sizeof(uint16_t));
 }
 
+void repeat_rows(const uint16_t* source, uint16_t* target, int64_t rows, int64_t width) {
+  const auto bytes = static_cast<size_t>(width) * sizeof(uint16_t);
+#pragma omp parallel for schedule(static) if (rows * width > 4096)
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t part = 0; part < 2; ++part)
+      std::memcpy(target + (2 * row + part) * width, source + row * width, bytes);
+}
+
 }  // namespace
 
 void split_rows(const float* source, uint16_t* target, int64_t rows, int64_t width) {
@@ -48,7 +56,7 @@ void split_rows(const float* source, uint16_t* target, int64_t rows, int64_t wid
 #pragma omp parallel for schedule(static) if (rows * width > 4096)
   for (int64_t row = 0; row < rows; ++row) {
     const float* from = source + row * width;
-    uint16_t* low = target + row * width * kSplitParts;
+    uint16_t* low = target + row * width * 3;
     if (wide) {
       split_row_512(from, low, low + width, low + 2 * width, width);
     } else {
@@ -58,17 +66,24 @@ void split_rows(const float* source, uint16_t* target, int64_t rows, int64_t wid
   }
 }
 
-void append_split(ProgramBuilder& builder, Value source, Value target, int64_t rows,
-                  int64_t width) {
-  builder.add_call(source, target, [rows, width](const void* from, void* to) {
-    split_rows(static_cast<const float*>(from), static_cast<uint16_t*>(to), rows, width);
-  });
+void append_parts(ProgramBuilder& builder, Value source, Value target, int64_t rows, int64_t width,
+                  int64_t parts) {
+  if (parts == 3) {
+    builder.add_call(source, target, [rows, width](const void* from, void* to) {
+      split_rows(static_cast<const float*>(from), static_cast<uint16_t*>(to), rows, width);
+    });
+  } else {
+    builder.add_call(source, target, [rows, width](const void* from, void* to) {
+      repeat_rows(static_cast<const uint16_t*>(from), static_cast<uint16_t*>(to), rows, width);
+    });
+  }
 }
 
-Tensor split_weights(const Tensor& weights, size_t dim) {
+Tensor split_weights(const Tensor& weights, size_t dim, int64_t parts) {
+  if (parts == 1) return weights;
   const Shape& shape = weights.shape();
   Shape wide = shape;
-  wide[dim] *= kSplitParts;
+  wide[dim] *= parts;
   Tensor result = Tensor::empty(DType::kFloat32, wide);
   int64_t outer = 1, inner = shape[dim];
   for (size_t d = 0; d < dim; ++d) outer *= shape[d];
@@ -78,9 +93,10 @@ Tensor split_weights(const Tensor& weights, size_t dim) {
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < inner; ++i) {
       float w = from[o * inner + i], high = widened(rounded(w));
-      float* row = to + o * inner * kSplitParts + i;
-      row[0] = row[2 * inner] = high;
-      row[inner] = widened(rounded(w - high));
+      float* end = to + (o + 1) * inner * parts + i;
+      end[-inner] = high;
+      end[-2 * inner] = widened(rounded(w - high));
+      if (parts == 3) end[-3 * inner] = high;
     }
   return result;
 }
