@@ -15,8 +15,9 @@ using nlohmann::json;
 
 namespace {
 
-constexpr double kLetter = 6.6;       // width of one, about
-constexpr size_t kLongestLabel = 30;  // letters
+constexpr double kLetter = 6.6;          // width of one, about
+constexpr size_t kLongestLabel = 30;     // letters
+constexpr double kSmallestKernel = 164;  // holds "openvino · 0.0123 ms · 12%"
 
 std::string short_op(const std::string& op) { return op.rfind("nn.", 0) == 0 ? op.substr(3) : op; }
 
@@ -85,7 +86,7 @@ class Drawing {
     for (size_t k = 0; k < kernels_.size(); ++k) {
       double label = text_width(label_of(kernels_[k]));
       LayoutBox& box = boxes[position_[k]];
-      box = {std::max(134.0, label + 22), 40};
+      box = {std::max(kSmallestKernel, label + 22), 40};
       if (!expanded) continue;
       inners.push_back(draw_inside(k));
       box.width = std::max(box.width, inners[k].size.width);

@@ -144,6 +144,7 @@ Command add_bench(CLI::App& app) {
   add_compile_options(*command, *options);
   add_config_option(*command, *options);
   add_input_options(*command, *options);
+  add_output_option(*command, *options);
   command
       ->add_option("--compare", options->compare,
                    "onnxruntime, openvino: run these too, interleaved, in processes of their own")

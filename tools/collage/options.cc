@@ -155,6 +155,9 @@ void add_input_options(CLI::App& command, SharedOptions& options) {
   command.add_option("--seed", options.seed, "of random inputs")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int32_t>::max() + int64_t{0}));
   command.add_option("--json", options.json, "write the report here");
+}
+
+void add_output_option(CLI::App& command, SharedOptions& options) {
   command.add_option("--save-outputs", options.save_outputs,
                      "write each output as DIR/POSITION_NAME.npy");
 }

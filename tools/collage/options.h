@@ -29,6 +29,7 @@ void add_compile_options(CLI::App& command, SharedOptions& options);
 // The same without the model argument.
 void add_compile_flags(CLI::App& command, SharedOptions& options);
 void add_input_options(CLI::App& command, SharedOptions& options);
+void add_output_option(CLI::App& command, SharedOptions& options);
 // `--config`, of the commands that partition.
 void add_config_option(CLI::App& command, SharedOptions& options);
 

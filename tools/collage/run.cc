@@ -38,6 +38,7 @@ Command add_run(CLI::App& app) {
   add_compile_options(*command, *options);
   add_config_option(*command, *options);
   add_input_options(*command, *options);
+  add_output_option(*command, *options);
   return {command, [options] { return run(*options); }};
 }
 

@@ -119,6 +119,7 @@ Command add_verify(CLI::App& app) {
       app.add_subcommand("verify", "run against the reference and report the largest errors");
   add_compile_options(*command, *options);
   add_input_options(*command, *options);
+  add_output_option(*command, *options);
   command->add_option("--expect", options->expect,
                       "a folder of expected outputs, 0_NAME.npy …, instead of the reference");
   command->add_flag("--layerwise", options->layerwise,

@@ -14,6 +14,7 @@ const cut = (text, most) => text.length > most ? text.slice(0, most - 1) + '\u20
 const esc = (text, most = 300) => cut(clean(text), most).replace(/[&<>"']/g, c => escapes[c]);
 const ms = (value, digits = 3) =>
   value === 0 ? '0' : Math.abs(value) >= 100 ? value.toFixed(1) : Math.abs(value) < 0.01 ? value.toPrecision(2) : value.toFixed(digits);
+const span = value => value < 0.01 ? (1e3 * value).toPrecision(2) + ' µs' : ms(value) + ' ms';  // where room is short
 const percent = part => (100 * part).toFixed(Math.abs(part) < 0.0995 ? 1 : 0) + '%';
 const signed = text => (text.startsWith('-') ? '\u2212' + text.slice(1) : '+' + text);
 const bytes = n => n >= 1e9 ? (n / 1e9).toFixed(2) + ' GB' : n >= 1e6 ? (n / 1e6).toFixed(1) + ' MB' : n >= 1e3 ? (n / 1e3).toFixed(1) + ' kB' : n + ' B';
@@ -49,13 +50,27 @@ function ramp(part) {
   const place = Math.max(0, Math.min(1, part)) * (cividis.length - 1), i = Math.min(cividis.length - 2, Math.floor(place));
   return cividis[i].map((low, c) => Math.round(low + (cividis[i + 1][c] - low) * (place - i)));
 }
-const measureOf = {time: kernel => kernel.predicted_ms, memory: kernel => kernel.bytes};
+// With one toolchain nothing is measured beforehand, so nothing predicted: what a run took stands for it.
+const isPredicted = () => plan().predicted > 0;
+const timeOf = kernel => isPredicted() ? kernel.predicted_ms : (plan().chosen && seconds.get(kernel.name)) || 0;
+const wholeTime = () => isPredicted() ? plan().predicted : plan().chosen && report.timeline ? report.timeline.reduce((sum, step) => sum + step.ms, 0) : 0;
+const shareOf = kernel => wholeTime() > 0 ? timeOf(kernel) / wholeTime() : 0;
+const measureOf = {time: timeOf, memory: kernel => kernel.bytes};
 
 // (b - a) over the standard deviation of both, as explain counts noise.
 function noiseUnits(a, b) {
   const deviation = c => (c.p90 - c.p10) / 2.563;
   const noise = Math.hypot(deviation(a.cost_ms), deviation(b.cost_ms));
   return noise > 0 ? (b.cost_ms.median - a.cost_ms.median) / noise : null;
+}
+const peaks = report.env.peaks;
+const computing = kernel => kernel.flops / peaks.gflops / 1e6, moving = kernel => peaks.gbytes ? kernel.bytes / peaks.gbytes / 1e6 : 0;  // ms at least
+// Peaks that a kernel exceeds by more than Winograd's shortcut explains were measured on a busy machine.
+const peaksHold = peaks && report.kernels.every(k => !k.cost_ms || k.flops < 1e7 || computing(k) < 3 * k.cost_ms.median);
+// The part of this machine's roofline that a kernel reaches; null where that is not known.
+function roofOf(kernel) {
+  const time = median(kernel) || timeOf(kernel);
+  return peaksHold && time ? Math.max(computing(kernel), moving(kernel)) / time : null;
 }
 const rivals = kernel => kernel.alternatives.filter(a => a.cost_ms).sort((a, b) => median(a) - median(b));
 

@@ -13,12 +13,13 @@ function alternativesMarkup(kernel) {
   const others = rivals(kernel), most = Math.max(median(kernel) || 0, ...others.map(median)) || 1;
   const row = (entry, isNow) => {
     const units = !isNow && kernel.cost_ms && entry.cost_ms ? noiseUnits(kernel, entry) : null;
-    const margin = isNow ? 'chosen' : kernel.cost_ms ? signed(ms(median(entry) - median(kernel))) + ' ms' + (units === null ? '' : `<br><span class="dim">${units.toFixed(1)} noise</span>`) : '';
+    const margin = isNow ? 'chosen' : kernel.cost_ms ? signed(ms(median(entry) - median(kernel))) + ' ms' + (units === null ? '' : `<br><span class="dim">${signed(units.toFixed(1))} noise</span>`) : '';
     return `<tr class="${isNow ? 'now' : ''}"><td class="wide">${chip(kindOf(entry.target))}<small>${esc(algorithm(entry.variant))}</small>` +
       `<span class="meter" style="--c:${targetColour(entry.target)};width:${100 * (median(entry) || 0) / most}%" title="${esc(entry.variant)}"></span></td>${costCell(entry)}<td class="num">${margin}</td></tr>`;
   };
   return `<h3>The same operators otherwise</h3><table class="rows">${row(kernel, true)}${others.map(o => row(o, false)).join('')}</table>` +
-    (others.length ? '<div class="dim">noise: the margin in standard deviations of both measurements</div>' : '<div class="dim">nobody else can run exactly these operators</div>');
+    (others.length ? '<div class="dim">noise: the margin in standard deviations of both measurements</div>' +
+      (kernel.cost_ms && median(others[0]) < median(kernel) ? '<div class="dim">What is cheaper alone lost by what it needs besides: conversions to its layouts, a switch to its threads, or the plan around it.</div>' : '') : '<div class="dim">nobody else can run exactly these operators</div>');
 }
 
 function refusalsMarkup(kernel) {
@@ -57,9 +58,9 @@ function otherExtents(kernel) {
 }
 
 function kernelDetails(kernel) {
-  const part = kernel.predicted_ms / (plan().predicted || 1), time = (median(kernel) || kernel.predicted_ms) / 1e3;
+  const part = shareOf(kernel), time = (median(kernel) || timeOf(kernel)) / 1e3, rate = amount => time ? (amount / time / 1e9).toFixed(1) : '–';
   const ran = plan().chosen ? seconds.get(kernel.name) : undefined;
-  const roof = peaksOf() && Math.max(kernel.flops / peaksOf().flops, kernel.bytes / peaksOf().bytes) / time;
+  const roof = roofOf(kernel);
   const beside = new Set(shown().edges.filter(e => e[4] >= 0 && (e[0] === state.selected || e[1] === state.selected)).map(e => e[4]));
   const tensors = list => list.map(t => `<code>${esc(shapeOf(t))}</code>`).join(', ') || '<span class="dim">nothing</span>';
   const elsewhere = plans.map((other, p) => {
@@ -70,11 +71,12 @@ function kernelDetails(kernel) {
       `${chip(kindOf(other.kernels[first].target))}${ms(found.reduce((s, k) => s + other.kernels[k].predicted_ms, 0))} ms in ${found.length} kernel${found.length > 1 ? 's' : ''}</li>`;
   }).join('');
   return `<h2>${esc(kernel.name)}</h2>${chip(kernel.target)}<span class="mono">${esc(kernel.variant, 200)}</span>
-    <div style="margin-top:6px"><span class="big">${kernel.cost_ms ? ms(median(kernel), 4) + ' ms' : 'not measured'}</span>
+    <div style="margin-top:6px"><span class="big">${time ? ms(1e3 * time, 4) + ' ms' : 'not measured'}</span>
     ${kernel.cost_ms ? `<span class="dim">p10 ${ms(kernel.cost_ms.p10, 4)} · p90 ${ms(kernel.cost_ms.p90, 4)} · ${kernel.cost_ms.count} samples</span>` : ''}</div>
     <div class="bar" style="--c:${targetColour(kernel.target)}"><i style="width:${100 * part}%"></i></div>
-    <div>${ms(kernel.predicted_ms, 4)} ms of the prediction, ${percent(part)}${ran === undefined ? '' : ` · ${ms(ran, 4)} ms in a run`}</div>
-    <div class="dim">${(kernel.flops / time / 1e9).toFixed(1)} GFLOP/s · ${(kernel.bytes / time / 1e9).toFixed(1)} GB/s${roof ? ` · ${percent(roof)} of this machine's roofline` : ''}</div>
+    <div>${isPredicted() ? `${ms(kernel.predicted_ms, 4)} ms of the prediction, ${percent(part)}${ran === undefined ? '' : ` · ${ms(ran, 4)} ms in a run`}` :
+      ran === undefined ? 'nothing is predicted: its cost is not known' : `${ms(ran, 4)} ms in a run, ${percent(part)} of it`}</div>
+    <div class="dim">${rate(kernel.flops)} GFLOP/s · ${rate(kernel.bytes)} GB/s${roof ? ` · ${percent(roof)} of this machine's roofline${roof <= 1 ? '' : moving(kernel) > computing(kernel) ? ': its tensors are in the caches' : ': it computes less than is counted, as Winograd does'}` : ''}</div>
     <h3>Operators</h3><table class="rows">${kernel.ops.slice(0, 60).map(o => `<tr><td class="num dim">${o.index}</td><td>${esc(o.op)}</td><td>${esc(o.onnx_node)}</td></tr>`).join('')}</table>
     ${kernel.ops.length > 60 ? `<div class="dim">and ${kernel.ops.length - 60} more</div>` : ''}
     <h3>Tensors</h3><div>takes ${tensors(kernel.inputs)}</div><div>gives ${tensors(kernel.outputs)}</div>
@@ -84,16 +86,14 @@ function kernelDetails(kernel) {
     ${elsewhere ? `<h3>In other plans</h3><ul class="plain">${elsewhere}</ul>` : ''}`;
 }
 
-const peaksOf = () => report.env.peaks ? {flops: 1e9 * report.env.peaks.gflops, bytes: 1e9 * report.env.peaks.gbytes} : null;
-
 function planMarkup() {
   const shares = new Map();
   for (const kernel of plan().kernels) {
     const share = shares.get(kindOf(kernel.target)) || {kernels: 0, ops: 0, time: 0};
-    share.kernels += 1; share.ops += kernel.ops.length; share.time += kernel.predicted_ms;
+    share.kernels += 1; share.ops += kernel.ops.length; share.time += timeOf(kernel);
     shares.set(kindOf(kernel.target), share);
   }
-  const list = [...shares].sort((a, b) => b[1].time - a[1].time), whole = plan().predicted || 1;
+  const list = [...shares].sort((a, b) => b[1].time - a[1].time), whole = wholeTime() || 1;
   const converting = plan().conversions.reduce((sum, c) => sum + c.predicted_ms, 0), rest = plan().correction;
   const best = report.covers.length ? report.covers[0].predicted_ms : report.predicted_ms;
   const reasons = new Map();
@@ -102,16 +102,17 @@ function planMarkup() {
     if (!reasons.has(key)) reasons.set(key, []);
     reasons.get(key).push(r.node);
   }
-  return `<h2>${esc(plan().name)}: ${ms(plan().predicted)} ms predicted</h2>
+  const bound = report.search.exact ? 'proven cheapest by these costs · ' : isPredicted() ? `no plan is predicted below ${ms(report.lower_bound_ms)} ms · ` : '';
+  return `<h2>${esc(plan().name)}: ${isPredicted() ? `${ms(plan().predicted)} ms predicted` : `${ms(wholeTime())} ms in a run, not predicted`}</h2>
     <div class="bar">${list.map(([t, s]) => `<i style="--c:${targetColour(t)};width:${100 * s.time / whole}%" title="${esc(t)} ${ms(s.time)} ms"></i>`).join('')}<i style="--c:var(--badge);width:${100 * converting / whole}%" title="conversions ${ms(converting)} ms"></i></div>
     <table class="rows">${list.map(([t, s]) => `<tr><td>${chip(t)}</td><td class="num">${s.ops} ops in ${s.kernels} kernels</td><td class="num">${ms(s.time)} ms</td><td class="num dim">${percent(s.time / whole)}</td></tr>`).join('')}
     <tr><td>conversions</td><td class="num">${plan().conversions.length}</td><td class="num">${ms(converting)} ms</td><td class="num dim">${percent(converting / whole)}</td></tr>
     ${rest ? `<tr><td>correction learned from other models</td><td></td><td class="num">${signed(ms(rest))} ms</td><td></td></tr>` : ''}</table>
-    <div class="dim">${report.search.exact ? 'proven cheapest by these costs' : `no plan is predicted below ${ms(report.lower_bound_ms)} ms`} · ${report.search.candidates} candidates · ${report.search.states} states</div>
-    <h3>Plans timed end to end</h3><table class="rows"><tr><th></th><th class="num">predicted</th><th class="num">measured</th></tr>${report.covers.map(c => `<tr class="${c.chosen ? 'now' : ''}"><td>${esc(c.name)}${c.chosen ? ' (chosen)' : ''}</td><td class="num">${ms(c.predicted_ms)} ms</td><td class="num">${c.measured_ms ? ms(c.measured_ms.median) + ' ms' : esc(c.failure || '–')}</td></tr>`).join('')}</table>
+    <div class="dim">${bound}${report.search.candidates} candidates · ${report.search.states} states</div>
+    <h3>Plans timed end to end</h3><table class="rows"><tr><th></th><th class="num">predicted</th><th class="num">measured</th></tr>${report.covers.map(c => `<tr class="${c.chosen ? 'now' : ''}"><td>${esc(c.name)}${c.chosen ? ' (chosen)' : ''}</td><td class="num">${c.predicted_ms ? ms(c.predicted_ms) + ' ms' : '–'}</td><td class="num">${c.measured_ms ? ms(c.measured_ms.median) + ' ms' : esc(c.failure || '–')}</td></tr>`).join('')}</table>
     ${report.what_if ? `<h3>With one more flag</h3><table class="rows">${report.what_if.map(w => `<tr><td><code>${esc(w.flag)}</code></td><td class="num">${w.failure ? `<span class="why">${esc(w.failure)}</span>` : ms(w.predicted_ms) + ' ms'}</td><td class="num dim">${w.failure ? '' : signed(percent(w.predicted_ms / best - 1))}</td></tr>`).join('')}</table>` : ''}
     ${reasons.size ? '<h3>Refusals</h3><ul class="plain">' + [...reasons].slice(0, 40).map(([key, list]) => `<li>${chip(kindOf(key.split('\n')[0]))}<span class="why">${esc(key.split('\n')[1])}</span> <span class="dim">${list.length > 1 ? list.length + ' times, ' : ''}${esc(list[0], 60)}</span></li>`).join('') + '</ul>' : ''}
-    <h3>Machine</h3><div class="dim">${esc(report.env.cpu)} · ${report.env.threads} threads</div>
+    <h3>Machine</h3><div class="dim">${esc(report.env.cpu)} · ${report.env.threads} threads${peaks ? ` · at most ${peaks.gflops.toFixed(0)} GFLOP/s and ${peaks.gbytes.toFixed(1)} GB/s${peaksHold ? '' : ', measured while it was busy'}` : ''}</div>
     <div class="dim">${Object.entries(report.env.versions).map(([n, v]) => esc(`${n} ${v}`, 80)).join(' · ')}</div>
     ${report.verification ? `<div class="dim">largest error ${report.verification.max_rel.toPrecision(2)} of the largest value</div>` : ''}`;
 }

@@ -11,8 +11,7 @@ function boxOf(index) {  // of a kernel or a pill
 
 function kernelMarkup(k) {
   const [x, y, w, h, ops, wires] = shown().boxes[k], kernel = plan().kernels[k];
-  const part = plan().predicted > 0 ? kernel.predicted_ms / plan().predicted : 0;
-  const cost = `${kindOf(kernel.target)} · ${ms(kernel.predicted_ms)} ms · ${percent(part)}`;
+  const cost = kindOf(kernel.target) + (timeOf(kernel) ? ` · ${span(timeOf(kernel))} · ${percent(shareOf(kernel))}` : '');
   let inner = '';
   if (ops) {
     inner = `<path class="wires" d="${wires}" transform="translate(0 34)"/>` + ops.map(([n, ox, oy, ow, oh]) =>
@@ -104,10 +103,10 @@ function drawLabels() {
 }
 
 function fit() {
-  const {w, h} = shown(), pad = 14;
-  view.scale = Math.min(1.5, (graph.clientWidth - pad) / w, (graph.clientHeight - pad) / h);
+  const {w, h} = shown(), pad = 14, height = graph.clientHeight - byId('legend').offsetHeight - 12;  // the legend hides nothing
+  view.scale = Math.min(1.5, (graph.clientWidth - pad) / w, (height - pad) / h);
   view.x = (graph.clientWidth - w * view.scale) / 2;
-  view.y = (graph.clientHeight - h * view.scale) / 2;
+  view.y = (height - h * view.scale) / 2;
   apply();
 }
 
@@ -229,7 +228,7 @@ function hover(event) {
     tip(event, `${clean(node.op)}  ${cut(clean(node.onnx_node), 200)}\n${node.outputs.map(shapeOf).join(', ')}`);
   } else if (kernel) {
     const k = plan().kernels[+kernel.dataset.k];
-    tip(event, `${clean(k.name)}\n${kindOf(k.target)}: ${clean(algorithm(k.variant))}\n${ms(k.predicted_ms)} ms, ${percent(k.predicted_ms / (plan().predicted || 1))} of the prediction\n` +
+    tip(event, `${clean(k.name)}\n${kindOf(k.target)}: ${clean(algorithm(k.variant))}\n${ms(timeOf(k))} ms, ${percent(shareOf(k))} of the ${isPredicted() ? 'prediction' : 'run'}\n` +
       cut(k.ops.map(o => clean(o.onnx_node || o.op)).join(' '), 300));
   } else if (pill) {
     const node = nodes.get(shown().pills[+pill.dataset.p][5]);

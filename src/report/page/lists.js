@@ -4,14 +4,15 @@ const columns = [
   {key: 'name', title: 'kernel', of: k => k.name},
   {key: 'target', title: 'target', of: k => k.target, html: v => `<span class="swatch" style="background:${v ? targetColour(v) : 'var(--badge)'}"></span>${esc(v || 'conversion')}`},
   {key: 'variant', title: 'variant', of: k => k.variant},
-  {key: 'part', title: 'predicted ms', num: true, of: k => k.predicted_ms, text: v => ms(v, 4)},
-  {key: 'share', title: 'share', num: true, of: k => k.predicted_ms / (plan().predicted || 1), text: percent},
+  {key: 'part', title: 'predicted ms', num: true, of: k => isPredicted() ? k.predicted_ms : null, text: v => ms(v, 4)},
+  {key: 'share', title: 'share', num: true, of: k => timeOf(k) ? shareOf(k) : null, text: percent},
   {key: 'median', title: 'median', num: true, of: k => median(k), text: v => ms(v, 4)},
   {key: 'p10', title: 'p10', num: true, of: k => k.cost_ms && k.cost_ms.p10, text: v => ms(v, 4)},
   {key: 'p90', title: 'p90', num: true, of: k => k.cost_ms && k.cost_ms.p90, text: v => ms(v, 4)},
   {key: 'run', title: 'in a run', num: true, of: k => plan().chosen && seconds.has(k.name) ? seconds.get(k.name) : null, text: v => ms(v, 4)},
   {key: 'flops', title: 'GFLOP/s', num: true, of: k => k.flops && median(k) ? k.flops / median(k) / 1e6 : null, text: v => v.toFixed(1)},
   {key: 'bytes', title: 'GB/s', num: true, of: k => k.bytes && median(k) ? k.bytes / median(k) / 1e6 : null, text: v => v.toFixed(1)},
+  {key: 'roof', title: 'of roof', num: true, of: k => k.flops === undefined ? null : roofOf(k), text: v => percent(v)},
   {key: 'runner', title: 'runner-up', of: k => k.alternatives && rivals(k)[0] ? `${kindOf(rivals(k)[0].target)} ${algorithm(rivals(k)[0].variant)}` : ''},
   {key: 'margin', title: 'margin ms', num: true, of: k => k.alternatives && k.cost_ms && rivals(k)[0] ? median(rivals(k)[0]) - median(k) : null, text: v => signed(ms(v, 4))},
   {key: 'nodes', title: 'ONNX nodes', of: k => k.ops ? k.ops.map(o => o.onnx_node || o.op).join(' ') : `${k.from} → ${k.to}`},
@@ -42,7 +43,7 @@ function drawTable() {
   const pane = byId('pane');
   pane.innerHTML = `<table id="kernels" data-total="${total + rest}"><thead><tr>${columns.map(c =>
     `<th tabindex="0" data-key="${c.key}" class="${c.num ? 'num' : ''}"${state.sort.key === c.key ? ` aria-sort="${state.sort.down ? 'descending' : 'ascending'}"` : ''}>${c.title}</th>`).join('')}</tr></thead><tbody></tbody>` +
-    `<tfoot><tr><td></td><td>${rows.length} rows</td><td></td><td>${rest ? `correction ${signed(ms(rest))} ms` : ''}</td><td class="num">${ms(total + rest, 4)}</td><td class="num">${percent((total + rest) / (plan().predicted || 1))}</td>${'<td></td>'.repeat(columns.length - 6)}</tr></tfoot></table>`;
+    `<tfoot><tr><td></td><td>${rows.length} row${rows.length === 1 ? "" : "s"}</td><td></td><td>${rest ? `correction ${signed(ms(rest))} ms` : ''}</td><td class="num">${isPredicted() ? ms(total + rest, 4) : ''}</td><td class="num">${wholeTime() ? percent((rows.reduce((sum, r) => sum + timeOf(r.kernel), 0) + rest) / wholeTime()) : ''}</td>${'<td></td>'.repeat(columns.length - 6)}</tr></tfoot></table>`;
   const body = pane.querySelector('tbody');
   let done = 0;
   const more = count => {
@@ -94,7 +95,7 @@ function drawMemory() {
     return;
   }
   const steps = Math.max(...slots.map(s => s.last)) + 1, most = report.peak_memory.planned || 1, byName = new Map(plan().kernels.map((k, i) => [k.name, i]));
-  const left = 64, width = Math.max(400, pane.clientWidth - 24), height = Math.max(150, pane.clientHeight - 62), x = (width - left - 12) / steps, y = (height - 22) / most;
+  const left = 64, width = Math.max(400, pane.clientWidth - 24), height = Math.max(150, pane.clientHeight - 62), x = (width - left - 12) / steps, y = (height - 34) / most;
   pane.innerHTML = `<div class="note">arena ${bytes(most)} over ${steps} steps of the plan${report.peak_memory.measured ? ` · the process held up to ${bytes(report.peak_memory.measured)} during inference, weights and libraries included` : ''}</div>` +
     `<svg class="chart" width="${width}" height="${height}">${axisSteps(most, 5).map(b => `<line x1="${left}" x2="${width}" y1="${height - 20 - b * y}" y2="${height - 20 - b * y}"/><text x="${left - 6}" y="${height - 17 - b * y}" text-anchor="end">${bytes(b)}</text>`).join('')}` +
     axisSteps(steps, 10).map(s => `<text x="${left + s * x}" y="${height - 5}">${s}</text>`).join('') +

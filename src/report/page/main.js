@@ -40,7 +40,7 @@ function drawFacts() {
   const latency = report.latency_ms, ours = report.covers.find(c => c.chosen), singles = report.covers.filter(c => c.single_backend && c.measured_ms);
   const best = singles.sort((a, b) => a.measured_ms.median - b.measured_ms.median)[0];
   const fact = (name, value) => `<span>${name} <b>${value}</b></span>`;
-  byId('facts').innerHTML = fact('predicted', ms(plan().predicted) + ' ms') +
+  byId('facts').innerHTML = (isPredicted() ? fact('predicted', ms(plan().predicted) + ' ms') : wholeTime() ? fact('one run', ms(wholeTime()) + ' ms') : '') +
     (plan().chosen && latency ? fact('measured', `${ms(latency.median)} ms`) : plan().measured ? fact('measured', `${ms(plan().measured.median)} ms`) : '') +
     (best ? fact(`best single backend, ${esc(best.name)}`, ms(best.measured_ms.median) + ' ms') : '') +
     (best && ours && ours.measured_ms ? fact('speed-up', (best.measured_ms.median / ours.measured_ms.median).toFixed(2) + '×') : '') +
