@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "backend/compile_kernel.h"
@@ -14,11 +15,13 @@
 #include "compiler/backends.h"
 #include "compiler/describe_cover.h"
 #include "compiler/light_cover.h"
+#include "compiler/merged_cover.h"
 #include "compiler/precision.h"
 #include "compiler/refine_cover.h"
 #include "compiler/targets.h"
 #include "compiler/worker_command.h"
 #include "ir/text_printer.h"
+#include "partition/prune.h"
 #include "partition/rewrite.h"
 
 namespace collage {
@@ -72,6 +75,11 @@ VariantDemands demands_of(const ProgramOptions& options) {
   return {options.strict_accuracy, options.deterministic};
 }
 
+bool is_broken_fusion(const CostedCandidate& candidate) {
+  return candidate.costs != nullptr && !candidate.has_cost() &&
+         fusion_never_loses(candidate.partition);
+}
+
 // Costs of all candidates, and the best covers by them.
 Result<CoverSearch> search_by_costs(const DataflowGraph& graph,
                                     std::vector<CandidatePartition> found, MeasuredCosts& costs,
@@ -80,10 +88,24 @@ Result<CoverSearch> search_by_costs(const DataflowGraph& graph,
                                     const std::vector<std::vector<size_t>>& compatible,
                                     std::vector<CostedCandidate>& candidates, CompileReport& report,
                                     Phases& phases, Progress* progress) {
+  std::vector<CandidatePartition> pruned;
+  found = prune_dominated(graph, std::move(found), pruned);
   candidates = TRY(cost_candidates(graph, std::move(found), costs, progress, &report.functions));
   leave_out(candidates, demands_of(options));
+  if (std::any_of(candidates.begin(), candidates.end(), is_broken_fusion)) {
+    // What should stand for smaller kernels does not work: they are needed after all.
+    size_t functions = 0;
+    std::vector<CostedCandidate> smaller =
+        TRY(cost_candidates(graph, std::move(pruned), costs, progress, &functions));
+    leave_out(smaller, demands_of(options));
+    std::move(smaller.begin(), smaller.end(), std::back_inserter(candidates));
+    report.functions += functions;
+    pruned.clear();
+  }
+  report.pruned = pruned.size();
   phases.end("costs");
   CoverSearch search = TRY(find_compatible_covers(graph, candidates, costs, specs, compatible));
+  TRY(add_merged_cover(graph, candidates, costs, demands_of(options), search));
   phases.end("search");
   report.phase_seconds["search only"] = search.search_seconds;
   return search;

@@ -128,7 +128,7 @@ struct CompileReport {
   bool exact = false;             // the cheapest cover is proven to be so
   double gap = 0;                 // what it may be too dear by, as a part of it
   bool light = false;  // boundaries were not searched, nothing was measured (light_cover.h)
-  size_t search_states = 0, candidates = 0, functions = 0;
+  size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
   CostCounts estimates;
   std::map<std::string, double>
       phase_seconds;  // "candidates", "costs", "search", "lower", "covers"

@@ -46,6 +46,12 @@ bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
   return allowed;
 }
 
+bool CostedCandidate::has_cost() const {
+  return costs != nullptr &&
+         std::any_of(costs->variants.begin(), costs->variants.end(),
+                     [](const MeasuredVariant& row) { return measured(row.cost) != nullptr; });
+}
+
 std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   const std::vector<PartitionSpecPtr>& specs,
                                                   const TargetConstraints& constraints) {

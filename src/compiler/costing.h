@@ -20,6 +20,7 @@ struct CostedCandidate {
       costs;  // null: not measured (the host's, until a cover needs them)
 
   bool is_host() const { return partition.spec->is_host; }
+  bool has_cost() const;  // of some variant
 };
 
 bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,

@@ -17,6 +17,7 @@ PartitionSpecPtr backend_spec(const Target& target) {
   spec->target = target;
   spec->compiler = compiler_of(backend);
   spec->is_host = backend.is_host();
+  spec->merges = backend.prefers_maximal_regions();
   return spec;
 }
 
@@ -167,6 +168,7 @@ Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& 
                    available.message());
     auto spec = std::make_shared<PartitionSpec>(*backend_spec({backend->name(), {}, {}}));
     if (given.rule != nullptr) spec->rule = given.rule;
+    spec->merges = given.merges || (given.rule == nullptr && spec->merges);
     spec->name = given.name;
     specs.push_back(std::move(spec));
   }

@@ -19,4 +19,19 @@ namespace collage {
 std::vector<CandidatePartition> prune_candidates(const DataflowGraph& graph,
                                                  std::vector<CandidatePartition> candidates);
 
+// Whether its kernels are made by the project itself, where a larger element-wise one is never
+// slower than those it can be cut into: one pass over memory in place of several, by the same
+// generator. Of toolchains, and of anything but element-wise kernels, nobody knows.
+bool fusion_never_loses(const CandidatePartition& candidate);
+
+// The same where costs are measured, and a larger kernel may well be slower: a candidate goes only
+// if it lies in a larger one of its target whose fusion never loses, and no other target but the
+// host has a candidate that touches that one. What a candidate that stays leaves over of such a
+// region is kept as above. Nothing is lost where what such a kernel costs grows evenly with its
+// operators, as memory traffic does. `pruned` receives the
+// others, for when a kernel that stands for them does not work.
+std::vector<CandidatePartition> prune_dominated(const DataflowGraph& graph,
+                                                std::vector<CandidatePartition> candidates,
+                                                std::vector<CandidatePartition>& pruned);
+
 }  // namespace collage

@@ -3,16 +3,11 @@
 #include <algorithm>
 
 #include "ir/visitor.h"
+#include "partition/fusion_kind.h"
 
 namespace collage {
 
 namespace {
-
-FusionKind kind_of(const Expr& expr) {
-  const auto* call = as<CallNode>(expr);
-  if (call == nullptr) return FusionKind::kElementwise;
-  return call->op != nullptr ? call->op->kind : FusionKind::kOpaque;
-}
 
 // `expr` over other inputs of the same types: no type inference.
 Expr rebuild(const Expr& expr, const std::vector<Expr>& inputs) {
@@ -175,7 +170,10 @@ SubGraph::SubGraph(const DataflowGraph& graph, IndexSet inside, FusionKind kind,
 
 SubGraph SubGraph::of(const DataflowGraph& graph, IndexSet inside, std::string label) {
   FusionKind kind = FusionKind::kElementwise;
-  inside.for_each([&](PostDfsIndex i) { kind = std::max(kind, kind_of(graph.node(i).expr)); });
+  inside.for_each([&](PostDfsIndex i) {
+    if (const auto* call = as<CallNode>(graph.node(i).expr))
+      kind = std::max(kind, fusion_kind(*call));
+  });
   return SubGraph(graph, std::move(inside), kind, std::move(label));
 }
 

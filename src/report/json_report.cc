@@ -186,6 +186,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
         {"invalid", report.estimates.invalid}}},
       {"search",
        {{"candidates", report.candidates},
+        {"pruned", report.pruned},
         {"functions", report.functions},
         {"states", report.search_states},
         {"exact", report.exact},

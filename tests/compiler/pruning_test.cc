@@ -1,8 +1,9 @@
-// With mock costs pruning loses nothing: on random graphs, rules and costs the cheapest cover of
-// what is kept costs as much as the cheapest of all candidates.
+// Pruning loses nothing: on random graphs, rules and costs the cheapest cover of what is kept costs
+// as much as the cheapest of all candidates.
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <functional>
+#include <map>
 #include <random>
 
 #include "compiler/backends.h"
@@ -14,25 +15,23 @@
 namespace collage {
 namespace {
 
-struct Costs {
-  double hook, llvm, benefit;
-};
+using CostOf = std::function<double(const CandidatePartition&)>;
+
+size_t count_calls(const DataflowGraph& graph, const SubGraph& sub_graph) {
+  size_t calls = 0;
+  sub_graph.inside().for_each(
+      [&](PostDfsIndex i) { calls += as<CallNode>(graph.node(i).expr) != nullptr; });
+  return calls;
+}
 
 double cheapest(const DataflowGraph& graph, const std::vector<CandidatePartition>& candidates,
-                const Costs& costs) {
+                const CostOf& cost_of) {
   SearchProblem problem;
   problem.graph = &graph;
   problem.conversion_cost = [](const TensorType&, const Encoding&, const Encoding&) { return 0; };
   for (const CandidatePartition& candidate : candidates) {
-    const SubGraph& sub_graph = candidate.sub_graph;
-    double cost = 0, next = candidate.spec->name == "hook" ? costs.hook : costs.llvm;
-    sub_graph.inside().for_each([&](PostDfsIndex i) {
-      if (as<CallNode>(graph.node(i).expr) == nullptr) return;
-      cost += next;
-      next *= costs.benefit;
-    });
-    Variant variant = Variant::plain("mock", sub_graph.extract(graph));
-    problem.candidates.push_back({&candidate, {{std::move(variant), cost}}});
+    Variant variant = Variant::plain("mock", candidate.sub_graph.extract(graph));
+    problem.candidates.push_back({&candidate, {{std::move(variant), cost_of(candidate)}}});
   }
   SearchOptions options;
   options.top_k = 1;
@@ -43,41 +42,108 @@ double cheapest(const DataflowGraph& graph, const std::vector<CandidatePartition
   return found->covers[0].seconds;
 }
 
+PartitionConfig two_targets(const std::string& operators, size_t hook_depth, size_t llvm_depth) {
+  return *parse_config(fmt::format(R"({{"targets": [
+            {{"name": "hook", "compiler": "hook",
+              "rule": {{"operators": [{}], "combine": "any", "max_depth": {}}}}},
+            {{"name": "llvm", "rule": {{"native": true, "max_depth": {}}}}}]}})",
+                                   operators, hook_depth, llvm_depth),
+                       "config");
+}
+
+// Up to 17 calls of these operators, additions among them.
+Function random_function(std::mt19937_64& rng, const std::vector<std::string>& unary) {
+  Expr x = make_var("x", TensorType{{4, 4}, DType::kFloat32});
+  std::vector<Expr> values = {x};
+  auto pick = [&] {
+    return values[values.size() - 1 - rng() % std::min<size_t>(values.size(), 4)];
+  };
+  for (size_t i = 4 + rng() % 14; i > 0; --i) {
+    size_t kind = rng() % (unary.size() + 1);
+    values.push_back(kind == unary.size() ? *make_call("add", {pick(), pick()})
+                                          : *make_call(unary[kind], {pick()}));
+  }
+  Expr body = values.back();
+  if (rng() % 2) body = make_tuple({body, values[values.size() / 2 + 1]});
+  return make_function({x}, body);
+}
+
 TEST(Pruning, LosesNothingByMockCosts) {
   register_all();
   size_t all = 0, kept = 0;
   for (uint64_t seed = 0; seed < 300 && !HasFailure(); ++seed) {
     std::mt19937_64 rng(seed);
-    PartitionConfig config = *parse_config(fmt::format(R"({{"targets": [
-            {{"name": "hook", "compiler": "hook",
-              "rule": {{"operators": ["nn.relu", "add"], "combine": "any", "max_depth": {}}}}},
-            {{"name": "llvm", "rule": {{"native": true, "max_depth": {}}}}}]}})",
-                                                       1 + rng() % 6, 1 + rng() % 6),
-                                           "config");
-    Expr x = make_var("x", TensorType{{4, 4}, DType::kFloat32});
-    std::vector<Expr> values = {x};
-    auto pick = [&] {
-      return values[values.size() - 1 - rng() % std::min<size_t>(values.size(), 4)];
-    };
-    for (size_t i = 4 + rng() % 14; i > 0; --i) {
-      static constexpr const char* kUnary[] = {"abs", "exp", "nn.relu", "nn.relu"};
-      size_t kind = rng() % 5;
-      values.push_back(kind == 4 ? *make_call("add", {pick(), pick()})
-                                 : *make_call(kUnary[kind], {pick()}));
-    }
-    Expr body = values.back();
-    if (rng() % 2) body = make_tuple({body, values[values.size() / 2 + 1]});
-    DataflowGraph graph(make_function({x}, body));
+    const size_t hook_depth = 1 + rng() % 6, llvm_depth = 1 + rng() % 6;
+    PartitionConfig config = two_targets(R"("nn.relu", "add")", hook_depth, llvm_depth);
+    DataflowGraph graph(random_function(rng, {"abs", "exp", "nn.relu", "nn.relu"}));
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(graph.function()));
-    Costs costs{0.6 + 0.2 * static_cast<double>(rng() % 8), 1,
-                0.7 + 0.1 * static_cast<double>(rng() % 4)};
+    const double hook = 0.6 + 0.2 * static_cast<double>(rng() % 8);
+    const double benefit = 0.7 + 0.1 * static_cast<double>(rng() % 4);
+    auto cost_of = [&](const CandidatePartition& candidate) {
+      double cost = 0, next = candidate.spec->name == "hook" ? hook : 1;
+      for (size_t k = count_calls(graph, candidate.sub_graph); k > 0; --k, next *= benefit)
+        cost += next;
+      return cost;
+    };
     std::vector<CandidatePartition> candidates = gather_candidates(graph, config.specs);
     std::vector<CandidatePartition> fewer = prune_candidates(graph, candidates);
-    EXPECT_NEAR(cheapest(graph, fewer, costs), cheapest(graph, candidates, costs), 1e-9);
+    EXPECT_NEAR(cheapest(graph, fewer, cost_of), cheapest(graph, candidates, cost_of), 1e-9);
     all += candidates.size();
     kept += fewer.size();
   }
   EXPECT_LT(kept, all);
+}
+
+// Costs as measured ones may be: arbitrary, but that element-wise kernels of one target never lose
+// against smaller ones.
+TEST(Pruning, OfDominatedCandidatesLosesNothingByArbitraryCosts) {
+  register_all();
+  size_t all = 0, gone = 0;
+  for (uint64_t seed = 0; seed < 300 && !HasFailure(); ++seed) {
+    std::mt19937_64 rng(seed);
+    // The other target takes nothing of some graphs, and little of others.
+    const char* operators = rng() % 2 ? R"("tanh")" : R"("nn.relu")";
+    const size_t hook_depth = 1 + rng() % 3, llvm_depth = 1 + rng() % 6;
+    PartitionConfig config = two_targets(operators, hook_depth, llvm_depth);
+    DataflowGraph graph(random_function(rng, {"abs", "exp", "exp", "nn.relu", "transpose"}));
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(graph.function()));
+    std::map<std::string, double> drawn;
+    auto cost_of = [&](const CandidatePartition& candidate) {
+      auto calls = static_cast<double>(count_calls(graph, candidate.sub_graph));
+      if (fusion_never_loses(candidate)) return 0.5 + 0.5 * calls;
+      auto [it, inserted] =
+          drawn.try_emplace(candidate.spec->name + candidate.sub_graph.inside().to_string(), 0.0);
+      if (inserted) it->second = calls * (0.3 + 0.01 * static_cast<double>(rng() % 150));
+      return it->second;
+    };
+    std::vector<CandidatePartition> candidates = gather_candidates(graph, config.specs), pruned;
+    std::vector<CandidatePartition> fewer = prune_dominated(graph, candidates, pruned);
+    EXPECT_EQ(fewer.size() + pruned.size(), candidates.size());
+    EXPECT_NEAR(cheapest(graph, fewer, cost_of), cheapest(graph, candidates, cost_of), 1e-9);
+    all += candidates.size();
+    gone += pruned.size();
+  }
+  EXPECT_GT(gone, all / 50);
+}
+
+TEST(Pruning, OfDominatedCandidatesIsForOwnKernelsOfOneTarget) {
+  register_all();
+  Expr x = make_var("x", TensorType{{4, 4}, DType::kFloat32});
+  Expr chain = *make_call("exp", {*make_call("abs", {*make_call("nn.relu", {x})})});
+  DataflowGraph graph(make_function({x}, chain));
+  auto left = [&](const char* operators, bool own) {
+    PartitionConfig config = two_targets(operators, 1, 8);
+    auto llvm = std::make_shared<PartitionSpec>(*config.specs[1]);
+    if (!own) llvm->compiler = "somebody's";
+    config.specs[1] = llvm;
+    std::vector<CandidatePartition> pruned;
+    return prune_dominated(graph, gather_candidates(graph, config.specs), pruned).size();
+  };
+  EXPECT_EQ(left(R"("tanh")", false), 6u) << "three alone, two pairs, all of them";
+  EXPECT_EQ(left(R"("tanh")", true), 1u) << "all of them";
+  // Another target takes the last one. All that holds exp stays, and what a kernel of abs and exp
+  // leaves of the pair before it: relu. Beside abs alone, relu would be in the pair.
+  EXPECT_EQ(left(R"("exp")", true), 1u + 6u - 1u) << "all but abs alone";
 }
 
 }  // namespace

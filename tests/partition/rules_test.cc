@@ -102,6 +102,26 @@ TEST(UnionRule, KeepsTheFirstOfEqualCandidates) {
   EXPECT_THAT(labels, ElementsAre("a:first", "d:second", "e:first"));
 }
 
+TEST(OpCallByKindRule, TakesABroadcastOfEqualShapesForElementwise) {
+  register_tiny_ops();
+  Expr x = make_var("x", TensorType{{4, 3}, DType::kFloat32});
+  Expr bias = make_var("bias", TensorType{{3}, DType::kFloat32});
+  Expr biased = *make_call("add", {x, bias});
+  Expr sum = *make_call("add", {biased, x});
+  DataflowGraph graph(make_function({x, bias}, sum));
+  auto kind = [&](const Expr& expr) {
+    return SubGraph::of(graph, {graph.index_of(expr)}).kind();
+  };
+  EXPECT_EQ(kind(biased), FusionKind::kBroadcast);
+  EXPECT_EQ(kind(sum), FusionKind::kElementwise);
+  PartitionSpec spec{"spec", nullptr, {}};
+  std::vector<CandidatePartition> found =
+      OpCallByKindPartitionRule("by_kind", FusionKind::kElementwise)
+          .all_candidates(graph, std::make_shared<PartitionSpec>(spec));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].sub_graph.inside().contains(graph.index_of(sum)));
+}
+
 TEST(OnlyValidRule, AppliesTheLimits) {
   TinyGraph g(kConvChain);
   PartitionRulePtr all = make<CombineByPrimitivesPartitionRule>("all", any_op());

@@ -2,6 +2,7 @@
 // `max_kind`. The foundation of generic fusion.
 #pragma once
 
+#include "partition/fusion_kind.h"
 #include "partition/rules/op_predicate.h"
 
 namespace collage {
@@ -11,7 +12,7 @@ class OpCallByKindPartitionRule : public OpPredicatePartitionRule {
   explicit OpCallByKindPartitionRule(std::string name = "op_by_kind",
                                      FusionKind max_kind = FusionKind::kAnchor)
       : OpPredicatePartitionRule(std::move(name), [max_kind](const CallNode& call) {
-          return call.op->kind <= max_kind;
+          return fusion_kind(call) <= max_kind;
         }) {}
 };
 

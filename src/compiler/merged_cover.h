@@ -1,0 +1,16 @@
+// After the search: touching kernels of one toolchain become one, where it accepts anything joined
+// with anything (PartitionSpec::merges). By mock costs that always wins; of measured ones nobody
+// knows, so the merged kernels are measured, and the merged cover is one more that is timed end to
+// end: it stays where it is faster.
+#pragma once
+
+#include "compiler/cover_search.h"
+
+namespace collage {
+
+// Behind the best cover in which anything can be merged, adds "NAME merged", and the candidates it
+// needs; not if no merged kernel works or, with frozen costs, one was never measured.
+Status add_merged_cover(const DataflowGraph& graph, std::vector<CostedCandidate>& candidates,
+                        MeasuredCosts& costs, const VariantDemands& demands, CoverSearch& search);
+
+}  // namespace collage
