@@ -69,6 +69,19 @@ std::string what_if_table(const json& report) {
   return text;
 }
 
+// How the plan stands to what the search found: the cheapest, or taken instead of it.
+std::string standing(const json& report) {
+  if (report["search"].value("light", false))
+    return "one toolchain: nothing was searched, --effort max does";
+  const json& covers = report["covers"];
+  if (!covers.empty() && covers[0]["chosen"] == false)
+    return fmt::format("faster when timed than {}, the cheapest by these costs at {:.4f} ms",
+                       text_of(covers[0]["name"]), covers[0]["predicted_ms"].get<double>());
+  return report["search"]["exact"] == true ? "proven cheapest by these costs"
+                                           : fmt::format("nothing can cost less than {:.4f} ms",
+                                                         report["lower_bound_ms"].get<double>());
+}
+
 double sum_predicted(const json& parts) {
   double sum = 0;
   for (const json& part : parts) sum += part["predicted_ms"].get<double>();
@@ -148,13 +161,14 @@ std::string explain_plan(const json& report) {
   double predicted = report["predicted_ms"].get<double>(), in_kernels = sum_predicted(kernels),
          converting = sum_predicted(conversions), rest = report["correction_ms"].get<double>();
   std::string text =
-      fmt::format("{}: predicted {:.4f} ms = {} kernels {:.4f} ms + {} conversions {:.4f} ms",
-                  printable(text_of(report["model"])), predicted, kernels.size(), in_kernels,
-                  conversions.size(), converting);
+      predicted == 0
+          ? fmt::format("{}: {} kernels and {} conversions, not predicted",
+                        printable(text_of(report["model"])), kernels.size(), conversions.size())
+          : fmt::format("{}: predicted {:.4f} ms = {} kernels {:.4f} ms + {} conversions {:.4f} ms",
+                        printable(text_of(report["model"])), predicted, kernels.size(), in_kernels,
+                        conversions.size(), converting);
   if (rest != 0) text += fmt::format(" {:+.4f} ms correction", rest);
-  text += fmt::format("; {} {:.4f} ms\n",
-                      report["search"]["exact"] == true ? "proven cheapest, bound" : "lower bound",
-                      report["lower_bound_ms"].get<double>());
+  text += "; " + standing(report) + "\n";
   text +=
       fmt::format("{:>10} {:>6}  {}\n", "ms", "share", "kernel: variant | runner-up, its margin");
   std::vector<const json*> order;

@@ -18,7 +18,7 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Browser:
-    def __init__(self, width=1600, height=1000, timeout=60):
+    def __init__(self, width=1600, height=1000, timeout=120):
         program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
         assert program, "no Chromium: install the Debian package chromium (`make setup` does)"
         self.timeout, self._profile = timeout, tempfile.TemporaryDirectory(prefix="collage_browser_")
@@ -112,7 +112,7 @@ class Page:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"].get("exception", answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def wait(self, condition, seconds=30):
+    def wait(self, condition, seconds=120):
         deadline = time.monotonic() + seconds
         while not self.run(condition):
             assert time.monotonic() < deadline, f"never true: {condition}"

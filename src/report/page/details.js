@@ -102,7 +102,9 @@ function planMarkup() {
     if (!reasons.has(key)) reasons.set(key, []);
     reasons.get(key).push(r.node);
   }
-  const bound = report.search.exact ? 'proven cheapest by these costs · ' : isPredicted() ? `no plan is predicted below ${ms(report.lower_bound_ms)} ms · ` : '';
+  const first = report.covers[0];
+  const bound = !plan().chosen || report.search.light ? '' : first && !first.chosen ? `faster when timed than ${esc(first.name)}, the cheapest by these costs · ` :
+    report.search.exact ? 'proven cheapest by these costs · ' : isPredicted() ? `no plan is predicted below ${ms(report.lower_bound_ms)} ms · ` : '';
   return `<h2>${esc(plan().name)}: ${isPredicted() ? `${ms(plan().predicted)} ms predicted` : `${ms(wholeTime())} ms in a run, not predicted`}</h2>
     <div class="bar">${list.map(([t, s]) => `<i style="--c:${targetColour(t)};width:${100 * s.time / whole}%" title="${esc(t)} ${ms(s.time)} ms"></i>`).join('')}<i style="--c:var(--badge);width:${100 * converting / whole}%" title="conversions ${ms(converting)} ms"></i></div>
     <table class="rows">${list.map(([t, s]) => `<tr><td>${chip(t)}</td><td class="num">${s.ops} ops in ${s.kernels} kernels</td><td class="num">${ms(s.time)} ms</td><td class="num dim">${percent(s.time / whole)}</td></tr>`).join('')}
