@@ -8,6 +8,8 @@
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/statistics.h"
+#include "ir/text_printer.h"
 #include "ir/visitor.h"
 
 namespace collage {
@@ -17,8 +19,9 @@ namespace {
 // Inputs other than those that were tried may err more.
 constexpr double kMargin = 0.9;
 // Whole runs of covers on the way to one within the budget; each aims a little below it, and is
-// the last when it uses most of it.
-constexpr int kTrials = 7;
+// the last when it uses most of it. After as many of them what is still unknown of growths is
+// taken to be typical.
+constexpr int kTrials = 7, kLessons = 8;
 constexpr double kAim = 0.85, kWellUsed = 0.7;
 // Searches on the way to a price that gives a wanted estimate.
 constexpr int kPriceSteps = 9;
@@ -32,6 +35,20 @@ double least_error(const Function& function) {
     if (const auto* call = as<CallNode>(expr); call != nullptr && call->op != nullptr)
       products += call->op->kind == FusionKind::kAnchor;
   return products > 1 ? kRoundoff * std::sqrt(products) : 0;
+}
+
+// What a lowered kernel adds to the error of a cover. Its inputs and results were rounded when it
+// was measured: a tensor between two kernels counts where it is read.
+double added_error(const MeasuredVariant& row, const Function& function) {
+  constexpr double kRounding = 1.6e-3, kLeastPart = 0.3;  // of random numbers, relative
+  const bool rounds_results =
+      std::all_of(row.variant.outputs.begin(), row.variant.outputs.end(),
+                  [](const Encoding& output) { return output.dtype == DType::kBFloat16; });
+  double error = row.error;
+  if (rounds_results)
+    error = std::max(std::sqrt(std::max(error * error - kRounding * kRounding, 0.0)),
+                     kLeastPart * error);
+  return std::max(error, least_error(function));
 }
 
 const MeasuredVariant& row_of(const CoverKernel& kernel,
@@ -55,35 +72,49 @@ bool is_unmeasured(const CostedCandidate& candidate) {
              [](const MeasuredVariant& row) { return std::holds_alternative<Unknown>(row.cost); });
 }
 
-// The candidates with the price of their errors added to what they cost.
-std::vector<CostedCandidate> priced(const std::vector<CostedCandidate>& candidates, double price) {
-  std::vector<CostedCandidate> result = candidates;
-  if (price == 0) return result;
-  std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> known;
-  for (CostedCandidate& candidate : result) {
-    if (candidate.costs == nullptr) continue;
-    std::shared_ptr<const TargetCosts>& costs = known[candidate.costs.get()];
+bool lowers(const CostedCandidate& candidate) {
+  return candidate.costs != nullptr &&
+         std::any_of(candidate.costs->variants.begin(), candidate.costs->variants.end(),
+                     [](const MeasuredVariant& row) { return row.variant.lowered; });
+}
+
+// Changes the costs of those of `given` that may be lowered; candidates that shared them still do.
+template <typename Change>
+void change_costs(const std::vector<CostedCandidate>& given,
+                  std::vector<CostedCandidate>& candidates, Change&& change) {
+  std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> changed;
+  for (size_t c = 0; c < given.size(); ++c) {
+    if (!lowers(given[c])) continue;
+    std::shared_ptr<const TargetCosts>& costs = changed[given[c].costs.get()];
     if (costs == nullptr) {
-      auto dearer = std::make_shared<TargetCosts>(*candidate.costs);
-      for (MeasuredVariant& row : dearer->variants)
-        if (auto* m = std::get_if<Measured>(&row.cost))
-          for (double* seconds : {&m->median, &m->p10, &m->p90})
-            *seconds += price * row.error * row.error;
-      costs = std::move(dearer);
+      auto copy = std::make_shared<TargetCosts>(*given[c].costs);
+      change(given[c], *copy);
+      costs = std::move(copy);
     }
-    candidate.costs = costs;
+    candidates[c].costs = costs;
   }
-  return result;
+}
+
+// What a candidate pays for a squared error of one. Layers are often equal, and at one price all of
+// them would be lowered or none: errors cost less the later they are made, as they have less way to
+// grow.
+double price_of(const CostedCandidate& candidate, size_t last, double price) {
+  const double position = static_cast<double>(candidate.partition.sub_graph.inside().last());
+  return price * (2 - position / static_cast<double>(std::max<size_t>(last, 1)));
 }
 
 class PricedSearch {
  public:
-  PricedSearch(std::vector<CostedCandidate>& candidates, const FindCovers& find)
-      : candidates_(candidates), find_(find) {}
+  // Kernels that err by more than `limit` are left out, but at price 0.
+  PricedSearch(std::vector<CostedCandidate>& candidates, double limit, const FindCovers& find)
+      : candidates_(candidates), limit_(limit), find_(find) {
+    for (const CostedCandidate& candidate : candidates)
+      last_ = std::max(last_, candidate.partition.sub_graph.inside().last());
+  }
 
   // Covers by name and what they are predicted to take, the price taken off again.
   Result<std::vector<NamedCover>> covers(double price) const {
-    std::vector<CostedCandidate> dearer = priced(candidates_, price);
+    std::vector<CostedCandidate> dearer = priced(price);
     CoverSearch found = TRY(find_(dearer));
     // What nobody had measured, the host's kernels, was measured on the way; it has no errors.
     for (size_t c = 0; c < dearer.size(); ++c)
@@ -91,8 +122,9 @@ class PricedSearch {
     for (NamedCover& cover : found.covers)
       for (CoverKernel& kernel : cover.kernels) {
         const double error = row_of(kernel, candidates_).error;
+        const double paid = price_of(candidates_[kernel.candidate], last_, price) * error * error;
         for (double* seconds : {&kernel.seconds, &cover.predicted_seconds, &cover.plain_seconds})
-          *seconds -= price * error * error;
+          *seconds -= paid;
       }
     return std::move(found.covers);
   }
@@ -110,8 +142,29 @@ class PricedSearch {
   }
 
  private:
+  // The candidates with the price of their errors added to what they cost.
+  std::vector<CostedCandidate> priced(double price) const {
+    std::vector<CostedCandidate> result = candidates_;
+    for (CostedCandidate& candidate : result) {
+      if (price == 0 || !lowers(candidate)) continue;
+      auto costs = std::make_shared<TargetCosts>(*candidate.costs);
+      const double own = price_of(candidate, last_, price);
+      for (MeasuredVariant& row : costs->variants) {
+        auto* m = std::get_if<Measured>(&row.cost);
+        if (m == nullptr) continue;
+        for (double* seconds : {&m->median, &m->p10, &m->p90})
+          *seconds += own * row.error * row.error;
+        if (row.error > limit_) row.cost = Invalid{"its error alone is beyond the budget"};
+      }
+      candidate.costs = std::move(costs);
+    }
+    return result;
+  }
+
   std::vector<CostedCandidate>& candidates_;
+  const double limit_;
   const FindCovers& find_;
+  size_t last_ = 0;  // node of any candidate
 };
 
 // Keeps those that are lowered and not there already.
@@ -165,7 +218,7 @@ Result<std::vector<CostedCandidate>> with_lowered_variants(
       both->refusal.clear();
       for (const MeasuredVariant& row : lowered[i].costs->variants) {
         both->variants.push_back(row);
-        both->variants.back().error = std::max(row.error, least_error(candidate.function));
+        both->variants.back().error = added_error(row, candidate.function);
       }
       all = std::move(both);
     }
@@ -174,34 +227,141 @@ Result<std::vector<CostedCandidate>> with_lowered_variants(
   return result;
 }
 
-Result<std::vector<double>> find_prices(std::vector<CostedCandidate>& candidates, double max_error,
-                                        const FindCovers& find, const CoverError& error_of) {
-  const PricedSearch search(candidates, find);
+namespace {
+
+// Identifies what shares its costs.
+std::string group_name(const CostedCandidate& candidate) {
+  return sha256_hex(canonical_text(candidate.function) + candidate.costs->target).substr(0, 16);
+}
+
+// What errors of functions that nobody lowered alone are taken to grow by.
+double typical(const std::map<std::string, double>& growths) {
+  std::vector<double> values;
+  for (const auto& [name, growth] : growths) values.push_back(growth);
+  return values.empty() ? 1 : median(values);
+}
+
+void apply_growths(const std::vector<CostedCandidate>& given,
+                   const std::map<std::string, double>& growths,
+                   std::vector<CostedCandidate>& candidates) {
+  change_costs(given, candidates, [&](const CostedCandidate& candidate, TargetCosts& costs) {
+    auto it = growths.find(group_name(candidate));
+    const double growth = it != growths.end() ? it->second : typical(growths);
+    for (MeasuredVariant& row : costs.variants) row.error *= growth;
+  });
+}
+
+// How errors of each function's lowered kernels grow on their way to the outputs: covers that lower
+// these alone are run.
+class Growths {
+ public:
+  Growths(std::vector<CostedCandidate>& candidates, const FindCovers& find,
+          const CoverError& error_of)
+      : candidates_(candidates), given_(candidates), find_(find), error_of_(error_of) {}
+
+  // Of the cover's kernels, and applies them; whether some were not known.
+  Result<bool> learn(const NamedCover& cover, std::map<std::string, double>& known) {
+    const size_t before = known.size();
+    for (const CoverKernel& kernel : cover.kernels) {
+      if (!row_of(kernel, candidates_).variant.lowered || interrupted()) continue;
+      const CostedCandidate& lowered = given_[kernel.candidate];
+      const std::string name = group_name(lowered);
+      if (known.count(name)) continue;
+      std::vector<CostedCandidate> alone = only_lowering(lowered.costs.get());
+      const std::vector<NamedCover> found = TRY(find_(alone)).covers;
+      const double estimate = std::sqrt(squared_error(found.at(0), alone));
+      if (estimate == 0) {  // only beside others
+        known[name] = typical(known);
+        continue;
+      }
+      Result<double> error = error_of_(found[0]);
+      constexpr double kFailed = 1e3;
+      known[name] = error ? *error / estimate : kFailed;
+      log::info("{} lowered alone: errors estimated at {:.2g} grow by {:.2g}",
+                lowered.partition.sub_graph.label(), estimate, known[name]);
+    }
+    if (known.size() == before) return false;
+    apply_growths(given_, known, candidates_);
+    return true;
+  }
+
+ private:
+  // Those that round most of these lowered kernels as good as free, the others left out.
+  std::vector<CostedCandidate> only_lowering(const TargetCosts* these) const {
+    constexpr double kFree = 1e-9;
+    double most = 0;
+    for (const MeasuredVariant& row : these->variants)
+      if (measured(row.cost) != nullptr) most = std::max(most, row.error);
+    std::vector<CostedCandidate> result = candidates_;
+    change_costs(given_, result, [&](const CostedCandidate& candidate, TargetCosts& costs) {
+      for (MeasuredVariant& row : costs.variants) {
+        if (!row.variant.lowered) continue;
+        if (candidate.costs.get() != these || row.error < most / 2) {
+          row.cost = Invalid{"other kernels are lowered"};
+        } else if (measured(row.cost) != nullptr) {
+          row.cost = Measured{kFree, kFree, kFree, 1};
+        }
+      }
+    });
+    return result;
+  }
+
+  std::vector<CostedCandidate>& candidates_;
+  const std::vector<CostedCandidate> given_;  // with errors as measured
+  const FindCovers& find_;
+  const CoverError& error_of_;
+};
+
+}  // namespace
+
+Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& candidates,
+                                               double max_error, const FindCovers& find,
+                                               const CoverError& error_of) {
   const double limit = kMargin * max_error;
-  std::vector<double> prices;
-  double price = 0, scale = 0;
-  for (int trial = 0; trial < kTrials && !interrupted(); ++trial) {
-    std::vector<NamedCover> found = TRY(search.covers(price));
-    const NamedCover& cheapest = found.at(0);
+  const PricedSearch search(candidates, limit, find);
+  Growths growths(candidates, find, error_of);
+  std::vector<LoweringPrice> result;
+  std::map<std::string, double> known;
+  // The dearest price that is known to be too low, and the cheapest that is high enough.
+  double low = 0, high = std::numeric_limits<double>::infinity(), price = 0;
+  for (int trial = 0, lessons = 0; trial < kTrials + lessons; ++trial) {
+    if (interrupted()) break;
+    const NamedCover cheapest = TRY(search.covers(price)).at(0);
     if (!is_lowered(cheapest, candidates)) break;
-    const double estimate = std::sqrt(squared_error(cheapest, candidates));
     Result<double> error = error_of(cheapest);
-    log::info("price {:.3g}: {:.3f} ms predicted, errors estimated at {:.2g}, outputs err by {}",
-              price, 1e3 * cheapest.predicted_seconds, estimate,
-              error ? fmt::format("{:.2g}", *error) : error.status().to_string());
     const bool within = error && *error <= limit;
-    if (within) prices.push_back(price);
-    // What is left of the budget is not worth another trial, or nothing faster exists.
-    if (within && (price == 0 || *error > kWellUsed * limit)) break;
-    if (scale == 0) scale = cheapest.predicted_seconds / (estimate * estimate);
-    // Errors grow by that factor on their way to the outputs.
+    log::info("price {:.3g}: {:.3f} ms predicted, errors estimated at {:.2g}, outputs err by {}",
+              price, 1e3 * cheapest.predicted_seconds,
+              std::sqrt(squared_error(cheapest, candidates)),
+              error ? fmt::format("{:.2g}", *error) : error.status().to_string());
+    if (within) result.push_back({price, known});
+    if (within && price == 0) break;
+    if (lessons < kLessons && TRY(growths.learn(cheapest, known))) {
+      // Prices mean something else now.
+      ++lessons;
+      low = 0, high = std::numeric_limits<double>::infinity();
+    } else if (within) {
+      high = price;
+      // What is left of the budget is not worth another trial.
+      if (*error > kWellUsed * limit) break;
+    } else {
+      low = std::max(low, price);
+    }
+    const double estimate = std::sqrt(squared_error(cheapest, candidates));
     const double growth = error ? *error / estimate : 4 * limit / estimate;
-    const double next = TRY(search.price_for(kAim * limit / growth, scale));
-    if (next == price) break;
+    double next = TRY(search.price_for(kAim * limit / growth,
+                                       cheapest.predicted_seconds / (estimate * estimate)));
+    if (low > 0 && high < std::numeric_limits<double>::infinity()) {
+      if (high < 1.05 * low) break;
+      if (next <= low || next >= high) next = std::sqrt(low * high);
+    } else if (next <= low) {
+      next = 2 * low;
+    } else if (next >= high) {
+      next = high / 2;
+    }
     price = next;
   }
-  std::sort(prices.begin(), prices.end());
-  return prices;
+  return result;
 }
 
 std::string constants_digest(const Function& function) {
@@ -220,34 +380,40 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
                                          LazyJudge& judge, CostDatabase& database,
                                          ChooseOptions options, Progress* progress) {
   const double max_error = options.max_error;
-  const PricedSearch search(candidates, find);
+  const PricedSearch search(candidates, kMargin * max_error, find);
   std::vector<NamedCover> fastest = TRY(search.covers(0));
   std::string fastest_text;
   for (const NamedCover& found : fastest) fastest_text += cover_text(found, candidates) + "\n";
   const std::string text = fmt::format("{}\n{}\n{}\nwithin {}", options.model_key,
                                        sha256_hex(fastest_text), options.constants, max_error);
   const std::string key = CostDatabase::key_of(text, options.context);
-  std::vector<double> prices;
+  std::vector<LoweringPrice> prices;
+  const std::vector<CostedCandidate> given = candidates;
   std::optional<std::string> row = database.find("prices", key);
   nlohmann::json known = row ? parse_json(*row) : nlohmann::json();
   if (known.is_object() && known.contains("prices")) {
     for (const nlohmann::json& price : known["prices"])
-      if (price.is_number()) prices.push_back(price.get<double>());
+      prices.push_back(
+          {price.value("price", 0.0), price.value("growths", std::map<std::string, double>())});
   } else if (options.frozen) {
     return error(ErrorCode::kFrozenCosts, "this model was never lowered within {}", max_error);
   } else {
     prices = TRY(find_prices(candidates, max_error, find, [&](const NamedCover& tried) {
       return run_and_judge(tried, lower_cover, judge, options.threads);
     }));
+    nlohmann::json list = nlohmann::json::array();
+    for (const LoweringPrice& price : prices)
+      list.push_back({{"price", price.price}, {"growths", price.growths}});
     if (!interrupted())
-      database.put("prices", key, text, nlohmann::json({{"prices", prices}}).dump(),
-                   options.context);
+      database.put("prices", key, text, nlohmann::json({{"prices", list}}).dump(), options.context);
   }
 
   const size_t in_float32 = covers.size();
-  for (double price : prices) {
-    std::vector<NamedCover> found = TRY(search.covers(price));
+  for (const LoweringPrice& price : prices) {
+    apply_growths(given, price.growths, candidates);
+    std::vector<NamedCover> found = TRY(search.covers(price.price));
     std::erase_if(found, [](const NamedCover& one) { return one.single_backend; });
+    found.resize(std::min(found.size(), std::max<size_t>(2, kTopCovers / prices.size())));
     add_lowered(std::move(found), candidates, covers);
   }
   // Single backends at any error: those beyond the budget are refused when they are tried.

@@ -7,10 +7,13 @@
 // all, at a high one that of float32 alone.
 //
 // How errors reach the outputs depends on the model: covers are run whole, on the model's own
-// weights, and the price rises until the error of the outputs is within the budget.
+// weights; some in which one function alone is lowered, which says how its errors grow, the others
+// at prices that rise until the error of the outputs is within the budget.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 
 #include "compiler/choose_cover.h"
 
@@ -26,11 +29,18 @@ using FindCovers = std::function<Result<CoverSearch>(std::vector<CostedCandidate
 // What a cover's outputs err by; a failure is one beyond any budget.
 using CoverError = std::function<Result<double>(const NamedCover&)>;
 
-// The prices at which the search finds covers that err by less than `max_error`, dearest last; none
-// when lowering gains nothing within it. Costs of the host's candidates are filled in where a cover
-// uses them.
-Result<std::vector<double>> find_prices(std::vector<CostedCandidate>& candidates, double max_error,
-                                        const FindCovers& find, const CoverError& error);
+struct LoweringPrice {
+  double price;  // of a squared error, in seconds
+  // By what the errors of a function's lowered kernels grow until the outputs, where that is known.
+  std::map<std::string, double> growths;
+};
+
+// Prices at which the search finds covers that err by less than `max_error`; none when lowering
+// gains nothing within it. The candidates' errors become those of the outputs, and costs of the
+// host's are filled in, where a cover uses them.
+Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& candidates,
+                                               double max_error, const FindCovers& find,
+                                               const CoverError& error);
 
 // The constants of a function by value: whether a cover is within a budget depends on them.
 std::string constants_digest(const Function& function);
