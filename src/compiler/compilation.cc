@@ -1,0 +1,282 @@
+#include "compiler/compilation.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "backend/compile_kernel.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "compiler/describe_cover.h"
+#include "compiler/light_cover.h"
+#include "compiler/merged_cover.h"
+#include "compiler/precision.h"
+#include "compiler/refine_cover.h"
+#include "compiler/worker_command.h"
+#include "ir/text_printer.h"
+#include "partition/prune.h"
+#include "partition/rewrite.h"
+
+namespace collage {
+
+namespace {
+
+std::unique_ptr<CostDatabase> open_database(const std::filesystem::path& given,
+                                            std::string& kernel_cache) {
+  Result<std::filesystem::path> folder = cache_folder();
+  if (folder) {
+    kernel_cache = (*folder / "kernels").string();
+    ::mkdir(kernel_cache.c_str(), 0700);  // where it cannot be made, kernels are not kept
+  }
+  if (!given.empty()) return CostDatabase::open(given);
+  if (folder) return CostDatabase::open(*folder / "costs.db");
+  log::warn("{}; costs are kept in memory for this run only", folder.status().message());
+  return CostDatabase::in_memory();
+}
+
+VariantDemands demands_of(const ProgramOptions& options) {
+  return {options.strict_accuracy, options.deterministic};
+}
+
+bool is_broken_fusion(const CostedCandidate& candidate) {
+  return candidate.costs != nullptr && !candidate.has_cost() &&
+         fusion_never_loses(candidate.partition);
+}
+
+}  // namespace
+
+Compilation::Compilation(const Model& model, const ProgramOptions& options, Progress* progress,
+                         CompileReport& report)
+    : model_(model), options_(options), progress_(progress), report_(report) {}
+
+Status Compilation::gather() {
+  constraints_ = TRY(TargetConstraints::parse(options_.exclude, options_.pin));
+  std::optional<PartitionConfig> config;
+  if (!options_.config.empty()) {
+    config = TRY(read_config(options_.config));
+    incompatible_ = config->incompatible;
+  }
+  specs_ = config ? TRY(configured_targets(*config, constraints_))
+                  : TRY(select_targets(options_.targets, constraints_));
+  compatible_ = compatible_targets(specs_, incompatible_);
+  for (const auto& spec : specs_) report_.targets.push_back(spec->target.to_string());
+  module_ = TRY(rewritten_for(specs_, model_.impl().module));
+  graph_.emplace(untangle_tuples(module_.main()));
+  found_ = gather_candidates(*graph_, specs_, constraints_);
+  report_.candidates = found_.size();
+  light_ = is_determined(specs_) && !options_.always_measure && options_.effort != Effort::kMax &&
+           options_.max_error == 0;
+  end_phase("candidates");
+  return {};
+}
+
+Status Compilation::open_costs() {
+  compile_.threads = ThreadTeam(options_.threads).size();
+  database_ = open_database(options_.database, compile_.cache_folder);
+  CostOptions costs;
+  costs.compile = compile_;
+  costs.effort = options_.effort;
+  costs.frozen = options_.frozen_costs || light_;
+  costs.cache = cache_state(graph_->function(), compile_.threads);
+  costs.worker_command = TRY(worker_command(options_.worker));
+  costs_.emplace(*database_, costs);
+
+  lowering_.compile = compile_;
+  for (const TensorInfo& info : model_.inputs()) lowering_.input_names.push_back(info.name);
+  for (const TensorInfo& info : model_.outputs()) lowering_.output_names.push_back(info.name);
+  lowering_.choose_conversion = [this](const TensorType& type, const Encoding& from,
+                                       const Encoding& to) {
+    return choose_conversion(type, from, to);
+  };
+  lowering_.compile_kernel = [this](const Function& function, const KernelChoice& choice) {
+    return compile_kernel(function, choice);
+  };
+
+  choose_.threads = compile_.threads;
+  choose_.frozen = options_.frozen_costs;
+  choose_.untimed = light_;
+  choose_.model_key = sha256_hex(canonical_text(graph_->function()));
+  choose_.context = costs_->program_context();
+  choose_.constant_bytes = constant_bytes(graph_->function());
+  choose_.cold_bytes = costs.cache == CacheState::kWarm ? 0 : choose_.constant_bytes;
+  judge_.emplace(graph_->function());
+  return {};
+}
+
+Result<std::shared_ptr<Kernel>> Compilation::compile_kernel(const Function& function,
+                                                            const KernelChoice& choice) {
+  std::weak_ptr<Kernel>& known = kernels_[choice.sub_graph.inside().to_string() +
+                                          choice.target.to_string() + choice.variant.to_string()];
+  if (std::shared_ptr<Kernel> kernel = known.lock()) return kernel;
+  std::shared_ptr<Kernel> kernel = TRY(collage::compile_kernel(
+      *find_backend(choice.target.kind), function, choice.variant, choice.target, compile_));
+  known = kernel;
+  return kernel;
+}
+
+Result<MeasuredCosts::Conversion> Compilation::conversion(const TensorType& type,
+                                                          const Encoding& from,
+                                                          const Encoding& to) {
+  return light_ ? costs_->tried_conversion(type, from, to)
+                : costs_->conversion_cost(type, from, to);
+}
+
+Result<ConversionChoice> Compilation::choose_conversion(const TensorType& type,
+                                                        const Encoding& from, const Encoding& to) {
+  MeasuredCosts::Conversion choice = TRY(conversion(type, from, to));
+  if (choice.backend.empty())
+    return internal_error("no conversion from {} to {}", from.to_string(), to.to_string());
+  const Measured* m = measured(choice.cost);
+  return ConversionChoice{
+      choice.backend,
+      m != nullptr ? m->seconds() : analytic_seconds(0, static_cast<double>(type.bytes()))};
+}
+
+Result<CoverSearch> Compilation::search_by_costs(std::vector<CandidatePartition> found) {
+  std::vector<CandidatePartition> pruned;
+  found = prune_dominated(*graph_, std::move(found), pruned);
+  candidates_ =
+      TRY(cost_candidates(*graph_, std::move(found), *costs_, progress_, &report_.functions));
+  leave_out(candidates_, demands_of(options_));
+  if (std::any_of(candidates_.begin(), candidates_.end(), is_broken_fusion)) {
+    // What should stand for smaller kernels does not work: they are needed after all.
+    size_t functions = 0;
+    std::vector<CostedCandidate> smaller =
+        TRY(cost_candidates(*graph_, std::move(pruned), *costs_, progress_, &functions));
+    leave_out(smaller, demands_of(options_));
+    std::move(smaller.begin(), smaller.end(), std::back_inserter(candidates_));
+    report_.functions += functions;
+    pruned.clear();
+  }
+  report_.pruned = pruned.size();
+  end_phase("costs");
+  CoverSearch search =
+      TRY(find_compatible_covers(*graph_, candidates_, *costs_, specs_, compatible_));
+  TRY(add_merged_cover(*graph_, candidates_, *costs_, demands_of(options_), search));
+  end_phase("search");
+  report_.phase_seconds["search only"] = search.search_seconds;
+  return search;
+}
+
+Status Compilation::search() {
+  // With one toolchain too the search decides where it has all costs, from tuning say.
+  Result<CoverSearch> searched = search_by_costs(light_ ? found_ : std::move(found_));
+  if (light_ && searched.status().code() == ErrorCode::kFrozenCosts) {
+    TRY(cover_lightly());
+  } else {
+    search_ = TRY(std::move(searched));
+    report_.gap = search_.gap();
+  }
+  report_.lower_bound_seconds = search_.lower_bound_seconds;
+  report_.exact = search_.exact;
+  report_.search_states = search_.states;
+  return {};
+}
+
+Status Compilation::cover_lightly() {
+  LightCover lightly =
+      TRY(find_light_cover(*graph_, std::move(found_), *costs_,
+                           {compile_, demands_of(options_), lowering_.compile_kernel}, progress_));
+  candidates_ = std::move(lightly.candidates);
+  tried_ = std::move(lightly.kernels);
+  search_ = CoverSearch{{std::move(lightly.cover)}, 0, false, lightly.states, 0};
+  report_.light = true;
+  end_phase("search");
+  return {};
+}
+
+Result<double> Compilation::predict() {
+  if (options_.max_error > 0)
+    return unsupported("which kernels may be lowered shows only when the model is run");
+  Result<CoverSearch> searched = search_by_costs(std::move(found_));
+  if (light_ && searched.status().code() == ErrorCode::kFrozenCosts)
+    return unsupported("one toolchain is left: its kernels are not measured, so not predicted");
+  return predict_cover(TRY(std::move(searched)).covers[0], *database_, choose_);
+}
+
+Result<LoweredPlan> Compilation::lower_cover(const NamedCover& cover) {
+  std::vector<KernelChoice> choices;
+  for (const CoverKernel& kernel : cover.kernels)
+    choices.push_back(kernel_choice(candidates_[kernel.candidate], kernel.variant));
+  return lower(*graph_, choices, cover.conversions, lowering_);
+}
+
+Result<ChosenCover> Compilation::choose_among(const std::vector<NamedCover>& covers) {
+  return choose_cover(
+      covers, candidates_, [this](const NamedCover& cover) { return lower_cover(cover); }, *judge_,
+      *database_, choose_, progress_);
+}
+
+Status Compilation::choose() {
+  chosen_ = TRY(choose_among(search_.covers));
+  end_phase("covers");
+  if (options_.search == SearchMethod::kEvolutionary && !light_) TRY(refine());
+  if (options_.max_error > 0 && !interrupted()) TRY(lower_precision());
+  return {};
+}
+
+Status Compilation::refine() {
+  if (!incompatible_.empty())
+    return usage_error("--search evolutionary knows no targets that must not meet");
+  chosen_ = TRY(refine_cover(
+      *graph_, candidates_, *costs_, options_.effort,
+      [this](const std::vector<NamedCover>& covers) { return choose_among(covers); },
+      std::move(chosen_), search_.covers));
+  end_phase("refinement");
+  return {};
+}
+
+Status Compilation::lower_precision() {
+  candidates_ = TRY(with_lowered_variants(*graph_, candidates_, *costs_, progress_));
+  leave_out(candidates_, demands_of(options_));
+  end_phase("lowered costs");
+  choose_.max_error = options_.max_error;
+  choose_.constants = constants_digest(graph_->function());
+  chosen_ = TRY(choose_within_budget(
+      std::move(chosen_), search_.covers, candidates_,
+      [this](std::vector<CostedCandidate>& priced) {
+        return find_compatible_covers(*graph_, priced, *costs_, specs_, compatible_);
+      },
+      [this](const NamedCover& cover) { return lower_cover(cover); }, *judge_, *database_, choose_,
+      progress_));
+  end_phase("lowered covers");
+  return {};
+}
+
+Status Compilation::describe() {
+  const NamedCover& cover = search_.covers[chosen_.index];
+  report_.covers = chosen_.timed;
+  const TimedCover& best = report_.covers[chosen_.index];
+  report_.predicted_seconds = best.predicted_seconds;
+  report_.correction_seconds = best.correction_seconds;
+  for (const TimedCover& timed : report_.covers)
+    if (timed.single_backend && timed.measured &&
+        (report_.best_single_backend.empty() ||
+         timed.measured->median < report_.best_single_seconds)) {
+      report_.best_single_backend = timed.name;
+      report_.best_single_seconds = timed.measured->median;
+    }
+  report_graph(*graph_, candidates_, report_);
+  report_chosen(*graph_, candidates_, cover, chosen_.lowered, report_);
+  for (ReportedConversion& reported : report_.conversions)
+    reported.cost = TRY(conversion(reported.type, reported.from, reported.to)).cost;
+  report_single_backends(*graph_, candidates_, search_.covers, report_);
+  std::vector<const CandidatePartition*> partitions;
+  for (const CoverKernel& kernel : cover.kernels)
+    partitions.push_back(&candidates_[kernel.candidate].partition);
+  report_.partitioned =
+      TRY(partition_module(*graph_, partitions, ConstantsInside::kAll, module_)).module;
+  report_.estimates = costs_->counts();
+  return {};
+}
+
+Result<Executor> Compilation::make_executor() {
+  Result<Executor> executor = Executor::create(chosen_.lowered.plan, compile_.threads);
+  end_phase("report");
+  return executor;
+}
+
+}  // namespace collage
