@@ -152,6 +152,21 @@ def check_small_model(bench):
         assert not (complaints := page.complaints()), "\n".join(complaints)
 
 
+def check_refusal(bench):
+    """Of a backend that could not run an operator the page says so, and why."""
+    nodes = [onnx.helper.make_node("Conv", ["image", "filters"], ["y"], "conv", kernel_shape=[3, 3])]
+    onnx.save(tiny_models.model(nodes, {"image": [1, 3, 8, 8], "filters": [4, 3, 3, 3]}, {"y": [1, 4, 6, 6]}), bench.path("free.onnx"))
+    targets = {"targets": [{"name": "openvino", "rule": {"operators": ["nn.conv2d"]}}, {"name": "onednn"}]}
+    tiny_models.write(bench.folder, "refused.json", json.dumps(targets))
+    with bench.view("free.onnx", "--config", "refused.json") as (report, page):
+        check_page(report, page)
+        (refusal,) = report["rejections"]
+        assert refusal["backend"] == "openvino" and refusal["node"] == "conv", refusal
+        page.click("#k0")
+        details = page.run("document.getElementById('details').textContent")
+        assert "openvino" in details and refusal["reason"] in details, (refusal, details)
+
+
 def check_report_file(bench):
     """From a report of `bench --json` the same page as from the model."""
     onnx.save(tiny_models.small_net(), bench.path("net.onnx"))
@@ -208,7 +223,7 @@ def check_large(bench):
         check_page(report, page)
 
 
-CHECKS = (check_small_model, check_report_file, check_names, check_random, check_large)
+CHECKS = (check_small_model, check_refusal, check_report_file, check_names, check_random, check_large)
 
 
 if __name__ == "__main__":
