@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "compiler/describe_cover.h"
 #include "compiler/light_cover.h"
+#include "compiler/lowered_costs.h"
 #include "compiler/merged_cover.h"
 #include "compiler/precision.h"
 #include "compiler/refine_cover.h"

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/statistics.h"
-#include "ir/text_printer.h"
 #include "ir/visitor.h"
 
 namespace collage {
@@ -26,73 +23,11 @@ constexpr double kAim = 0.85, kWellUsed = 0.7;
 // Searches on the way to a price that gives a wanted estimate.
 constexpr int kPriceSteps = 9;
 
-// What a lowered kernel of several products errs by at least: on the random data that it was
-// measured with errors average out as they do not with a model's weights.
-double least_error(const Function& function) {
-  constexpr double kRoundoff = 0x1p-9;
-  double products = 0;
-  for (const Expr& expr : post_order(function->body))
-    if (const auto* call = as<CallNode>(expr); call != nullptr && call->op != nullptr)
-      products += call->op->kind == FusionKind::kAnchor;
-  return products > 1 ? kRoundoff * std::sqrt(products) : 0;
-}
-
-// What a lowered kernel adds to the error of a cover. Its inputs and results were rounded when it
-// was measured: a tensor between two kernels counts where it is read.
-double added_error(const MeasuredVariant& row, const Function& function) {
-  constexpr double kRounding = 1.6e-3, kLeastPart = 0.3;  // of random numbers, relative
-  const bool rounds_results =
-      std::all_of(row.variant.outputs.begin(), row.variant.outputs.end(),
-                  [](const Encoding& output) { return output.dtype == DType::kBFloat16; });
-  double error = row.error;
-  if (rounds_results)
-    error = std::max(std::sqrt(std::max(error * error - kRounding * kRounding, 0.0)),
-                     kLeastPart * error);
-  return std::max(error, least_error(function));
-}
-
-const MeasuredVariant& row_of(const CoverKernel& kernel,
-                              const std::vector<CostedCandidate>& candidates) {
-  return candidates[kernel.candidate].costs->variants[kernel.variant];
-}
-
-double squared_error(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
-  double sum = 0;
-  for (const CoverKernel& kernel : cover.kernels) {
-    double error = row_of(kernel, candidates).error;
-    sum += error * error;
-  }
-  return sum;
-}
-
 bool is_unmeasured(const CostedCandidate& candidate) {
   return candidate.costs == nullptr ||
          std::any_of(
              candidate.costs->variants.begin(), candidate.costs->variants.end(),
              [](const MeasuredVariant& row) { return std::holds_alternative<Unknown>(row.cost); });
-}
-
-bool lowers(const CostedCandidate& candidate) {
-  return candidate.costs != nullptr &&
-         std::any_of(candidate.costs->variants.begin(), candidate.costs->variants.end(),
-                     [](const MeasuredVariant& row) { return row.variant.lowered; });
-}
-
-// Changes the costs of those of `given` that may be lowered; candidates that shared them still do.
-template <typename Change>
-void change_costs(const std::vector<CostedCandidate>& given,
-                  std::vector<CostedCandidate>& candidates, Change&& change) {
-  std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> changed;
-  for (size_t c = 0; c < given.size(); ++c) {
-    if (!lowers(given[c])) continue;
-    std::shared_ptr<const TargetCosts>& costs = changed[given[c].costs.get()];
-    if (costs == nullptr) {
-      auto copy = std::make_shared<TargetCosts>(*given[c].costs);
-      change(given[c], *copy);
-      costs = std::move(copy);
-    }
-    candidates[c].costs = costs;
-  }
 }
 
 // What a candidate pays for a squared error of one. Layers are often equal, and at one price all of
@@ -146,7 +81,7 @@ class PricedSearch {
   std::vector<CostedCandidate> priced(double price) const {
     std::vector<CostedCandidate> result = candidates_;
     for (CostedCandidate& candidate : result) {
-      if (price == 0 || !lowers(candidate)) continue;
+      if (price == 0 || !has_lowered_variants(candidate)) continue;
       auto costs = std::make_shared<TargetCosts>(*candidate.costs);
       const double own = price_of(candidate, last_, price);
       for (MeasuredVariant& row : costs->variants) {
@@ -192,136 +127,14 @@ Result<double> run_and_judge(const NamedCover& cover, const Lower& lower_cover, 
 
 }  // namespace
 
-Result<std::vector<CostedCandidate>> with_lowered_variants(
-    const DataflowGraph& graph, const std::vector<CostedCandidate>& candidates,
-    MeasuredCosts& costs, Progress* progress) {
-  std::vector<CostedCandidate> result = candidates;
-  std::vector<size_t> lowering;
-  std::vector<CandidatePartition> partitions;
-  for (size_t c = 0; c < candidates.size(); ++c)
-    if (find_backend(candidates[c].partition.spec->target.kind)->lowers()) {
-      lowering.push_back(c);
-      partitions.push_back(candidates[c].partition);
-    }
-  std::vector<CostedCandidate> lowered = TRY(cost_candidates(
-      graph, std::move(partitions), costs, progress, nullptr, MeasuredCosts::Precision::kLowered));
-  // Candidates of equal structure go on sharing their costs.
-  std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> known;
-  for (size_t i = 0; i < lowering.size(); ++i) {
-    CostedCandidate& candidate = result[lowering[i]];
-    if (candidate.costs == nullptr || lowered[i].costs == nullptr ||
-        lowered[i].costs->variants.empty())
-      continue;
-    std::shared_ptr<const TargetCosts>& all = known[candidate.costs.get()];
-    if (all == nullptr) {
-      auto both = std::make_shared<TargetCosts>(*candidate.costs);
-      both->refusal.clear();
-      for (const MeasuredVariant& row : lowered[i].costs->variants) {
-        both->variants.push_back(row);
-        both->variants.back().error = added_error(row, candidate.function);
-      }
-      all = std::move(both);
-    }
-    candidate.costs = all;
-  }
-  return result;
-}
-
-namespace {
-
-// Identifies what shares its costs.
-std::string group_name(const CostedCandidate& candidate) {
-  return sha256_hex(canonical_text(candidate.function) + candidate.costs->target).substr(0, 16);
-}
-
-// What errors of functions that nobody lowered alone are taken to grow by.
-double typical(const std::map<std::string, double>& growths) {
-  std::vector<double> values;
-  for (const auto& [name, growth] : growths) values.push_back(growth);
-  return values.empty() ? 1 : median(values);
-}
-
-void apply_growths(const std::vector<CostedCandidate>& given,
-                   const std::map<std::string, double>& growths,
-                   std::vector<CostedCandidate>& candidates) {
-  change_costs(given, candidates, [&](const CostedCandidate& candidate, TargetCosts& costs) {
-    auto it = growths.find(group_name(candidate));
-    const double growth = it != growths.end() ? it->second : typical(growths);
-    for (MeasuredVariant& row : costs.variants) row.error *= growth;
-  });
-}
-
-// How errors of each function's lowered kernels grow on their way to the outputs: covers that lower
-// these alone are run.
-class Growths {
- public:
-  Growths(std::vector<CostedCandidate>& candidates, const FindCovers& find,
-          const CoverError& error_of)
-      : candidates_(candidates), given_(candidates), find_(find), error_of_(error_of) {}
-
-  // Of the cover's kernels, and applies them; whether some were not known.
-  Result<bool> learn(const NamedCover& cover, std::map<std::string, double>& known) {
-    const size_t before = known.size();
-    for (const CoverKernel& kernel : cover.kernels) {
-      if (!row_of(kernel, candidates_).variant.lowered || interrupted()) continue;
-      const CostedCandidate& lowered = given_[kernel.candidate];
-      const std::string name = group_name(lowered);
-      if (known.count(name)) continue;
-      std::vector<CostedCandidate> alone = only_lowering(lowered.costs.get());
-      const std::vector<NamedCover> found = TRY(find_(alone)).covers;
-      const double estimate = std::sqrt(squared_error(found.at(0), alone));
-      if (estimate == 0) {  // only beside others
-        known[name] = typical(known);
-        continue;
-      }
-      Result<double> error = error_of_(found[0]);
-      constexpr double kFailed = 1e3;
-      known[name] = error ? *error / estimate : kFailed;
-      log::info("{} lowered alone: errors estimated at {:.2g} grow by {:.2g}",
-                lowered.partition.sub_graph.label(), estimate, known[name]);
-    }
-    if (known.size() == before) return false;
-    apply_growths(given_, known, candidates_);
-    return true;
-  }
-
- private:
-  // Those that round most of these lowered kernels as good as free, the others left out.
-  std::vector<CostedCandidate> only_lowering(const TargetCosts* these) const {
-    constexpr double kFree = 1e-9;
-    double most = 0;
-    for (const MeasuredVariant& row : these->variants)
-      if (measured(row.cost) != nullptr) most = std::max(most, row.error);
-    std::vector<CostedCandidate> result = candidates_;
-    change_costs(given_, result, [&](const CostedCandidate& candidate, TargetCosts& costs) {
-      for (MeasuredVariant& row : costs.variants) {
-        if (!row.variant.lowered) continue;
-        if (candidate.costs.get() != these || row.error < most / 2) {
-          row.cost = Invalid{"other kernels are lowered"};
-        } else if (measured(row.cost) != nullptr) {
-          row.cost = Measured{kFree, kFree, kFree, 1};
-        }
-      }
-    });
-    return result;
-  }
-
-  std::vector<CostedCandidate>& candidates_;
-  const std::vector<CostedCandidate> given_;  // with errors as measured
-  const FindCovers& find_;
-  const CoverError& error_of_;
-};
-
-}  // namespace
-
 Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& candidates,
                                                double max_error, const FindCovers& find,
                                                const CoverError& error_of) {
   const double limit = kMargin * max_error;
   const PricedSearch search(candidates, limit, find);
-  Growths growths(candidates, find, error_of);
+  ErrorGrowth growths(candidates, find, error_of);
   std::vector<LoweringPrice> result;
-  std::map<std::string, double> known;
+  GrowthTable known;
   // The dearest price that is known to be too low, and the cheapest that is high enough.
   double low = 0, high = std::numeric_limits<double>::infinity(), price = 0;
   for (int trial = 0, lessons = 0; trial < kTrials + lessons; ++trial) {
@@ -393,8 +206,7 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
   nlohmann::json known = row ? parse_json(*row) : nlohmann::json();
   if (known.is_object() && known.contains("prices")) {
     for (const nlohmann::json& price : known["prices"])
-      prices.push_back(
-          {price.value("price", 0.0), price.value("growths", std::map<std::string, double>())});
+      prices.push_back({price.value("price", 0.0), price.value("growths", GrowthTable())});
   } else if (options.frozen) {
     return error(ErrorCode::kFrozenCosts, "this model was never lowered within {}", max_error);
   } else {

@@ -1,0 +1,120 @@
+#include "compiler/error_growth.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/hash.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/statistics.h"
+#include "ir/text_printer.h"
+
+namespace collage {
+
+namespace {
+
+// Changes the costs of those of `given` that may be lowered; candidates that shared them still do.
+template <typename Change>
+void change_costs(const std::vector<CostedCandidate>& given,
+                  std::vector<CostedCandidate>& candidates, Change&& change) {
+  std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> changed;
+  for (size_t c = 0; c < given.size(); ++c) {
+    if (!has_lowered_variants(given[c])) continue;
+    std::shared_ptr<const TargetCosts>& costs = changed[given[c].costs.get()];
+    if (costs == nullptr) {
+      auto copy = std::make_shared<TargetCosts>(*given[c].costs);
+      change(given[c], *copy);
+      costs = std::move(copy);
+    }
+    candidates[c].costs = costs;
+  }
+}
+
+// Identifies what shares its costs.
+std::string group_name(const CostedCandidate& candidate) {
+  return sha256_hex(canonical_text(candidate.function) + candidate.costs->target).substr(0, 16);
+}
+
+// What errors of functions that nobody lowered alone are taken to grow by.
+double typical(const GrowthTable& growths) {
+  std::vector<double> values;
+  for (const auto& [name, growth] : growths) values.push_back(growth);
+  return values.empty() ? 1 : median(values);
+}
+
+}  // namespace
+
+const MeasuredVariant& row_of(const CoverKernel& kernel,
+                              const std::vector<CostedCandidate>& candidates) {
+  return candidates[kernel.candidate].costs->variants[kernel.variant];
+}
+
+double squared_error(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
+  double sum = 0;
+  for (const CoverKernel& kernel : cover.kernels) {
+    double error = row_of(kernel, candidates).error;
+    sum += error * error;
+  }
+  return sum;
+}
+
+bool has_lowered_variants(const CostedCandidate& candidate) {
+  return candidate.costs != nullptr &&
+         std::any_of(candidate.costs->variants.begin(), candidate.costs->variants.end(),
+                     [](const MeasuredVariant& row) { return row.variant.lowered; });
+}
+
+void apply_growths(const std::vector<CostedCandidate>& given, const GrowthTable& growths,
+                   std::vector<CostedCandidate>& candidates) {
+  change_costs(given, candidates, [&](const CostedCandidate& candidate, TargetCosts& costs) {
+    auto it = growths.find(group_name(candidate));
+    const double growth = it != growths.end() ? it->second : typical(growths);
+    for (MeasuredVariant& row : costs.variants) row.error *= growth;
+  });
+}
+
+Result<bool> ErrorGrowth::learn(const NamedCover& cover, GrowthTable& known) {
+  const size_t before = known.size();
+  for (const CoverKernel& kernel : cover.kernels) {
+    if (!row_of(kernel, candidates_).variant.lowered || interrupted()) continue;
+    const CostedCandidate& lowered = given_[kernel.candidate];
+    const std::string name = group_name(lowered);
+    if (known.count(name)) continue;
+    std::vector<CostedCandidate> alone = only_lowering(lowered.costs.get());
+    const std::vector<NamedCover> found = TRY(find_(alone)).covers;
+    const double estimate = std::sqrt(squared_error(found.at(0), alone));
+    if (estimate == 0) {  // only beside others
+      known[name] = typical(known);
+      continue;
+    }
+    Result<double> error = error_of_(found[0]);
+    constexpr double kFailed = 1e3;
+    known[name] = error ? *error / estimate : kFailed;
+    log::info("{} lowered alone: errors estimated at {:.2g} grow by {:.2g}",
+              lowered.partition.sub_graph.label(), estimate, known[name]);
+  }
+  if (known.size() == before) return false;
+  apply_growths(given_, known, candidates_);
+  return true;
+}
+
+std::vector<CostedCandidate> ErrorGrowth::only_lowering(const TargetCosts* these) const {
+  constexpr double kFree = 1e-9;
+  double most = 0;
+  for (const MeasuredVariant& row : these->variants)
+    if (measured(row.cost) != nullptr) most = std::max(most, row.error);
+  std::vector<CostedCandidate> result = candidates_;
+  change_costs(given_, result, [&](const CostedCandidate& candidate, TargetCosts& costs) {
+    for (MeasuredVariant& row : costs.variants) {
+      if (!row.variant.lowered) continue;
+      if (candidate.costs.get() != these || row.error < most / 2) {
+        row.cost = Invalid{"other kernels are lowered"};
+      } else if (measured(row.cost) != nullptr) {
+        row.cost = Measured{kFree, kFree, kFree, 1};
+      }
+    }
+  });
+  return result;
+}
+
+}  // namespace collage
