@@ -35,9 +35,9 @@ Variant Variant::plain(std::string name, const FunctionPtr& function) {
   Variant variant;
   variant.name = std::move(name);
   for (const auto& param : function->params)
-    variant.inputs.push_back({param->tensor_type().dtype, Layout(), VirtualDevice()});
+    variant.inputs.push_back(plain_encoding(param->tensor_type()));
   for (const auto& leaf : function->result_type().leaves())
-    variant.outputs.push_back({leaf.dtype, Layout(), VirtualDevice()});
+    variant.outputs.push_back(plain_encoding(leaf));
   return variant;
 }
 

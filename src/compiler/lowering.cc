@@ -36,8 +36,6 @@ struct Value {
   std::map<Encoding, BufferId> buffers;
 };
 
-Encoding plain(const TensorType& type) { return {type.dtype, Layout(), VirtualDevice()}; }
-
 class Lowering {
  public:
   Lowering(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
@@ -85,9 +83,9 @@ class Lowering {
       // A parameter that nothing reads is no node.
       PostDfsIndex node = graph_.contains(params[i]) ? graph_.index_of(params[i]) : graph_.size();
       ValueId value = add_value(type, {node, 0});
-      BufferId buffer = add_buffer(Buffer::Place::kInput, type, plain(type));
+      BufferId buffer = add_buffer(Buffer::Place::kInput, type, plain_encoding(type));
       plan_->buffers[buffer].index = i;
-      values_[value].buffers[plain(type)] = buffer;
+      values_[value].buffers[plain_encoding(type)] = buffer;
       std::string name =
           i < options_.input_names.size() ? options_.input_names[i] : as<VarNode>(params[i])->name;
       plan_->inputs.push_back({name, type});
@@ -105,10 +103,10 @@ class Lowering {
       known = {input_values_.at(expr.get())};
     } else if (const auto* constant = as<ConstantNode>(expr)) {
       ValueId value = add_value(expr->tensor_type(), {index, 0});
-      BufferId buffer =
-          add_buffer(Buffer::Place::kConstant, expr->tensor_type(), plain(expr->tensor_type()));
+      BufferId buffer = add_buffer(Buffer::Place::kConstant, expr->tensor_type(),
+                                   plain_encoding(expr->tensor_type()));
       plan_->buffers[buffer].constant = constant->value;
-      values_[value].buffers[plain(expr->tensor_type())] = buffer;
+      values_[value].buffers[plain_encoding(expr->tensor_type())] = buffer;
       known = {value};
     } else if (const auto* tuple = as<TupleNode>(expr)) {
       std::vector<ValueId> all;
@@ -128,9 +126,9 @@ class Lowering {
     } else if (const auto* call = as<CallNode>(expr);
                call != nullptr && call->op != nullptr && call->op->is_view) {
       ValueId source = TRY(values_of(graph_.index_of(call->args[0]))).at(0);
-      BufferId buffer = TRY(buffer_in(source, plain(values_[source].type)));
+      BufferId buffer = TRY(buffer_in(source, plain_encoding(values_[source].type)));
       ValueId value = add_value(expr->tensor_type(), {index, 0});
-      values_[value].buffers[plain(expr->tensor_type())] = buffer;
+      values_[value].buffers[plain_encoding(expr->tensor_type())] = buffer;
       known = {value};
     } else {
       return internal_error("node {} is not covered by any kernel", index);
@@ -290,7 +288,7 @@ class Lowering {
     std::vector<ValueId> results = TRY(values_of(graph_.index_of(graph_.function()->body)));
     for (size_t i = 0; i < results.size(); ++i) {
       const TensorType type = values_[results[i]].type;
-      BufferId source = TRY(buffer_in(results[i], plain(type)));
+      BufferId source = TRY(buffer_in(results[i], plain_encoding(type)));
       std::string name = i < options_.output_names.size() ? options_.output_names[i]
                                                           : "output" + std::to_string(i);
       plan_->outputs.push_back({name, type});
@@ -300,7 +298,7 @@ class Lowering {
         buffer.index = i;
         continue;
       }
-      BufferId result = add_buffer(Buffer::Place::kOutput, type, plain(type));
+      BufferId result = add_buffer(Buffer::Place::kOutput, type, plain_encoding(type));
       plan_->buffers[result].index = i;
       Step step;
       step.name = names_.fresh("copy");

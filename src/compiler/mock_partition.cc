@@ -73,8 +73,6 @@ Result<std::vector<ListedKernel>> rewrite_and_list(const DataflowGraph& graph,
   return listed;
 }
 
-Encoding plain(const TensorType& type) { return {type.dtype, Layout(), VirtualDevice()}; }
-
 class MockPartitioner {
  public:
   MockPartitioner(const PartitionConfig& config, const TargetConstraints& constraints,
@@ -198,11 +196,11 @@ class MockPartitioner {
       variant.name = "mock";
       candidate.sub_graph.input().for_each([&](PostDfsIndex i) {
         for (const TensorType& leaf : graph.node(i).expr->type().leaves())
-          variant.inputs.push_back(plain(leaf));
+          variant.inputs.push_back(plain_encoding(leaf));
       });
       candidate.sub_graph.exit().for_each([&](PostDfsIndex i) {
         for (const TensorType& leaf : graph.node(i).expr->type().leaves())
-          variant.outputs.push_back(plain(leaf));
+          variant.outputs.push_back(plain_encoding(leaf));
       });
       double position = static_cast<double>(config_.specs.size());
       for (size_t s = 0; s < config_.specs.size(); ++s)

@@ -6,10 +6,6 @@
 
 namespace collage {
 
-// The encoding of inputs, constants and results: row-major, in the type's own dtype.
-inline Encoding plain_encoding(const TensorType& type) {
-  return {type.dtype, Layout(), VirtualDevice()};
-}
 // The bytes of a tensor of that (logical) type in the encoding `to`, as a tensor of bytes. `data`
 // is in the encoding `from`.
 Result<Tensor> convert_on_host(const void* data, const TensorType& type, const Encoding& from,

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/layout.h"
+#include "runtime/tensor_type.h"
 
 namespace collage {
 
@@ -31,5 +32,10 @@ struct Encoding {
   bool is_plain() const { return layout.is_plain() && device == VirtualDevice{}; }
   std::string to_string() const;  // "float32:aBcd16b", "float32" when plain on the CPU
 };
+
+// That of inputs, constants and results: row-major on the CPU, in the type's own dtype.
+inline Encoding plain_encoding(const TensorType& type) {
+  return {type.dtype, Layout(), VirtualDevice()};
+}
 
 }  // namespace collage

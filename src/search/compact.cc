@@ -78,7 +78,7 @@ class Builder {
       Group group;
       group.tensor = root;
       group.root = node_of_[root.node];
-      group.forms.push_back({root, plain(type_of(root))});
+      group.forms.push_back({root, plain_encoding(type_of(root))});
       result_.groups.push_back(std::move(group));
     }
     return it->second;
@@ -87,7 +87,6 @@ class Builder {
   TensorType type_of(TensorRef tensor) const {
     return graph_.node(tensor.node).expr->type().leaves()[tensor.leaf];
   }
-  static Encoding plain(const TensorType& type) { return {type.dtype, Layout(), VirtualDevice()}; }
 
   void number_groups() {
     for (PostDfsIndex i = 0; i < graph_.size(); ++i) {
@@ -134,7 +133,7 @@ class Builder {
     uint32_t index = group_of(root);
     Group& group = result_.groups[index];
     uint32_t form = 0;
-    if (!(encoding == plain(type_of(tensor)))) {
+    if (!(encoding == plain_encoding(type_of(tensor)))) {
       auto it = std::find_if(group.forms.begin() + 1, group.forms.end(), [&](const Form& f) {
         return f.tensor == tensor && f.encoding == encoding;
       });
@@ -260,10 +259,10 @@ class Builder {
           group.cost[i * n + j] = 0;
         } else if (i == 0) {  // from plain: of the view that is wanted
           const Form& to = group.forms[j];
-          group.cost[j] = direct({to.tensor, plain(type_of(to.tensor))}, to);
+          group.cost[j] = direct({to.tensor, plain_encoding(type_of(to.tensor))}, to);
         } else if (j == 0) {
           const Form& from = group.forms[i];
-          group.cost[i * n] = direct(from, {from.tensor, plain(type_of(from.tensor))});
+          group.cost[i * n] = direct(from, {from.tensor, plain_encoding(type_of(from.tensor))});
         } else if (group.forms[i].tensor == group.forms[j].tensor) {
           group.cost[i * n + j] = direct(group.forms[i], group.forms[j]);
         }

@@ -634,7 +634,7 @@ Cover Scan::decode(const std::vector<Step>& steps) const {
       ChosenConversion conversion;
       conversion.tensor = group.forms[to != 0 ? to : from].tensor;
       TensorType type = type_of(conversion.tensor);
-      Encoding plain{type.dtype, Layout(), VirtualDevice()};
+      const Encoding plain = plain_encoding(type);
       conversion.from = from != 0 ? group.forms[from].encoding : plain;
       conversion.to = to != 0 ? group.forms[to].encoding : plain;
       conversion.seconds = problem.conversion_cost(type, conversion.from, conversion.to);

@@ -72,7 +72,7 @@ class Program {
   TensorType type(TensorRef tensor) const {
     return graph_.node(tensor.node).expr->type().leaves()[tensor.leaf];
   }
-  Encoding plain(TensorRef tensor) const { return {type(tensor).dtype, Layout(), VirtualDevice()}; }
+  Encoding plain(TensorRef tensor) const { return plain_encoding(type(tensor)); }
   TensorRef root(TensorRef tensor) const {
     while (node_role(graph_, tensor.node) == NodeRole::kView)
       tensor = tensor_of(graph_, graph_.node(tensor.node).inputs[0]);
