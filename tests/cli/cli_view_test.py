@@ -29,7 +29,7 @@ MOCK = {
                                {"name": "one", "pattern": "is_op('add')(*, *)"}], "combine": "any", "max_depth": 8}},
         {"name": "llvm", "rule": {"native": True, "max_depth": 4}}],
     "mock_costs": {"per_op": {"hook": 1.5, "llvm": 2}, "fusion_benefit": 0.9, "max_estimates": 0}}
-LONGEST = 4000  # about what a model file may hold; reports may hold longer names
+LONGEST = 10000
 NASTY = ['"quoted"', "<b>bold</b>", "</script><script>window.hacked=1</script>", "\u202eright to left", "a & b", "x" * LONGEST,
          "<!--", "{{data}}", "${1}`", "tab\there", "'); alert(1); ('"]
 
@@ -189,10 +189,6 @@ def check_names(bench):
         for name in NASTY:
             said = bench.command("explain", "nasty.onnx", name, "--targets", "reference")
             assert all(c == "\n" or ord(c) >= 32 for c in said) and "\u202e" not in said, repr(said)
-        with open(bench.path("report.json")) as file:
-            tiny_models.write(bench.folder, "longer.json", file.read().replace("x" * LONGEST, "x" * 10000))
-        with bench.view("longer.json") as (longer, other):
-            check_page(longer, other)
         bench.command("bench", "nasty.onnx", "--targets", "reference", "--iterations", "30", "--profile", "trace.json")
         with open(bench.path("trace.json")) as file:
             json.load(file)
