@@ -109,9 +109,7 @@ TEST(OpCallByKindRule, TakesABroadcastOfEqualShapesForElementwise) {
   Expr biased = *make_call("add", {x, bias});
   Expr sum = *make_call("add", {biased, x});
   DataflowGraph graph(make_function({x, bias}, sum));
-  auto kind = [&](const Expr& expr) {
-    return SubGraph::of(graph, {graph.index_of(expr)}).kind();
-  };
+  auto kind = [&](const Expr& expr) { return SubGraph::of(graph, {graph.index_of(expr)}).kind(); };
   EXPECT_EQ(kind(biased), FusionKind::kBroadcast);
   EXPECT_EQ(kind(sum), FusionKind::kElementwise);
   PartitionSpec spec{"spec", nullptr, {}};

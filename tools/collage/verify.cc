@@ -83,7 +83,7 @@ Status verify(const VerifyOptions& options) {
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds));
   std::vector<Tensor> outputs = TRY(program.run(inputs));
-  facts.verification.emplace();
+  facts.verification = RunFacts::Verification{};
   const Tolerance tolerance = model_tolerance(options.max_error);
   std::string failure;
   for (size_t i = 0; i < outputs.size(); ++i) {
