@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "ir/text_printer.h"
@@ -136,17 +135,9 @@ void leave_out(TargetCosts& costs, const VariantDemands& demands) {
 
 void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& demands) {
   if (!demands.strict_accuracy && !demands.deterministic) return;
-  std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> changed;
-  for (CostedCandidate& candidate : candidates) {
-    if (candidate.costs == nullptr) continue;
-    std::shared_ptr<const TargetCosts>& fewer = changed[candidate.costs.get()];
-    if (fewer == nullptr) {
-      auto copy = std::make_shared<TargetCosts>(*candidate.costs);
-      leave_out(*copy, demands);
-      fewer = std::move(copy);
-    }
-    candidate.costs = fewer;
-  }
+  auto is_costed = [](const CostedCandidate& candidate) { return candidate.costs != nullptr; };
+  change_costs(candidates, candidates, is_costed,
+               [&](const CostedCandidate&, TargetCosts& costs) { leave_out(costs, demands); });
 }
 
 double function_flops(const Function& function) {

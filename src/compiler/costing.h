@@ -3,6 +3,7 @@
 // targets that may run the same sub-graph are measured together.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -35,6 +36,25 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                                                      MeasuredCosts& costs, Progress* progress,
                                                      size_t* distinct_functions,
                                                      MeasuredCosts::Precision precision = {});
+
+// Where `applies(given[c])`, `candidates[c]` gets the costs of `given[c]`, which must have some, as
+// `change(given[c], costs)` leaves a copy of them. Candidates that shared costs still do. `given`
+// and `candidates` may be the same.
+template <typename Applies, typename Change>
+void change_costs(const std::vector<CostedCandidate>& given,
+                  std::vector<CostedCandidate>& candidates, Applies&& applies, Change&& change) {
+  std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> changed;
+  for (size_t c = 0; c < given.size(); ++c) {
+    if (!applies(given[c])) continue;
+    std::shared_ptr<const TargetCosts>& costs = changed[given[c].costs.get()];
+    if (costs == nullptr) {
+      auto copy = std::make_shared<TargetCosts>(*given[c].costs);
+      change(given[c], *copy);
+      costs = std::move(copy);
+    }
+    candidates[c].costs = costs;
+  }
+}
 
 // What the user demands of variants beside being right. Others become Invalid.
 struct VariantDemands {

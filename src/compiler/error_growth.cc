@@ -13,23 +13,6 @@ namespace collage {
 
 namespace {
 
-// Changes the costs of those of `given` that may be lowered; candidates that shared them still do.
-template <typename Change>
-void change_costs(const std::vector<CostedCandidate>& given,
-                  std::vector<CostedCandidate>& candidates, Change&& change) {
-  std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> changed;
-  for (size_t c = 0; c < given.size(); ++c) {
-    if (!has_lowered_variants(given[c])) continue;
-    std::shared_ptr<const TargetCosts>& costs = changed[given[c].costs.get()];
-    if (costs == nullptr) {
-      auto copy = std::make_shared<TargetCosts>(*given[c].costs);
-      change(given[c], *copy);
-      costs = std::move(copy);
-    }
-    candidates[c].costs = costs;
-  }
-}
-
 // Identifies what shares its costs.
 std::string group_name(const CostedCandidate& candidate) {
   return sha256_hex(canonical_text(candidate.function) + candidate.costs->target).substr(0, 16);
@@ -66,11 +49,12 @@ bool has_lowered_variants(const CostedCandidate& candidate) {
 
 void apply_growths(const std::vector<CostedCandidate>& given, const GrowthTable& growths,
                    std::vector<CostedCandidate>& candidates) {
-  change_costs(given, candidates, [&](const CostedCandidate& candidate, TargetCosts& costs) {
-    auto it = growths.find(group_name(candidate));
-    const double growth = it != growths.end() ? it->second : typical(growths);
-    for (MeasuredVariant& row : costs.variants) row.error *= growth;
-  });
+  change_costs(given, candidates, has_lowered_variants,
+               [&](const CostedCandidate& candidate, TargetCosts& costs) {
+                 auto it = growths.find(group_name(candidate));
+                 const double growth = it != growths.end() ? it->second : typical(growths);
+                 for (MeasuredVariant& row : costs.variants) row.error *= growth;
+               });
 }
 
 Result<bool> ErrorGrowth::learn(const NamedCover& cover, GrowthTable& known) {
@@ -104,16 +88,17 @@ std::vector<CostedCandidate> ErrorGrowth::only_lowering(const TargetCosts* these
   for (const MeasuredVariant& row : these->variants)
     if (measured(row.cost) != nullptr) most = std::max(most, row.error);
   std::vector<CostedCandidate> result = candidates_;
-  change_costs(given_, result, [&](const CostedCandidate& candidate, TargetCosts& costs) {
-    for (MeasuredVariant& row : costs.variants) {
-      if (!row.variant.lowered) continue;
-      if (candidate.costs.get() != these || row.error < most / 2) {
-        row.cost = Invalid{"other kernels are lowered"};
-      } else if (measured(row.cost) != nullptr) {
-        row.cost = Measured{kFree, kFree, kFree, 1};
-      }
-    }
-  });
+  change_costs(given_, result, has_lowered_variants,
+               [&](const CostedCandidate& candidate, TargetCosts& costs) {
+                 for (MeasuredVariant& row : costs.variants) {
+                   if (!row.variant.lowered) continue;
+                   if (candidate.costs.get() != these || row.error < most / 2) {
+                     row.cost = Invalid{"other kernels are lowered"};
+                   } else if (measured(row.cost) != nullptr) {
+                     row.cost = Measured{kFree, kFree, kFree, 1};
+                   }
+                 }
+               });
   return result;
 }
 
