@@ -104,6 +104,14 @@ Result<std::vector<Implementation>> plan_lowered(const Function& function) {
   return found.take();
 }
 
+Result<std::vector<Variant>> variants_of(Result<std::vector<Implementation>> planned) {
+  std::vector<Implementation> implementations = TRY(std::move(planned));
+  std::vector<Variant> list;
+  for (Implementation& implementation : implementations)
+    list.push_back(std::move(implementation.variant));
+  return list;
+}
+
 class OneDnnBackend : public Backend {
  public:
   std::string name() const override { return "onednn"; }
@@ -123,20 +131,14 @@ class OneDnnBackend : public Backend {
   Result<std::vector<Variant>> variants(const Function& function, const Target&,
                                         const CompileOptions& options) const override {
     ThreadScope threads(options.threads);
-    std::vector<Variant> list;
-    for (Implementation& implementation : TRY(plan(function)))
-      list.push_back(std::move(implementation.variant));
-    return list;
+    return variants_of(plan(function));
   }
 
   bool lowers() const override { return has_isa(dnnl::cpu_isa::avx512_core_bf16); }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions& options) const override {
     ThreadScope threads(options.threads);
-    std::vector<Variant> list;
-    for (Implementation& implementation : TRY(plan_lowered(function)))
-      list.push_back(std::move(implementation.variant));
-    return list;
+    return variants_of(plan_lowered(function));
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
