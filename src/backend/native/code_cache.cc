@@ -46,23 +46,34 @@ class ScratchFolder {
   fs::path path_;
 };
 
-Status run_linker(const fs::path& object, const fs::path& library) {
-  std::string linker = "ld", shared = "-shared", out = "-o", to = library.string(),
-              from = object.string();
-  char* args[] = {linker.data(), shared.data(), out.data(), to.data(), from.data(), nullptr};
+Status run_tool(std::vector<std::string> command) {
+  std::vector<char*> args;
+  for (std::string& word : command) args.push_back(word.data());
+  args.push_back(nullptr);
   pid_t child = 0;
-  if (const int failed = posix_spawnp(&child, "ld", nullptr, nullptr, args, environ); failed != 0) {
-    return internal_error("native: cannot start the linker `ld`: {} (install binutils)",
+  if (const int failed = posix_spawnp(&child, args[0], nullptr, nullptr, args.data(), environ);
+      failed != 0) {
+    return internal_error("native: cannot start `{}`: {} (install binutils)", command[0],
                           std::strerror(failed));
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
     if (errno != EINTR)
-      return internal_error("native: waiting for the linker: {}", std::strerror(errno));
+      return internal_error("native: waiting for `{}`: {}", command[0], std::strerror(errno));
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return internal_error("native: the linker failed on a kernel");
+    return internal_error("native: `{}` failed on a kernel", command[0]);
   return {};
+}
+
+/// Halide prefetches past the second-level cache (`prefetchnta`): what is evicted from the first
+/// would be read from memory again.
+Status prefetch_into_caches(const fs::path& assembly) {
+  std::string text = TRY(read_file(assembly));
+  constexpr std::string_view past = "prefetchnta", into = "prefetcht0";
+  for (size_t at = 0; (at = text.find(past, at)) != std::string::npos; at += into.size())
+    text.replace(at, past.size(), into);
+  return write_file_atomically(assembly, text);
 }
 
 Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>& build) {
@@ -75,13 +86,20 @@ Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>
                                 .with_feature(Halide::Target::NoRuntime)
                                 .with_feature(Halide::Target::NoAsserts)
                                 .with_feature(Halide::Target::NoBoundsQuery);
-    built.pipeline.compile_to_object(object.string(), built.inputs, kSymbol, target);
+    if (built.prefetches) {
+      const fs::path assembly = scratch.path() / "kernel.s";
+      built.pipeline.compile_to_assembly(assembly.string(), built.inputs, kSymbol, target);
+      TRY(prefetch_into_caches(assembly));
+      TRY(run_tool({"as", "-o", object.string(), assembly.string()}));
+    } else {
+      built.pipeline.compile_to_object(object.string(), built.inputs, kSymbol, target);
+    }
   } catch (const Halide::Error& failure) {
     return internal_error("native: Halide: {}", failure.what());
   } catch (const std::exception& failure) {
     return internal_error("native: {}", failure.what());
   }
-  TRY(run_linker(object, library));
+  TRY(run_tool({"ld", "-shared", "-o", library.string(), object.string()}));
   return read_file(library);
 }
 

@@ -33,6 +33,7 @@ class Code {
 struct BuiltPipeline {
   Halide::Pipeline pipeline;
   std::vector<Halide::Argument> inputs;
+  bool prefetches = false;  ///< the pipeline prefetches: into the caches of the core
 };
 
 /// The instruction set kernels are compiled for: this processor's.

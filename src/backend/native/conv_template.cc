@@ -53,10 +53,9 @@ Blocking blocking_of(const ConvProblem& p) {
   return b;
 }
 
-/// Where weights of so many bytes are used for few pixels only, reading them is what takes time: in
-/// several sequences side by side they come faster.
+/// Weights of so many bytes come from memory: the first schedule stands a second time, reading them
+/// ahead, or where they serve one pass only, in several sequences side by side.
 constexpr double kHeavyWeights = 1 << 20;
-constexpr int64_t kFewPixels = 100;
 
 Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, const Access& input,
                             ImageParam weights, const Epilogue& epilogue) {
@@ -158,7 +157,11 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
     core.reorder(order);
     if (outer) core.fuse(ys, z, ys).fuse(ys, n, task).parallel(task);
   } else {
-    core.reorder(l, ki, xi, yi, xo, yo, z, n, ko).fuse(n, ko, task).parallel(task);
+    Var kp("kp");
+    core.split(ko, kp, ko, sched.k_task, TailStrategy::GuardWithIf)
+        .reorder({l, ki, xi, yi, xo, yo, z, ko, n, kp})
+        .fuse(n, kp, task)
+        .parallel(task);
   }
   core.vectorize(l).unroll(ki).unroll(xi).unroll(yi);
 
@@ -300,7 +303,8 @@ std::string ConvSchedule::to_string() const {
          (split == Split::kRows ? "/rows" : "/kgroups") + " k" + std::to_string(k_tile) + " x" +
          std::to_string(x_tile) + " y" + std::to_string(y_tile) + " strip" + std::to_string(strip) +
          (k_inner ? " k-inner" : " k-outer") +
-         (streams > 1 ? " streams" + std::to_string(streams) : "");
+         (streams > 1 ? " streams" + std::to_string(streams) : "") +
+         (ahead ? " ahead" + std::to_string(k_task) : "");
 }
 
 Halide::Func build_conv(const ConvProblem& problem, const ConvSchedule& schedule,
@@ -422,10 +426,14 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool
           enough_groups && (row_tasks < threads || weight_bytes > input_bytes);
       if (prefer_channels) {
         found.push_back(by_channels);
-        if (i == 0 && weight_bytes >= kHeavyWeights && b.cb % 2 == 0 &&
-            width * height <= kFewPixels) {
-          by_channels.streams =
-              s.kernel == std::array<int64_t, 3>{1, 1, 1} && b.cb % 4 == 0 ? 4 : 2;
+        if (i == 0 && weight_bytes >= kHeavyWeights) {
+          if (s.batch * width * height > t.x * t.y) {
+            by_channels.ahead = true;
+            by_channels.k_task = to_int(ceil_div(ceil_div(b.kb, t.k), threads));
+          } else if (b.cb % 2 == 0) {
+            by_channels.streams =
+                s.kernel == std::array<int64_t, 3>{1, 1, 1} && b.cb % 4 == 0 ? 4 : 2;
+          }
           found.push_back(by_channels);
         }
         if (row_tasks >= threads && i == 0) found.push_back(by_rows);

@@ -39,6 +39,8 @@ struct ConvSchedule {
   int strip = 1;        ///< rows of one task (kRows)
   bool k_inner = true;  ///< output-channel loop inside the pixel loops
   int streams = 1;      ///< kChannels: parts of the input channels summed side by side
+  int k_task = 1;       ///< kChannels: k tiles of one task (kChannels), one after the other
+  bool ahead = false;   ///< weights are read ahead (weights_ahead.h)
 
   std::string to_string() const;
 };

@@ -51,6 +51,7 @@ struct Binding {
   Tensor constant;                              ///< a constant in row-major order, or
   std::shared_ptr<std::vector<float>> packed;   ///< weights packed for a template, or
   std::shared_ptr<std::vector<int32_t>> table;  ///< an index table
+  bool ahead = false;                           ///< to be read ahead (weights_ahead.h)
 };
 
 class Emitter {

@@ -8,6 +8,7 @@
 #include "backend/native/depthwise_template.h"
 #include "backend/native/generic_schedule.h"
 #include "backend/native/upsampled_conv_template.h"
+#include "backend/native/weights_ahead.h"
 #include "backend/native/winograd_template.h"
 #include "ir/visitor.h"
 
@@ -209,6 +210,10 @@ PackedWeights packed_weights(const ConvChoice& c, bool depthwise, const float* w
           share(pack_conv_weights(c.problem, c.conv, weights))};
 }
 
+bool reads_ahead(const ConvChoice& c) {
+  return c.winograd ? c.winograd->ahead : !c.upsampled && c.conv.ahead;
+}
+
 Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Variant& variant,
                                const Epilogue& epilogue, int threads) {
   const std::vector<bool> prologue = prologue_params(group);
@@ -228,7 +233,8 @@ Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Varia
                             -1,
                             {},
                             weights.values,
-                            {}});
+                            {},
+                            reads_ahead(choice)});
     const ImageParam param = e.bindings().back().buffer.param();
     const Expr& data = choice.upsampled ? group.small_image : group.anchor->args[0];
     const size_t rank = data->tensor_type().shape.size();
@@ -279,7 +285,8 @@ Result<Func> build_matmul_result(Emitter& e, const KernelGroup& group, const Var
            -1,
            {},
            packed,
-           {}});
+           {},
+           schedule.ahead});
       weights = e.bindings().back().buffer.param();
     }
     return build_matmul(problem, schedule, operand(0, transpose_a), operand(1, transpose_b),
@@ -309,6 +316,9 @@ void finish(BuiltKernel& built, Emitter& e, std::vector<Func> outputs) {
     built.result_types.push_back(outputs[i].types()[0]);
   }
   built.pipeline = Halide::Pipeline(outputs);
+  for (const Binding& binding : built.bindings) {
+    if (binding.ahead) read_ahead(built.pipeline, binding.buffer.param().name());
+  }
 }
 
 }  // namespace

@@ -10,6 +10,9 @@ namespace {
 
 constexpr int kPanel = 16;  // columns
 
+// Bytes of A that are read again for each tile of columns, from L2.
+constexpr int64_t kLongestRows = 1280 << 10, kRowsOfTask = 640 << 10;
+
 template <typename... Tail>
 std::vector<Expr> outermost_first(const std::vector<Var>& batch, Tail... tail) {
   std::vector<Expr> index(batch.rbegin(), batch.rend());
@@ -40,7 +43,7 @@ double MatmulShape::flops() const {
 std::string MatmulSchedule::to_string() const {
   return "m" + std::to_string(m_tile) + " n" + std::to_string(n_tile) + " tasks n" +
          std::to_string(n_task) + " m" + std::to_string(m_task) + (pack_a ? " packed" : "") +
-         (streams > 1 ? " streams" + std::to_string(streams) : "");
+         (streams > 1 ? " streams" + std::to_string(streams) : "") + (ahead ? " ahead" : "");
 }
 
 std::vector<int64_t> packed_matmul_extents(const MatmulShape& s) {
@@ -91,16 +94,19 @@ std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads
                    [](const Tile& a, const Tile& c) { return a.cost < c.cost; });
   std::vector<MatmulSchedule> found;
   const bool pack_a = !p.a_is_buffer || s.m >= 8;
-  // Weights from memory: one sequence of loads a core leaves half of the bandwidth unused. Then the
-  // second schedule is the first with two.
-  const bool heavy = p.constant_b && pack_a && s.k % 32 == 0 && s.k * s.n * 4 > (1 << 20);
+  // Weights from memory: the second schedule is the first that reads them ahead, or where they
+  // serve one pass only, in two sequences: one leaves half of a core's bandwidth unused.
+  const bool heavy = p.constant_b && pack_a && s.k * s.n * 4 > (1 << 20);
+  const bool again = s.m > tiles[0].m;
+  const bool modified = heavy && (again || s.k % 32 == 0);
   for (size_t i = 0; i < tiles.size() && i < 2; ++i) {
-    const Tile& t = tiles[heavy ? 0 : i];
+    const Tile& t = tiles[modified ? 0 : i];
     MatmulSchedule sched;
     sched.m_tile = t.m;
     sched.n_tile = t.n;
     sched.pack_a = pack_a;
-    sched.streams = heavy && i == 1 ? 2 : 1;
+    sched.ahead = modified && i == 1 && again;
+    sched.streams = modified && i == 1 && !again ? 2 : 1;
     const int64_t n_tiles = panels / t.n, m_tiles = ceil_div(s.m, t.m);
     // The rows a task passes and its panels both stay in L2.
     const int64_t panel_bytes = s.k * kPanel * t.n * 4, row_bytes = s.k * t.m * 4;
@@ -118,6 +124,14 @@ std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads
     if (s.k * s.n * 4 <= (1 << 19) && m_tiles * batch >= 2 * threads)
       n_task = n_tiles;  // few columns: divide rows only
     while (m_task > 1 && tasks() < 4 * threads) m_task = (m_task + 1) / 2;
+    if (sched.ahead) {
+      // Few tasks, since the first tile of each comes from memory: by columns while all of A stays
+      // in L2, else by rows that do.
+      const bool short_rows = row_bytes * m_tiles <= kLongestRows;
+      const int64_t blocks = round_up(ceil_div(row_bytes * m_tiles, kRowsOfTask), threads);
+      n_task = short_rows ? ceil_div(n_tiles, 2 * threads) : n_tiles;
+      m_task = short_rows ? m_tiles : ceil_div(m_tiles, blocks);
+    }
     sched.n_task = to_int(n_task);
     sched.m_task = to_int(m_task == m_tiles ? 0 : m_task);
     found.push_back(sched);
@@ -249,6 +263,9 @@ Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, c
       packed_a.compute_root();
     }
     packed_a.vectorize(kl, to_int(k_block));
+    // Row after row, a line apart: rows of a tile at a power of two would share few cache sets.
+    packed_a.reorder_storage(vars_of({kl, ko, m}, batch));
+    packed_a.align_storage(ko, to_int(ceil_div(s.k, k_block)) + 1);
     std::vector<Halide::VarOrRVar> order{kl, ko, m};
     for (const Var& v : batch) order.push_back(v);
     packed_a.reorder(order);

@@ -34,7 +34,8 @@ struct MatmulSchedule {
   int n_task = 1;   ///< n tiles of one task
   int m_task = 0;   ///< m tiles of one task; 0: all rows
   bool pack_a = true;
-  int streams = 1;  ///< parts of k summed side by side: as many panels more are read at a time
+  int streams = 1;     ///< parts of k summed side by side: as many panels more are read at a time
+  bool ahead = false;  ///< weights are read ahead (weights_ahead.h)
 
   std::string to_string() const;
 };

@@ -81,8 +81,10 @@ class NativeBackend : public Backend {
                                         kernel_target().to_string(), options.threads, text);
     auto code = TRY(CodeCache(options.cache_folder).get(key, [&]() -> Result<BuiltPipeline> {
       BuiltPipeline pipeline{built.pipeline, {}};
-      for (const Binding& binding : built.bindings)
+      for (const Binding& binding : built.bindings) {
         pipeline.inputs.push_back(binding.buffer.param());
+        pipeline.prefetches = pipeline.prefetches || binding.ahead;
+      }
       return pipeline;
     }));
     return std::unique_ptr<Kernel>(std::make_unique<NativeKernel>(std::move(code), built));

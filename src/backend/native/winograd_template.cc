@@ -92,14 +92,24 @@ std::vector<WinogradSchedule> schedules_of_tile(const ConvShape& s, int m, int t
       4 * kChannelBlock * in_blocks * s.in[0] * tiles_x * (m + 2) * (m + 2);  // of V
   const int64_t groups = out_blocks / sched.k_tile;
   std::vector<WinogradSchedule> found;
-  // Row by row: where a row has tiles enough to pay for reading the weights once a row.
   const int64_t weight_bytes = 4 * kChannelBlock * kChannelBlock * in_blocks * out_blocks *
                                depth_taps(s).count * (m + 2) * (m + 2);
+  const auto add = [&](WinogradSchedule schedule) {
+    schedule.ahead = weight_bytes / schedule.k_parts > l2_bytes() / 2 &&
+                     (tiles_x > schedule.x_tile || schedule.strip > schedule.y_tile);
+    if (std::find(found.begin(), found.end(), schedule) == found.end()) found.push_back(schedule);
+  };
+  // Row by row: where a row has tiles enough to pay for reading the weights once a row.
   if (tiles_x >= kWideRow && tiles_y * s.batch >= 2 * threads) {
     WinogradSchedule rows = sched;
     rows.y_tile = 1;
-    found.push_back(rows);
-    if (weight_bytes <= l2_bytes() / 2) return found;
+    add(rows);
+    if (weight_bytes <= l2_bytes() / 2) {
+      // A strip a thread reads light weights once, if its V leaves them room in L2.
+      rows.strip = to_int(ceil_div(tiles_y, threads));
+      if (rows.strip * row_bytes <= l2_bytes() / 2) add(rows);
+      return found;
+    }
   }
   // Long strips, that many tiles read each weight, shared by the threads.
   const int64_t longest = std::clamp<int64_t>(l2_bytes() * 9 / 10 / row_bytes, 1, tiles_y);
@@ -107,7 +117,7 @@ std::vector<WinogradSchedule> schedules_of_tile(const ConvShape& s, int m, int t
   sched.strip = to_int(ceil_div(tiles_y, strips));
   if (sched.strip < tiles_y) sched.y_tile = 1;
   sched.k_parts = strips * s.batch >= 4 * threads ? 1 : to_int(std::min<int64_t>(threads, groups));
-  if (found.empty() || !(sched == found[0])) found.push_back(sched);
+  add(sched);
   return found;
 }
 
@@ -122,7 +132,8 @@ std::vector<Expr> evaluated(int count, const std::function<Expr(int)>& at) {
 std::string WinogradSchedule::to_string() const {
   return "winograd" + std::to_string(outputs) + " k" + std::to_string(k_tile) + " x" +
          std::to_string(x_tile) + " y" + std::to_string(y_tile) + " strip" + std::to_string(strip) +
-         " parts" + std::to_string(k_parts) + " streams" + std::to_string(streams);
+         " parts" + std::to_string(k_parts) + " streams" + std::to_string(streams) +
+         (ahead ? " ahead" : "");
 }
 
 std::vector<WinogradSchedule> winograd_schedules(const ConvProblem& p, int threads, bool avx512) {

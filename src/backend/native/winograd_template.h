@@ -22,9 +22,10 @@ struct WinogradSchedule {
   int k_tile = 2;   ///< blocks of 16 output channels in a group; divides their number
   int x_tile = 7;   ///< tiles in the register tile
   int y_tile = 1;
-  int k_parts = 1;  ///< tasks that share a strip, each for some of the groups
-  int streams = 1;  ///< parts of the channels summed side by side; divides their blocks
-  int strip = 1;    ///< rows of tiles; divisible by y_tile unless one strip is the whole map
+  int k_parts = 1;     ///< tasks that share a strip, each for some of the groups
+  int streams = 1;     ///< parts of the channels summed side by side; divides their blocks
+  int strip = 1;       ///< rows of tiles; divisible by y_tile unless one strip is the whole map
+  bool ahead = false;  ///< weights are read ahead (weights_ahead.h)
 
   bool operator==(const WinogradSchedule&) const = default;
   std::string to_string() const;  ///< begins with winograd2 or winograd4

@@ -20,12 +20,20 @@ TEST(Product, Dense) {
   }
 }
 
-TEST(Product, HeavyWeightsInTwoStreams) {
-  const Expr x = var("x", {29, 512});
-  check_function(function({x}, call("nn.dense", {x, weights({545, 512}, true)})),
+TEST(Product, HeavyWeights) {
+  for (int64_t rows : {10, 29}) {  // one pass in two streams, several that read ahead
+    const Expr x = var("x", {rows, 512});
+    check_function(function({x}, call("nn.dense", {x, weights({545, 512}, true)})),
+                   {.least_variants = 2, .integers = true});
+    check_function(function({x}, call("nn.relu", {call("nn.matmul", {x, weights({512, 576})})})),
+                   {.least_variants = 2});
+  }
+}
+
+TEST(Product, HeavyWeightsAndMoreRowsThanFitACache) {
+  const Expr x = var("x", {653, 520});
+  check_function(function({x}, call("nn.matmul", {x, weights({520, 528}, true)})),
                  {.least_variants = 2, .integers = true});
-  check_function(function({x}, call("nn.relu", {call("nn.matmul", {x, weights({512, 576})})})),
-                 {.least_variants = 2});
 }
 
 TEST(Product, DenseWithLeadingDimensionsAndResidual) {
