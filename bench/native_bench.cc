@@ -1,7 +1,8 @@
 // 3x3 convolutions with bias and relu: every blocked variant of native and oneDNN, with weights in
 // the cache ("warm") and, as in a whole model, behind other weights ("cold": copies of the kernel
 // take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs, extent[, depth];
-// p256x1024x14 is a 1x1 convolution, m64x1024x4096 a product of 64 rows with 1024 x 4096 weights.
+// p256x1024x14 is a 1x1 convolution, m64x1024x4096 a product of 64 rows with 1024 x 4096 weights,
+// a12x128x64 attention (heads, tokens, width) and c12x1024x64 the same under a causal mask.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <omp.h>
@@ -42,6 +43,14 @@ Function product(int64_t rows, int64_t depth, int64_t columns) {
   return make_function({x}, call("nn.matmul", {x, filled_constant({depth, columns})}));
 }
 
+Function attention(const Shape& shape, bool causal) {
+  const Expr q = make_var("q", TensorType{shape, DType::kFloat32}),
+             k = make_var("k", TensorType{shape, DType::kFloat32}),
+             v = make_var("v", TensorType{shape, DType::kFloat32});
+  return make_function({q, k, v},
+                       call("nn.attention", {q, k, v}, {{"scale", 0.125}, {"causal", causal}}));
+}
+
 /// Kernels of one variant that take turns, and their buffers.
 class Copies {
  public:
@@ -57,14 +66,18 @@ class Copies {
       kernels_.push_back(std::move(*kernel));
       bytes += std::max<size_t>(kernels_.back()->constant_bytes(), 1 << 16);
     } while (cold && bytes < kColdBytes);
-    input_ = buffer(variant.inputs[0], function->params[0]->tensor_type().shape);
+    for (size_t i = 0; i < function->params.size(); ++i) {
+      inputs_.push_back(buffer(variant.inputs[i], function->params[i]->tensor_type().shape));
+      pointers_.push_back(inputs_.back().raw());
+    }
     output_ = buffer(variant.outputs[0], function->result_type().tensor().shape);
     workspace_ =
         Tensor::zeros(DType::kInt8, {static_cast<int64_t>(kernels_[0]->workspace_bytes())});
   }
   void run() {
-    void *in = input_.raw(), *out = output_.raw();
-    const Status status = kernels_[turn_++ % kernels_.size()]->run({&in, &out, workspace_.raw()});
+    void* out = output_.raw();
+    const Status status =
+        kernels_[turn_++ % kernels_.size()]->run({pointers_.data(), &out, workspace_.raw()});
     COLLAGE_CHECK(status.ok(), "{}", status.to_string());
   }
 
@@ -75,7 +88,9 @@ class Copies {
         {static_cast<int64_t>(encoding.layout.physical_bytes(shape, DType::kFloat32))});
   }
   std::vector<std::unique_ptr<Kernel>> kernels_;
-  Tensor input_, output_, workspace_;
+  std::vector<Tensor> inputs_;
+  std::vector<void*> pointers_;
+  Tensor output_, workspace_;
   size_t turn_ = 0;
 };
 
@@ -87,7 +102,7 @@ void add(const std::string& name, const Function& function, double flops) {
     auto variants = backend->variants(function, target, {omp_get_max_threads(), ""});
     COLLAGE_CHECK(variants.ok(), "{}", variants.status().to_string());
     for (const Variant& variant : *variants) {
-      const bool image = function->params[0]->tensor_type().shape.size() > 2;
+      const bool image = function->params[0]->tensor_type().shape.size() > 3;
       if (image && (variant.inputs[0].is_plain() || variant.outputs[0].is_plain())) continue;
       for (const bool cold : {false, true}) {
         const std::string title =
@@ -122,6 +137,13 @@ const bool kRegistered = [] {
       int64_t m = 0, k = 0, n = 0;
       std::sscanf(shape.c_str(), "m%ldx%ldx%ld", &m, &k, &n);
       add(shape, product(m, k, n), 2.0 * static_cast<double>(m * k * n));
+      continue;
+    }
+    if (shape[0] == 'a' || shape[0] == 'c') {
+      int64_t heads = 0, tokens = 0, width = 0;
+      std::sscanf(shape.c_str() + 1, "%ldx%ldx%ld", &heads, &tokens, &width);
+      add(shape, attention({heads, tokens, width}, shape[0] == 'c'),
+          4.0 * static_cast<double>(heads * tokens * tokens * width));
       continue;
     }
     const bool pointwise = shape[0] == 'p';

@@ -39,52 +39,66 @@ std::vector<AttentionSchedule> attention_schedules(const AttentionShape& s, bool
   return {schedule};
 }
 
+int64_t attention_span(const AttentionShape& s, const AttentionSchedule& sched) {
+  const bool whole_tasks = s.queries % sched.queries == 0 && sched.queries >= sched.key_tile;
+  return s.causal && whole_tasks ? sched.queries : s.queries;
+}
+
 Func build_attention(const AttentionShape& s, const AttentionSchedule& sched, const Access& q,
                      const Access& k, const Access& v, const Access& mask) {
-  Var qi("query"), t("key"), d("column"), c("value");
-  std::vector<Var> batch;  // innermost first
-  for (size_t i = 0; i < s.batch.size(); ++i) batch.emplace_back("batch" + std::to_string(i));
+  Var qi("query"), t("key"), d("column"), c("value"), span("span");
+  std::vector<Var> outer{span};  // then the batch, innermost first
+  for (size_t i = 0; i < s.batch.size(); ++i) outer.emplace_back("batch" + std::to_string(i));
   auto vars = [&](std::vector<Var> head) {
-    head.insert(head.end(), batch.begin(), batch.end());
+    head.insert(head.end(), outer.begin(), outer.end());
     return head;
   };
   auto at = [&](std::vector<Expr> head) {
-    for (const Var& b : batch) head.push_back(b);
+    for (const Var& b : outer) head.push_back(b);
     return head;
   };
   auto coords = [&](const Expr& row, const Expr& column) {
     Coords result;
-    for (size_t i = batch.size(); i-- > 0;) result.logical.push_back(batch[i]);
+    for (size_t i = outer.size(); i-- > 1;) result.logical.push_back(outer[i]);
     result.logical.push_back(row);
     result.logical.push_back(column);
     return result;
   };
 
-  const int block = std::min<int>(sched.queries, to_int(s.queries));
+  const int length = to_int(attention_span(s, sched));
+  const Expr query = span * length + qi;
+  auto keys = [&] {
+    RDom r(0, to_int(s.keys));
+    if (s.causal && length < s.queries) r.where(r < (span + 1) * length);
+    return r;
+  };
+  const int block = std::min<int>(sched.queries, length);
   const int lanes = block % 16 == 0 ? 16 : block;
   Func turned("turned"), sums("sums"), scores("scores"), largest("largest"), weights("weights"),
       total("total"), acc("acc"), out("output");
-  turned(vars({qi, d})) = q(coords(qi, d)) * s.scale;
+  turned(vars({qi, d})) = q(coords(query, d)) * s.scale;
   RDom rd(0, to_int(s.width));
   sums(vars({qi, t})) = 0.0f;
   sums(vars({qi, t})) += turned(at({qi, rd})) * k(coords(t, rd));
   Expr score = sums(at({qi, t}));
-  if (mask) score = score + mask(coords(qi, t));
+  if (mask) score = score + mask(coords(query, t));
   // Not a select on t <= query: Halide would divide the loops by it, over and over.
-  if (s.causal) score = score + Halide::cast<float>(Halide::min(qi - t, 0)) * 1e30f;
+  if (s.causal) score = score + Halide::cast<float>(Halide::min(query - t, 0)) * 1e30f;
   scores(vars({qi, t})) = score;
-  RDom rm(0, to_int(s.keys));
+  RDom rm = keys();
   largest(vars({qi})) = -1e30f;
   largest(vars({qi})) = Halide::max(largest(at({qi})), scores(at({qi, rm})));
   weights(vars({qi, t})) = vector_exp(scores(at({qi, t})) - largest(at({qi})));
-  RDom rs(0, to_int(s.keys));
+  RDom rs = keys();
   total(vars({qi})) = 0.0f;
   total(vars({qi})) += weights(at({qi, rs}));
-  RDom rv(0, to_int(s.keys));
+  RDom rv = keys();
   acc(vars({c, qi})) = 0.0f;
   acc(vars({c, qi})) += weights(at({qi, rv})) * v(coords(rv, c));
   out(vars({c, qi})) = acc(at({c, qi})) / total(at({qi}));
-  out.bound(c, 0, to_int(s.value_width)).bound(qi, 0, to_int(s.queries));
+  out.bound(c, 0, to_int(s.value_width))
+      .bound(qi, 0, length)
+      .bound(span, 0, to_int(s.queries / length));
 
   Var task("task"), qo("qo"), qn("qn"), qt("qt"), co("co"), cn("cn"), to("to"), tn("tn");
   const int width = to_int(std::min<int64_t>(16, s.value_width));
@@ -94,10 +108,10 @@ Func build_attention(const AttentionShape& s, const AttentionSchedule& sched, co
       .split(qi, qo, qn, std::min(sched.query_tile, block))
       .split(c, co, cn, columns);
   std::vector<Halide::VarOrRVar> order{cn, qn, co, qo, task};
-  for (const Var& b : batch) order.push_back(b);
+  for (const Var& b : outer) order.push_back(b);
   out.reorder(order);
   out.vectorize(cn, width).unroll(qn);
-  for (const Var& b : batch) out.fuse(task, b, task);
+  for (const Var& b : outer) out.fuse(task, b, task);
   out.parallel(task);
   acc.compute_at(out, co);
   acc.vectorize(c, width).unroll(c).unroll(qi);

@@ -2,7 +2,8 @@
 //
 // A task is a block of queries of one head. Queries are the lanes of the scores' vectors, so that
 // softmax needs no horizontal operation; the block's scores (all keys) stay in L2. The second
-// product has the columns of v in its lanes and broadcasts probabilities.
+// product has the columns of v in its lanes and broadcasts probabilities. Under a causal mask a
+// task leaves out the keys that come after all of its queries: nearly half of the work.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,12 @@ struct AttentionSchedule {
 
 std::vector<AttentionSchedule> attention_schedules(const AttentionShape& shape, bool avx512);
 
+/// Queries that see equally many keys, as far as the template tells them apart: under a causal mask
+/// a task's, otherwise all. Divides the number of queries.
+int64_t attention_span(const AttentionShape& shape, const AttentionSchedule& schedule);
+
 /// Accesses take (batch…, row, column); `mask` (batch…, query, key) may be empty. The result has
-/// dimensions (value column, query, batch… innermost first).
+/// dimensions (value column, query of a span, span, batch… innermost first).
 Halide::Func build_attention(const AttentionShape& shape, const AttentionSchedule& schedule,
                              const Access& q, const Access& k, const Access& v, const Access& mask);
 

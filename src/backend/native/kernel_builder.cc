@@ -295,7 +295,8 @@ Result<Func> build_matmul_result(Emitter& e, const KernelGroup& group, const Var
   return internal_error("native: no schedule '{}'", variant.name);
 }
 
-Func build_attention_result(Emitter& e, const KernelGroup& group) {
+Func build_attention_result(Emitter& e, const KernelGroup& group,
+                            const AttentionSchedule& schedule) {
   const CallNode& anchor = *group.anchor;
   auto operand = [&e, &anchor](size_t index) -> Access {
     if (index >= anchor.args.size()) return {};
@@ -304,8 +305,7 @@ Func build_attention_result(Emitter& e, const KernelGroup& group) {
                                                           Shape(at.logical.size(), 2), at));
     };
   };
-  return build_attention(group.attention, attention_schedules(group.attention, has_avx512())[0],
-                         operand(0), operand(1), operand(2), operand(3));
+  return build_attention(group.attention, schedule, operand(0), operand(1), operand(2), operand(3));
 }
 
 /// Parameters that the code never reads still take part in the variant, not in the pipeline.
@@ -357,7 +357,8 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
   }
 
   if (group.kind == KernelGroup::Kind::kAttention) {
-    Func out = build_attention_result(emitter, group);
+    const AttentionSchedule schedule = attention_schedules(group.attention, has_avx512())[0];
+    Func out = build_attention_result(emitter, group, schedule);
     const Shape& shape = group.anchor->tensor_type().shape;
     std::vector<int64_t> strides(shape.size(), 1);
     int64_t stride = 1;
@@ -367,7 +368,13 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
       stride *= shape[d];
     }
     schedule_stages_first(emitter);
-    built.result_extents.push_back({shape.rbegin(), shape.rend()});
+    // Queries are numbered by span and within it.
+    std::vector<int64_t> extents(shape.rbegin(), shape.rend());
+    const int64_t span = attention_span(group.attention, schedule);
+    extents.insert(extents.begin() + 2, extents[1] / span);
+    extents[1] = span;
+    strides.insert(strides.begin() + 2, strides[1] * span);
+    built.result_extents.push_back(std::move(extents));
     finish(built, emitter, {out});
     fix_strided(out.output_buffer(), built.result_extents[0], strides);
     return built;

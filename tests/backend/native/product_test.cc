@@ -90,7 +90,9 @@ TEST(Attention, Shapes) {
   };
   for (const Case& c :
        {Case{{2, 64, 32}, {2, 64, 32}, 32}, Case{{1, 3, 33, 16}, {1, 3, 50, 16}, 48},
-        Case{{2, 1, 64}, {2, 20, 64}, 64}, Case{{2, 17, 8}, {2, 5, 8}, 20}}) {
+        Case{{2, 1, 64}, {2, 20, 64}, 64}, Case{{2, 17, 8}, {2, 5, 8}, 20},
+        Case{{1, 96, 16}, {1, 50, 16}, 32}, Case{{2, 64, 16}, {2, 150, 16}, 16},
+        Case{{3, 160, 8}, {3, 160, 8}, 24}, Case{{1, 48, 16}, {1, 48, 16}, 16}}) {
     for (bool causal : {false, true}) {
       SCOPED_TRACE(
           fmt::format("{} keys {} causal {}", shape_to_string(c.q), shape_to_string(c.k), causal));
