@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/integers.h"
 #include "base/result.h"
+#include "runtime/dlpack_type.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {
@@ -195,6 +196,10 @@ int64_t Tensor::element_as_int64(int64_t index) const {
   return element<int64_t>(data_, dtype_, index);
 }
 
+DLDataType dl_data_type(DType dtype) {
+  return {static_cast<uint8_t>(info(dtype).code), static_cast<uint8_t>(8 * info(dtype).size), 1};
+}
+
 DLManagedTensor* Tensor::to_dlpack() const {
   struct Context {
     DLManagedTensor managed;
@@ -206,8 +211,7 @@ DLManagedTensor* Tensor::to_dlpack() const {
   view.data = data_;
   view.device = {kDLCPU, 0};
   view.ndim = static_cast<int32_t>(shape_.size());
-  view.dtype = {static_cast<uint8_t>(info(dtype_).code),
-                static_cast<uint8_t>(8 * info(dtype_).size), 1};
+  view.dtype = dl_data_type(dtype_);
   view.shape = context->shape.data();
   view.strides = nullptr;
   view.byte_offset = 0;

@@ -1,0 +1,26 @@
+// emit: the tensor program of a function of operators, fused across operators.
+//
+//   fn (%x: Tensor[(4, 8), float32]) { nn.relu(nn.dense(%x, meta[…])) }
+//
+//   program {
+//     param p0: float32[4, 8];
+//     const c1: float32[3, 8];
+//     stage s0[d0:4, d1:3] = sum(r0:8) p0[d0, r0] * c1[d1, r0];
+//     result y0[i0:4, i1:3] = max(s0[i0, i1], 0.0f);
+//   }
+//
+// What is element-wise, broadcasts or moves elements becomes a part of what reads it (a prologue),
+// or of the result behind a sum (an epilogue); sums and statistics become stages of their own. No
+// schedule is chosen. Parameters are named p0, p1 … after their positions, where they are read.
+#pragma once
+
+#include "ir/expr.h"
+#include "tensor_program/program.h"
+
+namespace collage::tensor_program {
+
+/// Or why some call has no program. Composites and primitives are looked into. One result a leaf of
+/// the function's result.
+Result<Program> emit(const Function& function);
+
+}  // namespace collage::tensor_program

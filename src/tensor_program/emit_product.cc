@@ -1,0 +1,145 @@
+// Emission of convolutions, products and attention: sums over the pairs of elements they multiply.
+// A backend with a template for such an anchor binds it instead; what is emitted here says what the
+// template must compute.
+#include <algorithm>
+
+#include "ops/window.h"
+#include "tensor_program/emitter.h"
+
+namespace collage::tensor_program {
+namespace {
+
+const Shape& arg_shape(const CallNode& call, size_t i) { return call.args[i]->tensor_type().shape; }
+
+Term read(const std::string& stage, const Coords& at) {
+  return load(stage, DType::kFloat32, at.logical);
+}
+
+/// The value at a position that may lie outside the map, where it is zero.
+Term padded(Emitter& e, const Expr& data, std::vector<Term> at) {
+  const Shape& shape = data->tensor_type().shape;
+  Term inside = integer_constant(1, DType::kBool);
+  for (size_t d = 2; d < shape.size(); ++d) {
+    inside = inside && at[d] >= 0 && at[d] < to_int(shape[d]);
+    at[d] = clamp(at[d], 0, to_int(shape[d] - 1));
+  }
+  return select(inside, e.value(data, {std::move(at), {}, {}}), 0.0f);
+}
+
+Term conv(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  const Shape &weight = arg_shape(call, 1), &out = call.tensor_type().shape;
+  const Window w = known_window(call.attrs, {weight.begin() + 2, weight.end()});
+  const int64_t groups = call.attrs.integer("groups");
+  const int channels = to_int(weight[1]), group_size = to_int(out[1] / groups);
+  const bool pads =
+      std::any_of(w.pad_begin.begin(), w.pad_begin.end(), [](int64_t p) { return p; }) ||
+      std::any_of(w.pad_end.begin(), w.pad_end.end(), [](int64_t p) { return p; });
+  const std::string stage = e.sum_stage(
+      call, 0, out, {weight.begin() + 1, weight.end()},
+      [&](const std::vector<Term>& o, const std::vector<Term>& r) {
+        std::vector<Term> data{o[0], groups == 1 ? r[0] : o[1] / group_size * channels + r[0]};
+        std::vector<Term> taps{o[1], r[0]};
+        for (size_t d = 0; d < w.rank(); ++d) {
+          data.push_back(o[d + 2] * to_int(w.strides[d]) + r[d + 1] * to_int(w.dilation[d]) -
+                         to_int(w.pad_begin[d]));
+          taps.push_back(r[d + 1]);
+        }
+        const Term x = pads ? padded(e, call.args[0], std::move(data))
+                            : e.value(call.args[0], {std::move(data), {}, {}});
+        return x * e.value(call.args[1], {std::move(taps), {}, {}});
+      });
+  return read(stage, at);
+}
+
+/// Matrix `i` of a batched operand at the coordinates of the result's batch.
+Term matrix(Emitter& e, const CallNode& call, size_t i, bool transposed,
+            const std::vector<Term>& batch, Term row, Term column) {
+  const Shape& shape = arg_shape(call, i);
+  Coords at;
+  const size_t dims = shape.size() - 2, skip = batch.size() - dims;
+  for (size_t d = 0; d < dims; ++d) at.logical.push_back(shape[d] == 1 ? Term(0) : batch[d + skip]);
+  if (transposed) std::swap(row, column);
+  at.logical.push_back(std::move(row));
+  at.logical.push_back(std::move(column));
+  return e.value(call.args[i], at);
+}
+
+Term product(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  const bool dense = call.op->name == "nn.dense";
+  const bool transpose_a = !dense && call.attrs.flag("transpose_a"),
+             transpose_b = dense || call.attrs.flag("transpose_b");
+  const Shape &a = arg_shape(call, 0), &out = call.tensor_type().shape;
+  const int64_t k = transpose_a ? a[a.size() - 2] : a.back();
+  const std::string stage =
+      e.sum_stage(call, 0, out, {k}, [&](const std::vector<Term>& o, const std::vector<Term>& r) {
+        if (dense) {
+          std::vector<Term> row(o.begin(), o.end() - 1);
+          row.push_back(r[0]);
+          const Term left = e.value(call.args[0], {std::move(row), {}, {}});
+          return left * e.value(call.args[1], {{o.back(), r[0]}, {}, {}});
+        }
+        const std::vector<Term> batch(o.begin(), o.end() - 2);
+        const Term left = matrix(e, call, 0, transpose_a, batch, o[o.size() - 2], r[0]);
+        return left * matrix(e, call, 1, transpose_b, batch, r[0], o.back());
+      });
+  return read(stage, at);
+}
+
+/// softmax(q · kᵀ * scale + mask) · v; the sum of the exponentials divides the result.
+Term attention(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  const Shape &keys = arg_shape(call, 1), &out = call.tensor_type().shape;
+  const size_t rank = out.size();
+  Shape scores = out;
+  scores.back() = keys[keys.size() - 2];
+  const auto batch_of = [&](const std::vector<Term>& o) {
+    return std::vector<Term>(o.begin(), o.begin() + static_cast<std::ptrdiff_t>(rank) - 2);
+  };
+  const std::string products = e.sum_stage(
+      call, 0, scores, {keys.back()}, [&](const std::vector<Term>& o, const std::vector<Term>& r) {
+        const Term q = matrix(e, call, 0, false, batch_of(o), o[rank - 2], r[0]);
+        return q * matrix(e, call, 1, false, batch_of(o), o[rank - 1], r[0]);
+      });
+  const auto score = [&](const Coords& c) {
+    Term value = read(products, c) * static_cast<float>(call.attrs.real("scale"));
+    if (call.args.size() > 3)
+      value = value + e.value(call.args[3], broadcast_coords(arg_shape(call, 3), scores, c));
+    if (!call.attrs.flag("causal")) return value;
+    return select(c.logical[rank - 1] <= c.logical[rank - 2], value, lowest(DType::kFloat32));
+  };
+  const std::vector<int64_t> last{static_cast<int64_t>(rank) - 1};
+  const Stored& largest =
+      e.reduce(call, 1, Combine::kMax, scores, last, score, [](const Term& v) { return v; });
+  const auto weight = [&](const Coords& c) {
+    return exp(score(c) - Emitter::read_kept(largest, last, c));
+  };
+  const Stored& total =
+      e.reduce(call, 2, Combine::kSum, scores, last, weight, [](const Term& v) { return v; });
+  const std::string sums = e.sum_stage(
+      call, 3, out, {scores.back()}, [&](const std::vector<Term>& o, const std::vector<Term>& r) {
+        std::vector<Term> c = o;
+        c.back() = r[0];
+        return weight({std::move(c), {}, {}}) *
+               matrix(e, call, 2, false, batch_of(o), r[0], o.back());
+      });
+  return read(sums, at) / Emitter::read_kept(total, last, at);
+}
+
+Status check_product(const CallNode& call) {
+  for (const Expr& arg : call.args)
+    if (arg->type().is_tensor() && arg->tensor_type().shape.size() < 2 &&
+        call.op->name != "nn.dense")
+      return unsupported("{} of a vector", call.op->name);
+  return check_float_args(call);
+}
+
+}  // namespace
+
+void add_product_rules(EmitTable& table) {
+  for (const std::string name : {"nn.conv1d", "nn.conv2d", "nn.conv3d"})
+    table[name] = {check_float_args, conv};
+  for (const std::string name : {"nn.dense", "nn.matmul", "nn.batch_matmul"})
+    table[name] = {check_product, product};
+  table["nn.attention"] = {check_float_args, attention};
+}
+
+}  // namespace collage::tensor_program

@@ -1,0 +1,346 @@
+#include "tensor_program/emitter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/integers.h"
+
+namespace collage::tensor_program {
+namespace {
+
+bool same_coords(const Coords& a, const Coords& b) {
+  return std::equal(a.logical.begin(), a.logical.end(), b.logical.begin(), b.logical.end(), same) &&
+         a.lane.defined() == b.lane.defined();
+}
+
+bool contains(const std::vector<int64_t>& axes, int64_t d) {
+  return std::find(axes.begin(), axes.end(), d) != axes.end();
+}
+
+std::string numbered(std::string_view prefix, int64_t number) {
+  return fmt::format("{}{}", prefix, number);
+}
+
+std::vector<Term> variables(const std::vector<Axis>& axes) {
+  std::vector<Term> terms;
+  for (const Axis& axis : axes) terms.push_back(var(axis.name));
+  return terms;
+}
+
+std::vector<Axis> numbered_axes(std::string_view prefix, const Shape& shape) {
+  std::vector<Axis> axes;
+  for (size_t d = 0; d < shape.size(); ++d)
+    axes.push_back({numbered(prefix, static_cast<int64_t>(d)), shape[d]});
+  return axes;
+}
+
+}  // namespace
+
+Emitter::Emitter(const Function& function, std::vector<bool> blocked_params, bool blocked,
+                 bool row_stages)
+    : function_(function),
+      blocked_params_(std::move(blocked_params)),
+      blocked_(blocked),
+      row_stages_(row_stages) {}
+
+Term Emitter::param_value(size_t index, const Coords& at) {
+  const TensorType& type = function_->params[index]->tensor_type();
+  const std::string name = numbered("p", static_cast<int64_t>(index));
+  const bool blocked = blocked_params_[index];
+  if (program_.find_buffer(name) == nullptr) {
+    TensorType stored = type;
+    if (blocked) {
+      stored.shape[1] = ceil_div(stored.shape[1], kChannelBlock);
+      stored.shape.push_back(kChannelBlock);
+    }
+    program_.buffers.push_back({name, std::move(stored), false, {}, static_cast<int>(index)});
+  }
+  std::vector<Term> indices = at.logical;
+  if (blocked) {
+    const bool known = at.lane.defined();
+    indices[1] = known ? at.block : at.logical[1] / kChannelBlock;
+    indices.push_back(known ? at.lane : at.logical[1] % kChannelBlock);
+  }
+  return load(name, type.dtype, std::move(indices));
+}
+
+Term Emitter::constant_value(const Expr& node, const Coords& at) {
+  const Tensor& tensor = as<ConstantNode>(node)->value;
+  if (tensor.size() == 1) {
+    if (is_integer(tensor.dtype()))
+      return integer_constant(tensor.element_as_int64(0), tensor.dtype());
+    return constant(tensor.element_as_double(0), tensor.dtype());
+  }
+  auto [name, fresh] = constants_.try_emplace(
+      node.get(), numbered("c", static_cast<int64_t>(program_.buffers.size())));
+  if (fresh)
+    program_.buffers.push_back({name->second, {tensor.shape(), tensor.dtype()}, true, tensor});
+  return load(name->second, tensor.dtype(), at.logical);
+}
+
+Term Emitter::table_entry(Tensor table, const Term& index) {
+  for (const Buffer& buffer : program_.buffers)
+    if (buffer.name[0] == 't' && buffer.type.dtype == table.dtype() &&
+        buffer.type.shape == table.shape() &&
+        std::memcmp(buffer.value.raw(), table.raw(), table.bytes()) == 0)
+      return load(buffer.name, table.dtype(), {index});
+  const std::string name = numbered("t", static_cast<int64_t>(program_.buffers.size()));
+  const DType dtype = table.dtype();
+  const TensorType type{table.shape(), dtype};
+  program_.buffers.push_back({name, type, true, std::move(table)});
+  return load(name, dtype, {index});
+}
+
+Term Emitter::value(const Expr& node, const Coords& at) { return leaf(node, 0, at); }
+
+Term Emitter::leaf(const Expr& node, size_t index, const Coords& at) {
+  if (node->type().is_tensor()) {
+    COLLAGE_CHECK(at.logical.size() == node->tensor_type().shape.size(), "{} coordinates for {}",
+                  at.logical.size(), node->type().to_string());
+  }
+  for (const Memo& entry : memo_[node.get()])
+    if (entry.leaf == index && same_coords(entry.at, at)) return entry.value;
+  Term value = compute(node, index, at);
+  memo_[node.get()].push_back({at, index, value});
+  return value;
+}
+
+Term Emitter::compute(const Expr& node, size_t index, const Coords& at) {
+  if (auto bound = bound_.find(node.get()); bound != bound_.end()) return bound->second(at);
+  switch (node->kind()) {
+    case ExprKind::kVar:
+      for (size_t i = 0; i < function_->params.size(); ++i)
+        if (function_->params[i].get() == node.get()) return param_value(i, at);
+      break;
+    case ExprKind::kConstant:
+      return constant_value(node, at);
+    case ExprKind::kTuple:
+      return value(as<TupleNode>(node)->fields[index], at);
+    case ExprKind::kTupleGetItem: {
+      const auto* get = as<TupleGetItemNode>(node);
+      return leaf(get->tuple, static_cast<size_t>(get->index), at);
+    }
+    case ExprKind::kCall: {
+      const auto* call = as<CallNode>(node);
+      const EmitRule* rule = call->op != nullptr ? find_emit_rule(call->op->name) : nullptr;
+      COLLAGE_CHECK(rule != nullptr, "no rule for {}",
+                    call->op != nullptr ? call->op->name : "a function call");
+      return rule->emit(*this, *call, index, at);
+    }
+    default:
+      break;
+  }
+  COLLAGE_CHECK(false, "a node that no kernel holds");
+  return {};
+}
+
+const Stored* Emitter::find_stored(const CallNode& node, int slot) const {
+  const auto found =
+      stored_index_.find(fmt::format("{}/{}", static_cast<const void*>(&node), slot));
+  return found == stored_index_.end() ? nullptr : stored_[found->second].get();
+}
+
+const Stored& Emitter::keep(const CallNode& node, int slot, std::unique_ptr<Stored> stored) {
+  stored_index_[fmt::format("{}/{}", static_cast<const void*>(&node), slot)] = stored_.size();
+  stored_.push_back(std::move(stored));
+  return *stored_.back();
+}
+
+const Stored& Emitter::reduce(const CallNode& node, int slot, Combine kind, const Shape& shape,
+                              const std::vector<int64_t>& axes, const Access& element,
+                              const std::function<Term(Term)>& finish) {
+  if (const Stored* stored = find_stored(node, slot)) return *stored;
+  const auto rank = static_cast<int64_t>(shape.size());
+  auto stored = std::make_unique<Stored>();
+  stored->lanes = blocked_ && rank >= 3 && !contains(axes, 1);
+  stored->total = numbered("s", static_cast<int64_t>(names_++));
+
+  // The kept dimensions, and the element's coordinates along them.
+  std::vector<Axis> kept;
+  Coords at;
+  at.logical.resize(shape.size());
+  for (int64_t d = 0; d < rank; ++d) {
+    const auto i = static_cast<size_t>(d);
+    if (contains(axes, d)) continue;
+    if (stored->lanes && d == 1) {
+      kept.push_back({"block", ceil_div(shape[1], kChannelBlock)});
+      at.block = var("block");
+      at.lane = var("lane");
+      const Term channel = at.block * kChannelBlock + at.lane;
+      at.logical[1] = shape[1] % kChannelBlock == 0 ? channel : min(channel, to_int(shape[1] - 1));
+      continue;
+    }
+    kept.push_back({numbered("d", d), shape[i]});
+    at.logical[i] = var(kept.back().name);
+  }
+  if (stored->lanes) kept.push_back({"lane", kChannelBlock});
+  const std::vector<Term> kept_at = variables(kept);
+
+  // Where the innermost dimension is reduced, `extent` of its positions are walked, at `position`.
+  const auto add_update = [&](Stage& stage, std::vector<Term> index, int64_t extent,
+                              const std::function<Term(const Term&)>& position) {
+    Update update{std::move(index), {}, kind, {}};
+    Coords c = at;
+    for (int64_t d : axes) {
+      const auto i = static_cast<size_t>(d);
+      const bool innermost = d == rank - 1 && position;
+      update.over.push_back({numbered("r", d), innermost ? extent : shape[i]});
+      const Term walked = var(update.over.back().name);
+      c.logical[i] = innermost ? position(walked) : walked;
+    }
+    update.value = element(c);
+    stage.dtype = update.value.dtype();
+    stage.updates.push_back(std::move(update));
+  };
+
+  const int64_t inner = shape.empty() ? 1 : shape.back();
+  const bool horizontal = !stored->lanes && contains(axes, rank - 1) && inner >= 16;
+  Stage part, total;
+  total.name = stored->total;
+  total.axes = part.axes = kept;
+  if (horizontal) {
+    part.name = stored->total + "_part";
+    const int64_t width = inner >= 128 ? 64 : 16;
+    part.axes.push_back({"u", width});
+    add_update(part, variables(part.axes), inner / width,
+               [&](const Term& r) { return r * to_int(width) + var("u"); });
+    if (inner % width != 0) {
+      std::vector<Term> left = kept_at;
+      left.push_back(var(numbered("r", rank - 1)));
+      add_update(part, std::move(left), inner % width,
+                 [&](const Term& r) { return to_int(inner / width * width) + r; });
+    }
+    // Pairwise, so that rounding errors stay small.
+    std::vector<Term> sums;
+    for (int i = 0; i < width; ++i) {
+      std::vector<Term> index = kept_at;
+      index.push_back(i);
+      sums.push_back(load(part.name, part.dtype, std::move(index)));
+    }
+    while (sums.size() > 1) {
+      std::vector<Term> next;
+      for (size_t i = 0; i < sums.size() / 2; ++i)
+        next.push_back(combined(kind, sums[i], sums[i + sums.size() / 2]));
+      sums = std::move(next);
+    }
+    total.value = finish(sums[0]);
+    const std::string walked = numbered("r", rank - 1);
+    auto& schedule = program_.schedule;
+    schedule.push_back({part.name, -1, PrimitiveKind::kVectorise, {"u"}, 16});
+    schedule.push_back({part.name, -1, PrimitiveKind::kUnroll, {"u"}});
+    schedule.push_back({part.name, 0, PrimitiveKind::kReorder, {"u", walked}});
+    schedule.push_back({part.name, 0, PrimitiveKind::kVectorise, {"u"}, 16});
+    schedule.push_back({part.name, 0, PrimitiveKind::kUnroll, {"u"}});
+  } else {
+    part.name = stored->total + "_sum";
+    add_update(part, kept_at, 0, {});
+    total.value = finish(load(part.name, part.dtype, kept_at));
+    stored->vectorise_parts = true;
+  }
+  total.dtype = stored->dtype = total.value.dtype();
+  stored->parts.push_back(part.name);
+  program_.stages.push_back(std::move(part));
+  program_.stages.push_back(std::move(total));
+  return keep(node, slot, std::move(stored));
+}
+
+const Stored& Emitter::store(const CallNode& node, int slot, const Shape& shape,
+                             const Access& element) {
+  if (const Stored* stored = find_stored(node, slot)) return *stored;
+  auto stored = std::make_unique<Stored>();
+  stored->full = true;
+  stored->total = numbered("s", static_cast<int64_t>(names_++));
+  Stage stage;
+  stage.name = stored->total;
+  stage.axes = numbered_axes("d", shape);
+  stage.value = element({stage.indices(), {}, {}});
+  stage.dtype = stored->dtype = stage.value.dtype();
+  program_.stages.push_back(std::move(stage));
+  return keep(node, slot, std::move(stored));
+}
+
+std::string Emitter::sum_stage(
+    const CallNode& node, int slot, const Shape& axes, const Shape& over,
+    const std::function<Term(const std::vector<Term>&, const std::vector<Term>&)>& element) {
+  if (const Stored* stored = find_stored(node, slot)) return stored->total;
+  auto stored = std::make_unique<Stored>();
+  stored->full = true;
+  stored->total = numbered("s", static_cast<int64_t>(names_++));
+  Stage stage;
+  stage.name = stored->total;
+  stage.axes = numbered_axes("d", axes);
+  Update update{stage.indices(), numbered_axes("r", over), Combine::kSum, {}};
+  update.value = element(update.at, variables(update.over));
+  stage.dtype = update.value.dtype();
+  stage.updates.push_back(std::move(update));
+  program_.stages.push_back(std::move(stage));
+  return keep(node, slot, std::move(stored)).total;
+}
+
+Term Emitter::read_kept(const Stored& stored, const std::vector<int64_t>& axes, const Coords& at) {
+  std::vector<Term> index;
+  for (size_t d = 0; d < at.logical.size(); ++d) {
+    if (contains(axes, static_cast<int64_t>(d))) continue;
+    if (stored.lanes && d == 1) {
+      index.push_back(at.lane.defined() ? at.block : at.logical[1] / kChannelBlock);
+    } else {
+      index.push_back(at.logical[d]);
+    }
+  }
+  if (stored.lanes) index.push_back(at.lane.defined() ? at.lane : at.logical[1] % kChannelBlock);
+  return load(stored.total, stored.dtype, std::move(index));
+}
+
+Coords broadcast_coords(const Shape& from, const Shape& to, const Coords& at) {
+  Coords result;
+  const size_t skip = to.size() - from.size();
+  for (size_t d = 0; d < from.size(); ++d)
+    result.logical.push_back(from[d] == 1 && to[d + skip] != 1 ? Term(0) : at.logical[d + skip]);
+  if (skip == 0 && from.size() >= 2 && from[1] == to[1] && at.lane.defined()) {
+    result.lane = at.lane;
+    result.block = at.block;
+  }
+  return result;
+}
+
+int64_t normal_axis_of(const CallNode& call, std::string_view attr, int64_t rank) {
+  const int64_t axis = call.attrs.integer(attr);
+  return axis < 0 ? axis + rank : axis;
+}
+
+Status check_float_args(const CallNode& call) {
+  for (const auto& a : call.args)
+    if (!a->type().is_tensor() || a->tensor_type().dtype != DType::kFloat32)
+      return unsupported("{} of {}", call.op->name, a->type().to_string());
+  return {};
+}
+
+bool is_movable(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kInt32 || dtype == DType::kInt64 ||
+         dtype == DType::kBool;
+}
+
+Status check_movable_args(const CallNode& call) {
+  for (const auto& a : call.args)
+    for (const TensorType& leaf : a->type().leaves())
+      if (!is_movable(leaf.dtype))
+        return unsupported("{} of {}", call.op->name, a->type().to_string());
+  return {};
+}
+
+const EmitRule* find_emit_rule(std::string_view op_name) {
+  static const EmitTable* table = [] {
+    auto* rules = new EmitTable;
+    add_elementwise_rules(*rules);
+    add_injective_rules(*rules);
+    add_window_rules(*rules);
+    add_reduction_rules(*rules);
+    add_product_rules(*rules);
+    return rules;
+  }();
+  auto found = table->find(std::string(op_name));
+  return found == table->end() ? nullptr : &found->second;
+}
+
+}  // namespace collage::tensor_program

@@ -1,0 +1,146 @@
+// Emitter: the value of any node of a function of operators at given coordinates, as a term.
+//
+// Element-wise, broadcasting and injective operators are inlined into the term of whoever reads
+// them; the same node at the same coordinates gives the same term, so sharing survives. What cannot
+// be inlined (reductions, statistics of a normalisation) becomes stages of the program. Leaves are
+// buffers of parameters and constants, or whatever a node is bound to (the accumulator of a
+// template's anchor).
+//
+// Operators are rows of a table (emit_*.cc): a check that says why a call cannot be emitted, and
+// the term.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/expr.h"
+#include "ir/op.h"
+#include "tensor_program/program.h"
+
+namespace collage::tensor_program {
+
+/// Channels in one block of the blocked layouts (nChw16c and its 1D and 3D forms).
+inline constexpr int kChannelBlock = 16;
+
+/// Where an element is read or written. Where channels are walked as (block, lane) both are
+/// defined, and a blocked buffer is indexed without division; its padded lanes exist in memory and
+/// hold finite values.
+struct Coords {
+  std::vector<Term> logical;  ///< outermost first
+  Term block, lane;           ///< channel = block * 16 + lane
+};
+
+using Access = std::function<Term(const Coords&)>;
+
+/// A value that is stored, not inlined: what a schedule wants to know of its stages. The dimensions
+/// of `total` are the kept ones of the reduced tensor (with the channel split into block and, last,
+/// lane when `lanes`), unless `full`: then all dimensions of the tensor.
+struct Stored {
+  std::string total;
+  DType dtype = DType::kFloat32;
+  std::vector<std::string> parts;  ///< partial sums, computed inside `total`
+  bool lanes = false;
+  bool full = false;
+  bool vectorise_parts = false;  ///< the reduction is not along the innermost dimension
+};
+
+class Emitter {
+ public:
+  /// `blocked_params`: which parameters are laid out by blocks of channels. `blocked`: values of
+  /// rank 3 and above are walked by channel block and lane. `row_stages`: what softmax computes
+  /// twice is stored, for schedules that work row by row.
+  Emitter(const Function& function, std::vector<bool> blocked_params, bool blocked,
+          bool row_stages);
+
+  Term value(const Expr& node, const Coords& at);
+  /// The same of leaf `index` of a tuple-valued node.
+  Term leaf(const Expr& node, size_t index, const Coords& at);
+
+  void bind(const Expr& node, Access access) { bound_[node.get()] = std::move(access); }
+
+  bool row_stages() const { return row_stages_; }
+
+  /// Reduces `element` over `axes` of a tensor of that shape; `finish` turns the total into what is
+  /// stored. Once per (node, slot).
+  const Stored& reduce(const CallNode& node, int slot, Combine kind, const Shape& shape,
+                       const std::vector<int64_t>& axes, const Access& element,
+                       const std::function<Term(Term)>& finish);
+  /// `element` stored at every coordinate.
+  const Stored& store(const CallNode& node, int slot, const Shape& shape, const Access& element);
+  /// A stage of the program whose value at `axes` is the sum of `element` over `over`; both are
+  /// given their coordinates in order.
+  std::string sum_stage(const CallNode& node, int slot, const Shape& axes, const Shape& over,
+                        const std::function<Term(const std::vector<Term>& at,
+                                                 const std::vector<Term>& over)>& element);
+  /// Reads a reduction at coordinates of the reduced tensor (those of reduced axes are ignored).
+  static Term read_kept(const Stored& stored, const std::vector<int64_t>& axes, const Coords& at);
+
+  /// An element of a table of constants that the kernel brings along.
+  Term table_entry(Tensor table, const Term& index);
+
+  /// What was emitted so far. Results and schedules are for the caller to add.
+  Program& program() { return program_; }
+  const std::vector<std::unique_ptr<Stored>>& stored() const { return stored_; }
+
+ private:
+  struct Memo {
+    Coords at;
+    size_t leaf;
+    Term value;
+  };
+  Term compute(const Expr& node, size_t leaf, const Coords& at);
+  Term param_value(size_t index, const Coords& at);
+  Term constant_value(const Expr& node, const Coords& at);
+  const Stored* find_stored(const CallNode& node, int slot) const;
+  const Stored& keep(const CallNode& node, int slot, std::unique_ptr<Stored> stored);
+
+  Function function_;
+  std::vector<bool> blocked_params_;
+  bool blocked_, row_stages_;
+  std::unordered_map<const ExprNode*, Access> bound_;
+  std::unordered_map<const ExprNode*, std::vector<Memo>> memo_;
+  std::unordered_map<const ExprNode*, std::string> constants_;
+  std::unordered_map<std::string, size_t> stored_index_;
+  std::vector<std::unique_ptr<Stored>> stored_;
+  Program program_;
+  size_t names_ = 0;  // stages named so far
+};
+
+/// How operators of one name are emitted.
+struct EmitRule {
+  /// Why the call cannot be emitted, if so. Sees types, attributes and integer constants only.
+  Status (*check)(const CallNode& call);
+  Term (*emit)(Emitter& emitter, const CallNode& call, size_t leaf, const Coords& at);
+  /// Each result element reads one element of each (non-scalar) argument at the same position,
+  /// after broadcasting.
+  bool elementwise = false;
+};
+
+const EmitRule* find_emit_rule(std::string_view op_name);
+
+using EmitTable = std::unordered_map<std::string, EmitRule>;
+void add_elementwise_rules(EmitTable& table);
+void add_injective_rules(EmitTable& table);
+void add_window_rules(EmitTable& table);
+void add_reduction_rules(EmitTable& table);
+void add_product_rules(EmitTable& table);
+
+/// Checks that rules share: the arguments are all float32, or of a type that can be moved.
+Status check_float_args(const CallNode& call);
+Status check_movable_args(const CallNode& call);
+bool is_movable(DType dtype);
+
+/// Coordinates of an argument of `from` shape that is broadcast to `to` shape, read at `at`.
+Coords broadcast_coords(const Shape& from, const Shape& to, const Coords& at);
+
+int64_t normal_axis_of(const CallNode& call, std::string_view attr, int64_t rank);
+
+/// Extents are small enough for index arithmetic in 32 bits.
+inline int to_int(int64_t v) { return static_cast<int>(v); }
+
+}  // namespace collage::tensor_program

@@ -1,0 +1,379 @@
+#include "tensor_program/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <unordered_map>
+
+#include "tensor_program/external.h"
+
+namespace collage::tensor_program {
+namespace {
+
+/// Reals in one, all else in the other.
+struct Value {
+  double real = 0;
+  int64_t integer = 0;
+};
+
+struct Array {
+  Tensor tensor;
+  Shape shape;
+};
+using Arrays = std::unordered_map<std::string, Array>;
+
+Value element(const Tensor& tensor, int64_t at) {
+  switch (tensor.dtype()) {
+    case DType::kFloat32:
+      return {static_cast<double>(tensor.data<float>()[at]), 0};
+    case DType::kInt32:
+      return {0, tensor.data<int32_t>()[at]};
+    case DType::kBool:
+      return {0, tensor.data<bool>()[at] ? 1 : 0};
+    default:
+      return is_float(tensor.dtype()) ? Value{tensor.element_as_double(at), 0}
+                                      : Value{0, tensor.element_as_int64(at)};
+  }
+}
+
+Status store(Tensor& tensor, int64_t at, const Value& value) {
+  switch (tensor.dtype()) {
+    case DType::kFloat32:
+      tensor.data<float>()[at] = static_cast<float>(value.real);
+      return {};
+    case DType::kFloat64:
+      tensor.data<double>()[at] = value.real;
+      return {};
+    case DType::kInt32:
+      tensor.data<int32_t>()[at] = static_cast<int32_t>(value.integer);
+      return {};
+    case DType::kInt64:
+      tensor.data<int64_t>()[at] = value.integer;
+      return {};
+    case DType::kBool:
+      tensor.data<bool>()[at] = value.integer != 0;
+      return {};
+    default:
+      return unsupported("tensor program: a stage of {}", dtype_name(tensor.dtype()));
+  }
+}
+
+double real_function(TermOp op, double x) {
+  switch (op) {
+    case TermOp::kExp:
+      return std::exp(x);
+    case TermOp::kLog:
+      return std::log(x);
+    case TermOp::kSqrt:
+      return std::sqrt(x);
+    case TermOp::kErf:
+      return std::erf(x);
+    case TermOp::kAbs:
+      return std::abs(x);
+    case TermOp::kCeil:
+      return std::ceil(x);
+    case TermOp::kFloor:
+      return std::floor(x);
+    case TermOp::kRound:
+      return std::nearbyint(x);
+    case TermOp::kTrunc:
+      return std::trunc(x);
+    case TermOp::kSin:
+      return std::sin(x);
+    case TermOp::kCos:
+      return std::cos(x);
+    case TermOp::kTanh:
+      return std::tanh(x);
+    default:
+      return x;
+  }
+}
+
+/// The terms of one definition as a list of steps, each computed once a point.
+class Code {
+ public:
+  Code(const Arrays& arrays, std::vector<std::string> variables)
+      : arrays_(arrays), variables_(std::move(variables)) {}
+
+  /// The register that will hold the term.
+  size_t add(const Term& term) {
+    if (auto found = registers_.find(term.get()); found != registers_.end()) return found->second;
+    Step step{term, {}, nullptr, 0};
+    for (const Term& arg : term->args) step.args.push_back(add(arg));
+    if (term->op == TermOp::kLoad) step.array = &arrays_.at(term->name);
+    if (term->op == TermOp::kVar)
+      step.variable = static_cast<size_t>(
+          std::find(variables_.begin(), variables_.end(), term->name) - variables_.begin());
+    steps_.push_back(std::move(step));
+    values_.emplace_back();
+    return registers_[term.get()] = steps_.size() - 1;
+  }
+
+  Status run(const std::vector<int64_t>& variables) {
+    for (size_t i = 0; i < steps_.size(); ++i) values_[i] = TRY(compute(steps_[i], variables));
+    return {};
+  }
+  const Value& value(size_t at) const { return values_[at]; }
+
+ private:
+  struct Step {
+    Term term;
+    std::vector<size_t> args;
+    const Array* array;
+    size_t variable;
+  };
+
+  Result<Value> compute(const Step& step, const std::vector<int64_t>& variables) const {
+    const TermNode& term = *step.term.get();
+    const auto arg = [&](size_t i) -> const Value& { return values_[step.args[i]]; };
+    switch (term.op) {
+      case TermOp::kConstant:
+        return Value{term.real, term.integer};
+      case TermOp::kVar:
+        return Value{0, variables[step.variable]};
+      case TermOp::kLoad: {
+        int64_t offset = 0;
+        for (size_t d = 0; d < step.args.size(); ++d) {
+          const int64_t index = arg(d).integer, extent = step.array->shape[d];
+          if (index < 0 || index >= extent)
+            return internal_error("tensor program: index {} of {} in dimension {} of {}", index,
+                                  extent, d, term.name);
+          offset = offset * extent + index;
+        }
+        return element(step.array->tensor, offset);
+      }
+      case TermOp::kSelect:
+        return arg(0).integer != 0 ? arg(1) : arg(2);
+      case TermOp::kLikely:
+        return arg(0);
+      case TermOp::kCast:
+        return converted(arg(0), term.args[0].dtype(), term.dtype);
+      default:
+        break;
+    }
+    const bool real = is_float(term.args[0].dtype());
+    const Value& a = arg(0);
+    const Value& b = term.args.size() > 1 ? arg(1) : a;
+    if (term.dtype == DType::kBool) {
+      const auto truth = [](bool holds) { return Value{0, holds ? 1 : 0}; };
+      switch (term.op) {
+        case TermOp::kEqual:
+          return truth(real ? a.real == b.real : a.integer == b.integer);
+        case TermOp::kNotEqual:
+          return truth(real ? a.real != b.real : a.integer != b.integer);
+        case TermOp::kLess:
+          return truth(real ? a.real < b.real : a.integer < b.integer);
+        case TermOp::kLessEqual:
+          return truth(real ? a.real <= b.real : a.integer <= b.integer);
+        case TermOp::kGreater:
+          return truth(real ? a.real > b.real : a.integer > b.integer);
+        case TermOp::kGreaterEqual:
+          return truth(real ? a.real >= b.real : a.integer >= b.integer);
+        case TermOp::kAnd:
+          return truth(a.integer != 0 && b.integer != 0);
+        case TermOp::kOr:
+          return truth(a.integer != 0 || b.integer != 0);
+        default:
+          return truth(a.integer == 0);
+      }
+    }
+    Value result;
+    if (real) {
+      result.real = real_operation(term.op, a.real, b.real);
+      if (term.dtype == DType::kFloat32)
+        result.real = static_cast<double>(static_cast<float>(result.real));
+      return result;
+    }
+    if ((term.op == TermOp::kDivide || term.op == TermOp::kModulo) && b.integer == 0)
+      return internal_error("tensor program: an integer divided by zero");
+    return converted({0, integer_operation(term.op, a.integer, b.integer)}, DType::kInt64,
+                     term.dtype);
+  }
+
+  /// What reals and integers have in common.
+  template <typename T>
+  static T arithmetic(TermOp op, T a, T b) {
+    switch (op) {
+      case TermOp::kAdd:
+        return a + b;
+      case TermOp::kSubtract:
+        return a - b;
+      case TermOp::kMultiply:
+        return a * b;
+      case TermOp::kMin:
+        return std::min(a, b);
+      case TermOp::kMax:
+        return std::max(a, b);
+      case TermOp::kNegate:
+        return -a;
+      case TermOp::kAbs:
+        return a < 0 ? -a : a;
+      default:
+        return a;
+    }
+  }
+
+  static double real_operation(TermOp op, double a, double b) {
+    if (op == TermOp::kDivide) return a / b;
+    if (op == TermOp::kPower) return std::pow(a, b);
+    return op >= TermOp::kExp ? real_function(op, a) : arithmetic(op, a, b);
+  }
+
+  static int64_t integer_operation(TermOp op, int64_t a, int64_t b) {
+    if (op == TermOp::kDivide) return floor_div(a, b);
+    if (op == TermOp::kModulo) return a - floor_div(a, b) * b;
+    return arithmetic(op, a, b);
+  }
+
+  static Value converted(const Value& value, DType from, DType to) {
+    if (is_float(to)) {
+      const double real = is_float(from) ? value.real : static_cast<double>(value.integer);
+      return {to == DType::kFloat32 ? static_cast<double>(static_cast<float>(real)) : real, 0};
+    }
+    const int64_t integer = is_float(from) ? static_cast<int64_t>(value.real) : value.integer;
+    if (to == DType::kBool) return {0, is_float(from) ? value.real != 0 : integer != 0};
+    if (to == DType::kInt32) return {0, static_cast<int32_t>(integer)};
+    return {0, integer};
+  }
+
+  const Arrays& arrays_;
+  std::vector<std::string> variables_;
+  std::vector<Step> steps_;
+  std::vector<Value> values_;
+  std::unordered_map<const TermNode*, size_t> registers_;
+};
+
+/// Calls body(indices) for every point, the last axis running fastest.
+Status for_each_point(const std::vector<int64_t>& extents,
+                      const std::function<Status(const std::vector<int64_t>&)>& body) {
+  std::vector<int64_t> at(extents.size(), 0);
+  for (;;) {
+    TRY(body(at));
+    size_t d = extents.size();
+    while (d > 0 && ++at[d - 1] == extents[d - 1]) at[--d] = 0;
+    if (d == 0) return {};
+  }
+}
+
+/// `to[index] = combine(to[index], value)` over axes, then `over`.
+Status run_definition(const Arrays& arrays, const Stage& stage, const std::vector<Axis>& over,
+                      const std::vector<Term>& index, Combine combine, const Term& value,
+                      Tensor& to) {
+  std::vector<std::string> names;
+  std::vector<int64_t> extents;
+  const auto walk = [&](const Axis& axis) {
+    names.push_back(axis.name);
+    extents.push_back(axis.extent);
+  };
+  // An axis that no index names is not walked over: the update does not depend on it.
+  for (const Axis& axis : stage.axes) {
+    bool used = false;
+    for (const Term& term : index) {
+      std::function<bool(const Term&)> names_axis = [&](const Term& t) {
+        if (t->op == TermOp::kVar && t->name == axis.name) return true;
+        return std::any_of(t->args.begin(), t->args.end(), names_axis);
+      };
+      used = used || names_axis(term);
+    }
+    if (used) walk(axis);
+  }
+  for (const Axis& axis : over) walk(axis);
+  Code code(arrays, names);
+  std::vector<size_t> at;
+  for (const Term& term : index) at.push_back(code.add(term));
+  const size_t result = code.add(value);
+  const Shape shape = stage.shape();
+  return for_each_point(extents, [&](const std::vector<int64_t>& point) -> Status {
+    TRY(code.run(point));
+    int64_t offset = 0;
+    for (size_t d = 0; d < at.size(); ++d) {
+      const int64_t i = code.value(at[d]).integer;
+      if (i < 0 || i >= shape[d])
+        return internal_error("tensor program: {} is written at {} of {}", stage.name, i, shape[d]);
+      offset = offset * shape[d] + i;
+    }
+    Value next = code.value(result);
+    if (combine != Combine::kSet) {
+      const Value old = element(to, offset);
+      const bool less = is_float(to.dtype()) ? next.real < old.real : next.integer < old.integer;
+      switch (combine) {
+        case Combine::kSum:
+          next = {old.real + next.real, old.integer + next.integer};
+          break;
+        case Combine::kProduct:
+          next = {old.real * next.real, old.integer * next.integer};
+          break;
+        case Combine::kMax:
+          if (less) next = old;
+          break;
+        default:
+          if (!less) next = old;
+          break;
+      }
+    }
+    return store(to, offset, next);
+  });
+}
+
+Status run_external(const Arrays& arrays, const Stage& stage, Tensor& to) {
+  const ExternalFunction* function = find_external(stage.external.label);
+  if (function == nullptr)
+    return error(ErrorCode::kUnavailable, "tensor program: no external function '{}'",
+                 stage.external.label);
+  std::vector<TensorType> types;
+  std::vector<DLTensor> inputs;
+  for (const std::string& name : stage.external.inputs) {
+    const Array& array = arrays.at(name);
+    types.push_back({array.shape, array.tensor.dtype()});
+    inputs.push_back(
+        dl_tensor(array.tensor.dtype(), array.shape, const_cast<void*>(array.tensor.raw())));
+  }
+  const TensorType type = TRY(function->type(types));
+  if (type.shape != to.shape() || type.dtype != to.dtype())
+    return bad_model("tensor program: {} gives a {}, not a {}", stage.external.label,
+                     type.to_string(), TensorType{to.shape(), to.dtype()}.to_string());
+  return function->call(inputs, dl_tensor(to.dtype(), to.shape(), to.raw()));
+}
+
+Status run_stage(const Arrays& arrays, const Stage& stage, Tensor& to) {
+  if (!stage.external.label.empty()) {
+    TRY(run_external(arrays, stage, to));
+  } else if (stage.value.defined() || stage.updates[0].combine != Combine::kSet) {
+    const Term first =
+        stage.value.defined() ? stage.value : neutral(stage.updates[0].combine, stage.dtype);
+    TRY(run_definition(arrays, stage, {}, stage.indices(), Combine::kSet, first, to));
+  }
+  for (const Update& update : stage.updates)
+    TRY(run_definition(arrays, stage, update.over, update.at, update.combine, update.value, to));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Tensor>> evaluate(const Program& program, std::span<const Tensor> params) {
+  TRY(verify(program));
+  Arrays arrays;
+  size_t next = 0;
+  for (const Buffer& buffer : program.buffers) {
+    Tensor value = buffer.value;
+    if (!buffer.is_constant) {
+      if (next >= params.size()) return usage_error("tensor program: no value for {}", buffer.name);
+      value = params[next++];
+    }
+    if (!value.defined() || value.size() != num_elements(buffer.type.shape) ||
+        value.dtype() != buffer.type.dtype)
+      return usage_error("tensor program: no {} for {}", buffer.type.to_string(), buffer.name);
+    arrays[buffer.name] = {value, buffer.type.shape};
+  }
+  std::vector<Tensor> results;
+  for (const Stage& stage : program.stages) {
+    Tensor to = TRY(Tensor::allocate(stage.dtype, stage.shape()));
+    TRY(run_stage(arrays, stage, to).with_context("stage " + stage.name));
+    if (stage.is_result) results.push_back(to);
+    arrays[stage.name] = {to, stage.shape()};
+  }
+  return results;
+}
+
+}  // namespace collage::tensor_program

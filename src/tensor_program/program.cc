@@ -1,0 +1,239 @@
+#include "tensor_program/program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_set>
+
+#include "base/check.h"
+
+namespace collage::tensor_program {
+namespace {
+
+using Names = std::unordered_set<std::string>;
+
+void add_names(const Term& term, std::vector<std::string>& names, Names& seen,
+               std::unordered_set<const TermNode*>& visited) {
+  if (!visited.insert(term.get()).second) return;
+  if (term->op == TermOp::kLoad && seen.insert(term->name).second) names.push_back(term->name);
+  for (const Term& arg : term->args) add_names(arg, names, seen, visited);
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program) : program_(program) {}
+
+  Status run() {
+    for (const Buffer& buffer : program_.buffers) {
+      TRY(define(buffer.name));
+      if (buffer.value.defined() &&
+          (buffer.value.shape() != buffer.type.shape || buffer.value.dtype() != buffer.type.dtype))
+        return wrong("{} holds a tensor of another type", buffer.name);
+    }
+    bool results = false;
+    for (const Stage& stage : program_.stages) {
+      TRY(check(stage).with_context("stage " + stage.name));
+      TRY(define(stage.name));
+      results = results || stage.is_result;
+    }
+    if (!results) return wrong("a program without a result");
+    for (const Primitive& step : program_.schedule) TRY(check(step));
+    return {};
+  }
+
+ private:
+  template <typename... Args>
+  static Status wrong(fmt::format_string<Args...> format, Args&&... args) {
+    return bad_model("tensor program: {}", fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  Status define(const std::string& name) {
+    if (!defined_.insert(name).second) return wrong("{} stands twice", name);
+    return {};
+  }
+
+  Status check(const Stage& stage) {
+    Names own;
+    for (const Axis& axis : stage.axes) {
+      if (!own.insert(axis.name).second) return wrong("axis {} stands twice", axis.name);
+      if (axis.extent < 1) return wrong("axis {} of extent {}", axis.name, axis.extent);
+    }
+    const int kinds = (stage.value.defined() ? 1 : 0) + (stage.external.label.empty() ? 0 : 1);
+    if (kinds > 1 || (kinds == 0 && stage.updates.empty()))
+      return wrong("neither one value nor updates");
+    if (stage.value.defined()) {
+      if (stage.value.dtype() != stage.dtype) return wrong("a value of another type");
+      TRY(check(stage.value, own));
+    }
+    for (const std::string& input : stage.external.inputs)
+      if (defined_.count(input) == 0) return wrong("there is no {} above", input);
+    for (const Update& update : stage.updates) {
+      if (update.at.size() != stage.axes.size()) return wrong("{} indices", update.at.size());
+      Names bound = own;
+      for (const Axis& axis : update.over)
+        if (!bound.insert(axis.name).second) return wrong("axis {} stands twice", axis.name);
+      for (const Term& index : update.at) TRY(check(index, bound));
+      if (update.value.dtype() != stage.dtype) return wrong("a value of another type");
+      TRY(check(update.value, bound));
+    }
+    return {};
+  }
+
+  Status check(const Term& root, const Names& bound) {
+    std::unordered_set<const TermNode*> visited;
+    std::vector<Term> left{root};
+    while (!left.empty()) {
+      const Term term = left.back();
+      left.pop_back();
+      if (!visited.insert(term.get()).second) continue;
+      if (term->op == TermOp::kVar && bound.count(term->name) == 0)
+        return wrong("nothing binds {}", term->name);
+      if (term->op == TermOp::kLoad) {
+        if (defined_.count(term->name) == 0) return wrong("there is no {} above", term->name);
+        const TensorType type = program_.type_of(term->name);
+        if (type.shape.size() != term->args.size())
+          return wrong("{} indices for {}", term->args.size(), term->name);
+        if (type.dtype != term->dtype) return wrong("{} is of another type", term->name);
+        for (const Term& index : term->args)
+          if (!is_integer(index.dtype())) return wrong("an index of {} is no integer", term->name);
+      }
+      left.insert(left.end(), term->args.begin(), term->args.end());
+    }
+    return {};
+  }
+
+  Status check(const Primitive& step) const {
+    const Stage* stage = program_.find_stage(step.stage);
+    if (stage == nullptr) return wrong("the schedule names {}, which is no stage", step.stage);
+    if (step.update >= static_cast<int>(stage->updates.size()))
+      return wrong("{} has no update {}", step.stage, step.update);
+    if (step.kind == PrimitiveKind::kComputeAt && program_.find_stage(step.names[0]) == nullptr)
+      return wrong("{} is computed at {}, which is no stage", step.stage, step.names[0]);
+    return {};
+  }
+
+  const Program& program_;
+  Names defined_;
+};
+
+bool same_terms(const std::vector<Term>& a, const std::vector<Term>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+}
+
+bool equal(const Stage& a, const Stage& b) {
+  return a.name == b.name && a.dtype == b.dtype && a.axes == b.axes && same(a.value, b.value) &&
+         a.external == b.external && a.is_result == b.is_result &&
+         std::equal(a.updates.begin(), a.updates.end(), b.updates.begin(), b.updates.end(),
+                    [](const Update& u, const Update& v) {
+                      return same_terms(u.at, v.at) && u.over == v.over && u.combine == v.combine &&
+                             same(u.value, v.value);
+                    });
+}
+
+bool equal(const Buffer& a, const Buffer& b) {
+  if (a.name != b.name || a.type != b.type || a.is_constant != b.is_constant) return false;
+  return !a.value.defined() || !b.value.defined() ||
+         std::memcmp(a.value.raw(), b.value.raw(), a.value.bytes()) == 0;
+}
+
+}  // namespace
+
+Shape Stage::shape() const {
+  Shape result;
+  for (const Axis& axis : axes) result.push_back(axis.extent);
+  return result;
+}
+
+std::vector<Term> Stage::indices() const {
+  std::vector<Term> result;
+  for (const Axis& axis : axes) result.push_back(var(axis.name));
+  return result;
+}
+
+const Buffer* Program::find_buffer(std::string_view name) const {
+  for (const Buffer& buffer : buffers)
+    if (buffer.name == name) return &buffer;
+  return nullptr;
+}
+const Stage* Program::find_stage(std::string_view name) const {
+  for (const Stage& stage : stages)
+    if (stage.name == name) return &stage;
+  return nullptr;
+}
+Stage* Program::find_stage(std::string_view name) {
+  return const_cast<Stage*>(std::as_const(*this).find_stage(name));
+}
+
+TensorType Program::type_of(std::string_view name) const {
+  if (const Buffer* buffer = find_buffer(name)) return buffer->type;
+  const Stage* stage = find_stage(name);
+  COLLAGE_CHECK(stage != nullptr, "no buffer or stage {}", name);
+  return {stage->shape(), stage->dtype};
+}
+
+std::vector<std::string> Program::results() const {
+  std::vector<std::string> names;
+  for (const Stage& stage : stages)
+    if (stage.is_result) names.push_back(stage.name);
+  return names;
+}
+
+Status verify(const Program& program) { return Verifier(program).run(); }
+
+bool equal(const Program& a, const Program& b) {
+  return a.schedule == b.schedule &&
+         std::equal(a.buffers.begin(), a.buffers.end(), b.buffers.begin(), b.buffers.end(),
+                    [](const Buffer& x, const Buffer& y) { return equal(x, y); }) &&
+         std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(),
+                    [](const Stage& x, const Stage& y) { return equal(x, y); });
+}
+
+std::vector<std::string> loaded_names(const Term& term) {
+  std::vector<std::string> names;
+  Names seen;
+  std::unordered_set<const TermNode*> visited;
+  add_names(term, names, seen, visited);
+  return names;
+}
+
+std::vector<std::string> loaded_names(const Stage& stage) {
+  std::vector<std::string> names = stage.external.inputs;
+  Names seen(names.begin(), names.end());
+  std::unordered_set<const TermNode*> visited;
+  for_each_term(stage, [&](const Term& term) { add_names(term, names, seen, visited); });
+  return names;
+}
+
+Term neutral(Combine combine, DType dtype) {
+  switch (combine) {
+    case Combine::kSum:
+      return zero(dtype);
+    case Combine::kProduct:
+      return constant(1, dtype);
+    case Combine::kMax:
+      return lowest(dtype);
+    case Combine::kMin:
+      return highest(dtype);
+    case Combine::kSet:
+      break;
+  }
+  COLLAGE_CHECK(false, "setting has no neutral element");
+  return {};
+}
+
+Term combined(Combine combine, const Term& a, const Term& b) {
+  switch (combine) {
+    case Combine::kSet:
+      return b;
+    case Combine::kSum:
+      return a + b;
+    case Combine::kProduct:
+      return a * b;
+    case Combine::kMax:
+      return max(a, b);
+    case Combine::kMin:
+      return min(a, b);
+  }
+  return {};
+}
+
+}  // namespace collage::tensor_program

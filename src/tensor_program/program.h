@@ -1,0 +1,148 @@
+// Program: a loop-level program as plain data. Stages, each an array defined at every point by a
+// term over other arrays, or filled by updates, or by a call of an external function; and a
+// schedule, a list of primitives that say how stages are looped over and where they are computed,
+// never what they hold.
+//
+//   program {
+//     param A: float32[128, 128];
+//     const B: float32[128, 128];
+//     stage P[j1:8, k:128, j0:16] = B[k, j1 * 16 + j0];
+//     result C[i:128, j:128] = sum(k:128) A[i, k] * P[j / 16, k, j % 16];
+//     schedule {
+//       P.compute_root();
+//       C.vectorise(j, 16);
+//       C.parallel(i);
+//     }
+//   }
+//
+// Arrays are dense and row-major, indices outermost first. A stage reads what stands above it. How
+// operators become stages is emit.h's; what a program computes evaluate.h's; how its text looks
+// program_text.h's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/type.h"
+#include "tensor_program/term.h"
+
+namespace collage::tensor_program {
+
+struct Axis {
+  std::string name;
+  int64_t extent = 1;
+  bool operator==(const Axis&) const = default;
+};
+
+/// A parameter, or a constant (whose values may be missing, as in text).
+struct Buffer {
+  std::string name;
+  TensorType type;
+  bool is_constant = false;
+  Tensor value = {};
+  int param = -1;  ///< which parameter of the emitted function it holds, where it was emitted
+};
+
+enum class Combine { kSet, kSum, kProduct, kMax, kMin };
+
+/// For every point of `over`: stage[at] = combine(stage[at], value). Points are visited in order,
+/// but where `combine` is no kSet their order does not matter.
+struct Update {
+  std::vector<Term> at;    ///< terms over the stage's axes and `over`
+  std::vector<Axis> over;  ///< outermost first
+  Combine combine = Combine::kSet;
+  Term value;
+};
+
+/// destination = label(inputs): whole arrays, as in tensor_program/external.h.
+struct ExternalCall {
+  std::string label;                ///< empty: none
+  std::vector<std::string> inputs;  ///< buffers and stages
+  bool operator==(const ExternalCall&) const = default;
+};
+
+/// Either `value`, or `external`, or updates alone: then the first one says what the stage starts
+/// from, the neutral element of its `combine`, or nothing for kSet. Updates may follow a value too.
+struct Stage {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  std::vector<Axis> axes;  ///< outermost first
+  Term value;
+  std::vector<Update> updates;
+  ExternalCall external = {};
+  bool is_result = false;
+
+  Shape shape() const;
+  std::vector<Term> indices() const;  ///< its axes as variables
+};
+
+enum class PrimitiveKind {
+  kSplit,        ///< (loop, outer, inner, factor): inner runs to factor
+  kFuse,         ///< (inner loop, outer loop, fused)
+  kReorder,      ///< (loops…), innermost first
+  kVectorise,    ///< (loop) or (loop, width)
+  kUnroll,       ///< (loop)
+  kParallel,     ///< (loop)
+  kComputeAt,    ///< (stage, loop): computed anew in each iteration of that stage's loop
+  kComputeRoot,  ///< (): computed whole before what reads it
+  kInline,       ///< (): computed where it is read; the default
+  kAllowRaces,   ///< (): the points of an update's `over` may run side by side
+};
+
+/// One step of a schedule. `guarded` splits do not run past the extent; others may, up to the next
+/// multiple of the factor, where that does no harm.
+struct Primitive {
+  std::string stage;
+  int update = -1;  ///< of the stage; -1: its value (or what it starts from)
+  PrimitiveKind kind = PrimitiveKind::kInline;
+  std::vector<std::string> names;
+  int64_t number = 0;  ///< factor or width; 0: none
+  bool guarded = false;
+  bool operator==(const Primitive&) const = default;
+};
+
+struct Program {
+  std::vector<Buffer> buffers;
+  std::vector<Stage> stages;
+  std::vector<Primitive> schedule;
+
+  const Buffer* find_buffer(std::string_view name) const;
+  const Stage* find_stage(std::string_view name) const;
+  Stage* find_stage(std::string_view name);
+  /// Of a buffer or stage; it must be there.
+  TensorType type_of(std::string_view name) const;
+  std::vector<std::string> results() const;  ///< names of the result stages, in order
+
+  /// The text, as program_text.h parses it.
+  std::string to_string() const;
+};
+
+/// What is wrong, if something is: names that are missing or stand twice, indices of another number
+/// than the array has dimensions, types that differ, variables that nothing binds, results that are
+/// none, a schedule of what is not there.
+Status verify(const Program& program);
+
+/// Equal stages and schedules over buffers of equal types; values are compared where both sides
+/// have them.
+bool equal(const Program& a, const Program& b);
+
+/// Calls `visit` for every term of the stage, the indices of updates included.
+template <typename Visit>
+void for_each_term(const Stage& stage, const Visit& visit) {
+  if (stage.value.defined()) visit(stage.value);
+  for (const Update& update : stage.updates) {
+    for (const Term& index : update.at) visit(index);
+    visit(update.value);
+  }
+}
+
+/// The names that a term, or a stage, loads from; in order, each once.
+std::vector<std::string> loaded_names(const Term& term);
+std::vector<std::string> loaded_names(const Stage& stage);
+
+/// The neutral element: what a stage of updates alone starts from. Not of kSet.
+Term neutral(Combine combine, DType dtype);
+Term combined(Combine combine, const Term& a, const Term& b);
+
+}  // namespace collage::tensor_program

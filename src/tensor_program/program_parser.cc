@@ -1,0 +1,456 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+#include "tensor_program/program_text.h"
+
+namespace collage::tensor_program {
+namespace {
+
+struct Token {
+  enum class Kind { kEnd, kName, kNumber, kString, kMark } kind = Kind::kEnd;
+  std::string text;
+  size_t line = 1;
+};
+
+bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool in_name(char c) { return starts_name(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+std::vector<Token> tokens_of(std::string_view text) {
+  std::vector<Token> tokens;
+  size_t line = 1;
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '\n') ++line;
+    if (std::isspace(static_cast<unsigned char>(c)) != 0) {
+      ++i;
+      continue;
+    }
+    if (text.substr(i, 2) == "//") {
+      while (i < text.size() && text[i] != '\n') ++i;
+      continue;
+    }
+    size_t end = i + 1;
+    Token::Kind kind = Token::Kind::kMark;
+    if (starts_name(c)) {
+      kind = Token::Kind::kName;
+      while (end < text.size() && in_name(text[end])) ++end;
+    } else if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
+      kind = Token::Kind::kNumber;
+      while (end < text.size() &&
+             (in_name(text[end]) || text[end] == '.' ||
+              ((text[end] == '-' || text[end] == '+') && text[end - 1] == 'e')))
+        ++end;
+    } else if (c == '"') {
+      kind = Token::Kind::kString;
+      while (end < text.size() && text[end] != '"' && text[end] != '\n') ++end;
+      ++end;
+      tokens.push_back({kind, std::string(text.substr(i + 1, end - i - 2)), line});
+      i = end;
+      continue;
+    } else {
+      for (std::string_view two : {"==", "!=", "<=", ">=", "&&", "||"})
+        if (text.substr(i, 2) == two) end = i + 2;
+    }
+    tokens.push_back({kind, std::string(text.substr(i, end - i)), line});
+    i = end;
+  }
+  tokens.push_back({Token::Kind::kEnd, "the end", line});
+  return tokens;
+}
+
+/// "0.5f", "3", "7i64", "inff", "5_uint8" as a constant.
+Result<Term> number_of(std::string text, bool negative) {
+  DType dtype = DType::kInt32;
+  const auto ends = [&](std::string_view end) {
+    if (!text.ends_with(end)) return false;
+    text.resize(text.size() - end.size());
+    return true;
+  };
+  if (const size_t mark = text.find('_'); mark != std::string::npos) {
+    dtype = TRY(parse_dtype(text.substr(mark + 1)));
+    text.resize(mark);
+  } else if (ends("i64")) {
+    dtype = DType::kInt64;
+  } else if (text == "inff" || text == "nanf" || text.find('.') != std::string::npos ||
+             text.starts_with("inf") || text.starts_with("nan") ||
+             text.find('e') != std::string::npos) {
+    dtype = ends("d") ? DType::kFloat64 : DType::kFloat32;
+    if (dtype == DType::kFloat32) ends("f");
+    if (text == "in") text = "inf";
+  }
+  const char *begin = text.data(), *end = begin + text.size();
+  if (is_float(dtype)) {
+    double value = 0;
+    if (text == "inf") {
+      value = std::numeric_limits<double>::infinity();
+    } else if (text == "nan") {
+      value = std::numeric_limits<double>::quiet_NaN();
+    } else if (dtype == DType::kFloat32) {
+      float narrow = 0;
+      if (std::from_chars(begin, end, narrow).ptr != end) return bad_model("no number: {}", text);
+      value = static_cast<double>(narrow);
+    } else if (std::from_chars(begin, end, value).ptr != end) {
+      return bad_model("no number: {}", text);
+    }
+    return constant(negative ? -value : value, dtype);
+  }
+  uint64_t value = 0;
+  if (std::from_chars(begin, end, value).ptr != end) return bad_model("no number: {}", text);
+  return integer_constant(static_cast<int64_t>(negative ? ~value + 1 : value), dtype);
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : tokens_(tokens_of(text)) {}
+
+  Result<Program> run() {
+    Result<Program> program = body();
+    if (!program.ok()) return std::move(program).with_context(fmt::format("line {}", peek().line));
+    return program;
+  }
+
+ private:
+  Result<Program> body() {
+    TRY(take("program"));
+    TRY(take("{"));
+    while (!accept("}")) {
+      if (accept("param")) {
+        TRY(buffer(false));
+      } else if (accept("const")) {
+        TRY(buffer(true));
+      } else if (accept("stage")) {
+        TRY(stage(false));
+      } else if (accept("result")) {
+        TRY(stage(true));
+      } else if (accept("update")) {
+        TRY(update());
+      } else if (accept("schedule")) {
+        TRY(schedule());
+      } else {
+        return unexpected("a declaration");
+      }
+    }
+    if (peek().kind != Token::Kind::kEnd) return unexpected("the end");
+    TRY(verify(program_));
+    return std::move(program_);
+  }
+
+  const Token& peek() const { return tokens_[at_]; }
+  bool is(std::string_view text) const {
+    return peek().text == text && peek().kind != Token::Kind::kString &&
+           peek().kind != Token::Kind::kEnd;
+  }
+  bool accept(std::string_view text) {
+    if (!is(text)) return false;
+    ++at_;
+    return true;
+  }
+  Status unexpected(std::string_view wanted) const {
+    return bad_model("'{}' where {} should stand", peek().text, wanted);
+  }
+  Status take(std::string_view text) {
+    return accept(text) ? Status() : unexpected("'" + std::string(text) + "'");
+  }
+  Result<std::string> name() {
+    if (peek().kind != Token::Kind::kName) return unexpected("a name");
+    return tokens_[at_++].text;
+  }
+  Result<int64_t> integer() {
+    if (peek().kind != Token::Kind::kNumber) return unexpected("a number");
+    const Term value = TRY(number_of(peek().text, false));
+    if (value.dtype() != DType::kInt32) return unexpected("an integer");
+    ++at_;
+    return value->integer;
+  }
+
+  /// item, item, … up to `end`, which is taken.
+  template <typename Item>
+  Status list(std::string_view end, Item item) {
+    if (accept(end)) return {};
+    do TRY(item());
+    while (accept(","));
+    return take(end);
+  }
+
+  Result<TensorType> type() {
+    TensorType type;
+    type.dtype = TRY(parse_dtype(TRY(name())));
+    TRY(take("["));
+    TRY(list("]", [&]() -> Status {
+      type.shape.push_back(TRY(integer()));
+      return {};
+    }));
+    return type;
+  }
+
+  Result<std::vector<Axis>> axes(std::string_view end) {
+    std::vector<Axis> axes;
+    TRY(list(end, [&]() -> Status {
+      Axis axis;
+      axis.name = TRY(name());
+      TRY(take(":"));
+      axis.extent = TRY(integer());
+      axes.push_back(std::move(axis));
+      return {};
+    }));
+    return axes;
+  }
+
+  Status buffer(bool is_constant) {
+    Buffer buffer;
+    buffer.is_constant = is_constant;
+    buffer.name = TRY(name());
+    TRY(take(":"));
+    buffer.type = TRY(type());
+    if (is_constant && accept("=")) {
+      TRY(take("{"));
+      std::vector<Term> values;
+      TRY(list("}", [&]() -> Status {
+        values.push_back(TRY(number()));
+        return {};
+      }));
+      if (static_cast<int64_t>(values.size()) != num_elements(buffer.type.shape))
+        return bad_model("{} values for {}", values.size(), buffer.name);
+      buffer.value = TRY(Tensor::allocate(buffer.type.dtype, buffer.type.shape));
+      for (size_t i = 0; i < values.size(); ++i) TRY(store(buffer.value, i, values[i]));
+    }
+    program_.buffers.push_back(std::move(buffer));
+    return take(";");
+  }
+
+  static Status store(Tensor& to, size_t i, const Term& value) {
+    const double real = is_float(value.dtype()) ? value->real : static_cast<double>(value->integer);
+    switch (to.dtype()) {
+      case DType::kFloat32:
+        to.data<float>()[i] = static_cast<float>(real);
+        return {};
+      case DType::kFloat64:
+        to.data<double>()[i] = real;
+        return {};
+      case DType::kInt32:
+        to.data<int32_t>()[i] = static_cast<int32_t>(value->integer);
+        return {};
+      case DType::kInt64:
+        to.data<int64_t>()[i] = value->integer;
+        return {};
+      case DType::kBool:
+        to.data<bool>()[i] = value->integer != 0;
+        return {};
+      default:
+        return unsupported("values of {}", dtype_name(to.dtype()));
+    }
+  }
+
+  Result<Term> number() {
+    const bool negative = accept("-");
+    if (peek().kind != Token::Kind::kNumber && !is("inff") && !is("nanf") && !is("infd") &&
+        !is("nand"))
+      return unexpected("a number");
+    return number_of(tokens_[at_++].text, negative);
+  }
+
+  static const std::unordered_map<std::string_view, Combine>& combines() {
+    static const std::unordered_map<std::string_view, Combine> table = {
+        {"set", Combine::kSet},
+        {"sum", Combine::kSum},
+        {"product", Combine::kProduct},
+        {"max", Combine::kMax},
+        {"min", Combine::kMin}};
+    return table;
+  }
+
+  /// Whether sum(…) starts here, and no term: max(k:4) x, not max(x, y).
+  bool at_combine() const {
+    if (peek().kind != Token::Kind::kName || combines().count(peek().text) == 0) return false;
+    const auto follows = [&](size_t ahead, std::string_view text) {
+      return at_ + ahead < tokens_.size() && tokens_[at_ + ahead].text == text;
+    };
+    return follows(1, "(") && (follows(2, ")") || follows(3, ":"));
+  }
+
+  Status combine_into(Update& update) {
+    update.combine = combines().at(TRY(name()));
+    TRY(take("("));
+    update.over = TRY(axes(")"));
+    update.value = TRY(term(0));
+    return {};
+  }
+
+  Status stage(bool is_result) {
+    Stage stage;
+    stage.is_result = is_result;
+    stage.name = TRY(name());
+    TRY(take("["));
+    stage.axes = TRY(axes("]"));
+    if (accept(":")) {
+      stage.dtype = TRY(parse_dtype(TRY(name())));
+    } else {
+      TRY(take("="));
+      if (accept("extern")) {
+        if (peek().kind != Token::Kind::kString) return unexpected("the label of a function");
+        stage.external.label = tokens_[at_++].text;
+        TRY(take("("));
+        TRY(list(")", [&]() -> Status {
+          stage.external.inputs.push_back(TRY(name()));
+          return {};
+        }));
+        TRY(take(":"));
+        stage.dtype = TRY(parse_dtype(TRY(name())));
+      } else if (at_combine()) {
+        Update update;
+        update.at = stage.indices();
+        TRY(combine_into(update));
+        stage.dtype = update.value.dtype();
+        stage.updates.push_back(std::move(update));
+      } else {
+        stage.value = TRY(term(0));
+        stage.dtype = stage.value.dtype();
+      }
+    }
+    program_.stages.push_back(std::move(stage));
+    return take(";");
+  }
+
+  Status update() {
+    const std::string stage = TRY(name());
+    if (program_.stages.empty() || program_.stages.back().name != stage)
+      return bad_model("an update of {}, which is not the stage above", stage);
+    Update update;
+    TRY(take("["));
+    TRY(list("]", [&]() -> Status {
+      update.at.push_back(TRY(term(0)));
+      return {};
+    }));
+    TRY(take("="));
+    if (!at_combine()) return unexpected("set(…), sum(…), product(…), max(…) or min(…)");
+    TRY(combine_into(update));
+    program_.stages.back().updates.push_back(std::move(update));
+    return take(";");
+  }
+
+  Status schedule() {
+    TRY(take("{"));
+    while (!accept("}")) {
+      Primitive step;
+      step.stage = TRY(name());
+      TRY(take("."));
+      if (accept("update")) {
+        TRY(take("("));
+        step.update = static_cast<int>(TRY(integer()));
+        TRY(take(")"));
+        TRY(take("."));
+      }
+      const std::string what = TRY(name());
+      bool known = false;
+      for (const PrimitiveSpelling& spelling : primitive_spellings()) {
+        if (spelling.text != what) continue;
+        step.kind = spelling.kind;
+        known = true;
+      }
+      if (!known) return bad_model("no schedule primitive {}", what);
+      TRY(take("("));
+      TRY(list(")", [&]() -> Status {
+        if (peek().kind == Token::Kind::kNumber) {
+          step.number = TRY(integer());
+        } else if (accept("guarded")) {
+          step.guarded = true;
+        } else {
+          step.names.push_back(TRY(name()));
+        }
+        return {};
+      }));
+      const bool at = step.kind == PrimitiveKind::kComputeAt;
+      if (at && step.names.size() != 2) return bad_model("compute_at(stage, loop)");
+      program_.schedule.push_back(std::move(step));
+      TRY(take(";"));
+    }
+    return {};
+  }
+
+  /// Operators of at least that precedence.
+  Result<Term> term(int least) {
+    Term left = TRY(operand());
+    for (;;) {
+      const TermSpelling* found = nullptr;
+      for (const TermSpelling& spelling : term_spellings())
+        if (spelling.arity == 2 && spelling.precedence > 0 && is(spelling.text)) found = &spelling;
+      if (found == nullptr || found->precedence < least) return left;
+      ++at_;
+      const Term right = TRY(term(found->precedence + 1));
+      left = TRY(checked(found->op, {left, right}));
+    }
+  }
+
+  Result<std::vector<Term>> terms(std::string_view end) {
+    std::vector<Term> found;
+    TRY(list(end, [&]() -> Status {
+      found.push_back(TRY(term(0)));
+      return {};
+    }));
+    return found;
+  }
+
+  Result<Term> operand() {
+    if (accept("(")) {
+      Term inner = TRY(term(0));
+      TRY(take(")"));
+      return inner;
+    }
+    if (accept("!")) return checked(TermOp::kNot, {TRY(operand())});
+    if (peek().kind == Token::Kind::kNumber || is("inff") || is("nanf") || is("infd") || is("nand"))
+      return number();
+    if (is("-")) {
+      const Token& next = tokens_[at_ + 1];
+      if (next.kind == Token::Kind::kNumber || next.text == "inff" || next.text == "nanf" ||
+          next.text == "infd" || next.text == "nand")
+        return number();
+      ++at_;
+      return checked(TermOp::kNegate, {TRY(operand())});
+    }
+    const std::string word = TRY(name());
+    if (word == "true" || word == "false")
+      return integer_constant(word == "true" ? 1 : 0, DType::kBool);
+    if (accept("[")) {
+      const bool known =
+          program_.find_buffer(word) != nullptr || program_.find_stage(word) != nullptr;
+      if (!known) return bad_model("there is no {} above", word);
+      return load(word, program_.type_of(word).dtype, TRY(terms("]")));
+    }
+    if (!accept("(")) return var(word);
+    std::vector<Term> args = TRY(terms(")"));
+    for (const TermSpelling& spelling : term_spellings())
+      if (spelling.precedence == 0 && spelling.text == word)
+        return checked(spelling.op, std::move(args));
+    if (args.size() != 1) return bad_model("{} of {} arguments", word, args.size());
+    return cast(TRY(parse_dtype(word)), args[0]);
+  }
+
+  static Result<Term> checked(TermOp op, std::vector<Term> args) {
+    for (const TermSpelling& spelling : term_spellings()) {
+      if (spelling.op != op) continue;
+      if (args.size() != spelling.arity)
+        return bad_model("{} of {} arguments", spelling.text, args.size());
+      const size_t first = op == TermOp::kSelect ? 1 : 0;
+      for (size_t i = first + 1; i < args.size(); ++i)
+        if (args[i].dtype() != args[first].dtype() && args[i]->op != TermOp::kConstant &&
+            args[first]->op != TermOp::kConstant)
+          return bad_model("{} of {} and {}", spelling.text, dtype_name(args[first].dtype()),
+                           dtype_name(args[i].dtype()));
+    }
+    return make_term(op, std::move(args));
+  }
+
+  std::vector<Token> tokens_;
+  size_t at_ = 0;
+  Program program_;
+};
+
+}  // namespace
+
+Result<Program> parse_program(std::string_view text) { return Parser(text).run(); }
+
+}  // namespace collage::tensor_program

@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tensor_program/program_text.h"
+
+namespace collage::tensor_program {
+namespace {
+
+constexpr int64_t kMostPrinted = 64;  // elements of a constant
+
+std::string suffix(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return "f";
+    case DType::kFloat64:
+      return "d";
+    case DType::kInt32:
+      return "";
+    case DType::kInt64:
+      return "i64";
+    default:
+      return "_" + std::string(dtype_name(dtype));
+  }
+}
+
+std::string real_text(double value, DType dtype) {
+  std::string text = std::isnan(value) ? "nan" : std::isinf(value) ? "inf" : "";
+  if (!text.empty()) return (std::signbit(value) ? "-" : "") + text + suffix(dtype);
+  text = dtype == DType::kFloat32 ? fmt::format("{}", static_cast<float>(value))
+                                  : fmt::format("{}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text + suffix(dtype);
+}
+
+std::string constant_text(const TermNode& node) {
+  if (is_float(node.dtype)) return real_text(node.real, node.dtype);
+  if (node.dtype == DType::kBool) return node.integer != 0 ? "true" : "false";
+  return std::to_string(node.integer) + suffix(node.dtype);
+}
+
+std::string terms_text(const std::vector<Term>& terms);
+
+/// `least`: the precedence below which parentheses are needed.
+std::string text_of(const Term& term, int least) {
+  switch (term->op) {
+    case TermOp::kConstant:
+      return constant_text(*term.get());
+    case TermOp::kVar:
+      return term->name;
+    case TermOp::kLoad:
+      return term->name + "[" + terms_text(term->args) + "]";
+    case TermOp::kCast:
+      return fmt::format("{}({})", dtype_name(term->dtype), terms_text(term->args));
+    default:
+      break;
+  }
+  for (const TermSpelling& spelling : term_spellings()) {
+    if (spelling.op != term->op) continue;
+    if (spelling.precedence == 0)
+      return fmt::format("{}({})", spelling.text, terms_text(term->args));
+    std::string text;
+    if (spelling.arity == 1) {
+      // A negated constant would read as another constant.
+      const bool number = term->args[0]->op == TermOp::kConstant;
+      const std::string inside = text_of(term->args[0], spelling.precedence + 1);
+      text = std::string(spelling.text) + (number ? "(" + inside + ")" : inside);
+    } else {
+      text = fmt::format("{} {} {}", text_of(term->args[0], spelling.precedence), spelling.text,
+                         text_of(term->args[1], spelling.precedence + 1));
+    }
+    return spelling.precedence < least ? "(" + text + ")" : text;
+  }
+  return "?";
+}
+
+std::string terms_text(const std::vector<Term>& terms) {
+  std::string text;
+  for (const Term& term : terms) text += (text.empty() ? "" : ", ") + text_of(term, 0);
+  return text;
+}
+
+std::string axes_text(const std::vector<Axis>& axes) {
+  std::string text;
+  for (const Axis& axis : axes)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ", ", axis.name, axis.extent);
+  return text;
+}
+
+std::string type_text(const TensorType& type) {
+  return fmt::format("{}[{}]", dtype_name(type.dtype), fmt::join(type.shape, ", "));
+}
+
+std::string_view combine_text(Combine combine) {
+  switch (combine) {
+    case Combine::kSet:
+      return "set";
+    case Combine::kSum:
+      return "sum";
+    case Combine::kProduct:
+      return "product";
+    case Combine::kMax:
+      return "max";
+    case Combine::kMin:
+      return "min";
+  }
+  return "";
+}
+
+std::string values_text(const Tensor& tensor) {
+  std::string text;
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    text += text.empty() ? "" : ", ";
+    text += is_float(tensor.dtype()) ? real_text(tensor.element_as_double(i), tensor.dtype())
+                                     : std::to_string(tensor.element_as_int64(i));
+  }
+  return text;
+}
+
+std::string update_text(const Update& update) {
+  return fmt::format("{}({}) {}", combine_text(update.combine), axes_text(update.over),
+                     text_of(update.value, 0));
+}
+
+bool over_own_axes(const Stage& stage, const Update& update) {
+  for (size_t i = 0; i < stage.axes.size(); ++i)
+    if (!same(update.at[i], var(stage.axes[i].name))) return false;
+  return update.combine != Combine::kSet;
+}
+
+std::string stage_text(const Stage& stage) {
+  std::string text = fmt::format("  {} {}[{}]", stage.is_result ? "result" : "stage", stage.name,
+                                 axes_text(stage.axes));
+  size_t first = 0;
+  if (!stage.external.label.empty()) {
+    text += fmt::format(" = extern \"{}\"({}): {}", stage.external.label,
+                        fmt::join(stage.external.inputs, ", "), dtype_name(stage.dtype));
+  } else if (stage.value.defined()) {
+    text += " = " + text_of(stage.value, 0);
+  } else if (over_own_axes(stage, stage.updates[0])) {
+    text += " = " + update_text(stage.updates[0]);
+    first = 1;
+  } else {
+    text += fmt::format(": {}", dtype_name(stage.dtype));
+  }
+  text += ";\n";
+  for (size_t i = first; i < stage.updates.size(); ++i)
+    text += fmt::format("  update {}[{}] = {};\n", stage.name, terms_text(stage.updates[i].at),
+                        update_text(stage.updates[i]));
+  return text;
+}
+
+std::string primitive_text(const Primitive& step) {
+  std::vector<std::string> args = step.names;
+  if (step.number != 0) args.push_back(std::to_string(step.number));
+  if (step.guarded) args.push_back("guarded");
+  const std::string where =
+      step.update >= 0 ? fmt::format("{}.update({})", step.stage, step.update) : step.stage;
+  std::string_view name;
+  for (const PrimitiveSpelling& spelling : primitive_spellings())
+    if (spelling.kind == step.kind) name = spelling.text;
+  return fmt::format("    {}.{}({});\n", where, name, fmt::join(args, ", "));
+}
+
+}  // namespace
+
+std::string term_to_string(const Term& term) { return text_of(term, 0); }
+
+const std::vector<PrimitiveSpelling>& primitive_spellings() {
+  static const std::vector<PrimitiveSpelling> table = {
+      {PrimitiveKind::kSplit, "split"},          {PrimitiveKind::kFuse, "fuse"},
+      {PrimitiveKind::kReorder, "reorder"},      {PrimitiveKind::kVectorise, "vectorise"},
+      {PrimitiveKind::kUnroll, "unroll"},        {PrimitiveKind::kParallel, "parallel"},
+      {PrimitiveKind::kComputeAt, "compute_at"}, {PrimitiveKind::kComputeRoot, "compute_root"},
+      {PrimitiveKind::kInline, "inline"},        {PrimitiveKind::kAllowRaces, "allow_races"},
+  };
+  return table;
+}
+
+std::string Program::to_string() const {
+  std::string text = "program {\n";
+  for (const Buffer& buffer : buffers) {
+    text += fmt::format("  {} {}: {}", buffer.is_constant ? "const" : "param", buffer.name,
+                        type_text(buffer.type));
+    if (buffer.value.defined() && buffer.value.size() <= kMostPrinted)
+      text += " = {" + values_text(buffer.value) + "}";
+    text += ";\n";
+  }
+  for (const Stage& stage : stages) text += stage_text(stage);
+  if (!schedule.empty()) {
+    text += "  schedule {\n";
+    for (const Primitive& step : schedule) text += primitive_text(step);
+    text += "  }\n";
+  }
+  return text + "}\n";
+}
+
+}  // namespace collage::tensor_program

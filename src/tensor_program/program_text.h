@@ -1,0 +1,36 @@
+// The text of tensor programs. What Program::to_string prints parses to an equal program.
+//
+//   program   = "program" "{" declaration* [schedule] "}"
+//   param     = "param" name ":" type ";"                           type = dtype "[" extents "]"
+//   const     = "const" name ":" type [ "=" "{" numbers "}" ] ";"   values of more than 64 elements
+//   are left out stage     = ("stage" | "result") name "[" axes "]" ( "=" body | ":" dtype ) ";"
+//   body      = term | combine term | "extern" string "(" names ")" ":" dtype
+//   update    = "update" name "[" terms "]" "=" combine term ";"    of the stage before it
+//   combine   = ("set" | "sum" | "product" | "max" | "min") "(" axes ")"
+//   schedule  = "schedule" "{" ( name [ ".update(" n ")" ] "." primitive "(" … ")" ";" )* "}"
+//
+// An axis is name:extent. Terms are written as in C, with 1 an int32, 1i64 an int64, 0.5f a
+// float32, 0.5d a float64, inff and nanf; dtype(x) is a cast.
+// A stage of one reduction over its own axes is written in one line: stage C[i:2] = sum(k:3) A[i,
+// k]; Comments run from // to the end of the line.
+#pragma once
+
+#include <string_view>
+
+#include "tensor_program/program.h"
+
+namespace collage::tensor_program {
+
+/// The program, verified; or what is wrong and where.
+Result<Program> parse_program(std::string_view text);
+
+std::string term_to_string(const Term& term);
+
+/// What schedule primitives are called.
+struct PrimitiveSpelling {
+  PrimitiveKind kind;
+  std::string_view text;
+};
+const std::vector<PrimitiveSpelling>& primitive_spellings();
+
+}  // namespace collage::tensor_program

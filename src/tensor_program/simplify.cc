@@ -1,0 +1,184 @@
+#include "tensor_program/simplify.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+namespace collage::tensor_program {
+namespace {
+
+struct Range {
+  int64_t low, high;  // both taken on at most
+};
+using MaybeRange = std::optional<Range>;
+
+class Simplifier {
+ public:
+  explicit Simplifier(const std::vector<Axis>& axes) : axes_(axes) {}
+
+  Term operator()(const Term& term) const {
+    switch (term->op) {
+      case TermOp::kAdd:
+        return add(term);
+      case TermOp::kDivide:
+      case TermOp::kModulo:
+        return divide(term);
+      case TermOp::kMin:
+      case TermOp::kMax:
+        return bound(term);
+      default:
+        return term;
+    }
+  }
+
+ private:
+  MaybeRange range(const Term& term) const {
+    if (is_float(term.dtype())) return std::nullopt;
+    if (const auto value = known_integer(term)) return Range{*value, *value};
+    if (term->op == TermOp::kVar) {
+      for (const Axis& axis : axes_)
+        if (axis.name == term->name) return Range{0, axis.extent - 1};
+      return std::nullopt;
+    }
+    if (term->op == TermOp::kLikely) return range(term->args[0]);
+    if (term->args.size() != 2 || term->op == TermOp::kLoad) return std::nullopt;
+    const MaybeRange a = range(term->args[0]), b = range(term->args[1]);
+    const auto factor = known_integer(term->args[1]);
+    if (term->op == TermOp::kModulo && factor && *factor > 0)
+      return a && a->low >= 0 && a->high < *factor ? a : Range{0, *factor - 1};
+    if (!a || !b) return std::nullopt;
+    switch (term->op) {
+      case TermOp::kAdd:
+        return Range{a->low + b->low, a->high + b->high};
+      case TermOp::kSubtract:
+        return Range{a->low - b->high, a->high - b->low};
+      case TermOp::kMultiply:
+        if (factor && *factor >= 0) return Range{a->low * *factor, a->high * *factor};
+        return std::nullopt;
+      case TermOp::kDivide:
+        if (factor && *factor > 0)
+          return Range{floor_div(a->low, *factor), floor_div(a->high, *factor)};
+        return std::nullopt;
+      case TermOp::kMin:
+        return Range{std::min(a->low, b->low), std::min(a->high, b->high)};
+      case TermOp::kMax:
+        return Range{std::max(a->low, b->low), std::max(a->high, b->high)};
+      default:
+        return std::nullopt;
+    }
+  }
+
+  /// x / c * c + x % c
+  static Term add(const Term& term) {
+    const Term &left = term->args[0], &right = term->args[1];
+    if (left->op != TermOp::kMultiply || right->op != TermOp::kModulo) return term;
+    const Term& quotient = left->args[0];
+    const auto c = known_integer(left->args[1]);
+    if (c && quotient->op == TermOp::kDivide && is_integer_constant(quotient->args[1], *c) &&
+        is_integer_constant(right->args[1], *c) && same(quotient->args[0], right->args[0]))
+      return right->args[0];
+    return term;
+  }
+
+  /// (q * c + r) / c and % c, for 0 <= r < c; x / c and x % c for 0 <= x < c; (x % (c d)) % c.
+  Term divide(const Term& term) const {
+    const Term& x = term->args[0];
+    const auto c = known_integer(term->args[1]);
+    if (!c || *c <= 0 || is_float(term.dtype())) return term;
+    const bool quotient = term->op == TermOp::kDivide;
+    if (const MaybeRange r = range(x); r && r->low >= 0 && r->high < *c)
+      return quotient ? integer_constant(0, term.dtype()) : x;
+    if (const auto [whole, rest] = multiple(x, *c); whole.defined()) {
+      if (!rest.defined()) return quotient ? whole : integer_constant(0, term.dtype());
+      const Term of_rest = divide(quotient ? rest / term->args[1] : rest % term->args[1]);
+      return quotient ? whole + of_rest : of_rest;
+    }
+    if (!quotient && x->op == TermOp::kModulo) {
+      const auto outer = known_integer(x->args[1]);
+      if (outer && *outer > 0 && *outer % *c == 0) return divide(x->args[0] % term->args[1]);
+    }
+    return term;
+  }
+
+  struct Parts {
+    Term whole, rest;
+  };
+  /// x as whole * c + rest, where some addend is a multiple of c.
+  static Parts multiple(const Term& x, int64_t c) {
+    if (x->op == TermOp::kMultiply) {
+      const auto factor = known_integer(x->args[1]);
+      if (factor && *factor % c == 0)
+        return {x->args[0] * integer_constant(*factor / c, x.dtype()), {}};
+      return {};
+    }
+    if (x->op != TermOp::kAdd) return {};
+    Parts left = multiple(x->args[0], c), right = multiple(x->args[1], c);
+    if (!left.whole.defined() && !right.whole.defined()) return {};
+    if (!left.whole.defined()) left.rest = x->args[0];
+    if (!right.whole.defined()) right.rest = x->args[1];
+    const auto sum = [](const Term& a, const Term& b) {
+      return !a.defined() ? b : !b.defined() ? a : a + b;
+    };
+    return {sum(left.whole, right.whole), sum(left.rest, right.rest)};
+  }
+
+  /// A minimum or maximum whose sides are ordered.
+  Term bound(const Term& term) const {
+    const MaybeRange a = range(term->args[0]), b = range(term->args[1]);
+    if (!a || !b) return term;
+    const bool least = term->op == TermOp::kMin;
+    if (a->high <= b->low) return term->args[least ? 0 : 1];
+    if (b->high <= a->low) return term->args[least ? 1 : 0];
+    return term;
+  }
+
+  const std::vector<Axis>& axes_;
+};
+
+class Rewriter {
+ public:
+  explicit Rewriter(const std::function<Term(const Term&)>& rule) : rule_(rule) {}
+
+  Term run(const Term& term) {
+    if (auto found = memo_.find(term.get()); found != memo_.end()) return found->second.second;
+    std::vector<Term> args;
+    bool changed = false;
+    for (const Term& arg : term->args) {
+      args.push_back(run(arg));
+      changed = changed || args.back().get() != arg.get();
+    }
+    Term made = term;
+    if (changed)
+      made = term->op == TermOp::kLoad ? load(term->name, term->dtype, std::move(args))
+                                       : make_term(term->op, std::move(args), term->dtype);
+    made = rule_(made);
+    memo_[term.get()] = {term, made};
+    return made;
+  }
+
+ private:
+  const std::function<Term(const Term&)>& rule_;
+  std::unordered_map<const TermNode*, std::pair<Term, Term>> memo_;
+};
+
+}  // namespace
+
+Term rewrite(const Term& term, const std::function<Term(const Term&)>& rule) {
+  return Rewriter(rule).run(term);
+}
+
+Term simplify(const Term& term, const std::vector<Axis>& axes) {
+  const Simplifier simplifier(axes);
+  return rewrite(term, [&](const Term& t) { return simplifier(t); });
+}
+
+Term substitute(const Term& term, const std::vector<Replacement>& replacements) {
+  return rewrite(term, [&](const Term& t) {
+    if (t->op == TermOp::kVar)
+      for (const Replacement& replacement : replacements)
+        if (replacement.variable == t->name) return replacement.by;
+    return t;
+  });
+}
+
+}  // namespace collage::tensor_program

@@ -1,0 +1,40 @@
+// Transformations of programs: each takes a program and gives another that computes the same, or a
+// reason. Small ones that compose: a layout is introduced for a weight, its stage is lifted out and
+// computed once, and layouts that undo each other cancel.
+#pragma once
+
+#include <string_view>
+
+#include "tensor_program/program.h"
+
+namespace collage::tensor_program {
+
+/// Has everything that reads `buffer` read a new stage instead, `buffer`_blocked, in which
+/// dimension `dim` is cut into blocks of `factor` elements that stand innermost; the extent is a
+/// multiple of the factor.
+///
+///   B[k, j]  becomes  B_blocked[j / 8, k, j % 8],  stage B_blocked[j1:16, k:128, j0:8] = …
+///   (for dim 1, which moves outermost where `outermost`)
+Result<Program> block_layout(const Program& program, std::string_view buffer, size_t dim,
+                             int64_t factor, bool outermost = false);
+
+/// A stage that reads one buffer alone, as a program of its own whose one parameter is that
+/// buffer; in the rest, a buffer of the stage's name and type stands in its place.
+struct Lifted {
+  Program stage, rest;
+};
+Result<Lifted> lift_stage(const Program& program, std::string_view stage);
+
+/// Stages that depend on constants with values alone are computed, once, and become constants.
+/// Results stay stages.
+Result<Program> fold_constants(const Program& program);
+
+/// Stages that only move elements are joined with such stages that they read; where they undo each
+/// other their readers get the original.
+Program cancel_layouts(const Program& program);
+
+/// Without stages that nothing reads, buffers of constants that nothing reads, and schedule steps
+/// of missing stages.
+Program without_unused(const Program& program);
+
+}  // namespace collage::tensor_program

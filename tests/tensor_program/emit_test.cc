@@ -1,0 +1,171 @@
+// emit: the programs of functions of operators, as text, and their values against the interpreter
+// over every operator's cases.
+#include "tensor_program/emit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+#include <set>
+
+#include "ir/op.h"
+#include "ops/cases.h"
+#include "ops/interpreter.h"
+#include "ops/registry.h"
+#include "tensor_program/evaluate.h"
+#include "tensor_program/program_text.h"
+
+namespace collage::tensor_program {
+namespace {
+
+using ::testing::HasSubstr;
+
+Expr input(const std::string& name, Shape shape) {
+  register_all_ops();
+  return make_var(name, TensorType{std::move(shape), DType::kFloat32});
+}
+
+Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs = {}) {
+  Result<Expr> result = make_call(op, std::move(args), std::move(attrs));
+  EXPECT_TRUE(result.ok()) << result.status().to_string();
+  return result.value();
+}
+
+Expr weights(Shape shape) {
+  Tensor tensor = Tensor::empty(DType::kFloat32, std::move(shape));
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.data<float>()[i] = static_cast<float>(std::sin(i * 1.3));
+  return make_constant(tensor);
+}
+
+/// The values that the program gives for the function's inputs, against the interpreter's.
+void expect_values(const Function& function, const std::vector<Tensor>& inputs,
+                   const Program& program) {
+  std::vector<Tensor> params;
+  for (const Buffer& buffer : program.buffers)
+    if (!buffer.is_constant) params.push_back(inputs[static_cast<size_t>(buffer.param)]);
+  auto got = evaluate(program, params);
+  auto want = interpret(function, inputs);
+  ASSERT_TRUE(want.ok()) << want.status().to_string();
+  ASSERT_TRUE(got.ok()) << got.status().to_string() << "\n" << program.to_string();
+  ASSERT_EQ(got->size(), want->size());
+  for (size_t r = 0; r < want->size(); ++r) {
+    const Tensor &a = (*got)[r], &b = (*want)[r];
+    ASSERT_EQ(a.dtype(), b.dtype());
+    ASSERT_EQ(a.shape(), b.shape());
+    double largest = 1e-3, error = 0;
+    for (int64_t i = 0; i < b.size(); ++i) {
+      const double x = a.element_as_double(i), y = b.element_as_double(i);
+      if (std::isfinite(y)) largest = std::max(largest, std::abs(y));
+      if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+      if (!(std::abs(x - y) <= error)) error = std::abs(x - y);
+    }
+    EXPECT_LE(error, 1e-5 * largest) << program.to_string();
+  }
+}
+
+std::string emitted(std::vector<Expr> params, const Expr& body) {
+  auto program = emit(make_function(std::move(params), body));
+  EXPECT_TRUE(program.ok()) << program.status().to_string();
+  if (!program.ok()) return "";
+  auto again = parse_program(program->to_string());
+  EXPECT_TRUE(again.ok() && equal(*program, *again)) << program->to_string();
+  // The values of constants are of no interest.
+  return std::regex_replace(program->to_string(), std::regex(" = \\{[^}]*\\}"), "");
+}
+
+TEST(Emit, FusesAcrossOperators) {
+  const Expr x = input("x", {4, 6}), r = input("r", {4, 3});
+  const Expr y = call("nn.dense", {call("nn.relu", {x}), weights({3, 6})});
+  const Expr z = call("add", {call("nn.bias_add", {y, weights({3})}, {{"axis", int64_t{-1}}}), r});
+  EXPECT_EQ(emitted({x, r}, z), R"(program {
+  param p0: float32[4, 6];
+  const c1: float32[3, 6];
+  const c2: float32[3];
+  param p1: float32[4, 3];
+  stage s0[d0:4, d1:3] = sum(r0:6) max(p0[d0, r0], 0.0f) * c1[d1, r0];
+  result y0[i0:4, i1:3] = s0[i0, i1] + c2[i1] + p1[i0, i1];
+}
+)");
+}
+
+TEST(Emit, AProductAloneIsTheResult) {
+  const Expr a = input("a", {2, 4, 8}), b = input("b", {8, 5});
+  EXPECT_EQ(emitted({a, b}, call("nn.matmul", {a, b})), R"(program {
+  param p0: float32[2, 4, 8];
+  param p1: float32[8, 5];
+  result s0[d0:2, d1:4, d2:5] = sum(r0:8) p0[d0, d1, r0] * p1[r0, d2];
+}
+)");
+}
+
+TEST(Emit, APaddedConvolutionAndWhatFollows) {
+  const Expr x = input("x", {1, 2, 5, 5});
+  const Expr y = call("nn.conv2d", {x, weights({4, 2, 3, 3})}, {{"padding", Ints{1, 1, 1, 1}}});
+  EXPECT_THAT(emitted({x}, call("nn.relu", {y})),
+              HasSubstr("result y0[i0:1, i1:4, i2:5, i3:5] = max(s0[i0, i1, i2, i3], 0.0f);"));
+}
+
+TEST(Emit, StatisticsBecomeStages) {
+  const Expr x = input("x", {3, 32});
+  const std::string text = emitted({x}, call("nn.softmax", {x}));
+  EXPECT_THAT(text, HasSubstr("stage s0_part[d0:3, u:16] = max(r1:2) p0[d0, r1 * 16 + u];"));
+  EXPECT_THAT(text, HasSubstr("result y0[i0:3, i1:32] = exp(p0[i0, i1] - s0[i0]) * s1[i0];"));
+}
+
+TEST(Emit, MovesAreIndicesAlone) {
+  const Expr x = input("x", {4, 6});
+  const Expr y = call("transpose", {call("reshape", {x}, {{"newshape", Ints{4, 2, 3}}})},
+                      {{"axes", Ints{1, 0, 2}}});
+  EXPECT_THAT(emitted({x}, y), HasSubstr("result y0[i0:2, i1:4, i2:3] = p0[i1, i0 * 3 + i2];"));
+}
+
+TEST(Emit, SaysWhyNot) {
+  const Expr x = input("x", {4, 6});
+  auto program =
+      emit(make_function({x}, call("nn.lrn", {call("reshape", {x}, {{"newshape", Ints{1, 4, 6}}})},
+                                   {{"size", int64_t{3}}})));
+  ASSERT_FALSE(program.ok());
+  EXPECT_THAT(program.status().message(), HasSubstr("no tensor program of nn.lrn"));
+}
+
+class EveryOperator : public testing::TestWithParam<std::string> {};
+
+std::vector<std::string> operators() {
+  std::set<std::string> names;
+  for (const OpCase& c : op_cases()) names.insert(c.op);
+  return {names.begin(), names.end()};
+}
+
+TEST_P(EveryOperator, ComputesWhatItsReferenceDoes) {
+  register_all_ops();
+  size_t emitted = 0;
+  for (const OpCase& c : op_cases(GetParam())) {
+    SCOPED_TRACE(c.to_string());
+    auto built = build_case(c, 5);
+    ASSERT_TRUE(built.ok()) << built.status().message();
+    auto program = emit(built->function);
+    if (!program.ok()) {
+      EXPECT_FALSE(program.status().message().empty());
+      continue;
+    }
+    ++emitted;
+    expect_values(built->function, built->inputs, *program);
+    auto again = parse_program(program->to_string());
+    ASSERT_TRUE(again.ok()) << again.status().to_string() << program->to_string();
+    EXPECT_TRUE(equal(*program, *again)) << program->to_string();
+  }
+  if (emitted == 0) GTEST_SKIP() << "no case of it is emitted";
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, EveryOperator, testing::ValuesIn(operators()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace collage::tensor_program

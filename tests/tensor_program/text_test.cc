@@ -1,0 +1,109 @@
+// Tensor programs as text: what is printed parses to an equal program; what is wrong is refused
+// with its line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tensor_program/program_text.h"
+
+namespace collage::tensor_program {
+namespace {
+
+using ::testing::HasSubstr;
+
+void expect_round_trip(const std::string& text) {
+  auto program = parse_program(text);
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  EXPECT_EQ(program->to_string(), text);
+  auto again = parse_program(program->to_string());
+  ASSERT_TRUE(again.ok()) << again.status().to_string();
+  EXPECT_TRUE(equal(*program, *again));
+}
+
+std::string refusal(const std::string& text) {
+  auto program = parse_program(text);
+  EXPECT_FALSE(program.ok()) << program->to_string();
+  return program.ok() ? "" : program.status().to_string();
+}
+
+TEST(ProgramText, AScheduledProductOverAPackedMatrix) {
+  expect_round_trip(R"(program {
+  param A: float32[128, 128];
+  const B: float32[128, 128];
+  stage P[j1:8, k:128, j0:16] = B[k, j1 * 16 + j0];
+  result C[i:128, j:128] = sum(k:128) A[i, k] * P[j / 16, k, j % 16];
+  schedule {
+    P.compute_root();
+    C.split(i, task, row, 8, guarded);
+    C.parallel(task);
+    C.vectorise(j, 16);
+    C.update(0).reorder(j, k, row, task);
+    C.update(0).unroll(k);
+  }
+}
+)");
+}
+
+TEST(ProgramText, UpdatesSeveralResultsAndExternalStages) {
+  expect_round_trip(R"(program {
+  param x: float32[4, 10];
+  param w: float32[10, 3];
+  const t: int32[3] = {2, -1, 0};
+  stage part[i:4, u:4] = sum(r:2) x[i, r * 4 + u];
+  update part[i, r] = sum(r:2) x[i, 8 + r];
+  stage C[i:4, j:3] = extern "cblas_sgemm"(x, w): float32;
+  result joined[i:4, j:13]: float32;
+  update joined[i, r] = set(r:10) x[i, r];
+  update joined[i, r + 10] = set(r:3) C[i, r];
+  result largest[i:4] = max(r:4) part[i, r];
+  result picked[j:3] = select(t[j] < 0, 0.0f, largest[max(t[j], 0)]);
+}
+)");
+}
+
+TEST(ProgramText, Terms) {
+  const std::string head =
+      "program {\n  param x: float32[];\n  param n: int64[];\n  result y[i:9] = ";
+  for (const char* term :
+       {"1.0f / (1.0f + exp(-x[]))", "(x[] + 2.0f) * x[] - x[] / 3.0f", "x[] - (x[] - 1.5f)",
+        "-(2.0f)", "-2.0f", "-(-x[])", "inff", "-inff", "nanf", "1e-05f", "float32(i * 2 - 1)",
+        "select(i % 2 == 0 && !(x[] > 0.25f) || i >= 7, x[], power(x[], 3.0f))",
+        "float32(n[] + 5i64)", "min(max(x[], 0.0f), 6.0f)", "float64(x[]) * 0.1d", "likely(x[])",
+        "tanh(sqrt(abs(floor(ceil(round(trunc(sin(cos(log(erf(x[])))))))))))"})
+    expect_round_trip(head + term + ";\n}\n");
+}
+
+TEST(ProgramText, ConstantsAreFoldedAndCommentsLeftOut) {
+  auto program = parse_program(R"(
+    program {  // a comment
+      param x: float32[8];
+      result y[i:8] = x[i * 1 + (9 - 3 * 3)] * 2.0f;  // another
+    })");
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  EXPECT_THAT(program->to_string(), HasSubstr("y[i:8] = x[i] * 2.0f;"));
+}
+
+TEST(ProgramText, MistakesAreNamed) {
+  const auto body = [](const std::string& text) {
+    return "program {\n  param x: float32[4];\n" + text + "\n}\n";
+  };
+  EXPECT_THAT(refusal("programme"), HasSubstr("'programme' where 'program' should stand"));
+  EXPECT_THAT(refusal(body("")), HasSubstr("without a result"));
+  EXPECT_THAT(refusal(body("result y[i:4] = z[i];")), HasSubstr("line 3: there is no z above"));
+  EXPECT_THAT(refusal(body("result y[i:4] = x[i, i];")), HasSubstr("2 indices for x"));
+  EXPECT_THAT(refusal(body("result y[i:4] = x[j];")), HasSubstr("nothing binds j"));
+  EXPECT_THAT(refusal(body("result y[i:4, i:4] = x[i];")), HasSubstr("axis i stands twice"));
+  EXPECT_THAT(refusal(body("result x[i:4] = 1.0f;")), HasSubstr("x stands twice"));
+  EXPECT_THAT(refusal(body("result y[i:4] = x[i] + i;")), HasSubstr("+ of float32 and int32"));
+  EXPECT_THAT(refusal(body("result y[i:4] = exp(x[i], x[i]);")), HasSubstr("exp of 2 arguments"));
+  EXPECT_THAT(refusal(body("result y[i:4] = x[i];\n update z[i] = set() x[i];")),
+              HasSubstr("line 4: an update of z"));
+  EXPECT_THAT(refusal(body("result y[i:4] = x[i];\n schedule { z.parallel(i); }")),
+              HasSubstr("names z, which is no stage"));
+  EXPECT_THAT(refusal(body("result y[i:4] = x[i];\n schedule { y.hurry(i); }")),
+              HasSubstr("no schedule primitive hurry"));
+  EXPECT_THAT(refusal(body("const c: float32[2] = {1.0f};\n result y[i:4] = x[i];")),
+              HasSubstr("1 values for c"));
+}
+
+}  // namespace
+}  // namespace collage::tensor_program

@@ -1,0 +1,229 @@
+// Transformations of tensor programs, text in, text out; values before and after against each other
+// and against the operators' reference.
+#include "tensor_program/transform.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/op.h"
+#include "ops/interpreter.h"
+#include "ops/registry.h"
+#include "tensor_program/emit.h"
+#include "tensor_program/evaluate.h"
+#include "tensor_program/program_text.h"
+#include "tensor_program/simplify.h"
+
+namespace collage::tensor_program {
+namespace {
+
+using ::testing::HasSubstr;
+
+Program parsed(const std::string& text) {
+  auto program = parse_program(text);
+  EXPECT_TRUE(program.ok()) << program.status().to_string();
+  return program.ok() ? std::move(program).value() : Program();
+}
+
+Tensor counted(Shape shape, int first) {
+  Tensor tensor = Tensor::empty(DType::kFloat32, std::move(shape));
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.data<float>()[i] = static_cast<float>((i * 7 + first) % 13 - 6);
+  return tensor;
+}
+
+std::vector<float> values(const Program& program, const std::vector<Tensor>& params) {
+  auto results = evaluate(program, params);
+  EXPECT_TRUE(results.ok()) << results.status().to_string() << program.to_string();
+  if (!results.ok()) return {};
+  const auto span = results->at(0).values<float>();
+  return {span.begin(), span.end()};
+}
+
+const char kMatmul[] = R"(program {
+  param A: float32[16, 16];
+  param B: float32[16, 16];
+  result C[i:16, j:16] = sum(k:16) A[i, k] * B[k, j];
+}
+)";
+
+/// The example of TVM's Unity connection: a layout for a weight is introduced, its conversion
+/// lifted out of the product, and computed once for a constant.
+TEST(Transform, ALayoutIsIntroducedLiftedAndFolded) {
+  const Program matmul = parsed(kMatmul);
+  auto blocked = block_layout(matmul, "B", 0, 8);
+  ASSERT_TRUE(blocked.ok()) << blocked.status().to_string();
+  EXPECT_EQ(blocked->to_string(), R"(program {
+  param A: float32[16, 16];
+  param B: float32[16, 16];
+  stage B_blocked[i0_block:2, i1:16, i0_inner:8] = B[i0_block * 8 + i0_inner, i1];
+  result C[i:16, j:16] = sum(k:16) A[i, k] * B_blocked[k / 8, j, k % 8];
+}
+)");
+  auto lifted = lift_stage(*blocked, "B_blocked");
+  ASSERT_TRUE(lifted.ok()) << lifted.status().to_string();
+  EXPECT_EQ(lifted->stage.to_string(), R"(program {
+  param B: float32[16, 16];
+  result B_blocked[i0_block:2, i1:16, i0_inner:8] = B[i0_block * 8 + i0_inner, i1];
+}
+)");
+  EXPECT_EQ(lifted->rest.to_string(), R"(program {
+  param A: float32[16, 16];
+  param B_blocked: float32[2, 16, 8];
+  result C[i:16, j:16] = sum(k:16) A[i, k] * B_blocked[k / 8, j, k % 8];
+}
+)");
+  const Tensor a = counted({16, 16}, 1), b = counted({16, 16}, 5);
+  auto converted = evaluate(lifted->stage, std::vector<Tensor>{b});
+  ASSERT_TRUE(converted.ok());
+  const std::vector<float> plain = values(matmul, {a, b});
+  EXPECT_EQ(values(*blocked, {a, b}), plain);
+  EXPECT_EQ(values(lifted->rest, {a, converted->at(0)}), plain);
+
+  // The same with B a constant: the conversion runs when the program is made.
+  Program with_constant = *blocked;
+  with_constant.buffers[1].is_constant = true;
+  with_constant.buffers[1].value = b;
+  auto folded = fold_constants(with_constant);
+  ASSERT_TRUE(folded.ok());
+  EXPECT_EQ(folded->to_string(), R"(program {
+  param A: float32[16, 16];
+  const B_blocked: float32[2, 16, 8];
+  result C[i:16, j:16] = sum(k:16) A[i, k] * B_blocked[k / 8, j, k % 8];
+}
+)");
+  EXPECT_EQ(values(*folded, {a}), plain);
+}
+
+/// A product whose result is stored in blocks, and the next one that wants it in those blocks: what
+/// stands between them goes.
+TEST(Transform, NeighbouringLayoutsCancel) {
+  const std::string text = R"(program {
+  param A: float32[4, 16];
+  param B: float32[16, 16];
+  param D: float32[16, 3];
+  stage C[i:4, j:16] = sum(k:16) A[i, k] * B[k, j];
+  stage C_blocked[j1:2, i:4, j0:8] = C[i, j1 * 8 + j0];
+  stage C_plain[i:4, j:16] = C_blocked[j / 8, i, j % 8];
+  stage C_again[j1:2, i:4, j0:8] = C_plain[i, j1 * 8 + j0];
+  result E[i:4, j:3] = sum(k:16) C_again[k / 8, i, k % 8] * D[k, j];
+  schedule {
+    C.compute_root();
+    C_plain.compute_root();
+  }
+}
+)";
+  const Program before = parsed(text);
+  const Program after = cancel_layouts(before);
+  EXPECT_EQ(after.to_string(), R"(program {
+  param A: float32[4, 16];
+  param B: float32[16, 16];
+  param D: float32[16, 3];
+  stage C[i:4, j:16] = sum(k:16) A[i, k] * B[k, j];
+  stage C_again[j1:2, i:4, j0:8] = C[i, j1 * 8 + j0];
+  result E[i:4, j:3] = sum(k:16) C_again[k / 8, i, k % 8] * D[k, j];
+  schedule {
+    C.compute_root();
+  }
+}
+)");
+  const std::vector<Tensor> params{counted({4, 16}, 0), counted({16, 16}, 3), counted({16, 3}, 9)};
+  EXPECT_EQ(values(after, params), values(before, params));
+}
+
+/// Layouts that differ stay, as one move.
+TEST(Transform, LayoutsThatDoNotUndoEachOtherAreJoined) {
+  const Program program = cancel_layouts(parsed(R"(program {
+  param x: float32[6, 4];
+  stage t[i:4, j:6] = x[j, i];
+  stage f[i:24] = t[i / 6, i % 6];
+  result y[i:24] = max(f[i], 0.0f);
+}
+)"));
+  EXPECT_EQ(program.to_string(), R"(program {
+  param x: float32[6, 4];
+  stage f[i:24] = x[i % 6, i / 6];
+  result y[i:24] = max(f[i], 0.0f);
+}
+)");
+}
+
+TEST(Transform, AnEmittedLayerWithItsWeightsInBlocks) {
+  register_all_ops();
+  const Expr x = make_var("x", TensorType{{5, 12}, DType::kFloat32});
+  const Expr w = make_constant(counted({8, 12}, 2));
+  const Expr y = make_call("nn.relu", {make_call("nn.dense", {x, w}).value()}).value();
+  const Function function = make_function({x}, y);
+  auto program = emit(function);
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  std::string weights;
+  for (const Buffer& buffer : program->buffers)
+    if (buffer.is_constant) weights = buffer.name;
+  // Panels of 4 columns, k next, as products with packed weights want them.
+  auto packed = block_layout(*program, weights, 0, 4);
+  ASSERT_TRUE(packed.ok()) << packed.status().to_string();
+  auto folded = fold_constants(*packed);
+  ASSERT_TRUE(folded.ok()) << folded.status().to_string();
+  EXPECT_THAT(folded->to_string(), HasSubstr("const c1_blocked: float32[2, 12, 4];"));
+  EXPECT_THAT(folded->to_string(),
+              HasSubstr("sum(r0:12) p0[d0, r0] * c1_blocked[d1 / 4, r0, d1 % 4];"));
+  const Tensor input = counted({5, 12}, 4);
+  const auto expected = interpret(function, std::vector<Tensor>{input}).value()[0];
+  const auto span = expected.values<float>();
+  EXPECT_EQ(values(*folded, {input}), std::vector<float>(span.begin(), span.end()));
+}
+
+TEST(Transform, Refusals) {
+  const Program program = parsed(R"(program {
+  param A: float32[4, 6];
+  stage s[i:4, j:6] = A[i, j] * 2.0f;
+  stage t[i:4, j:6] = s[i, j] + A[i, j];
+  result y[i:4, j:6] = t[i, j];
+}
+)");
+  EXPECT_THAT(lift_stage(program, "t").status().message(), HasSubstr("does not read one buffer"));
+  EXPECT_THAT(lift_stage(program, "y").status().message(), HasSubstr("is a result"));
+  EXPECT_THAT(lift_stage(program, "z").status().message(), HasSubstr("no stage z"));
+  EXPECT_THAT(block_layout(program, "A", 1, 4).status().message(), HasSubstr("no blocks of 4"));
+  // Values that are missing cannot be folded; the program stays.
+  Program constant = program;
+  constant.buffers[0].is_constant = true;
+  auto folded = fold_constants(constant);
+  ASSERT_TRUE(folded.ok());
+  EXPECT_TRUE(equal(*folded, constant));
+}
+
+TEST(Simplify, BlocksTakenApartAndPutTogether) {
+  const std::vector<Axis> axes{{"i", 4}, {"j", 8}, {"n", 40}};
+  const auto simplified = [&](const Term& term) { return term_to_string(simplify(term, axes)); };
+  const Term i = var("i"), j = var("j"), n = var("n"), free = var("free");
+  EXPECT_EQ(simplified((i * 8 + j) / 8), "i");
+  EXPECT_EQ(simplified((i * 8 + j) % 8), "j");
+  EXPECT_EQ(simplified((j + i * 16) / 8), "i * 2");
+  EXPECT_EQ(simplified(n / 8 * 8 + n % 8), "n");
+  EXPECT_EQ(simplified((n % 16) % 8), "n % 8");
+  EXPECT_EQ(simplified(n / 40), "0");
+  EXPECT_EQ(simplified(min(max(n, 0), 39)), "n");
+  // What may be false stays.
+  EXPECT_EQ(simplified((i * 8 + n) % 8), "n % 8");
+  EXPECT_EQ(simplified((i * 6 + j) / 8), "(i * 6 + j) / 8");
+  EXPECT_EQ(simplified((i * 8 + free) / 8), "i + free / 8");
+  EXPECT_EQ(simplified(min(n, 38)), "min(n, 38)");
+}
+
+TEST(Evaluate, SaysWhatIsOutOfPlace) {
+  const Tensor x = counted({4}, 0);
+  const auto failure = [&](const std::string& body) {
+    auto results = evaluate(parsed("program {\n  param x: float32[4];\n" + body + "\n}\n"), {{x}});
+    EXPECT_FALSE(results.ok());
+    return results.ok() ? "" : results.status().to_string();
+  };
+  EXPECT_THAT(failure("result y[i:5] = x[i];"), HasSubstr("index 4 of 4 in dimension 0 of x"));
+  EXPECT_THAT(failure("result y[i:3]: float32;\nupdate y[r] = set(r:4) x[r];"),
+              HasSubstr("y is written at 3 of 3"));
+  EXPECT_THAT(failure("result y[i:4] = extern \"none\"(x): float32;"),
+              HasSubstr("no external function 'none'"));
+  EXPECT_THAT(failure("const c: float32[4];\nresult y[i:4] = c[i];"), HasSubstr("for c"));
+}
+
+}  // namespace
+}  // namespace collage::tensor_program
