@@ -7,6 +7,9 @@ set(COLLAGE_BACKEND_NEEDS_onednn collage_dnnl)
 set(COLLAGE_BACKEND_NEEDS_openvino openvino::runtime)
 set(COLLAGE_BACKEND_NEEDS_blas collage_openblas)
 
+# Rooms whose code becomes a part of a backend's kernels: they are hashed with it.
+set(COLLAGE_BACKEND_ROOMS_native tensor_program)
+
 # A hash of each backend's sources is part of its version, hence of the keys of measured costs and of cached objects.
 set(COLLAGE_FINGERPRINTS "")
 
@@ -21,6 +24,10 @@ list(REMOVE_DUPLICATES names)
 foreach(name IN LISTS names)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/${name}/*.cc)
   file(GLOB_RECURSE hashed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/${name}/*)
+  foreach(room IN LISTS COLLAGE_BACKEND_ROOMS_${name})
+    file(GLOB_RECURSE shared CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*)
+    list(APPEND hashed ${shared})
+  endforeach()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${hashed})
   set(hashes "")
   foreach(source IN LISTS hashed)

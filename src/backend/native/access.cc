@@ -33,32 +33,13 @@ void fix_strided(Halide::OutputImageParam buffer, const std::vector<int64_t>& ex
   buffer.set_host_alignment(64);
 }
 
-BufferArg::BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape,
-                     ChannelLayout layout)
-    : shape_(std::move(shape)),
-      layout_(layout),
-      param_(type, static_cast<int>(shape_.size()) + (layout == ChannelLayout::kBlocked ? 1 : 0),
-             name) {
-  fix_dense(param_, physical_extents(shape_, layout_));
+BufferArg::BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape)
+    : shape_(std::move(shape)), param_(type, static_cast<int>(shape_.size()), name) {
+  fix_dense(param_, physical_extents(shape_, ChannelLayout::kPlain));
 }
 
-Halide::Expr BufferArg::operator()(const Coords& at) const {
-  std::vector<Halide::Expr> index(at.logical.rbegin(), at.logical.rend());
-  if (layout_ == ChannelLayout::kBlocked) {
-    const size_t channel = index.size() - 2;
-    Halide::Expr lane = at.lane, block = at.block;
-    if (!lane.defined()) {
-      lane = index[channel] % kChannelBlock;
-      block = index[channel] / kChannelBlock;
-    }
-    index[channel] = block;
-    index.insert(index.begin(), lane);
-  }
-  return param_(index);
-}
-
-Access BufferArg::access() const {
-  return [self = *this](const Coords& at) { return self(at); };
+Halide::Expr BufferArg::operator()(const std::vector<Halide::Expr>& at) const {
+  return param_(std::vector<Halide::Expr>(at.rbegin(), at.rend()));
 }
 
 }  // namespace collage::native

@@ -14,10 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "tensor_program/emitter.h"
+
 namespace collage::native {
 
-/// Channels in one block of the blocked layouts (nChw16c and its 1D and 3D forms).
-inline constexpr int kChannelBlock = 16;
+using tensor_program::kChannelBlock;
 
 /// Where an element is read or written.
 struct Coords {
@@ -34,27 +35,19 @@ using Epilogue = std::function<Halide::Expr(Halide::Expr, const Coords&)>;
 enum class ChannelLayout { kPlain, kBlocked };
 
 /// A buffer argument of a kernel: sizes outermost first, dense row-major; constant bounds and
-/// strides are attached so that the compiled code only reads the host pointer. For kBlocked the
-/// logical shape is (n, c, spatial...), the memory (n, ceil(c/16), spatial..., 16).
+/// strides are attached so that the compiled code only reads the host pointer.
 class BufferArg {
  public:
-  BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape,
-            ChannelLayout layout = ChannelLayout::kPlain);
+  BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape);
 
-  /// A load at logical coordinates.
-  Halide::Expr operator()(const Coords& at) const;
-  Halide::Expr operator()(const std::vector<Halide::Expr>& logical) const {
-    return (*this)(Coords{logical, {}, {}});
-  }
-  Access access() const;
+  /// A load; indices outermost first.
+  Halide::Expr operator()(const std::vector<Halide::Expr>& at) const;
 
   const Halide::ImageParam& param() const { return param_; }
   const std::vector<int64_t>& shape() const { return shape_; }
-  ChannelLayout layout() const { return layout_; }
 
  private:
   std::vector<int64_t> shape_;
-  ChannelLayout layout_;
   Halide::ImageParam param_;
 };
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "backend/native/emitter.h"
 #include "ir/visitor.h"
+#include "tensor_program/emitter.h"
 
 namespace collage::native {
 namespace {
@@ -79,7 +79,7 @@ class Collapser {
         if (!use(call->args[0], shape_.size(), true)) return false;
         continue;
       }
-      const EmitRule* rule = find_emit_rule(call->op->name);
+      const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(call->op->name);
       if (rule == nullptr || !rule->elementwise || call->op->name == "nn.prelu") return false;
       if (node->tensor_type().shape.size() > shape_.size()) return false;
       for (size_t i = 0; i < call->args.size(); ++i) {
@@ -110,7 +110,8 @@ class Collapser {
 
   bool use_bias(const CallNode& call) {
     const Shape& data = call.args[0]->tensor_type().shape;
-    const int64_t axis = normal_axis_of(call, "axis", static_cast<int64_t>(data.size()));
+    const int64_t axis =
+        tensor_program::normal_axis_of(call, "axis", static_cast<int64_t>(data.size()));
     Shape full(shape_.size(), 1);
     full[static_cast<size_t>(axis) + shape_.size() - data.size()] =
         call.args[1]->tensor_type().shape[0];

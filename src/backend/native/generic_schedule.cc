@@ -7,44 +7,76 @@
 #include "base/integers.h"
 
 namespace collage::native {
+
+namespace tp = tensor_program;
+using tp::PrimitiveKind;
+using tp::to_int;
+
 namespace {
 
-using Halide::Func;
-using Halide::RDom;
-using Halide::TailStrategy;
-using Halide::Var;
-using Halide::VarOrRVar;
+using Names = std::vector<std::string>;
+using Extents = std::vector<int64_t>;
 
 constexpr int64_t kSerialElements = 8192;  // below, a fork and join costs more than it saves
 
-int to_int(int64_t v) { return static_cast<int>(v); }
-
-int64_t product(const std::vector<int64_t>& extents, size_t begin = 0) {
+int64_t product(const Extents& extents, size_t begin = 0) {
   return std::accumulate(
       extents.begin() + static_cast<std::ptrdiff_t>(std::min(begin, extents.size())), extents.end(),
       int64_t{1}, std::multiplies<>());
 }
 
-/// Fuses vars[first..] into one; undefined when there is none.
-struct FusedLoop {
-  bool any = false;
-  Var var;
-  int64_t extent = 1;
+/// Adds steps for a stage, or one update of it.
+class Steps {
+ public:
+  Steps(tp::Program& program, std::string stage, int update = -1)
+      : schedule_(program.schedule), stage_(std::move(stage)), update_(update) {}
+
+  void vectorise(const std::string& loop, int64_t width = 0, bool guarded = false) {
+    add(PrimitiveKind::kVectorise, {loop}, width, guarded);
+  }
+  void unroll(const std::string& loop) { add(PrimitiveKind::kUnroll, {loop}); }
+  void parallel(const std::string& loop) { add(PrimitiveKind::kParallel, {loop}); }
+  void split(const std::string& loop, const std::string& outer, const std::string& inner,
+             int64_t factor, bool guarded = false) {
+    add(PrimitiveKind::kSplit, {loop, outer, inner}, factor, guarded);
+  }
+  void fuse(const std::string& inner, const std::string& outer, const std::string& fused) {
+    add(PrimitiveKind::kFuse, {inner, outer, fused});
+  }
+  void reorder(Names order) { add(PrimitiveKind::kReorder, std::move(order)); }
+  void allow_races() { add(PrimitiveKind::kAllowRaces, {}); }
+  void compute_root() { add(PrimitiveKind::kComputeRoot, {}); }
+  void compute_at(const std::string& stage, const std::string& loop) {
+    add(PrimitiveKind::kComputeAt, {stage, loop});
+  }
+
+ private:
+  void add(PrimitiveKind kind, Names names, int64_t number = 0, bool guarded = false) {
+    schedule_.push_back({stage_, update_, kind, std::move(names), number, guarded});
+  }
+
+  std::vector<tp::Primitive>& schedule_;
+  std::string stage_;
+  int update_;
 };
 
-template <typename Target>
-FusedLoop fuse_from(Target&& f, const std::vector<Var>& vars, const std::vector<int64_t>& extents,
-                    size_t first) {
+/// Fuses loops[first..] into one; without a name when there is none.
+struct FusedLoop {
+  std::string name;
+  int64_t extent = 1;
+  bool any() const { return !name.empty(); }
+};
+
+FusedLoop fuse_from(Steps& steps, const Names& loops, const Extents& extents, size_t first) {
   FusedLoop loop;
-  for (size_t i = first; i < vars.size(); ++i) {
+  for (size_t i = first; i < loops.size(); ++i) {
     loop.extent *= extents[i];
-    if (!loop.any) {
-      loop.var = vars[i];
-      loop.any = true;
+    if (!loop.any()) {
+      loop.name = loops[i];
     } else {
-      Var fused("fused" + std::to_string(i));
-      f.fuse(loop.var, vars[i], fused);
-      loop.var = fused;
+      const std::string fused = "fused" + std::to_string(i);
+      steps.fuse(loop.name, loops[i], fused);
+      loop.name = fused;
     }
   }
   return loop;
@@ -52,25 +84,31 @@ FusedLoop fuse_from(Target&& f, const std::vector<Var>& vars, const std::vector<
 
 /// A few tasks a thread out of `extent` iterations of `loop`; returns the serial loop inside a
 /// task.
-template <typename Target>
-Var split_tasks(Target&& f, const FusedLoop& loop, int threads) {
+std::string split_tasks(Steps& steps, const FusedLoop& loop, int threads) {
   const int64_t tasks = std::min<int64_t>(loop.extent, 8LL * threads);
   const int64_t chunk = ceil_div(loop.extent, tasks);
   if (chunk <= 1) {
-    f.parallel(loop.var);
-    return loop.var;
+    steps.parallel(loop.name);
+    return loop.name;
   }
-  Var task("task"), inside("inside");
-  f.split(loop.var, task, inside, to_int(chunk), TailStrategy::GuardWithIf).parallel(task);
-  return inside;
+  steps.split(loop.name, "task", "inside", chunk, true);
+  steps.parallel("task");
+  return "inside";
 }
 
+/// The loops of a result, innermost first, and where an element of it is.
 struct Axes {
-  std::vector<Var> vars;  // innermost first
-  std::vector<int64_t> extents;
-  Coords at;
+  Names names;
+  Extents extents;
+  tp::Coords at;
   bool lanes = false;
-  HExpr padding;  // condition that holds on padded lanes, or undefined
+  tp::Term padding;  // condition that holds on padded lanes, or undefined
+
+  std::vector<tp::Axis> outermost_first() const {
+    std::vector<tp::Axis> axes;
+    for (size_t i = names.size(); i-- > 0;) axes.push_back({names[i], extents[i]});
+    return axes;
+  }
 };
 
 Axes result_axes(const TensorType& type, ChannelLayout layout) {
@@ -78,48 +116,46 @@ Axes result_axes(const TensorType& type, ChannelLayout layout) {
   axes.extents = physical_extents(type.shape, layout);
   axes.lanes = layout == ChannelLayout::kBlocked;
   // Not "v0": that is what Halide calls the first variable it makes itself.
-  for (size_t i = 0; i < axes.extents.size(); ++i)
-    axes.vars.emplace_back("axis" + std::to_string(i));
-  const std::vector<HExpr> index(axes.vars.rbegin(), axes.vars.rend());
+  for (size_t i = 0; i < axes.extents.size(); ++i) axes.names.push_back("axis" + std::to_string(i));
+  std::vector<tp::Term> index;
+  for (size_t i = axes.names.size(); i-- > 0;) index.push_back(tp::var(axes.names[i]));
   if (!axes.lanes) {
-    axes.at.logical = index;
+    axes.at.logical = std::move(index);
     return axes;
   }
   axes.at.logical.assign(index.begin(), index.end() - 1);
   axes.at.block = axes.at.logical[1];
   axes.at.lane = index.back();
-  HExpr channel = axes.at.block * kChannelBlock + axes.at.lane;
+  const tp::Term channel = axes.at.block * kChannelBlock + axes.at.lane;
   axes.at.logical[1] = channel;
   if (type.shape[1] % kChannelBlock != 0) {
-    axes.at.logical[1] = Halide::min(channel, to_int(type.shape[1] - 1));
+    axes.at.logical[1] = min(channel, to_int(type.shape[1] - 1));
     axes.padding = channel >= to_int(type.shape[1]);
   }
   return axes;
 }
 
 /// Vectorises the innermost loop and divides the outer ones into tasks.
-template <typename Target>
-void schedule_loops(Target&& f, const std::vector<Var>& vars, const std::vector<int64_t>& extents,
-                    int threads) {
+void schedule_loops(Steps& steps, const Names& loops, const Extents& extents, int threads) {
   const int width = vector_width();
-  if (vars.empty()) return;
+  if (loops.empty()) return;
   const int64_t total = product(extents);
-  if (vars.size() == 1) {
+  if (loops.size() == 1) {
     if (extents[0] < width) return;
     if (total >= 2 * kSerialElements) {
-      Var task("task"), inside("inside");
       const int64_t chunk = (total / (8LL * threads) + 255) / 256 * 256;
-      f.split(vars[0], task, inside, to_int(chunk), TailStrategy::GuardWithIf).parallel(task);
-      f.vectorize(inside, width, TailStrategy::GuardWithIf);
+      steps.split(loops[0], "task", "inside", chunk, true);
+      steps.parallel("task");
+      steps.vectorise("inside", width, true);
     } else {
-      f.vectorize(vars[0], width);
+      steps.vectorise(loops[0], width);
     }
     return;
   }
-  if (extents[0] >= width) f.vectorize(vars[0], width);
+  if (extents[0] >= width) steps.vectorise(loops[0], width);
   if (total < kSerialElements) return;
-  const FusedLoop loop = fuse_from(f, vars, extents, 1);
-  if (loop.any) split_tasks(f, loop, threads);
+  const FusedLoop loop = fuse_from(steps, loops, extents, 1);
+  if (loop.any()) split_tasks(steps, loop, threads);
 }
 
 bool is_direct_concatenation(const Expr& result, bool lanes) {
@@ -129,7 +165,7 @@ bool is_direct_concatenation(const Expr& result, bool lanes) {
     return false;
   if (!lanes) return true;
   const int64_t axis =
-      normal_axis_of(*call, "axis", static_cast<int64_t>(call->tensor_type().shape.size()));
+      tp::normal_axis_of(*call, "axis", static_cast<int64_t>(call->tensor_type().shape.size()));
   if (axis != 1) return true;
   const auto& fields = call->args[0]->type().fields();
   return std::all_of(fields.begin(), fields.end(),
@@ -137,68 +173,70 @@ bool is_direct_concatenation(const Expr& result, bool lanes) {
 }
 
 /// One update a field, each over its own part of the result: no element chooses among fields.
-void define_concatenation(Func& out, Emitter& e, const Axes& axes, const CallNode& call,
+void define_concatenation(tp::Stage& out, tp::Emitter& e, const Axes& axes, const CallNode& call,
                           int threads) {
   const auto rank = static_cast<int64_t>(call.tensor_type().shape.size());
-  const int64_t axis = normal_axis_of(call, "axis", rank);
+  const int64_t axis = tp::normal_axis_of(call, "axis", rank);
   // Which physical dimension counts positions along the axis.
   size_t dim = static_cast<size_t>(rank - 1 - axis);
   if (axes.lanes) ++dim;
   const int64_t unit = axes.lanes && axis == 1 ? kChannelBlock : 1;
-  out(axes.vars) = Halide::undef(halide_type(call.tensor_type().dtype));
+  const std::string walked = "along";
   int64_t begin = 0;
-  int stage = 0;
   for (const Expr& field : as<TupleNode>(call.args[0])->fields) {
     const int64_t extent = field->tensor_type().shape[static_cast<size_t>(axis)] / unit;
     if (extent == 0) continue;
-    RDom r(0, to_int(extent));
-    Coords at = axes.at;
+    const tp::Term along = tp::var(walked);
+    tp::Coords at = axes.at;
     if (unit == 1) {
-      at.logical[static_cast<size_t>(axis)] = r.x;
+      at.logical[static_cast<size_t>(axis)] = along;
     } else {
-      at.block = r.x;
-      at.logical[1] = r.x * kChannelBlock + at.lane;
+      at.block = along;
+      at.logical[1] = along * kChannelBlock + at.lane;
     }
-    std::vector<HExpr> index(axes.vars.begin(), axes.vars.end());
-    index[dim] = r.x + to_int(begin);
-    HExpr value = e.value(field, at);
-    if (field->tensor_type().dtype == DType::kBool) value = Halide::cast<uint8_t>(value);
-    out(index) = value;
-    auto update = out.update(stage++);
+    tp::Update update{out.indices(), {{walked, extent}}, tp::Combine::kSet, e.value(field, at)};
+    update.at[out.axes.size() - 1 - dim] = along + to_int(begin);
+    out.updates.push_back(std::move(update));
+    Steps steps(e.program(), out.name, static_cast<int>(out.updates.size()) - 1);
     // Loops: the vectorised innermost, then the rest; positions along the axis do not depend on
     // each other.
-    std::vector<VarOrRVar> order;
-    std::vector<Var> pure;
-    std::vector<int64_t> pure_extents;
-    for (size_t i = 0; i < axes.vars.size(); ++i) {
-      if (i == dim) {
-        order.push_back(r.x);
-      } else {
-        order.push_back(axes.vars[i]);
-        pure.push_back(axes.vars[i]);
-        pure_extents.push_back(axes.extents[i]);
-      }
+    Names order = axes.names, pure;
+    order[dim] = walked;
+    Extents pure_extents;
+    for (size_t i = 0; i < axes.names.size(); ++i) {
+      if (i == dim) continue;
+      pure.push_back(axes.names[i]);
+      pure_extents.push_back(axes.extents[i]);
     }
-    update.reorder(order);
+    steps.reorder(std::move(order));
     const int width = vector_width();
-    update.allow_race_conditions();
+    steps.allow_races();
     const bool large = extent * product(pure_extents) >= kSerialElements;
     if (dim == 0) {
-      if (extent >= width) update.vectorize(r.x, width, TailStrategy::GuardWithIf);
-      if (large && !pure.empty()) {
-        const FusedLoop loop = fuse_from(update, pure, pure_extents, 0);
-        split_tasks(update, loop, threads);
-      }
+      if (extent >= width) steps.vectorise(walked, width, true);
+      if (large && !pure.empty())
+        split_tasks(steps, fuse_from(steps, pure, pure_extents, 0), threads);
     } else {
-      // By default Halide rounds pure loops of an update up, past the end of the tensor.
-      if (pure_extents[0] >= width) update.vectorize(pure[0], width, TailStrategy::GuardWithIf);
+      // By default loops of an update may run past the end of the tensor.
+      if (pure_extents[0] >= width) steps.vectorise(pure[0], width, true);
       if (large && extent >= 2)
-        update.parallel(r.x);
+        steps.parallel(walked);
       else if (large && pure.size() > 1)
-        split_tasks(update, fuse_from(update, pure, pure_extents, 1), threads);
+        split_tasks(steps, fuse_from(steps, pure, pure_extents, 1), threads);
     }
     begin += extent;
   }
+}
+
+/// Innermost first.
+Names loops_of(const tp::Stage& stage) {
+  Names names;
+  for (size_t i = stage.axes.size(); i-- > 0;) names.push_back(stage.axes[i].name);
+  return names;
+}
+Extents extents_of(const tp::Stage& stage) {
+  const Shape shape = stage.shape();
+  return {shape.rbegin(), shape.rend()};
 }
 
 }  // namespace
@@ -208,84 +246,92 @@ int vector_width() {
   return width;
 }
 
-Func build_result(Emitter& e, const KernelGroup& group, const Expr& result, ChannelLayout layout,
-                  int threads) {
+void add_result(tp::Emitter& e, const KernelGroup& group, const Expr& result,
+                const std::string& name, ChannelLayout layout, int threads) {
   const TensorType& type = result->tensor_type();
   const Axes axes = result_axes(type, layout);
-  Func out("result");
+  tp::Stage out;
+  out.name = name;
+  out.dtype = type.dtype;
+  out.axes = axes.outermost_first();
+  out.is_result = true;
   if (is_direct_concatenation(result, axes.lanes) && !group.row_stages) {
     define_concatenation(out, e, axes, *as<CallNode>(result), threads);
-    return out;
+    e.program().stages.push_back(std::move(out));
+    return;
   }
-  HExpr value = e.value(result, axes.at);
-  if (type.dtype == DType::kBool) value = Halide::cast<uint8_t>(value);
-  if (axes.padding.defined())
-    value = Halide::select(axes.padding, Halide::Internal::make_zero(value.type()), value);
-  out(axes.vars) = value;
-  for (size_t i = 0; i < axes.vars.size(); ++i) out.bound(axes.vars[i], 0, to_int(axes.extents[i]));
+  out.value = e.value(result, axes.at);
+  if (axes.padding.defined()) out.value = select(axes.padding, tp::zero(type.dtype), out.value);
+  e.program().stages.push_back(std::move(out));
+  Steps steps(e.program(), name);
   if (!group.row_stages) {
-    schedule_loops(out, axes.vars, axes.extents, threads);
-    return out;
+    schedule_loops(steps, axes.names, axes.extents, threads);
+    return;
   }
   // Row by row, the row's statistics inside.
   const int width = vector_width();
-  const size_t inner = axes.vars.size() - static_cast<size_t>(group.row_axis);
-  if (axes.extents[0] >= width) out.vectorize(axes.vars[0], width);
-  const FusedLoop loop = fuse_from(out, axes.vars, axes.extents, inner);
-  Var row = loop.var;
+  const size_t inner = axes.names.size() - static_cast<size_t>(group.row_axis);
+  if (axes.extents[0] >= width) steps.vectorise(axes.names[0], width);
+  const FusedLoop loop = fuse_from(steps, axes.names, axes.extents, inner);
+  std::string row = loop.name;
   if (product(axes.extents) * 4 >= kSerialElements && loop.extent > 1)
-    row = split_tasks(out, loop, threads);
-  for (auto& stage : e.stages()) {
-    for (Func& part : stage->parts) part.compute_at(out, row);
-    stage->total.compute_at(out, row);
-    if (stage->full && stage->extents[0] >= width)
-      stage->total.vectorize(stage->total.args()[0], width);
+    row = split_tasks(steps, loop, threads);
+  for (const auto& stored : e.stored()) {
+    for (const std::string& part : stored->parts) Steps(e.program(), part).compute_at(name, row);
+    Steps total(e.program(), stored->total);
+    total.compute_at(name, row);
+    const tp::Axis& innermost = e.program().find_stage(stored->total)->axes.back();
+    if (stored->full && innermost.extent >= width) total.vectorise(innermost.name, width);
   }
-  return out;
 }
 
-void schedule_stages_first(Emitter& e) {
+void schedule_stages_first(tp::Emitter& e) {
   const int width = vector_width();
-  for (auto& stage : e.stages()) {
-    stage->total.compute_root();
-    const std::vector<Var> vars = stage->total.args();
-    if (stage->vectorise_parts) {
-      Func part = stage->parts[0];
+  for (const auto& stored : e.stored()) {
+    Steps total(e.program(), stored->total);
+    total.compute_root();
+    const tp::Stage& stage = *e.program().find_stage(stored->total);
+    const Names loops = loops_of(stage);
+    const Extents extents = extents_of(stage);
+    if (stored->vectorise_parts) {
+      const std::string& name = stored->parts[0];
+      Steps part(e.program(), name);
       part.compute_root();
-      const bool wide = !vars.empty() && stage->extents[0] >= width;
+      const bool wide = !loops.empty() && extents[0] >= width;
       if (wide) {
-        stage->total.vectorize(vars[0], width);
-        part.vectorize(vars[0], width);
+        total.vectorise(loops[0], width);
+        part.vectorise(loops[0], width);
         // The reduction runs inside the tasks, over one vector at a time.
-        Var vo("vo"), vi("vi");
-        auto update = part.update();
-        update.split(vars[0], vo, vi, width);
-        std::vector<VarOrRVar> order{vi};
-        for (const auto& r : part.rvars()) order.push_back(Halide::RVar(r));
-        order.push_back(vo);
-        for (size_t i = 1; i < vars.size(); ++i) order.push_back(vars[i]);
-        update.reorder(order).vectorize(vi);
-        if (vars.size() > 1 && stage->extents.back() * stage->extents[1] > 1) {
-          std::vector<Var> rest(vars.begin() + 1, vars.end());
-          std::vector<int64_t> extents(stage->extents.begin() + 1, stage->extents.end());
-          const FusedLoop loop = fuse_from(update, rest, extents, 0);
-          if (loop.any && loop.extent > 1) update.parallel(loop.var);
-        } else if (stage->extents[0] > 2 * width) {
-          update.parallel(vo);
+        Steps update(e.program(), name, 0);
+        update.split(loops[0], "vo", "vi", width);
+        Names order{"vi"};
+        const auto& over = e.program().find_stage(name)->updates[0].over;
+        for (size_t i = over.size(); i-- > 0;) order.push_back(over[i].name);
+        order.push_back("vo");
+        order.insert(order.end(), loops.begin() + 1, loops.end());
+        update.reorder(std::move(order));
+        update.vectorise("vi");
+        if (loops.size() > 1 && extents.back() * extents[1] > 1) {
+          const FusedLoop loop = fuse_from(update, {loops.begin() + 1, loops.end()},
+                                           {extents.begin() + 1, extents.end()}, 0);
+          if (loop.any() && loop.extent > 1) update.parallel(loop.name);
+        } else if (extents[0] > 2 * width) {
+          update.parallel("vo");
         }
       }
       continue;
     }
-    for (Func& part : stage->parts) {
-      if (vars.empty()) {
+    for (const std::string& name : stored->parts) {
+      Steps part(e.program(), name);
+      if (loops.empty()) {
         part.compute_root();
       } else {
-        part.compute_at(stage->total, vars[0]);
+        part.compute_at(stored->total, loops[0]);
       }
     }
-    if (!vars.empty()) {
-      const FusedLoop loop = fuse_from(stage->total, vars, stage->extents, vars.size() > 1 ? 1 : 0);
-      if (loop.any && loop.extent > 1) stage->total.parallel(loop.var);
+    if (!loops.empty()) {
+      const FusedLoop loop = fuse_from(total, loops, extents, loops.size() > 1 ? 1 : 0);
+      if (loop.any() && loop.extent > 1) total.parallel(loop.name);
     }
   }
 }

@@ -1,20 +1,24 @@
-// Building and scheduling what has no template: a result that is an expression over stages.
+// Building and scheduling what has no template: a result that is a term over stages. Both become
+// part of the emitter's program; translate.h compiles it.
 #pragma once
 
-#include "backend/native/emitter.h"
+#include <string>
+
+#include "backend/native/access.h"
 #include "backend/native/kernel_group.h"
+#include "tensor_program/emitter.h"
 
 namespace collage::native {
 
 /// Elements of one vector register as kernels use them.
 int vector_width();
 
-/// The result as a scheduled output function in that layout; `row_stages` are then placed in its
+/// Adds stage `name` and its schedule: the result in that layout; `row_stages` are placed in its
 /// row loop.
-Halide::Func build_result(Emitter& emitter, const KernelGroup& group, const Expr& result,
-                          ChannelLayout layout, int threads);
+void add_result(tensor_program::Emitter& emitter, const KernelGroup& group, const Expr& result,
+                const std::string& name, ChannelLayout layout, int threads);
 
 /// Stages that are not part of a row loop are computed before everything that reads them.
-void schedule_stages_first(Emitter& emitter);
+void schedule_stages_first(tensor_program::Emitter& emitter);
 
 }  // namespace collage::native

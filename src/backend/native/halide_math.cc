@@ -30,28 +30,4 @@ Expr vector_tanh(const Expr& x) {
   return Halide::select(size < 0.25f, near, x < 0.0f, -far, far);
 }
 
-Expr vector_sigmoid(const Expr& x) { return 1.0f / (1.0f + vector_exp(-x)); }
-
-Expr vector_softplus(const Expr& x) {
-  return Halide::max(x, 0.0f) + Halide::log(1.0f + vector_exp(-Halide::abs(x)));
-}
-
-Expr gelu_erf(const Expr& x) { return 0.5f * x * (1.0f + Halide::erf(x * 0.707106781f)); }
-
-Expr gelu_tanh(const Expr& x) {
-  // 0.5 (1 + tanh u) is the logistic function of 2u.
-  const Expr u = 0.797884561f * (x + 0.044715f * x * x * x);
-  return x * vector_sigmoid(2.0f * u);
-}
-
-Expr power_by_constant(const Expr& x, double exponent) {
-  if (exponent == 1.0) return x;
-  if (exponent == 2.0) return x * x;
-  if (exponent == 3.0) return x * x * x;
-  if (exponent == 0.5) return Halide::sqrt(x);
-  if (exponent == -0.5) return 1.0f / Halide::sqrt(x);
-  if (exponent == -1.0) return 1.0f / x;
-  return Halide::pow(x, Halide::cast(x.type(), static_cast<float>(exponent)));
-}
-
 }  // namespace collage::native

@@ -8,13 +8,7 @@ namespace collage::native {
 
 Halide::Expr vector_exp(Halide::Expr x);  ///< 0 below -87.3, infinity above 88.7
 Halide::Expr vector_tanh(const Halide::Expr& x);
-Halide::Expr vector_sigmoid(const Halide::Expr& x);
-Halide::Expr vector_softplus(const Halide::Expr& x);
-Halide::Expr gelu_erf(const Halide::Expr& x);
-Halide::Expr gelu_tanh(const Halide::Expr& x);
 /// Halide's extents are int.
 inline int to_int(int64_t v) { return static_cast<int>(v); }
-/// x to a power that is known: squares, cubes and roots without exp and log.
-Halide::Expr power_by_constant(const Halide::Expr& x, double exponent);
 
 }  // namespace collage::native

@@ -6,6 +6,7 @@
 #include "backend/native/code_cache.h"
 #include "backend/native/collapse.h"
 #include "backend/native/depthwise_template.h"
+#include "backend/native/external_product.h"
 #include "backend/native/generic_schedule.h"
 #include "backend/native/upsampled_conv_template.h"
 #include "backend/native/weights_ahead.h"
@@ -17,6 +18,8 @@ namespace {
 
 using Halide::Func;
 using Halide::ImageParam;
+
+const std::string kExternal = "extern ";  // starts the names of variants that call a library
 
 bool has_avx512() { return vector_width() >= 16; }
 
@@ -152,7 +155,7 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
   return variants;
 }
 
-Result<std::vector<Variant>> all_variants(const Function& function, int threads) {
+Result<std::vector<Variant>> all_variants(const Function& function, int threads, bool external) {
   const KernelGroup group = TRY(analyse_group(function));
   if (group.kind == KernelGroup::Kind::kConv || group.kind == KernelGroup::Kind::kDepthwise) {
     std::vector<Variant> variants = conv_variants(function, group, threads);
@@ -171,6 +174,11 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads)
       if (std::find(variants.begin(), variants.end(), variant) == variants.end())
         variants.push_back(variant);
     }
+    for (const std::string& label :
+         external ? external_products(collapsed) : std::vector<std::string>()) {
+      variants.push_back(plain);
+      variants.back().name = kExternal + label;
+    }
     return variants;
   }
   if (group.kind == KernelGroup::Kind::kAttention) {
@@ -187,6 +195,33 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads)
     variants.push_back(std::move(blocked));
   }
   return variants;
+}
+
+/// A kernel while it is built: its function as terms, and those as Halide.
+struct Draft {
+  Draft(const Function& function, const std::vector<bool>& blocked_params, bool row_stages)
+      : emitter(
+            function, blocked_params,
+            std::find(blocked_params.begin(), blocked_params.end(), true) != blocked_params.end(),
+            row_stages),
+        translator(emitter.program()),
+        reader(emitter, translator) {}
+
+  tensor_program::Emitter emitter;
+  Translator translator;
+  Reader reader;
+};
+
+/// Extents are innermost first; `ahead`: to be read ahead.
+ImageParam bind_weights(Translator& translator, const std::vector<int64_t>& extents,
+                        std::shared_ptr<std::vector<float>> values, bool ahead) {
+  translator.bindings().push_back(
+      {BufferArg("weights", Halide::Float(32), {extents.rbegin(), extents.rend()}),
+       -1,
+       {},
+       std::move(values),
+       ahead});
+  return translator.bindings().back().buffer.param();
 }
 
 struct PackedWeights {
@@ -214,7 +249,7 @@ bool reads_ahead(const ConvChoice& c) {
   return c.winograd ? c.winograd->ahead : !c.upsampled && c.conv.ahead;
 }
 
-Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Variant& variant,
+Result<Func> build_conv_result(Draft& draft, const KernelGroup& group, const Variant& variant,
                                const Epilogue& epilogue, int threads) {
   const std::vector<bool> prologue = prologue_params(group);
   // The data's layout is that of the images the prologue reads; the result's is its own.
@@ -228,18 +263,12 @@ Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Varia
     const bool depthwise = group.kind == KernelGroup::Kind::kDepthwise;
     const float* constant = as<ConstantNode>(group.anchor->args[1])->value.data<float>();
     const PackedWeights weights = packed_weights(choice, depthwise, constant);
-    e.bindings().push_back({BufferArg("weights", Halide::Float(32),
-                                      {weights.extents.rbegin(), weights.extents.rend()}),
-                            -1,
-                            {},
-                            weights.values,
-                            {},
-                            reads_ahead(choice)});
-    const ImageParam param = e.bindings().back().buffer.param();
+    const ImageParam param =
+        bind_weights(draft.translator, weights.extents, weights.values, reads_ahead(choice));
     const Expr& data = choice.upsampled ? group.small_image : group.anchor->args[0];
     const size_t rank = data->tensor_type().shape.size();
-    const Access input = [&e, data, rank](const Coords& at) {
-      return e.value(data, to_rank(at, rank));
+    const Access input = [&reader = draft.reader, data, rank](const Coords& at) {
+      return reader.value(data, to_rank(at, rank));
     };
     if (choice.upsampled)
       return build_upsampled(choice.problem, *choice.upsampled, input, param, epilogue);
@@ -251,15 +280,15 @@ Result<Func> build_conv_result(Emitter& e, const KernelGroup& group, const Varia
   return internal_error("native: no schedule '{}'", variant.name);
 }
 
-Result<Func> build_matmul_result(Emitter& e, const KernelGroup& group, const Variant& variant,
+Result<Func> build_matmul_result(Draft& draft, const KernelGroup& group, const Variant& variant,
                                  const Epilogue& epilogue, int threads) {
   const MatmulProblem problem = matmul_problem(group);
   const CallNode& anchor = *group.anchor;
   const bool dense = anchor.op->name == "nn.dense";
   const bool transpose_a = !dense && anchor.attrs.flag("transpose_a"),
              transpose_b = dense || anchor.attrs.flag("transpose_b");
-  auto operand = [&e, &anchor](size_t index, bool transposed) -> Access {
-    return [&e, &anchor, index, transposed](const Coords& at) {
+  auto operand = [&draft, &anchor](size_t index, bool transposed) -> Access {
+    return [&reader = draft.reader, &anchor, index, transposed](const Coords& at) {
       const Shape& shape = anchor.args[index]->tensor_type().shape;
       const size_t skip = at.logical.size() - shape.size();
       Coords c;
@@ -268,7 +297,7 @@ Result<Func> build_matmul_result(Emitter& e, const KernelGroup& group, const Var
                                                                   : at.logical[d + skip]);
       }
       if (transposed) std::swap(c.logical[shape.size() - 1], c.logical[shape.size() - 2]);
-      return e.value(anchor.args[index], c);
+      return reader.value(anchor.args[index], c);
     };
   };
   for (const MatmulSchedule& schedule : matmul_schedules(problem, threads, has_avx512())) {
@@ -280,14 +309,7 @@ Result<Func> build_matmul_result(Emitter& e, const KernelGroup& group, const Var
       auto packed = std::make_shared<std::vector<float>>(pack_matmul_weights(
           problem.shape, b.data<float>(), transpose_b ? 1 : n, transpose_b ? k : 1));
       const std::vector<int64_t> extents = packed_matmul_extents(problem.shape);
-      e.bindings().push_back(
-          {BufferArg("weights", Halide::Float(32), {extents.rbegin(), extents.rend()}),
-           -1,
-           {},
-           packed,
-           {},
-           schedule.ahead});
-      weights = e.bindings().back().buffer.param();
+      weights = bind_weights(draft.translator, extents, packed, schedule.ahead);
     }
     return build_matmul(problem, schedule, operand(0, transpose_a), operand(1, transpose_b),
                         weights, epilogue);
@@ -295,22 +317,28 @@ Result<Func> build_matmul_result(Emitter& e, const KernelGroup& group, const Var
   return internal_error("native: no schedule '{}'", variant.name);
 }
 
-Func build_attention_result(Emitter& e, const KernelGroup& group,
+Func build_attention_result(Draft& draft, const KernelGroup& group,
                             const AttentionSchedule& schedule) {
   const CallNode& anchor = *group.anchor;
-  auto operand = [&e, &anchor](size_t index) -> Access {
+  auto operand = [&draft, &anchor](size_t index) -> Access {
     if (index >= anchor.args.size()) return {};
-    return [&e, &anchor, index](const Coords& at) {
-      return e.value(anchor.args[index], broadcast_coords(anchor.args[index]->tensor_type().shape,
-                                                          Shape(at.logical.size(), 2), at));
+    return [&reader = draft.reader, &anchor, index](const Coords& at) {
+      // A mask may have fewer dimensions, or extents of one.
+      const Shape& shape = anchor.args[index]->tensor_type().shape;
+      const size_t skip = at.logical.size() - shape.size();
+      Coords own;
+      for (size_t d = 0; d < shape.size(); ++d)
+        own.logical.push_back(shape[d] == 1 ? HExpr(0) : at.logical[d + skip]);
+      return reader.value(anchor.args[index], own);
     };
   };
   return build_attention(group.attention, schedule, operand(0), operand(1), operand(2), operand(3));
 }
 
 /// Parameters that the code never reads still take part in the variant, not in the pipeline.
-void finish(BuiltKernel& built, Emitter& e, std::vector<Func> outputs) {
-  built.bindings = std::move(e.bindings());
+void finish(BuiltKernel& built, Draft& draft, std::vector<Func> outputs) {
+  draft.translator.apply_schedule();
+  built.bindings = std::move(draft.translator.bindings());
   for (size_t i = 0; i < outputs.size(); ++i) {
     fix_dense(outputs[i].output_buffer(), built.result_extents[i]);
     built.result_types.push_back(outputs[i].types()[0]);
@@ -321,44 +349,50 @@ void finish(BuiltKernel& built, Emitter& e, std::vector<Func> outputs) {
   }
 }
 
+std::vector<Func> result_funcs(Draft& draft) {
+  std::vector<Func> outputs;
+  for (const std::string& name : draft.emitter.program().results())
+    outputs.push_back(draft.translator.func(name));
+  return outputs;
+}
+
 }  // namespace
 
-Result<std::vector<Variant>> kernel_variants(const Function& function, int threads) {
-  return all_variants(function, threads);
+Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external) {
+  return all_variants(function, threads, external);
 }
 
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads) {
   const Function collapsed = collapsed_for(function, variant);
   const KernelGroup group = TRY(analyse_group(collapsed));
-  std::vector<Encoding> inputs;
-  for (size_t i = 0; i < collapsed->params.size(); ++i) {
-    Encoding encoding = variant.inputs[i];
-    if (!encoding.layout.is_plain()) {
-      encoding.layout = Layout::channels_blocked(
-          static_cast<int64_t>(collapsed->params[i]->tensor_type().shape.size()), kChannelBlock);
-    }
-    inputs.push_back(encoding);
-  }
-  bool blocked = false;
-  for (const Encoding& e : inputs) blocked = blocked || !e.layout.is_plain();
-  Emitter emitter(collapsed, inputs, blocked, group.row_stages);
+  std::vector<bool> blocked;
+  for (const Encoding& input : variant.inputs) blocked.push_back(!input.layout.is_plain());
+  Draft draft(collapsed, blocked, group.row_stages);
   BuiltKernel built;
   if (group.anchor == nullptr) {
-    std::vector<Func> outputs;
     for (size_t i = 0; i < group.results.size(); ++i) {
       const ChannelLayout layout = layout_of(variant.outputs[i]);
       built.result_extents.push_back(
           physical_extents(group.results[i]->tensor_type().shape, layout));
-      outputs.push_back(build_result(emitter, group, group.results[i], layout, threads));
+      add_result(draft.emitter, group, group.results[i], "result" + std::to_string(i), layout,
+                 threads);
     }
-    if (!group.row_stages) schedule_stages_first(emitter);
-    finish(built, emitter, std::move(outputs));
+    if (!group.row_stages) schedule_stages_first(draft.emitter);
+    finish(built, draft, result_funcs(draft));
+    return built;
+  }
+
+  if (variant.name.starts_with(kExternal)) {
+    TRY(add_external_product(draft.emitter, group, variant.name.substr(kExternal.size()), threads));
+    const Shape& shape = group.results[0]->tensor_type().shape;
+    built.result_extents.push_back({shape.rbegin(), shape.rend()});
+    finish(built, draft, result_funcs(draft));
     return built;
   }
 
   if (group.kind == KernelGroup::Kind::kAttention) {
     const AttentionSchedule schedule = attention_schedules(group.attention, has_avx512())[0];
-    Func out = build_attention_result(emitter, group, schedule);
+    Func out = build_attention_result(draft, group, schedule);
     const Shape& shape = group.anchor->tensor_type().shape;
     std::vector<int64_t> strides(shape.size(), 1);
     int64_t stride = 1;
@@ -367,7 +401,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
       strides[shape.size() - 1 - d] = stride;
       stride *= shape[d];
     }
-    schedule_stages_first(emitter);
+    schedule_stages_first(draft.emitter);
     // Queries are numbered by span and within it.
     std::vector<int64_t> extents(shape.rbegin(), shape.rend());
     const int64_t span = attention_span(group.attention, schedule);
@@ -375,7 +409,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
     extents[1] = span;
     strides.insert(strides.begin() + 2, strides[1] * span);
     built.result_extents.push_back(std::move(extents));
-    finish(built, emitter, {out});
+    finish(built, draft, {out});
     fix_strided(out.output_buffer(), built.result_extents[0], strides);
     return built;
   }
@@ -386,13 +420,13 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
   const size_t rank = anchor->tensor_type().shape.size();
   const bool conv = group.kind != KernelGroup::Kind::kMatmul;
   const Epilogue epilogue = [&](const HExpr& sum, const Coords& at) {
-    emitter.bind(anchor, [sum](const Coords&) { return sum; });
-    HExpr value = emitter.value(group.results[0], conv ? to_rank(at, rank) : at);
+    HExpr value =
+        draft.reader.value_after(anchor, sum, group.results[0], conv ? to_rank(at, rank) : at);
     if (group.results[0]->tensor_type().dtype == DType::kBool) value = Halide::cast<uint8_t>(value);
     return value;
   };
-  Func out = TRY(conv ? build_conv_result(emitter, group, variant, epilogue, threads)
-                      : build_matmul_result(emitter, group, variant, epilogue, threads));
+  Func out = TRY(conv ? build_conv_result(draft, group, variant, epilogue, threads)
+                      : build_matmul_result(draft, group, variant, epilogue, threads));
   if (conv) {
     Shape full = group.results[0]->tensor_type().shape;
     full.insert(full.begin() + 2, 5 - full.size(), 1);
@@ -406,24 +440,21 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
     const Shape& shape = group.results[0]->tensor_type().shape;
     built.result_extents.push_back({shape.rbegin(), shape.rend()});
   }
-  schedule_stages_first(emitter);
-  finish(built, emitter, {out});
+  schedule_stages_first(draft.emitter);
+  finish(built, draft, {out});
   return built;
 }
 
 BuiltKernel build_conversion(const TensorType& type, ChannelLayout from, ChannelLayout to) {
   const Expr var = make_var("x", type);
   const Function function = make_function({var}, var);
-  Encoding input{type.dtype, {}, {}};
-  if (from == ChannelLayout::kBlocked)
-    input.layout = Layout::channels_blocked(static_cast<int64_t>(type.shape.size()), kChannelBlock);
   KernelGroup group;
   group.function = function;
-  Emitter emitter(function, {input}, false, false);
+  Draft draft(function, {from == ChannelLayout::kBlocked}, false);
   BuiltKernel built;
   built.result_extents.push_back(physical_extents(type.shape, to));
-  Func out = build_result(emitter, group, var, to, 2);
-  finish(built, emitter, {out});
+  add_result(draft.emitter, group, var, "result", to, 2);
+  finish(built, draft, result_funcs(draft));
   return built;
 }
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "backend/native/emitter.h"
 #include "backend/native/kernel_group.h"
+#include "backend/native/translate.h"
 #include "backend/variant.h"
 
 namespace collage::native {
@@ -17,8 +17,9 @@ struct BuiltKernel {
   std::vector<Halide::Type> result_types;
 };
 
-/// The ways to compute the function, best guess first, at most about four.
-Result<std::vector<Variant>> kernel_variants(const Function& function, int threads);
+/// The ways to compute the function, best guess first, at most about four; besides, where
+/// `external`, those in which a function of a library is a stage.
+Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external);
 
 /// May throw Halide's exceptions.
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads);

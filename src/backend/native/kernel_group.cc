@@ -6,10 +6,10 @@
 #include <unordered_set>
 
 #include "backend/native/depthwise_template.h"
-#include "backend/native/emitter.h"
 #include "ir/visitor.h"
 #include "ops/reduce.h"
 #include "ops/resize.h"
+#include "tensor_program/emitter.h"
 
 namespace collage::native {
 namespace {
@@ -73,7 +73,7 @@ ConvShape conv_shape_of(const CallNode& call) {
 /// Whether channel blocks can be followed through the call.
 bool follows_blocks(const CallNode& call) {
   const std::string_view name = call.op->name;
-  const EmitRule* rule = find_emit_rule(name);
+  const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(name);
   if (is_conv(call)) return true;
   if (rule == nullptr) return false;
   if (rule->elementwise) return true;
@@ -84,14 +84,14 @@ bool follows_blocks(const CallNode& call) {
   if (name == "concatenate") {
     const auto rank = static_cast<int64_t>(call.tensor_type().shape.size());
     if (rank < 3) return false;
-    if (normal_axis_of(call, "axis", rank) != 1) return true;
+    if (tensor_program::normal_axis_of(call, "axis", rank) != 1) return true;
     const auto& fields = call.args[0]->type().fields();
     return std::all_of(fields.begin(), fields.end(),
                        [&](const Type& f) { return whole(f.tensor().shape[1]); });
   }
   if (name == "split") {
-    if (normal_axis_of(call, "axis",
-                       static_cast<int64_t>(call.args[0]->tensor_type().shape.size())) != 1)
+    if (tensor_program::normal_axis_of(
+            call, "axis", static_cast<int64_t>(call.args[0]->tensor_type().shape.size())) != 1)
       return true;
     const auto& fields = call.type().fields();
     return std::all_of(fields.begin(), fields.end(),
@@ -239,7 +239,8 @@ class Analysis {
           is_view_call(node))
         continue;
       const auto* call = as<CallNode>(node);
-      const EmitRule* rule = call != nullptr ? find_emit_rule(call->op->name) : nullptr;
+      const tensor_program::EmitRule* rule =
+          call != nullptr ? tensor_program::find_emit_rule(call->op->name) : nullptr;
       if (rule == nullptr || !rule->elementwise ||
           call->tensor_type().shape != anchor.tensor_type().shape) {
         return unsupported("native: {} after {} in one kernel",
@@ -284,10 +285,11 @@ class Analysis {
       const std::string_view name = call->op->name;
       Ints axes;
       if (name == "nn.softmax" || name == "nn.log_softmax") {
-        axes = {
-            normal_axis_of(*call, "axis", static_cast<int64_t>(call->tensor_type().shape.size()))};
+        axes = {tensor_program::normal_axis_of(
+            *call, "axis", static_cast<int64_t>(call->tensor_type().shape.size()))};
       } else if (name == "nn.layer_norm" || name == "nn.rms_norm") {
-        for (int64_t d = normal_axis_of(*call, "axis", rank); d < rank; ++d) axes.push_back(d);
+        for (int64_t d = tensor_program::normal_axis_of(*call, "axis", rank); d < rank; ++d)
+          axes.push_back(d);
       } else if (name == "mean" || name == "sum" || name == "max" || name == "min" ||
                  name == "prod") {
         if (!call->attrs.flag("keepdims")) return;
@@ -308,7 +310,7 @@ class Analysis {
         axis = axes.front();
         after.insert(node.get());
       } else if (follows) {
-        const EmitRule* rule = find_emit_rule(name);
+        const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(name);
         if (rule == nullptr || !rule->elementwise || call->tensor_type().shape.size() != out.size())
           return;
         after.insert(node.get());
@@ -344,11 +346,12 @@ Status check_call(const CallNode& call) {
     for (const Expr& arg : call.args) TRY(check_size(arg->type()));
     return is_conv(call) ? check_conv(call) : Status();
   }
-  const EmitRule* rule = find_emit_rule(call.op->name);
+  const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(call.op->name);
   if (rule == nullptr) return unsupported("native: no operator {}", call.op->name);
   TRY(check_size(call.type()));
   for (const Expr& arg : call.args) TRY(check_size(arg->type()));
-  return rule->check(call);
+  Status checked = rule->check(call);
+  return checked.ok() ? checked : std::move(checked).with_context("native");
 }
 
 Result<KernelGroup> analyse_group(const Function& function) { return Analysis(function).run(); }

@@ -46,10 +46,16 @@ class NativeBackend : public Backend {
 
   PartitionRulePtr partition_rule(const Target&) const override { return make_native_rule(); }
 
-  Result<std::vector<Variant>> variants(const Function& function, const Target&,
+  // `native -external=on` offers products with a library's function as a stage, too: none of them
+  // has won yet, and each is measured.
+  Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
     const Function flat = TRY(inline_calls(function));
-    return guarded([&] { return kernel_variants(flat, options.threads); });
+    const auto external = target.options.find("external");
+    return guarded([&] {
+      return kernel_variants(flat, options.threads,
+                             external != target.options.end() && external->second == "on");
+    });
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,

@@ -42,7 +42,7 @@ NativeKernel::NativeKernel(std::shared_ptr<const Code> code, const BuiltKernel& 
     return argument;
   };
   for (const Binding& binding : built.bindings) {
-    Argument& argument = describe(physical_extents(binding.buffer.shape(), binding.buffer.layout()),
+    Argument& argument = describe(physical_extents(binding.buffer.shape(), ChannelLayout::kPlain),
                                   binding.buffer.param().type());
     argument.input = binding.param;
     if (binding.param >= 0) continue;
@@ -52,9 +52,6 @@ NativeKernel::NativeKernel(std::shared_ptr<const Code> code, const BuiltKernel& 
       constant_bytes_ += binding.packed->size() * sizeof(float);
       binding.packed->clear();
       binding.packed->shrink_to_fit();
-    } else if (binding.table != nullptr) {
-      argument.storage =
-          constant_copy(binding.table->data(), binding.table->size() * sizeof(int32_t));
     } else {
       argument.storage = storage_of(binding.constant);
       constant_bytes_ += binding.constant.bytes();

@@ -4,8 +4,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "backend/native/emitter.h"
 #include "backend/native/kernel_group.h"
+#include "tensor_program/emitter.h"
 
 namespace collage::native {
 namespace {
@@ -60,7 +60,7 @@ class Finder {
     if (call == nullptr || call->op == nullptr || !check_call(*call).ok()) return Role::kNone;
     if (is_template_anchor(*call)) return Role::kAnchor;
     const std::string_view name = call->op->name;
-    if (find_emit_rule(name)->elementwise) return Role::kElementwise;
+    if (tensor_program::find_emit_rule(name)->elementwise) return Role::kElementwise;
     if (starts_with(name, "nn.max_pool") || starts_with(name, "nn.avg_pool")) return Role::kWindow;
     if (starts_with(name, "image.resize"))
       return call->attrs.string("method") == "nearest_neighbor" ? Role::kInjective : Role::kWindow;

@@ -1,6 +1,6 @@
 // What compiled kernels ask of the process that loads them: Halide's parallel loop on the process's
 // OpenMP (libgomp) team, scratch memory and error reports. Exported: kernels resolve these names
-// when they are loaded.
+// when they are loaded. So are calls of external functions, by their labels.
 //
 // Scratch blocks are kept per thread: a kernel asks for the same few sizes on every run, and fresh
 // pages would cost more than many kernels do.
@@ -10,8 +10,11 @@
 #include <omp.h>
 
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <vector>
+
+#include "tensor_program/external.h"
 
 namespace collage::native {
 namespace {
@@ -33,6 +36,62 @@ struct ScratchPool {
   }
 };
 thread_local ScratchPool pool;
+
+/// "cblas_sgemm 4x8 8x3 4x3": the label, and the shapes of inputs and destination.
+struct ExternalStage {
+  std::string label;
+  std::vector<Shape> shapes;
+
+  explicit ExternalStage(const char* text) {
+    std::istringstream words(text);
+    words >> label;
+    for (std::string word; words >> word;) {
+      Shape& shape = shapes.emplace_back();
+      std::istringstream extents(word);
+      for (std::string extent; std::getline(extents, extent, 'x');)
+        shape.push_back(std::stoll(extent));
+    }
+  }
+};
+
+bool asks_for_bounds(const halide_buffer_t& buffer) {
+  return buffer.host == nullptr && buffer.device == 0;
+}
+
+/// Before a kernel allocates, it asks what part of its inputs the function needs: all of them.
+int call_external(const char* text, std::initializer_list<halide_buffer_t*> buffers) {
+  const ExternalStage stage(text);
+  bool bounds_only = false;
+  std::vector<DLTensor> tensors;
+  size_t next = 0;
+  for (halide_buffer_t* buffer : buffers) {
+    const Shape& shape = stage.shapes[next++];
+    bounds_only = bounds_only || asks_for_bounds(*buffer);
+    int32_t stride = 1;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      halide_dimension_t& dim = buffer->dim[i];
+      const auto extent = static_cast<int32_t>(shape[shape.size() - 1 - i]);
+      if (asks_for_bounds(*buffer)) {
+        dim.min = 0;
+        dim.extent = extent;
+      } else if (!bounds_only && (dim.min != 0 || dim.extent != extent || dim.stride != stride)) {
+        last_error = stage.label + ": an array that is not whole and dense";
+        return halide_error_code_generic_error;
+      }
+      stride *= extent;
+    }
+    tensors.push_back(tensor_program::dl_tensor(DType::kFloat32, shape, buffer->host));
+  }
+  if (bounds_only) return 0;
+  const auto* function = tensor_program::find_external(stage.label);
+  const Status status =
+      function == nullptr
+          ? internal_error("no external function '{}'", stage.label)
+          : function->call(std::span(tensors).first(tensors.size() - 1), tensors.back());
+  if (status.ok()) return 0;
+  last_error = status.message();
+  return halide_error_code_generic_error;
+}
 
 }  // namespace
 
@@ -96,6 +155,15 @@ COLLAGE_EXPORT void halide_free(void*, void* memory) {
     std::free(blocks.front());
     blocks.erase(blocks.begin());
   }
+}
+
+COLLAGE_EXPORT int collage_call_external2(const char* stage, halide_buffer_t* a, halide_buffer_t* b,
+                                          halide_buffer_t* to) {
+  return collage::native::call_external(stage, {a, b, to});
+}
+COLLAGE_EXPORT int collage_call_external3(const char* stage, halide_buffer_t* a, halide_buffer_t* b,
+                                          halide_buffer_t* c, halide_buffer_t* to) {
+  return collage::native::call_external(stage, {a, b, c, to});
 }
 
 COLLAGE_EXPORT void halide_error(void*, const char* message) {

@@ -134,7 +134,7 @@ void check_function(const Function& function, const CheckOptions& options) {
 void check_with_inputs(const Function& function, const std::vector<Tensor>& inputs,
                        const CheckOptions& options) {
   static const std::unique_ptr<Backend> backend = make_native_backend();
-  const Target target{"native", {}, {}};
+  const Target target{"native", options.target_options, {}};
   const CompileOptions compile{2, ""};
   auto expected = interpret(function, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status().message();

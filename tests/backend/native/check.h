@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct CheckOptions {
   double tolerance = 2e-5;          // of the largest output
   double relaxed_tolerance = 2e-4;  // of variants whose algorithm costs digits (Winograd)
   int least_variants = 1;
+  std::map<std::string, std::string> target_options = {};
   bool integers = false;  // small integer inputs: products and sums must be exact,
                           // but for relaxed variants
 };

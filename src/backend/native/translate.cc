@@ -1,0 +1,398 @@
+#include "backend/native/translate.h"
+
+#include <algorithm>
+
+#include "backend/native/halide_math.h"
+#include "base/check.h"
+
+namespace collage::native {
+
+namespace tp = tensor_program;
+using Halide::Func;
+using Halide::RVar;
+using Halide::TailStrategy;
+using Halide::Var;
+using Halide::VarOrRVar;
+
+namespace {
+
+constexpr char kSum[] = "sum";  // the accumulator of a template's anchor
+
+HExpr constant(const tp::TermNode& term) {
+  if (term.dtype == DType::kBool)
+    return term.integer != 0 ? Halide::Internal::const_true() : Halide::Internal::const_false();
+  if (term.dtype == DType::kFloat32) return HExpr(static_cast<float>(term.real));
+  if (is_float(term.dtype)) return Halide::Internal::make_const(halide_type(term.dtype), term.real);
+  return Halide::Internal::make_const(halide_type(term.dtype), term.integer);
+}
+
+HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
+  const HExpr& a = args[0];
+  const HExpr& b = args.size() > 1 ? args[1] : a;
+  switch (term.op) {
+    case tp::TermOp::kAdd:
+      return a + b;
+    case tp::TermOp::kSubtract:
+      return a - b;
+    case tp::TermOp::kMultiply:
+      return a * b;
+    case tp::TermOp::kDivide:
+      return a / b;
+    case tp::TermOp::kModulo:
+      return a % b;
+    case tp::TermOp::kMin:
+      return Halide::min(a, b);
+    case tp::TermOp::kMax:
+      return Halide::max(a, b);
+    case tp::TermOp::kEqual:
+      return a == b;
+    case tp::TermOp::kNotEqual:
+      return a != b;
+    case tp::TermOp::kLess:
+      return a < b;
+    case tp::TermOp::kLessEqual:
+      return a <= b;
+    case tp::TermOp::kGreater:
+      return a > b;
+    case tp::TermOp::kGreaterEqual:
+      return a >= b;
+    case tp::TermOp::kAnd:
+      return a && b;
+    case tp::TermOp::kOr:
+      return a || b;
+    case tp::TermOp::kNot:
+      return !a;
+    case tp::TermOp::kNegate:
+      return -a;
+    case tp::TermOp::kSelect:
+      return Halide::select(a, b, args[2]);
+    case tp::TermOp::kCast:
+      if (term.dtype == DType::kBool) return a != Halide::Internal::make_zero(a.type());
+      return Halide::cast(halide_type(term.dtype), a);
+    case tp::TermOp::kLikely:
+      return Halide::likely(a);
+    case tp::TermOp::kExp:
+      return vector_exp(a);
+    case tp::TermOp::kLog:
+      return Halide::log(a);
+    case tp::TermOp::kSqrt:
+      return Halide::sqrt(a);
+    case tp::TermOp::kErf:
+      return Halide::erf(a);
+    case tp::TermOp::kAbs:
+      return Halide::cast(a.type(), Halide::abs(a));
+    case tp::TermOp::kCeil:
+      return Halide::ceil(a);
+    case tp::TermOp::kFloor:
+      return Halide::floor(a);
+    case tp::TermOp::kRound:
+      return Halide::round(a);
+    case tp::TermOp::kTrunc:
+      return Halide::trunc(a);
+    case tp::TermOp::kSin:
+      return Halide::sin(a);
+    case tp::TermOp::kCos:
+      return Halide::cos(a);
+    case tp::TermOp::kTanh:
+      return vector_tanh(a);
+    case tp::TermOp::kPower:
+      return Halide::pow(a, b);
+    case tp::TermOp::kConstant:
+    case tp::TermOp::kVar:
+    case tp::TermOp::kLoad:
+      break;
+  }
+  COLLAGE_CHECK(false, "a leaf among the operations");
+  return {};
+}
+
+HExpr combined(tp::Combine combine, const HExpr& a, const HExpr& b) {
+  switch (combine) {
+    case tp::Combine::kSet:
+      return b;
+    case tp::Combine::kSum:
+      return a + b;
+    case tp::Combine::kProduct:
+      return a * b;
+    case tp::Combine::kMax:
+      return Halide::max(a, b);
+    case tp::Combine::kMin:
+      return Halide::min(a, b);
+  }
+  return a;
+}
+
+}  // namespace
+
+Halide::Type halide_type(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return Halide::Float(32);
+    case DType::kFloat64:
+      return Halide::Float(64);
+    case DType::kFloat16:
+      return Halide::Float(16);
+    case DType::kBFloat16:
+      return Halide::BFloat(16);
+    case DType::kInt8:
+      return Halide::Int(8);
+    case DType::kInt16:
+      return Halide::Int(16);
+    case DType::kInt32:
+      return Halide::Int(32);
+    case DType::kInt64:
+      return Halide::Int(64);
+    case DType::kUInt8:
+      return Halide::UInt(8);
+    case DType::kUInt16:
+      return Halide::UInt(16);
+    case DType::kUInt32:
+      return Halide::UInt(32);
+    case DType::kUInt64:
+      return Halide::UInt(64);
+    case DType::kBool:
+      return Halide::UInt(8);
+  }
+  return Halide::Float(32);
+}
+
+const Binding& Translator::buffer(const std::string& name) {
+  auto [slot, fresh] = buffers_.try_emplace(name, bindings_.size());
+  if (fresh) {
+    const tp::Buffer& buffer = *program_.find_buffer(name);
+    bindings_.push_back({BufferArg(name, halide_type(buffer.type.dtype), buffer.type.shape),
+                         buffer.param,
+                         buffer.value,
+                         {},
+                         false});
+  }
+  return bindings_[slot->second];
+}
+
+HExpr Translator::loaded(const tp::TermNode& term, std::vector<HExpr> at) {
+  HExpr value;
+  if (program_.find_buffer(term.name) != nullptr) {
+    value = buffer(term.name).buffer(at);
+  } else {
+    std::reverse(at.begin(), at.end());
+    value = func(term.name)(at);
+  }
+  return term.dtype == DType::kBool && !value.type().is_bool() ? value != 0 : value;
+}
+
+HExpr Translator::expr(const tp::Term& term, Scope& scope) {
+  if (term->op == tp::TermOp::kVar) {
+    const auto found = scope.variables.find(term->name);
+    return found != scope.variables.end() ? found->second : HExpr(Var(term->name));
+  }
+  if (term->op == tp::TermOp::kConstant) return constant(*term.get());
+  if (auto found = scope.memo.find(term.get()); found != scope.memo.end())
+    return found->second.second;
+  std::vector<HExpr> args;
+  for (const tp::Term& arg : term->args) args.push_back(expr(arg, scope));
+  HExpr value = term->op == tp::TermOp::kLoad ? loaded(*term.get(), std::move(args))
+                                              : operation(*term.get(), args);
+  scope.memo[term.get()] = {term, value};
+  return value;
+}
+
+/// As runtime_hooks.cc reads it.
+void Translator::define_external(const tp::Stage& stage, Func& f, const std::vector<Var>& vars) {
+  std::string text = stage.external.label;
+  const auto add_shape = [&](const Shape& shape) {
+    text += fmt::format(" {}", fmt::join(shape, "x"));
+  };
+  std::vector<Halide::ExternFuncArgument> args(1);
+  for (const std::string& input : stage.external.inputs) {
+    add_shape(program_.type_of(input).shape);
+    if (program_.find_buffer(input) != nullptr) {
+      args.emplace_back(buffer(input).buffer.param());
+    } else {
+      args.emplace_back(func(input));
+    }
+  }
+  add_shape(stage.shape());
+  args[0] = HExpr(Halide::Internal::StringImm::make(text));
+  f.define_extern("collage_call_external" + std::to_string(stage.external.inputs.size()), args,
+                  halide_type(stage.dtype), vars);
+  for (size_t i = 0; i < vars.size(); ++i)
+    f.bound(vars[i], 0, to_int(stage.axes[vars.size() - 1 - i].extent));
+}
+
+Func Translator::func(const std::string& name) {
+  auto found = stages_.find(name);
+  if (found == stages_.end()) {
+    const tp::Stage* stage = program_.find_stage(name);
+    COLLAGE_CHECK(stage != nullptr, "no stage {}", name);
+    found = stages_.emplace(name, define(*stage)).first;
+  }
+  return found->second.func;
+}
+
+Translator::Translated Translator::define(const tp::Stage& stage) {
+  Translated made{Func(stage.name), {}};
+  Func& f = made.func;
+  std::vector<Var> vars;
+  for (size_t i = stage.axes.size(); i-- > 0;) vars.emplace_back(stage.axes[i].name);
+  const auto stored = [&](const HExpr& value) {
+    return stage.is_result && stage.dtype == DType::kBool ? Halide::cast<uint8_t>(value) : value;
+  };
+  Scope pure;
+  if (!stage.external.label.empty()) {
+    define_external(stage, f, vars);
+  } else if (stage.value.defined()) {
+    f(vars) = stored(expr(stage.value, pure));
+    for (size_t i = 0; stage.is_result && i < vars.size(); ++i)
+      f.bound(vars[i], 0, to_int(stage.axes[vars.size() - 1 - i].extent));
+  } else if (stage.updates[0].combine != tp::Combine::kSet) {
+    f(vars) = expr(tp::neutral(stage.updates[0].combine, stage.dtype), pure);
+  } else {
+    f(vars) = Halide::undef(halide_type(stage.dtype));
+  }
+  for (const tp::Update& update : stage.updates) {
+    Scope scope;
+    auto& walked = made.walked.emplace_back();
+    if (!update.over.empty()) {
+      Halide::Region region;
+      for (size_t i = update.over.size(); i-- > 0;)
+        region.push_back({0, to_int(update.over[i].extent)});
+      const Halide::RDom domain(region);
+      for (size_t i = 0; i < update.over.size(); ++i) {
+        const RVar loop = domain[static_cast<int>(update.over.size() - 1 - i)];
+        scope.variables[update.over[i].name] = loop;
+        walked.emplace(update.over[i].name, loop);
+      }
+    }
+    std::vector<HExpr> at;
+    for (size_t i = update.at.size(); i-- > 0;) at.push_back(expr(update.at[i], scope));
+    const HExpr value = expr(update.value, scope);
+    if (update.combine == tp::Combine::kSet) {
+      f(at) = stored(value);
+    } else {
+      f(at) = combined(update.combine, f(at), value);
+    }
+  }
+  return made;
+}
+
+template <typename Target>
+void Translator::apply(Target target, const tp::Primitive& step,
+                       std::map<std::string, RVar>* walked) {
+  const auto loop = [&](size_t i) -> VarOrRVar {
+    if (walked != nullptr)
+      if (auto found = walked->find(step.names[i]); found != walked->end()) return found->second;
+    return Var(step.names[i]);
+  };
+  // Parts of a loop over a reduction are such loops too.
+  const auto part_of = [&](const VarOrRVar& whole, size_t i) -> VarOrRVar {
+    if (whole.is_rvar) walked->emplace(step.names[i], RVar(step.names[i]));
+    return loop(i);
+  };
+  const TailStrategy tail = step.guarded ? TailStrategy::GuardWithIf : TailStrategy::Auto;
+  const int number = to_int(step.number);
+  switch (step.kind) {
+    case tp::PrimitiveKind::kSplit: {
+      const VarOrRVar whole = loop(0);
+      target.split(whole, part_of(whole, 1), part_of(whole, 2), number, tail);
+      return;
+    }
+    case tp::PrimitiveKind::kFuse: {
+      const VarOrRVar inner = loop(0);
+      target.fuse(inner, loop(1), part_of(inner, 2));
+      return;
+    }
+    case tp::PrimitiveKind::kReorder: {
+      std::vector<VarOrRVar> order;
+      for (size_t i = 0; i < step.names.size(); ++i) order.push_back(loop(i));
+      target.reorder(order);
+      return;
+    }
+    case tp::PrimitiveKind::kVectorise:
+      if (number == 0) {
+        target.vectorize(loop(0));
+      } else {
+        target.vectorize(loop(0), number, tail);
+      }
+      return;
+    case tp::PrimitiveKind::kUnroll:
+      target.unroll(loop(0));
+      return;
+    case tp::PrimitiveKind::kParallel:
+      target.parallel(loop(0));
+      return;
+    case tp::PrimitiveKind::kAllowRaces:
+      target.allow_race_conditions();
+      return;
+    default:
+      COLLAGE_CHECK(false, "where a stage is computed is no matter of its updates");
+  }
+}
+
+void Translator::apply_schedule() {
+  std::map<std::string, std::vector<bool>> scheduled;
+  for (auto& [name, made] : stages_) scheduled[name].resize(made.walked.size(), false);
+  for (const tp::Primitive& step : program_.schedule) {
+    const auto found = stages_.find(step.stage);
+    if (found == stages_.end()) continue;
+    Translated& made = found->second;
+    if (step.update >= 0) {
+      const auto i = static_cast<size_t>(step.update);
+      scheduled[step.stage][i] = true;
+      apply(made.func.update(step.update), step, &made.walked[i]);
+      continue;
+    }
+    switch (step.kind) {
+      case tp::PrimitiveKind::kComputeRoot:
+        made.func.compute_root();
+        break;
+      case tp::PrimitiveKind::kComputeAt:
+        made.func.compute_at(func(step.names[0]), Var(step.names[1]));
+        break;
+      case tp::PrimitiveKind::kInline:
+        made.func.compute_inline();
+        break;
+      default:
+        apply(made.func, step, nullptr);
+    }
+  }
+  for (auto& [name, made] : stages_)
+    for (size_t i = 0; i < made.walked.size(); ++i)
+      if (!scheduled[name][i]) made.func.update(static_cast<int>(i)).unscheduled();
+}
+
+tp::Term Reader::coordinate(const HExpr& value) {
+  if (const auto known = Halide::Internal::as_const_int(value))
+    return tp::integer_constant(*known, DType::kInt32);
+  for (size_t i = 0; i < coordinates_.size(); ++i)
+    if (coordinates_[i].same_as(value) || Halide::Internal::equal(coordinates_[i], value))
+      return tp::var("x" + std::to_string(i));
+  const std::string name = "x" + std::to_string(coordinates_.size());
+  coordinates_.push_back(value);
+  scope_.variables[name] = value;
+  return tp::var(name);
+}
+
+tp::Term Reader::term(const Expr& node, const Coords& at) {
+  tp::Coords coords;
+  for (const HExpr& position : at.logical) coords.logical.push_back(coordinate(position));
+  if (at.lane.defined()) {
+    coords.block = coordinate(at.block);
+    coords.lane = coordinate(at.lane);
+  }
+  return emitter_.value(node, coords);
+}
+
+HExpr Reader::value(const Expr& node, const Coords& at) {
+  return translator_.expr(term(node, at), scope_);
+}
+
+HExpr Reader::value_after(const Expr& accumulator, const HExpr& sum, const Expr& node,
+                          const Coords& at) {
+  emitter_.bind(accumulator, [](const tp::Coords&) { return tp::var(kSum, DType::kFloat32); });
+  const tp::Term wanted = term(node, at);
+  Translator::Scope scope{scope_.variables, {}};
+  scope.variables[kSum] = sum;
+  return translator_.expr(wanted, scope);
+}
+
+}  // namespace collage::native

@@ -1,0 +1,98 @@
+// From tensor programs to Halide: terms become expressions, stages functions, and the primitives of
+// the schedule calls of the same name. What a program says is what is compiled; only how functions
+// like exp are computed is decided here (halide_math.h).
+//
+// Stages become functions when they are first read, so a program may grow while a template reads
+// it.
+#pragma once
+
+#include <Halide.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "backend/native/access.h"
+#include "tensor_program/emitter.h"
+
+namespace collage::native {
+
+using HExpr = Halide::Expr;
+
+Halide::Type halide_type(DType dtype);
+
+/// A buffer the kernel takes besides its outputs.
+struct Binding {
+  BufferArg buffer;
+  int param = -1;                              ///< parameter of the function, or
+  Tensor constant;                             ///< a constant in row-major order, or
+  std::shared_ptr<std::vector<float>> packed;  ///< weights packed for a template
+  bool ahead = false;                          ///< to be read ahead (weights_ahead.h)
+};
+
+class Translator {
+ public:
+  /// Variables that are no loops of the stage, by name; and what terms became under them.
+  struct Scope {
+    std::map<std::string, HExpr> variables;
+    std::unordered_map<const tensor_program::TermNode*, std::pair<tensor_program::Term, HExpr>>
+        memo;
+  };
+
+  explicit Translator(const tensor_program::Program& program) : program_(program) {}
+
+  HExpr expr(const tensor_program::Term& term, Scope& scope);
+  /// The function of a stage; its dimensions are the stage's, innermost first. A result of bools is
+  /// stored as bytes.
+  Halide::Func func(const std::string& stage);
+  /// Schedules every stage that has become a function. Once, at the end.
+  void apply_schedule();
+
+  /// Arguments in the order in which they were first read.
+  std::vector<Binding>& bindings() { return bindings_; }
+
+ private:
+  /// A stage as a function, and the loops of each update that walk over its reduction.
+  struct Translated {
+    Halide::Func func;
+    std::vector<std::map<std::string, Halide::RVar>> walked;
+  };
+  const Binding& buffer(const std::string& name);
+  HExpr loaded(const tensor_program::TermNode& term, std::vector<HExpr> at);
+  void define_external(const tensor_program::Stage& stage, Halide::Func& func,
+                       const std::vector<Halide::Var>& vars);
+  Translated define(const tensor_program::Stage& stage);
+  template <typename Target>
+  void apply(Target target, const tensor_program::Primitive& step,
+             std::map<std::string, Halide::RVar>* walked);
+
+  const tensor_program::Program& program_;
+  std::map<std::string, Translated> stages_;
+  std::unordered_map<std::string, size_t> buffers_;
+  std::vector<Binding> bindings_;
+};
+
+/// Nodes of a function as a template reads them: emitted as terms over its coordinates, then
+/// translated.
+class Reader {
+ public:
+  Reader(tensor_program::Emitter& emitter, Translator& translator)
+      : emitter_(emitter), translator_(translator) {}
+
+  HExpr value(const Expr& node, const Coords& at);
+  /// The same where `accumulator`, a float32 node, has that value.
+  HExpr value_after(const Expr& accumulator, const HExpr& sum, const Expr& node, const Coords& at);
+
+ private:
+  tensor_program::Term term(const Expr& node, const Coords& at);
+  tensor_program::Term coordinate(const HExpr& value);
+
+  tensor_program::Emitter& emitter_;
+  Translator& translator_;
+  std::vector<HExpr> coordinates_;  // number i is variable x<i>
+  Translator::Scope scope_;
+};
+
+}  // namespace collage::native
