@@ -47,12 +47,16 @@ class Backend {
   // single-backend cover uses maximal regions.
   virtual bool prefers_maximal_regions() const { return false; }
 
+  // Whether it is in use where no targets are named; else `--targets` has to ask for it.
+  virtual bool by_default() const { return true; }
+
   // Its kernels compute with threads of their own (ThreadUse::kOwnPool): the search charges for
   // waking them up beside the team.
   virtual bool brings_own_threads() const { return false; }
 
   // Hooks, all optional, for what a toolchain wants of the graph before it is partitioned.
-  // Operators of its own, once, when it is registered; the names should start with the backend's.
+  // Operators of its own, once, when it is registered, whose names should start with the backend's;
+  // and external functions that tensor programs may call (tensor_program/external.h).
   virtual void register_operators() const {}
   // Rewrites of the whole module, run after the simplification and only when the target is used, so
   // they may introduce the backend's own operators; they must keep what the model computes.

@@ -17,6 +17,9 @@
 #if COLLAGE_WITH_OPENVINO
 #include "backend/openvino/openvino_backend.h"
 #endif
+#if COLLAGE_WITH_BLAS
+#include "backend/blas/blas_backend.h"
+#endif
 
 namespace collage {
 
@@ -33,6 +36,9 @@ void register_all() {
 #endif
 #if COLLAGE_WITH_OPENVINO
     register_backend(make_openvino_backend());
+#endif
+#if COLLAGE_WITH_BLAS
+    register_backend(make_blas_backend());
 #endif
 #if COLLAGE_WITH_REFERENCE
     register_backend(make_reference_backend(), KernelSource::kOwn);
@@ -51,6 +57,9 @@ std::vector<MissingBackend> missing_backends() {
 #endif
 #if !COLLAGE_WITH_OPENVINO
   missing.push_back({"openvino", "wheel openvino 2026.4.1, then build again"});
+#endif
+#if !COLLAGE_WITH_BLAS
+  missing.push_back({"blas", "Debian package libopenblas-openmp-dev, then build again"});
 #endif
   return missing;
 }

@@ -117,7 +117,8 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
   }
   if (requested.empty())
     for (Backend* backend : all_backends())
-      if (backend->available().ok()) targets.push_back({backend->name(), {}, {}});
+      if (backend->by_default() && backend->available().ok())
+        targets.push_back({backend->name(), {}, {}});
   std::erase_if(targets, [&](const Target& target) {
     return std::any_of(constraints.exclusions.begin(), constraints.exclusions.end(),
                        [&](const auto& exclusion) {

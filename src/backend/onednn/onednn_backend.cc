@@ -4,6 +4,7 @@
 
 #include "backend/fingerprint.h"
 #include "backend/onednn/implementation.h"
+#include "backend/onednn/labels.h"
 #include "backend/onednn/patterns.h"
 #include "ir/op.h"
 
@@ -122,6 +123,7 @@ class OneDnnBackend : public Backend {
     return guarded("engine", []() -> Status { return engine(), Status(); });
   }
   int priority() const override { return 20; }
+  void register_operators() const override { register_labels(); }
 
   PartitionRulePtr partition_rule(const Target&) const override {
     static const PartitionRulePtr table = pattern_table();

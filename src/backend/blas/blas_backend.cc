@@ -1,0 +1,87 @@
+#include "backend/blas/blas_backend.h"
+
+#include <cblas.h>
+#include <omp.h>
+
+#include "backend/blas/labels.h"
+#include "backend/blas/product.h"
+#include "backend/blas/product_kernel.h"
+#include "backend/fingerprint.h"
+#include "ir/op.h"
+#include "ir/visitor.h"
+#include "partition/rules/anchor_epilogue.h"
+
+namespace collage {
+namespace blas {
+namespace {
+
+bool starts(const Match& match) { return check_anchor(*as<CallNode>(match.root)).ok(); }
+
+/// A scale, then a sum, at most one of each.
+bool follows(const EpilogueStep& step) {
+  if (step.call.args.size() != 2 || step.call.args[0] == step.call.args[1]) return false;
+  if (is_sum(step.call, step.data_arg))
+    return step.before.empty() || is_scale(*step.before.back(), 0) ||
+           is_scale(*step.before.back(), 1);
+  return step.before.empty() && is_scale(step.call, step.data_arg);
+}
+
+class BlasBackend : public Backend {
+ public:
+  std::string name() const override { return "blas"; }
+  std::string version() const override {
+    return fmt::format("openblas-{}+{}", library_version(), source_fingerprint("blas"));
+  }
+  // Only the build of OpenBLAS on OpenMP computes with the process's team.
+  Status available() const override {
+    if (openblas_get_parallel() == OPENBLAS_OPENMP) return {};
+    return error(
+        ErrorCode::kUnavailable,
+        "this OpenBLAS has threads of its own: install libopenblas-openmp-dev and make it the "
+        "default (update-alternatives)");
+  }
+  int priority() const override { return 50; }
+  // Its products lost to those of onednn and native wherever they were measured.
+  bool by_default() const override { return false; }
+  void register_operators() const override { register_labels(); }
+
+  PartitionRulePtr partition_rule(const Target&) const override {
+    return std::make_shared<AnchorEpiloguePartitionRule>(
+        "blas.product", is_op_among({"nn.dense", "nn.matmul", "nn.batch_matmul"}), starts, follows,
+        2);
+  }
+
+  Result<std::vector<Variant>> variants(const Function& function, const Target&,
+                                        const CompileOptions& options) const override {
+    const Product product = TRY(read_product(TRY(inline_calls(function))));
+    std::vector<Variant> list;
+    for (const Method& method : methods(product, options.threads))
+      list.push_back(Variant::plain(method.to_string(), function));
+    return list;
+  }
+
+  Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
+                                          const Target&,
+                                          const CompileOptions& options) const override {
+    Product product = TRY(read_product(TRY(inline_calls(function))));
+    for (const Method& method : methods(product, options.threads))
+      if (variant == Variant::plain(method.to_string(), function))
+        return make_product_kernel(std::move(product), method);
+    return unsupported("blas: no variant {}", variant.to_string());
+  }
+
+ private:
+  /// "0.3.21" of "OpenBLAS 0.3.21 NO_LAPACKE …".
+  static std::string library_version() {
+    std::string text = openblas_get_config();
+    const size_t begin = text.find(' ') + 1;
+    return text.substr(begin, text.find(' ', begin) - begin);
+  }
+};
+
+}  // namespace
+}  // namespace blas
+
+std::unique_ptr<Backend> make_blas_backend() { return std::make_unique<blas::BlasBackend>(); }
+
+}  // namespace collage

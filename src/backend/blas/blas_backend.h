@@ -1,0 +1,12 @@
+// The blas backend: matrix products through CBLAS (OpenBLAS on the process's OpenMP team).
+#pragma once
+
+#include <memory>
+
+#include "backend/backend.h"
+
+namespace collage {
+
+std::unique_ptr<Backend> make_blas_backend();
+
+}  // namespace collage

@@ -1,0 +1,48 @@
+// A function as one product of matrices: result = alpha * A · B + addend, with any batch
+// dimensions. The anchor is nn.dense, nn.matmul or nn.batch_matmul; a multiplication by a scalar
+// constant becomes alpha, and a sum with anything that is broadcast to the result the addend.
+//
+// Rows of A over one and the same B are merged into one large matrix.
+#pragma once
+
+#include <collage/tensor.h>
+
+#include <optional>
+#include <vector>
+
+#include "ir/expr.h"
+
+namespace collage::blas {
+
+/// Parameter `param` of the function, or a constant.
+struct Operand {
+  int param = -1;
+  Tensor constant;
+  Shape shape;
+  bool is_constant() const { return param < 0; }
+};
+
+struct Product {
+  Operand a, b;
+  std::optional<Operand> addend;
+  float alpha = 1;
+  Shape result;
+  int m = 1, n = 1, k = 1;
+  bool transpose_a = false, transpose_b = false;  ///< as the matrices stand in memory
+  /// Offsets of the matrices of each product of the batch, in elements.
+  std::vector<int64_t> a_offsets, b_offsets;
+
+  size_t batch() const { return a_offsets.size(); }
+};
+
+/// Whether the call can be the anchor; sees types and attributes only.
+Status check_anchor(const CallNode& call);
+/// Whether `call`, whose argument `position` is the running value, can be folded in as alpha
+/// (where nothing was added yet) or as the addend (the last step).
+bool is_scale(const CallNode& call, size_t position);
+bool is_sum(const CallNode& call, size_t position);
+
+/// Why the function is no such product, if so. `function` is flat.
+Result<Product> read_product(const Function& function);
+
+}  // namespace collage::blas

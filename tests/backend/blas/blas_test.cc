@@ -1,0 +1,188 @@
+// The blas backend: every case of the operators it claims, folded scales and sums, batches, and
+// what it refuses; each variant against the interpreter.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cmath>
+
+#include "backend/blas/blas_backend.h"
+#include "ir/op.h"
+#include "ops/cases.h"
+#include "ops/interpreter.h"
+#include "ops/registry.h"
+
+extern "C" int openblas_get_num_threads();
+
+namespace collage {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+const Target kTarget{"blas", {}, {}};
+
+const Backend& backend() {
+  static const Backend* instance = [] {
+    register_all_ops();
+    return make_blas_backend().release();
+  }();
+  return *instance;
+}
+
+Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs = {}) {
+  Result<Expr> result = make_call(op, std::move(args), std::move(attrs));
+  EXPECT_TRUE(result.ok()) << result.status().to_string();
+  return result.value();
+}
+
+Expr input(const std::string& name, Shape shape) {
+  backend();
+  return make_var(name, TensorType{std::move(shape), DType::kFloat32});
+}
+
+Tensor values(Shape shape, int seed) {
+  Tensor tensor = Tensor::empty(DType::kFloat32, std::move(shape));
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.data<float>()[i] = std::sin(static_cast<float>(i * 7 + seed));
+  return tensor;
+}
+
+Expr weights(Shape shape) { return make_constant(values(std::move(shape), 3)); }
+
+/// Runs every variant; their names.
+std::vector<std::string> check(const Function& function, const std::vector<Tensor>& inputs) {
+  std::vector<std::string> names;
+  auto expected = interpret(function, inputs);
+  EXPECT_TRUE(expected.ok()) << expected.status().to_string();
+  auto variants = backend().variants(function, kTarget, {2, ""});
+  EXPECT_TRUE(variants.ok()) << variants.status().to_string();
+  if (!expected.ok() || !variants.ok()) return names;
+  const Tensor& want = expected.value()[0];
+  double largest = 1e-3;
+  for (float v : want.values<float>()) largest = std::max<double>(largest, std::abs(v));
+  for (const Variant& variant : variants.value()) {
+    SCOPED_TRACE(variant.to_string());
+    names.push_back(variant.name);
+    auto kernel = backend().compile(function, variant, kTarget, {2, ""});
+    EXPECT_TRUE(kernel.ok()) << kernel.status().to_string();
+    if (!kernel.ok()) continue;
+    Tensor got = Tensor::empty(want.dtype(), want.shape());
+    for (float& v : std::span(got.data<float>(), static_cast<size_t>(got.size()))) v = NAN;
+    std::vector<void*> in;
+    for (const Tensor& tensor : inputs) in.push_back(const_cast<void*>(tensor.raw()));
+    void* out = got.raw();
+    for (int round = 0; round < 2; ++round) {
+      const Status status = kernel.value()->run({in.data(), &out, nullptr});
+      EXPECT_TRUE(status.ok()) << status.to_string();
+    }
+    double error = 0;
+    for (int64_t i = 0; i < want.size(); ++i) {
+      const double distance = std::abs(got.data<float>()[i] - want.data<float>()[i]);
+      if (!(distance <= error)) error = distance;
+    }
+    EXPECT_LE(error, 2e-5 * largest);
+  }
+  return names;
+}
+
+std::vector<std::string> check(std::vector<Expr> params, const Expr& body) {
+  std::vector<Tensor> inputs;
+  for (const Expr& param : params)
+    inputs.push_back(values(param->tensor_type().shape, static_cast<int>(inputs.size())));
+  return check(make_function(std::move(params), body), inputs);
+}
+
+std::string refusal(std::vector<Expr> params, const Expr& body) {
+  auto variants = backend().variants(make_function(std::move(params), body), kTarget, {2, ""});
+  EXPECT_FALSE(variants.ok());
+  return variants.ok() ? "" : variants.status().message();
+}
+
+TEST(Blas, IsAvailableButNotInUseUnasked) {
+  EXPECT_TRUE(backend().available().ok()) << backend().available().to_string();
+  EXPECT_FALSE(backend().by_default());
+  EXPECT_THAT(backend().version(), testing::MatchesRegex("openblas-[0-9.]+\\+[0-9a-f]{12}"));
+}
+
+TEST(Blas, EveryCaseOfItsOperators) {
+  backend();
+  size_t claimed = 0;
+  for (const char* op : {"nn.dense", "nn.matmul", "nn.batch_matmul"}) {
+    for (const OpCase& c : op_cases(op)) {
+      SCOPED_TRACE(c.to_string());
+      auto built = build_case(c, 5);
+      ASSERT_TRUE(built.ok()) << built.status().message();
+      auto variants = backend().variants(built.value().function, kTarget, {2, ""});
+      if (!variants.ok()) {
+        EXPECT_THAT(variants.status().message(), HasSubstr("blas:"));
+        continue;
+      }
+      ++claimed;
+      check(built.value().function, built.value().inputs);
+    }
+  }
+  EXPECT_GE(claimed, 8u);
+}
+
+TEST(Blas, TransposesAndBatches) {
+  for (bool transpose_a : {false, true})
+    for (bool transpose_b : {false, true}) {
+      const Attrs attrs{{"transpose_a", transpose_a}, {"transpose_b", transpose_b}};
+      const Expr a = input("a", transpose_a ? Shape{3, 24, 17} : Shape{3, 17, 24});
+      const Expr b = input("b", transpose_b ? Shape{3, 35, 24} : Shape{3, 24, 35});
+      EXPECT_THAT(check({a, b}, call("nn.matmul", {a, b}, attrs)), Contains("sgemm side by side"));
+      const Expr w = weights(transpose_b ? Shape{35, 24} : Shape{24, 35});
+      EXPECT_THAT(check({a}, call("nn.matmul", {a, w}, attrs)), Contains(HasSubstr("repacked")));
+    }
+  const Expr a = input("a", {2, 1, 17, 24}), b = input("b", {3, 24, 32});
+  check({a, b}, call("nn.matmul", {a, b}));
+  const Expr row = input("row", {1, 300});
+  EXPECT_THAT(check({row}, call("nn.dense", {row, weights({65, 300})})), Contains("sgemv"));
+  const Expr vector = input("vector", {40});
+  check({vector}, call("nn.dense", {vector, weights({7, 40})}));
+}
+
+TEST(Blas, FoldsAScaleAndASum) {
+  const Expr x = input("x", {2, 9, 48}), r = input("r", {2, 9, 32}), m = input("m", {9, 1});
+  const Expr y = call("nn.dense", {x, weights({32, 48})});
+  check({x}, call("nn.bias_add", {y, weights({32})}, {{"axis", int64_t{-1}}}));
+  check({x, r}, call("add", {r, y}));
+  check({x, m}, call("add", {call("multiply", {y, make_scalar(0.125f)}), m}));
+  check({x}, call("divide", {y, make_scalar(8.0f)}));
+  const Expr q = input("q", {2, 3, 20, 8}), k = input("k", {2, 3, 30, 8});
+  const Expr mask = input("mask", {2, 1, 1, 30});
+  const Expr scores = call("nn.matmul", {q, k}, {{"transpose_b", true}});
+  check({q, k, mask}, call("add", {call("multiply", {scores, make_scalar(0.35f)}), mask}));
+}
+
+TEST(Blas, RefusesWhatOneCallCannotDo) {
+  const Expr x = input("x", {9, 48}), r = input("r", {9, 32});
+  const Expr y = call("nn.dense", {x, weights({32, 48})});
+  EXPECT_THAT(refusal({x}, call("nn.relu", {y})), HasSubstr("nn.relu after a product"));
+  EXPECT_THAT(refusal({x}, call("multiply", {call("add", {y, weights({32})}), make_scalar(2.0f)})),
+              HasSubstr("add after a product"));
+  EXPECT_THAT(refusal({x, r}, call("divide", {r, y})), HasSubstr("divide after a product"));
+  const Expr wide = input("wide", {2, 9, 32});
+  EXPECT_THAT(refusal({x, wide}, call("add", {y, wide})), HasSubstr("add after a product"));
+}
+
+/// OpenBLAS takes the size of the calling thread's OpenMP team on each call.
+TEST(Blas, ComputesWithTheTeam) {
+  const Expr x = input("x", {256, 256});
+  const Function function = make_function({x}, call("nn.dense", {x, weights({256, 256})}));
+  auto variants = backend().variants(function, kTarget, {2, ""});
+  auto kernel = backend().compile(function, variants.value()[0], kTarget, {2, ""});
+  Tensor in = values({256, 256}, 1), out = Tensor::empty(DType::kFloat32, {256, 256});
+  void *from = in.raw(), *to = out.raw();
+  const int before = omp_get_max_threads();
+  for (int threads : {2, 3, 2}) {
+    omp_set_num_threads(threads);
+    ASSERT_TRUE(kernel.value()->run({&from, &to, nullptr}).ok());
+    EXPECT_EQ(openblas_get_num_threads(), threads);
+  }
+  omp_set_num_threads(before);
+}
+
+}  // namespace
+}  // namespace collage
