@@ -36,11 +36,18 @@ class ProductKernel : public Kernel {
       copy_strided(p_.result, sizeof(float), data(*p_.addend, addend_, args), 0, addend_strides_, c,
                    0, dense_strides(p_.result));
     const float *a = data(p_.a, a_, args), *b = data(p_.b, b_, args);
-    const auto count = static_cast<int64_t>(p_.batch());
-#pragma omp parallel for schedule(static) if (method_.side_by_side)
-    for (int64_t i = 0; i < count; ++i)
-      multiply(a + p_.a_offsets[static_cast<size_t>(i)], b + p_.b_offsets[static_cast<size_t>(i)],
-               c + i * p_.m * p_.n);
+    const size_t count = p_.batch(), matrix = static_cast<size_t>(p_.m) * static_cast<size_t>(p_.n);
+    const auto one = [&](size_t i) {
+      multiply(a + p_.a_offsets[i], b + p_.b_offsets[i], c + i * matrix);
+    };
+    // Not `if (side_by_side)` on one loop: within a region of one thread OpenMP would start new
+    // threads for each product.
+    if (method_.side_by_side) {
+#pragma omp parallel for schedule(static)
+      for (size_t i = 0; i < count; ++i) one(i);
+    } else {
+      for (size_t i = 0; i < count; ++i) one(i);
+    }
     return {};
   }
   size_t constant_bytes() const override { return constant_bytes_; }
