@@ -104,12 +104,7 @@ std::vector<WinogradSchedule> schedules_of_tile(const ConvShape& s, int m, int t
     WinogradSchedule rows = sched;
     rows.y_tile = 1;
     add(rows);
-    if (weight_bytes <= l2_bytes() / 2) {
-      // A strip a thread reads light weights once, if its V leaves them room in L2.
-      rows.strip = to_int(ceil_div(tiles_y, threads));
-      if (rows.strip * row_bytes <= l2_bytes() / 2) add(rows);
-      return found;
-    }
+    if (weight_bytes <= l2_bytes() / 2) return found;
   }
   // Long strips, that many tiles read each weight, shared by the threads.
   const int64_t longest = std::clamp<int64_t>(l2_bytes() * 9 / 10 / row_bytes, 1, tiles_y);

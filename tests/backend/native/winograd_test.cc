@@ -103,7 +103,6 @@ INSTANTIATE_TEST_SUITE_P(
                     WinogradCase{"many_channels", {1, 144, 14, 14}, 80, {1, 1, 1, 1}},
                     WinogradCase{"long_strips", {1, 128, 45, 46}, 64, {1, 1, 1, 1}},
                     WinogradCase{"heavy_weights", {1, 176, 15, 14}, 176, {1, 1, 1, 1}},
-                    WinogradCase{"a_strip_a_thread", {1, 32, 18, 41}, 48, {1, 1, 1, 1}},
                     WinogradCase{"volume", {1, 16, 3, 9, 10}, 32, {1, 1, 1, 1, 1, 1}},
                     WinogradCase{"flat_volume", {2, 32, 1, 7, 7}, 32, {1, 1, 1, 1, 1, 1}},
                     WinogradCase{"two_slices", {1, 16, 2, 8, 8}, 16, {1, 1, 1, 1, 1, 1}},
