@@ -1,0 +1,64 @@
+// What native compiles is a tensor program: a generic kernel's stages and schedule are data that
+// print, parse and compute like any other program.
+#include <gmock/gmock.h>
+
+#include "backend/native/generic_schedule.h"
+#include "check.h"
+#include "ops/interpreter.h"
+#include "tensor_program/evaluate.h"
+#include "tensor_program/program_text.h"
+
+namespace collage::native {
+namespace {
+
+using testing::HasSubstr;
+
+tensor_program::Program program_of(const Function& function) {
+  const KernelGroup group = analyse_group(function).value();
+  tensor_program::Emitter emitter(function, std::vector<bool>(function->params.size(), false),
+                                  false, group.row_stages);
+  add_result(emitter, group, group.results[0], "result0", ChannelLayout::kPlain, 2);
+  if (!group.row_stages) schedule_stages_first(emitter);
+  return emitter.program();
+}
+
+void expect_same_program_and_values(const Function& function,
+                                    const tensor_program::Program& program) {
+  auto parsed = tensor_program::parse_program(program.to_string());
+  ASSERT_TRUE(parsed.ok()) << parsed.status().to_string() << program.to_string();
+  EXPECT_TRUE(equal(*parsed, program)) << program.to_string();
+  Tensor x = Tensor::empty(DType::kFloat32, function->params[0]->tensor_type().shape);
+  for (int64_t i = 0; i < x.size(); ++i) x.data<float>()[i] = static_cast<float>(i % 17) / 8 - 1;
+  auto got = tensor_program::evaluate(program, std::vector<Tensor>{x});
+  auto want = interpret(function, std::vector<Tensor>{x});
+  ASSERT_TRUE(got.ok()) << got.status().to_string();
+  ASSERT_TRUE(want.ok()) << want.status().to_string();
+  for (int64_t i = 0; i < (*want)[0].size(); ++i)
+    ASSERT_NEAR((*got)[0].data<float>()[i], (*want)[0].data<float>()[i], 1e-5) << i;
+}
+
+TEST(Program, RowsWithTheirStatisticsInside) {
+  const Expr x = var("x", {64, 96});
+  const Function f = function({x}, call("nn.softmax", {call("nn.relu", {x})}));
+  const tensor_program::Program program = program_of(f);
+  const std::string text = program.to_string();
+  EXPECT_THAT(text, HasSubstr("stage s0_part[d0:64, u:16] = max(r1:6) max(p0[d0, r1 * 16 + u]"));
+  EXPECT_THAT(text, HasSubstr("stage s1[d0:64, d1:96] = exp("));
+  EXPECT_THAT(text, HasSubstr("s0.compute_at(result0, inside);"));
+  EXPECT_THAT(text, HasSubstr("result0.parallel(task);"));
+  expect_same_program_and_values(f, program);
+}
+
+TEST(Program, AConcatenationWritesEachPartByAnUpdate) {
+  const Expr x = var("x", {4, 40, 30});
+  const Expr y = call("concatenate", {make_tuple({x, call("exp", {x})})}, {{"axis", int64_t{1}}});
+  const Function f = function({x}, y);
+  const tensor_program::Program program = program_of(f);
+  EXPECT_THAT(program.to_string(),
+              HasSubstr("update result0[axis2, along + 40, axis0] = set(along:40) "
+                        "exp(p0[axis2, along, axis0]);"));
+  expect_same_program_and_values(f, program);
+}
+
+}  // namespace
+}  // namespace collage::native
