@@ -323,13 +323,13 @@ std::vector<int64_t> packed_conv_extents(const ConvProblem& p, const ConvSchedul
   return {kChannelBlock, b.ci, s.kernel[2], s.kernel[1], s.kernel[0], b.cb, b.kb};
 }
 
-std::vector<float> pack_conv_weights(const ConvProblem& p, const ConvSchedule& schedule,
-                                     const float* weights) {
+PackedWeights<float> pack_conv_weights(const ConvProblem& p, const ConvSchedule& schedule,
+                                       const float* weights) {
   const ConvShape& s = p.shape;
   const int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
   const int64_t group_in = s.in_channels / s.groups, group_out = s.out_channels / s.groups;
   if (schedule.vectors == ConvSchedule::Vectors::kPixels) {
-    std::vector<float> packed(static_cast<size_t>(s.out_channels * group_in * taps));
+    PackedWeights<float> packed(s.out_channels * group_in * taps);
     for (int64_t k = 0; k < s.out_channels; ++k) {
       for (int64_t c = 0; c < group_in; ++c) {
         for (int64_t t = 0; t < taps; ++t)
@@ -339,7 +339,7 @@ std::vector<float> pack_conv_weights(const ConvProblem& p, const ConvSchedule& s
     return packed;
   }
   const Blocking b = blocking_of(p);
-  std::vector<float> packed(static_cast<size_t>(kChannelBlock * b.ci * taps * b.cb * b.kb), 0.0f);
+  PackedWeights<float> packed(kChannelBlock * b.ci * taps * b.cb * b.kb);
   for (int64_t k = 0; k < s.out_channels; ++k) {
     const int64_t kb = k / kChannelBlock, lane = k % kChannelBlock;
     for (int64_t c = 0; c < group_in; ++c) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backend/native/access.h"
+#include "backend/native/packed_weights.h"
 
 namespace collage::native {
 
@@ -58,8 +59,8 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& problem, int threads
 std::vector<int64_t> packed_conv_extents(const ConvProblem& problem, const ConvSchedule& schedule);
 
 /// Packs OI[D][H]W weights.
-std::vector<float> pack_conv_weights(const ConvProblem& problem, const ConvSchedule& schedule,
-                                     const float* weights);
+PackedWeights<float> pack_conv_weights(const ConvProblem& problem, const ConvSchedule& schedule,
+                                       const float* weights);
 
 /// The scheduled output function; its dimensions are the output's physical ones, innermost first,
 /// always with three spatial dimensions.

@@ -58,12 +58,16 @@ std::vector<int64_t> packed_depthwise_extents(const ConvProblem& p) {
   return {s.kernel[2], s.kernel[1], s.kernel[0], s.in_channels};
 }
 
-std::vector<float> pack_depthwise_weights(const ConvProblem& p, const float* weights) {
+PackedWeights<float> pack_depthwise_weights(const ConvProblem& p, const float* weights) {
   const ConvShape& s = p.shape;
   const int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
-  if (p.in_layout != ChannelLayout::kBlocked) return {weights, weights + s.in_channels * taps};
+  if (p.in_layout != ChannelLayout::kBlocked) {
+    PackedWeights<float> same(s.in_channels * taps);
+    std::copy_n(weights, s.in_channels * taps, same.data());
+    return same;
+  }
   const int64_t blocks = ceil_div(s.in_channels, kChannelBlock);
-  std::vector<float> packed(static_cast<size_t>(blocks * taps * kChannelBlock), 0.0f);
+  PackedWeights<float> packed(blocks * taps * kChannelBlock);
   for (int64_t c = 0; c < s.in_channels; ++c) {
     for (int64_t t = 0; t < taps; ++t)
       packed[(c / kChannelBlock * taps + t) * kChannelBlock + c % kChannelBlock] =

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/native/conv_template.h"
+#include "backend/native/packed_weights.h"
 
 namespace collage::native {
 
@@ -28,7 +29,7 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& problem, i
 
 /// Extents, innermost first: (16, kx, ky, kz, blocks) or (kx, ky, kz, channels).
 std::vector<int64_t> packed_depthwise_extents(const ConvProblem& problem);
-std::vector<float> pack_depthwise_weights(const ConvProblem& problem, const float* weights);
+PackedWeights<float> pack_depthwise_weights(const ConvProblem& problem, const float* weights);
 
 /// As `build_conv`.
 Halide::Func build_depthwise(const ConvProblem& problem, const DepthwiseSchedule& schedule,

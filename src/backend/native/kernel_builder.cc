@@ -155,6 +155,24 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
   return variants;
 }
 
+/// Lowered, a product's weights are stored in bfloat16; it computes in float32.
+std::string matmul_name(const MatmulSchedule& schedule, bool lowered) {
+  return schedule.to_string() + (lowered ? " bf16 weights" : "");
+}
+
+std::vector<Variant> matmul_variants(const Function& function, const MatmulProblem& problem,
+                                     int threads, bool lowered) {
+  std::vector<Variant> variants;
+  for (const MatmulSchedule& s : matmul_schedules(problem, threads, has_avx512())) {
+    if (lowered && s.ahead) continue;
+    Variant variant = Variant::plain(matmul_name(s, lowered), function);
+    variant.lowered = lowered;
+    if (std::find(variants.begin(), variants.end(), variant) == variants.end())
+      variants.push_back(variant);
+  }
+  return variants;
+}
+
 Result<std::vector<Variant>> all_variants(const Function& function, int threads, bool external) {
   const KernelGroup group = TRY(analyse_group(function));
   if (group.kind == KernelGroup::Kind::kConv || group.kind == KernelGroup::Kind::kDepthwise) {
@@ -163,24 +181,19 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads,
       return unsupported("native: no schedule for this {}", group.anchor->op->name);
     return variants;
   }
-  std::vector<Variant> variants;
   if (group.kind == KernelGroup::Kind::kMatmul) {
     const Variant plain = Variant::plain("", function);
     const KernelGroup collapsed = TRY(analyse_group(collapsed_for(function, plain)));
-    for (const MatmulSchedule& s :
-         matmul_schedules(matmul_problem(collapsed), threads, has_avx512())) {
-      Variant variant = plain;
-      variant.name = s.to_string();
-      if (std::find(variants.begin(), variants.end(), variant) == variants.end())
-        variants.push_back(variant);
-    }
+    std::vector<Variant> products =
+        matmul_variants(function, matmul_problem(collapsed), threads, false);
     for (const std::string& label :
          external ? external_products(collapsed) : std::vector<std::string>()) {
-      variants.push_back(plain);
-      variants.back().name = kExternal + label;
+      products.push_back(plain);
+      products.back().name = kExternal + label;
     }
-    return variants;
+    return products;
   }
+  std::vector<Variant> variants;
   if (group.kind == KernelGroup::Kind::kAttention) {
     for (const AttentionSchedule& schedule : attention_schedules(group.attention, has_avx512()))
       variants.push_back(Variant::plain(schedule.to_string(), function));
@@ -212,41 +225,36 @@ struct Draft {
   Reader reader;
 };
 
-/// Extents are innermost first; `ahead`: to be read ahead.
+/// Packed weights, extents innermost first, become an argument of the kernel.
+template <typename T>
 ImageParam bind_weights(Translator& translator, const std::vector<int64_t>& extents,
-                        std::shared_ptr<std::vector<float>> values, bool ahead) {
-  translator.bindings().push_back(
-      {BufferArg("weights", Halide::Float(32), {extents.rbegin(), extents.rend()}),
-       -1,
-       {},
-       std::move(values),
-       ahead});
+                        const PackedWeights<T>& weights, bool ahead) {
+  const BufferArg buffer("weights", Halide::type_of<T>(), {extents.rbegin(), extents.rend()});
+  translator.bindings().push_back({buffer, -1, {}, weights.memory(), weights.bytes(), ahead});
   return translator.bindings().back().buffer.param();
-}
-
-struct PackedWeights {
-  std::vector<int64_t> extents;  ///< innermost first
-  std::shared_ptr<std::vector<float>> values;
-};
-
-PackedWeights packed_weights(const ConvChoice& c, bool depthwise, const float* weights) {
-  auto share = [](std::vector<float> values) {
-    return std::make_shared<std::vector<float>>(std::move(values));
-  };
-  if (c.upsampled)
-    return {packed_upsampled_extents(c.problem), share(pack_upsampled_weights(c.problem, weights))};
-  if (c.winograd) {
-    return {packed_winograd_extents(c.problem, *c.winograd),
-            share(pack_winograd_weights(c.problem, *c.winograd, weights))};
-  }
-  if (depthwise)
-    return {packed_depthwise_extents(c.problem), share(pack_depthwise_weights(c.problem, weights))};
-  return {packed_conv_extents(c.problem, c.conv),
-          share(pack_conv_weights(c.problem, c.conv, weights))};
 }
 
 bool reads_ahead(const ConvChoice& c) {
   return c.winograd ? c.winograd->ahead : !c.upsampled && c.conv.ahead;
+}
+
+ImageParam bind_weights(Translator& translator, const ConvChoice& c, bool depthwise,
+                        const float* weights) {
+  const bool ahead = reads_ahead(c);
+  if (c.upsampled) {
+    return bind_weights(translator, packed_upsampled_extents(c.problem),
+                        pack_upsampled_weights(c.problem, weights), ahead);
+  }
+  if (c.winograd) {
+    return bind_weights(translator, packed_winograd_extents(c.problem, *c.winograd),
+                        pack_winograd_weights(c.problem, *c.winograd, weights), ahead);
+  }
+  if (depthwise) {
+    return bind_weights(translator, packed_depthwise_extents(c.problem),
+                        pack_depthwise_weights(c.problem, weights), ahead);
+  }
+  return bind_weights(translator, packed_conv_extents(c.problem, c.conv),
+                      pack_conv_weights(c.problem, c.conv, weights), ahead);
 }
 
 Result<Func> build_conv_result(Draft& draft, const KernelGroup& group, const Variant& variant,
@@ -262,9 +270,7 @@ Result<Func> build_conv_result(Draft& draft, const KernelGroup& group, const Var
     if (choice.name != variant.name) continue;
     const bool depthwise = group.kind == KernelGroup::Kind::kDepthwise;
     const float* constant = as<ConstantNode>(group.anchor->args[1])->value.data<float>();
-    const PackedWeights weights = packed_weights(choice, depthwise, constant);
-    const ImageParam param =
-        bind_weights(draft.translator, weights.extents, weights.values, reads_ahead(choice));
+    const ImageParam param = bind_weights(draft.translator, choice, depthwise, constant);
     const Expr& data = choice.upsampled ? group.small_image : group.anchor->args[0];
     const size_t rank = data->tensor_type().shape.size();
     const Access input = [&reader = draft.reader, data, rank](const Coords& at) {
@@ -301,15 +307,21 @@ Result<Func> build_matmul_result(Draft& draft, const KernelGroup& group, const V
     };
   };
   for (const MatmulSchedule& schedule : matmul_schedules(problem, threads, has_avx512())) {
-    if (schedule.to_string() != variant.name) continue;
+    if (matmul_name(schedule, variant.lowered) != variant.name) continue;
     ImageParam weights;
     if (problem.constant_b) {
-      const Tensor& b = as<ConstantNode>(anchor.args[1])->value;
-      const int64_t k = problem.shape.k, n = problem.shape.n;
-      auto packed = std::make_shared<std::vector<float>>(pack_matmul_weights(
-          problem.shape, b.data<float>(), transpose_b ? 1 : n, transpose_b ? k : 1));
+      const float* b = as<ConstantNode>(anchor.args[1])->value.data<float>();
       const std::vector<int64_t> extents = packed_matmul_extents(problem.shape);
-      weights = bind_weights(draft.translator, extents, packed, schedule.ahead);
+      const int64_t k_stride = transpose_b ? 1 : problem.shape.n,
+                    n_stride = transpose_b ? problem.shape.k : 1;
+      weights =
+          variant.lowered
+              ? bind_weights(draft.translator, extents,
+                             pack_matmul_weights<uint16_t>(problem.shape, b, k_stride, n_stride),
+                             schedule.ahead)
+              : bind_weights(draft.translator, extents,
+                             pack_matmul_weights<float>(problem.shape, b, k_stride, n_stride),
+                             schedule.ahead);
     }
     return build_matmul(problem, schedule, operand(0, transpose_a), operand(1, transpose_b),
                         weights, epilogue);
@@ -360,6 +372,15 @@ std::vector<Func> result_funcs(Draft& draft) {
 
 Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external) {
   return all_variants(function, threads, external);
+}
+
+Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads) {
+  const KernelGroup group = TRY(analyse_group(function));
+  if (group.kind != KernelGroup::Kind::kMatmul) return std::vector<Variant>();
+  const MatmulProblem problem =
+      matmul_problem(TRY(analyse_group(collapsed_for(function, Variant::plain("", function)))));
+  if (!problem.constant_b || !problem.shape.is_streaming()) return std::vector<Variant>();
+  return matmul_variants(function, problem, threads, true);
 }
 
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads) {

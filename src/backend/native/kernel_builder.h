@@ -21,6 +21,9 @@ struct BuiltKernel {
 /// `external`, those in which a function of a library is a stage.
 Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external);
 
+/// More ways, which halve the bytes that a product for few rows is made of: weights in bfloat16.
+Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads);
+
 /// May throw Halide's exceptions.
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads);
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
 #include "backend/native/halide_names.h"
+#include "ops/half.h"
 
 namespace collage::native {
 namespace {
@@ -32,6 +34,21 @@ std::vector<Var> vars_of(std::vector<Var> head, const std::vector<Var>& batch) {
   return head;
 }
 
+template <typename T>
+T stored(float value) {
+  if constexpr (std::is_same_v<T, float>) {
+    return value;
+  } else {
+    return float_to_half(value, DType::kBFloat16);
+  }
+}
+
+/// The float a packed weight stands for.
+Expr weight_value(const Expr& packed) {
+  if (packed.type().is_float()) return packed;
+  return Halide::reinterpret<float>(Halide::cast<uint32_t>(packed) << 16);
+}
+
 }  // namespace
 
 double MatmulShape::flops() const {
@@ -50,22 +67,27 @@ std::vector<int64_t> packed_matmul_extents(const MatmulShape& s) {
   return {kPanel, s.k, ceil_div(s.n, kPanel)};
 }
 
-std::vector<float> pack_matmul_weights(const MatmulShape& s, const float* b, int64_t k_stride,
-                                       int64_t n_stride) {
+template <typename T>
+PackedWeights<T> pack_matmul_weights(const MatmulShape& s, const float* b, int64_t k_stride,
+                                     int64_t n_stride) {
   const int64_t panels = ceil_div(s.n, kPanel);
-  std::vector<float> packed(static_cast<size_t>(panels * s.k * kPanel), 0.0f);
+  PackedWeights<T> packed(panels * s.k * kPanel);
   // Blocks of k keep the source lines of one panel in cache when n is not the contiguous dimension.
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < panels; ++p) {
     const int64_t columns = std::min<int64_t>(kPanel, s.n - p * kPanel);
     for (int64_t k = 0; k < s.k; ++k) {
-      float* to = packed.data() + (p * s.k + k) * kPanel;
+      T* to = packed.data() + (p * s.k + k) * kPanel;
       const float* from = b + k * k_stride + p * kPanel * n_stride;
-      for (int64_t j = 0; j < columns; ++j) to[j] = from[j * n_stride];
+      for (int64_t j = 0; j < columns; ++j) to[j] = stored<T>(from[j * n_stride]);
     }
   }
   return packed;
 }
+template PackedWeights<float> pack_matmul_weights(const MatmulShape&, const float*, int64_t,
+                                                  int64_t);
+template PackedWeights<uint16_t> pack_matmul_weights(const MatmulShape&, const float*, int64_t,
+                                                     int64_t);
 
 std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads, bool avx512) {
   const MatmulShape& s = p.shape;
@@ -188,8 +210,8 @@ Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, c
   if (pack_a && k_ragged) rk = Halide::min(rk, to_int(s.k - 1));
   Expr left = pack_a ? packed_a(innermost_first(batch, Expr(r[0]), Expr(m), Expr(r[1])))
                      : a(Coords{outermost_first(batch, Expr(m), rk), {}, {}});
-  Expr right =
-      p.constant_b ? weights(nl, rk, nb) : packed_b(innermost_first(batch, Expr(nl), rk, Expr(nb)));
+  Expr right = p.constant_b ? weight_value(weights(nl, rk, nb))
+                            : packed_b(innermost_first(batch, Expr(nl), rk, Expr(nb)));
   acc(vars_of({nl, m, nb}, batch)) += right * left;
   acc.bound(nl, 0, kPanel);
 

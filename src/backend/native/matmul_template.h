@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/native/access.h"
+#include "backend/native/packed_weights.h"
 
 namespace collage::native {
 
@@ -20,6 +21,8 @@ struct MatmulShape {
   int64_t m = 1, n = 1, k = 1;
 
   double flops() const;
+  /// Whether reading B is what takes the time: its bytes come from memory, for few rows.
+  bool is_streaming() const { return m <= 4 && k * n * 4 > (1 << 20); }
 };
 
 struct MatmulProblem {
@@ -47,12 +50,15 @@ std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& problem, int t
 /// Extents, innermost first, of packed constant weights: (16, k, panels).
 std::vector<int64_t> packed_matmul_extents(const MatmulShape& shape);
 
-/// Packs B given as element (k, n) at b[k * k_stride + n * n_stride].
-std::vector<float> pack_matmul_weights(const MatmulShape& shape, const float* b, int64_t k_stride,
-                                       int64_t n_stride);
+/// Packs B given as element (k, n) at b[k * k_stride + n * n_stride]: as it is, or rounded to
+/// bfloat16 (uint16_t).
+template <typename T>
+PackedWeights<T> pack_matmul_weights(const MatmulShape& shape, const float* b, int64_t k_stride,
+                                     int64_t n_stride);
 
 /// The scheduled output function of dimensions (n, m, batch… innermost first). `a` and `b` take
-/// (batch…, m, k) and (batch…, k, n); `weights` is used instead of `b` when B is constant.
+/// (batch…, m, k) and (batch…, k, n); `weights`, floats or bfloat16 in uint16_t, are used instead
+/// of `b` when B is constant.
 Halide::Func build_matmul(const MatmulProblem& problem, const MatmulSchedule& schedule,
                           const Access& a, const Access& b, Halide::ImageParam weights,
                           const Epilogue& epilogue);

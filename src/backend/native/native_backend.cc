@@ -58,6 +58,13 @@ class NativeBackend : public Backend {
     });
   }
 
+  bool lowers() const override { return true; }
+  Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
+                                                const CompileOptions& options) const override {
+    const Function flat = TRY(inline_calls(function));
+    return guarded([&] { return lowered_kernel_variants(flat, options.threads); });
+  }
+
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {

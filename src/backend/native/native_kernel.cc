@@ -47,11 +47,8 @@ NativeKernel::NativeKernel(std::shared_ptr<const Code> code, const BuiltKernel& 
     argument.input = binding.param;
     if (binding.param >= 0) continue;
     if (binding.packed != nullptr) {
-      argument.storage =
-          constant_copy(binding.packed->data(), binding.packed->size() * sizeof(float));
-      constant_bytes_ += binding.packed->size() * sizeof(float);
-      binding.packed->clear();
-      binding.packed->shrink_to_fit();
+      argument.storage = binding.packed;
+      constant_bytes_ += binding.packed_bytes;
     } else {
       argument.storage = storage_of(binding.constant);
       constant_bytes_ += binding.constant.bytes();

@@ -26,10 +26,11 @@ Halide::Type halide_type(DType dtype);
 /// A buffer the kernel takes besides its outputs.
 struct Binding {
   BufferArg buffer;
-  int param = -1;                              ///< parameter of the function, or
-  Tensor constant;                             ///< a constant in row-major order, or
-  std::shared_ptr<std::vector<float>> packed;  ///< weights packed for a template
-  bool ahead = false;                          ///< to be read ahead (weights_ahead.h)
+  int param = -1;                      ///< parameter of the function, or
+  Tensor constant;                     ///< a constant in row-major order, or
+  std::shared_ptr<const void> packed;  ///< weights packed for a template,
+  size_t packed_bytes = 0;             ///< that many
+  bool ahead = false;                  ///< to be read ahead (weights_ahead.h)
 };
 
 class Translator {

@@ -64,10 +64,9 @@ std::vector<int64_t> packed_upsampled_extents(const ConvProblem& p) {
           blocks(p.shape.out_channels)};
 }
 
-std::vector<float> pack_upsampled_weights(const ConvProblem& p, const float* weights) {
+PackedWeights<float> pack_upsampled_weights(const ConvProblem& p, const float* weights) {
   const int64_t in = p.shape.in_channels, out = p.shape.out_channels, in_blocks = blocks(in);
-  std::vector<float> packed(
-      static_cast<size_t>(blocks(out) * 16 * in_blocks * kChannelBlock * kChannelBlock), 0.0f);
+  PackedWeights<float> packed(blocks(out) * 16 * in_blocks * kChannelBlock * kChannelBlock);
   for (int64_t k = 0; k < out; ++k) {
     for (int py = 0; py < 2; ++py) {
       for (int px = 0; px < 2; ++px) {
@@ -82,10 +81,9 @@ std::vector<float> pack_upsampled_weights(const ConvProblem& p, const float* wei
               }
               const int64_t phase =
                   ((k / kChannelBlock * 2 + py) * 2 + px) * in_blocks + c / kChannelBlock;
-              packed[static_cast<size_t>(
-                  (((phase * 2 + ty) * 2 + tx) * kChannelBlock + c % kChannelBlock) *
-                      kChannelBlock +
-                  k % kChannelBlock)] = static_cast<float>(sum);
+              packed[(((phase * 2 + ty) * 2 + tx) * kChannelBlock + c % kChannelBlock) *
+                         kChannelBlock +
+                     k % kChannelBlock] = static_cast<float>(sum);
             }
           }
         }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/native/conv_template.h"
+#include "backend/native/packed_weights.h"
 
 namespace collage::native {
 
@@ -30,7 +31,7 @@ std::vector<UpsampledSchedule> upsampled_schedules(const ConvProblem& problem, i
 
 /// Extents, innermost first: (16, channel, tap x, tap y, channel block, phase x, phase y, block).
 std::vector<int64_t> packed_upsampled_extents(const ConvProblem& problem);
-std::vector<float> pack_upsampled_weights(const ConvProblem& problem, const float* weights);
+PackedWeights<float> pack_upsampled_weights(const ConvProblem& problem, const float* weights);
 
 /// `input` reads the small image. The result's dimensions are (lane, phase x, x, phase y, y, block,
 /// n): the blocked output's memory.

@@ -156,8 +156,8 @@ std::vector<int64_t> packed_winograd_extents(const ConvProblem& p, const Winogra
           products * products, ceil_div(s.out_channels, kChannelBlock * sched.k_tile)};
 }
 
-std::vector<float> pack_winograd_weights(const ConvProblem& p, const WinogradSchedule& sched,
-                                         const float* weights) {
+PackedWeights<float> pack_winograd_weights(const ConvProblem& p, const WinogradSchedule& sched,
+                                           const float* weights) {
   const ConvShape& s = p.shape;
   const CookToom& form = CookToom::of(sched.outputs);
   const int n = form.products();
@@ -168,8 +168,7 @@ std::vector<float> pack_winograd_weights(const ConvProblem& p, const WinogradSch
   const DepthTaps taps = depth_taps(s);
   const std::vector<int64_t> extents = packed_winograd_extents(p, sched);
   const int64_t width = extents[0] * extents[2], channels = extents[1], groups = extents[5];
-  std::vector<float> packed(static_cast<size_t>(width * channels * taps.count * n * n * groups),
-                            0.0f);
+  PackedWeights<float> packed(width * channels * taps.count * n * n * groups);
 #pragma omp parallel for schedule(static)
   for (int64_t k = 0; k < s.out_channels; ++k) {
     for (int64_t c = 0; c < s.in_channels; ++c) {
@@ -194,7 +193,7 @@ std::vector<float> pack_winograd_weights(const ConvProblem& p, const WinogradSch
                  c) *
                     kChannelBlock +
                 k % kChannelBlock;
-            packed[static_cast<size_t>(at)] = static_cast<float>(sum);
+            packed[at] = static_cast<float>(sum);
           }
         }
       }

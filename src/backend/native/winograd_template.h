@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/native/conv_template.h"
+#include "backend/native/packed_weights.h"
 
 namespace collage::native {
 
@@ -38,8 +39,8 @@ std::vector<WinogradSchedule> winograd_schedules(const ConvProblem& problem, int
 /// Extents, innermost first: (16, channel, k tile, depth tap, u * v, group).
 std::vector<int64_t> packed_winograd_extents(const ConvProblem& problem,
                                              const WinogradSchedule& schedule);
-std::vector<float> pack_winograd_weights(const ConvProblem& problem,
-                                         const WinogradSchedule& schedule, const float* weights);
+PackedWeights<float> pack_winograd_weights(const ConvProblem& problem,
+                                           const WinogradSchedule& schedule, const float* weights);
 
 /// As `build_conv`.
 Halide::Func build_winograd(const ConvProblem& problem, const WinogradSchedule& schedule,

@@ -139,11 +139,13 @@ void check_with_inputs(const Function& function, const std::vector<Tensor>& inpu
   auto expected = interpret(function, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status().message();
 
-  auto variants = backend->variants(function, target, compile);
+  auto variants = options.lowered ? backend->lowered_variants(function, target, compile)
+                                  : backend->variants(function, target, compile);
   ASSERT_TRUE(variants.ok()) << variants.status().message();
   EXPECT_GE(static_cast<int>(variants.value().size()), options.least_variants);
   for (const Variant& variant : variants.value()) {
     SCOPED_TRACE(variant.to_string());
+    EXPECT_EQ(variant.lowered, options.lowered);
     auto kernel = backend->compile(function, variant, target, compile);
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
     std::vector<Buffer> in, out;

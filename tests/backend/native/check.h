@@ -18,6 +18,7 @@ struct CheckOptions {
   std::map<std::string, std::string> target_options = {};
   bool integers = false;  // small integer inputs: products and sums must be exact,
                           // but for relaxed variants
+  bool lowered = false;   // of the lowered variants, instead of the others
 };
 
 /// Inputs are seeded random values in (-2, 2), or small integers.

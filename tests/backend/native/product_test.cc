@@ -36,6 +36,25 @@ TEST(Product, HeavyWeightsAndMoreRowsThanFitACache) {
                  {.least_variants = 2, .integers = true});
 }
 
+// Small integers lose nothing in bfloat16; other weights round to 8 bits, and the errors average
+// out.
+TEST(Product, FewRowsWithWeightsInBfloat16) {
+  for (int64_t rows : {1, 3}) {
+    const Expr x = var("x", {rows, 512});
+    for (int64_t columns : {1024, 545})
+      check_function(function({x}, call("nn.dense", {x, weights({columns, 512}, true)})),
+                     {.integers = true, .lowered = true});
+    const Expr y = call("nn.matmul", {x, weights({512, 1030})});
+    check_function(function({x}, call("nn.relu", {y})), {.tolerance = 2e-3, .lowered = true});
+  }
+  // Many rows, or weights that stay in the caches, gain nothing.
+  const Expr many = var("x", {64, 512}), small = var("x", {1, 64});
+  check_function(function({many}, call("nn.dense", {many, weights({1024, 512})})),
+                 {.least_variants = 0, .lowered = true});
+  check_function(function({small}, call("nn.dense", {small, weights({64, 64})})),
+                 {.least_variants = 0, .lowered = true});
+}
+
 TEST(Product, DenseWithLeadingDimensionsAndResidual) {
   const Expr x = var("x", {2, 9, 48}), r = var("r", {2, 9, 32});
   const Expr y = call("nn.bias_add", {call("nn.dense", {x, weights({32, 48})}), weights({32})},
