@@ -1,6 +1,7 @@
 #include "compiler/choose_cover.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/hash.h"
 #include "base/interrupt.h"
@@ -77,6 +78,38 @@ double predict(const CoverParts& parts, const Correction& correction) {
   return parts.seconds > 0 ? correction.predict(parts) : 0;  // 0: its costs are not known
 }
 
+// Covers as contestants: one for all that are equal (one backend alone may be the cheapest cover
+// already), with what the database knows of them.
+struct Entries {
+  std::vector<Entry> entries;
+  std::vector<size_t> entry_of;  // by cover
+  std::vector<Contestant> contestants;
+};
+
+Entries enter_covers(const std::vector<NamedCover>& covers,
+                     const std::vector<CostedCandidate>& candidates, CostDatabase& database,
+                     const ChooseOptions& options) {
+  Entries all;
+  for (const NamedCover& cover : covers) {
+    std::string text = cover_text(cover, candidates);
+    log::debug("{}: {}", cover.name, text);
+    text = options.model_key + "\n" + sha256_hex(text);
+    const bool lowered = is_lowered(cover, candidates);
+    if (lowered) text += "\n" + options.constants;
+    auto known = std::find_if(all.entries.begin(), all.entries.end(),
+                              [&](const Entry& entry) { return entry.text == text; });
+    all.entry_of.push_back(static_cast<size_t>(known - all.entries.begin()));
+    if (known != all.entries.end()) continue;
+    std::string key = CostDatabase::key_of(text, options.context);
+    std::optional<std::string> row = database.find("cover", key);
+    const double within = lowered ? options.max_error : 0;
+    all.contestants.push_back(row ? contestant_within(parse_json(*row), within) : Contestant());
+    all.entries.push_back({all.entry_of.size() - 1, parts_of(cover, options), within,
+                           std::move(text), std::move(key)});
+  }
+  return all;
+}
+
 struct Contender {
   Executor executor;
   std::vector<Tensor> outputs;
@@ -102,6 +135,21 @@ double predict_cover(const NamedCover& cover, CostDatabase& database,
                  correction_for(options.model_key, options.context, database));
 }
 
+size_t fastest_known(const std::vector<NamedCover>& covers,
+                     const std::vector<CostedCandidate>& candidates, CostDatabase& database,
+                     const ChooseOptions& options) {
+  const Entries all = enter_covers(covers, candidates, database, options);
+  size_t fastest = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < covers.size(); ++i) {
+    const std::optional<Measured>& known = all.contestants[all.entry_of[i]].measured;
+    if (!known || known->median >= least) continue;
+    fastest = i;
+    least = known->median;
+  }
+  return fastest;
+}
+
 Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
                                  const std::vector<CostedCandidate>& candidates,
                                  const Lower& lower_cover, LazyJudge& judges,
@@ -109,30 +157,13 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
                                  Progress* progress) {
   Correction correction = correction_for(options.model_key, options.context, database);
   ChosenCover chosen;
-  // One backend alone may be the cheapest cover already: equal covers are one contestant.
-  std::vector<Entry> entries;
-  std::vector<size_t> entry_of;  // by cover
-  std::vector<Contestant> contestants;
   for (const NamedCover& cover : covers) {
-    std::string text = cover_text(cover, candidates);
-    log::debug("{}: {}", cover.name, text);
     CoverParts parts = parts_of(cover, options);
     double predicted = predict(parts, correction);
     chosen.timed.push_back({cover.name, cover.single_backend, predicted, std::nullopt, "", false,
                             predicted > 0 ? predicted - parts.seconds : 0});
-    text = options.model_key + "\n" + sha256_hex(text);
-    const bool lowered = is_lowered(cover, candidates);
-    if (lowered) text += "\n" + options.constants;
-    auto known = std::find_if(entries.begin(), entries.end(),
-                              [&](const Entry& entry) { return entry.text == text; });
-    entry_of.push_back(static_cast<size_t>(known - entries.begin()));
-    if (known != entries.end()) continue;
-    std::string key = CostDatabase::key_of(text, options.context);
-    std::optional<std::string> row = database.find("cover", key);
-    const double within = lowered ? options.max_error : 0;
-    contestants.push_back(row ? contestant_within(parse_json(*row), within) : Contestant());
-    entries.push_back({entry_of.size() - 1, parts, within, std::move(text), std::move(key)});
   }
+  auto [entries, entry_of, contestants] = enter_covers(covers, candidates, database, options);
   auto is_known = [](const Contestant& c) { return c.measured || !c.failure.empty(); };
   std::vector<Contestant> before = contestants;
   const bool all_known = std::all_of(before.begin(), before.end(), is_known);

@@ -32,6 +32,12 @@ struct ChooseOptions {
 // its costs are not known.
 double predict_cover(const NamedCover& cover, CostDatabase& database, const ChooseOptions& options);
 
+// The cover whose timing in the database is the best; where none was timed the first, which is
+// predicted to be the fastest.
+size_t fastest_known(const std::vector<NamedCover>& covers,
+                     const std::vector<CostedCandidate>& candidates, CostDatabase& database,
+                     const ChooseOptions& options);
+
 using Lower = std::function<Result<LoweredPlan>(const NamedCover&)>;
 
 Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,

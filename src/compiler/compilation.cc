@@ -154,12 +154,29 @@ Result<CoverSearch> Compilation::search_by_costs(std::vector<CandidatePartition>
   }
   report_.pruned = pruned.size();
   end_phase("costs");
+  return search_costed();
+}
+
+Result<CoverSearch> Compilation::search_costed() {
   CoverSearch search =
       TRY(find_compatible_covers(*graph_, candidates_, *costs_, specs_, compatible_));
   TRY(add_merged_cover(*graph_, candidates_, *costs_, demands_of(options_), search));
   end_phase("search");
   report_.phase_seconds["search only"] = search.search_seconds;
   return search;
+}
+
+Result<std::vector<TuningTask>> Compilation::extract_tasks() {
+  std::vector<CandidatePartition> pruned;
+  TaskExtraction extraction(*graph_);
+  for (const CandidatePartition& candidate : prune_dominated(*graph_, found_, pruned))
+    TRY(extraction.add(candidate));
+  std::vector<TuningTask> tasks;
+  for (TuningTask& task : extraction.tasks()) {
+    task.unknown = costs_->count_unknown(task.text, task.targets);
+    if (!task.targets.empty()) tasks.push_back(std::move(task));
+  }
+  return tasks;
 }
 
 Status Compilation::search() {
@@ -169,11 +186,35 @@ Status Compilation::search() {
     TRY(cover_lightly());
   } else {
     search_ = TRY(std::move(searched));
+    if (options_.effort != Effort::kFast) TRY(look_again());
     report_.gap = search_.gap();
   }
   report_.lower_bound_seconds = search_.lower_bound_seconds;
   report_.exact = search_.exact;
   report_.search_states = search_.states;
+  return {};
+}
+
+Status Compilation::look_again() {
+  const std::vector<CoverKernel> kernels = search_.covers[0].kernels;
+  bool changed = false;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const CostedCandidate& candidate = candidates_[kernels[k].candidate];
+    const size_t variant = kernels[k].variant;
+    if (progress_ != nullptr) progress_->update("measuring again", k, kernels.size(), 0, 0);
+    std::optional<Cost> cost =
+        TRY(costs_->look_again(candidate.function, candidate.partition.spec->target,
+                               candidate.costs->variants[variant].variant));
+    if (!cost) continue;
+    changed = true;
+    const std::shared_ptr<const TargetCosts> shared = candidate.costs;
+    change_costs(
+        candidates_, candidates_, [&](const CostedCandidate& c) { return c.costs == shared; },
+        [&](const CostedCandidate&, TargetCosts& costs) { costs.variants[variant].cost = *cost; });
+  }
+  if (progress_ != nullptr) progress_->finish("measuring again");
+  end_phase("costs");
+  if (changed) search_ = TRY(search_costed());
   return {};
 }
 
@@ -203,6 +244,18 @@ Result<LoweredPlan> Compilation::lower_cover(const NamedCover& cover) {
   for (const CoverKernel& kernel : cover.kernels)
     choices.push_back(kernel_choice(candidates_[kernel.candidate], kernel.variant));
   return lower(*graph_, choices, cover.conversions, lowering_);
+}
+
+Result<Module> Compilation::partitioned(const NamedCover& cover) const {
+  std::vector<const CandidatePartition*> partitions;
+  for (const CoverKernel& kernel : cover.kernels)
+    partitions.push_back(&candidates_[kernel.candidate].partition);
+  return TRY(partition_module(*graph_, partitions, ConstantsInside::kAll, module_)).module;
+}
+
+Result<Module> Compilation::apply_history() {
+  return partitioned(
+      search_.covers[fastest_known(search_.covers, candidates_, *database_, choose_)]);
 }
 
 Result<ChosenCover> Compilation::choose_among(const std::vector<NamedCover>& covers) {
@@ -265,11 +318,7 @@ Status Compilation::describe() {
   for (ReportedConversion& reported : report_.conversions)
     reported.cost = TRY(conversion(reported.type, reported.from, reported.to)).cost;
   report_single_backends(*graph_, candidates_, search_.covers, report_);
-  std::vector<const CandidatePartition*> partitions;
-  for (const CoverKernel& kernel : cover.kernels)
-    partitions.push_back(&candidates_[kernel.candidate].partition);
-  report_.partitioned =
-      TRY(partition_module(*graph_, partitions, ConstantsInside::kAll, module_)).module;
+  report_.partitioned = TRY(partitioned(cover));
   report_.estimates = costs_->counts();
   return {};
 }

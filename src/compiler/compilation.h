@@ -13,6 +13,7 @@
 #include "compiler/compile.h"
 #include "compiler/cover_search.h"
 #include "compiler/targets.h"
+#include "compiler/tuning_task.h"
 #include "partition/config.h"
 
 namespace collage {
@@ -25,10 +26,12 @@ class Compilation {
   Compilation(const Compilation&) = delete;
   Compilation& operator=(const Compilation&) = delete;
 
-  Status gather();                   // targets, and what they could take of the model
-  Status open_costs();               // the database, and what measures for it
+  Status gather();      // targets, and what they could take of the model
+  Status open_costs();  // the database, and what measures for it
+  Result<std::vector<TuningTask>> extract_tasks();  // what search() will want the costs of
   Status search();                   // costs of the candidates, and the best covers by them
   Result<double> predict();          // seconds of the best cover, which is not made
+  Result<Module> apply_history();    // the module, partitioned as the fastest cover known
   Status choose();                   // the fastest cover, by timing
   Status describe();                 // the report of it
   Result<Executor> make_executor();  // of it
@@ -43,8 +46,13 @@ class Compilation {
   Result<ConversionChoice> choose_conversion(const TensorType& type, const Encoding& from,
                                              const Encoding& to);
   Result<CoverSearch> search_by_costs(std::vector<CandidatePartition> found);
+  Result<CoverSearch> search_costed();
+  // Times the kernels of the cheapest cover once more, where they were measured just now; with what
+  // that changes the covers are searched again.
+  Status look_again();
   Status cover_lightly();
   Result<LoweredPlan> lower_cover(const NamedCover& cover);
+  Result<Module> partitioned(const NamedCover& cover) const;
   Result<ChosenCover> choose_among(const std::vector<NamedCover>& covers);
   Status refine();  // --search evolutionary
   Status lower_precision();

@@ -159,6 +159,8 @@ struct ProgramImpl {
 }  // namespace internal
 
 Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& options);
+// A module as a model, as it is: inputs named as parameters of @main.
+Model model_of(const Module& module);
 // `progress` hears of long work; it may be null.
 Result<Program> compile_model(const Model& model, const ProgramOptions& options,
                               Progress* progress = nullptr);

@@ -3,37 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <unordered_map>
 
-#include "ir/text_printer.h"
+#include "compiler/tuning_task.h"
 #include "ir/visitor.h"
 
 namespace collage {
-
-namespace {
-
-// One distinct function and the candidates that are it.
-struct Group {
-  Function function;
-  std::string text;  // canonical
-  std::vector<Target> targets;
-  std::vector<std::vector<size_t>> candidates;  // by target
-  size_t unknown = 0;                           // targets whose costs must be measured
-  // Whether the target is new to the group.
-  bool add(const Target& target, size_t candidate) {
-    auto it = std::find(targets.begin(), targets.end(), target);
-    size_t t = static_cast<size_t>(it - targets.begin());
-    bool is_new = it == targets.end();
-    if (is_new) {
-      targets.push_back(target);
-      candidates.emplace_back();
-    }
-    candidates[t].push_back(candidate);
-    return is_new;
-  }
-};
-
-}  // namespace
 
 bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
                 const TargetConstraints& constraints) {
@@ -68,57 +42,47 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                                                      size_t* distinct_functions,
                                                      MeasuredCosts::Precision precision) {
   std::vector<CostedCandidate> result;
-  // Targets often propose the same nodes: extract and print them once.
-  std::unordered_map<IndexSet, std::pair<Function, size_t>, IndexSetHash>
-      by_nodes;  // and the group's number
-  std::unordered_map<std::string, size_t> by_text;
-  std::vector<Group> groups;
+  TaskExtraction extraction(graph);
   for (CandidatePartition& candidate : candidates) {
-    auto [it, inserted] = by_nodes.try_emplace(candidate.sub_graph.inside());
-    if (inserted) {
-      Function function = TRY(inline_calls(candidate.sub_graph.extract(graph)));
-      auto [group, is_new] = by_text.try_emplace(canonical_text(function), groups.size());
-      if (is_new) groups.push_back({function, group->first, {}, {}, 0});
-      it->second = {std::move(function), group->second};
-    }
-    const bool host = candidate.spec->is_host;
-    Group& group = groups[it->second.second];
-    if (!host && group.add(candidate.spec->target, result.size())) {
-      size_t missing = costs.count_unknown(group.text, {candidate.spec->target}, precision);
+    auto [function, index, new_target] = TRY(extraction.add(candidate));
+    if (new_target) {
+      TuningTask& task = extraction.tasks()[index];
+      size_t missing = costs.count_unknown(task.text, {candidate.spec->target}, precision);
       if (missing > 0 && costs.is_frozen())
-        return costs.frozen_miss(group.text, candidate.spec->target);
-      group.unknown += missing;
+        return costs.frozen_miss(task.text, candidate.spec->target);
+      task.unknown += missing;
     }
-    result.push_back({std::move(candidate), it->second.first, nullptr});
+    result.push_back({std::move(candidate), std::move(function), nullptr});
   }
-  std::erase_if(groups, [](const Group& group) { return group.targets.empty(); });
-  if (distinct_functions != nullptr) *distinct_functions = groups.size();
+  std::vector<TuningTask>& tasks = extraction.tasks();
+  std::erase_if(tasks, [](const TuningTask& task) { return task.targets.empty(); });
+  if (distinct_functions != nullptr) *distinct_functions = tasks.size();
   // What is known first, then small sub-graphs: an interrupted run has the costs that most covers
   // need, and the time left is that of measuring.
   size_t unknown = 0, measurements = 0;
-  for (const Group& group : groups) {
-    unknown += group.unknown > 0;
-    measurements += group.unknown;
+  for (const TuningTask& task : tasks) {
+    unknown += task.unknown > 0;
+    measurements += task.unknown;
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+  std::stable_sort(tasks.begin(), tasks.end(), [](const TuningTask& a, const TuningTask& b) {
     if ((a.unknown > 0) != (b.unknown > 0)) return b.unknown > 0;
     return function_flops(a.function) < function_flops(b.function);
   });
   if (progress != nullptr && unknown > 0)
-    progress->begin("measuring", unknown, groups.size(),
+    progress->begin("measuring", unknown, tasks.size(),
                     static_cast<double>(measurements) * costs.seconds_per_measurement());
   size_t done = 0, cached = 0, failed = 0;
-  for (const Group& group : groups) {
+  for (const TuningTask& task : tasks) {
     std::vector<TargetCosts> answers =
-        TRY(costs.function_costs(group.function, group.targets, precision));
+        TRY(costs.function_costs(task.function, task.targets, precision));
     for (size_t t = 0; t < answers.size(); ++t) {
       failed += answers[t].variants.empty();
       auto shared = std::make_shared<const TargetCosts>(std::move(answers[t]));
-      for (size_t candidate : group.candidates[t]) result[candidate].costs = shared;
+      for (size_t candidate : task.candidates[t]) result[candidate].costs = shared;
     }
-    cached += group.unknown == 0;
+    cached += task.unknown == 0;
     ++done;
-    if (progress != nullptr) progress->update("measuring", done, groups.size(), cached, failed);
+    if (progress != nullptr) progress->update("measuring", done, tasks.size(), cached, failed);
   }
   if (progress != nullptr) progress->finish("measuring");
   return result;

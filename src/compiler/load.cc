@@ -9,6 +9,15 @@ namespace collage {
 
 namespace {
 
+// Inputs by their parameters, outputs by their positions: text has no other names.
+void name_interface(ImportedModel& imported) {
+  for (const Expr& param : imported.module.main()->params)
+    imported.input_names.push_back(as<VarNode>(param)->name);
+  size_t outputs = imported.module.main()->result_type().leaves().size();
+  for (size_t i = 0; i < outputs; ++i)
+    imported.output_names.push_back("output" + std::to_string(i));
+}
+
 Result<ImportedModel> import_relay(const std::filesystem::path& path, const LoadOptions& options) {
   if (!options.shapes.empty() || !options.dims.empty())
     return usage_error("{}: shapes are part of Relay text and cannot be given", path.string());
@@ -16,12 +25,20 @@ Result<ImportedModel> import_relay(const std::filesystem::path& path, const Load
   imported.module = TRY(load_module(path));
   if (imported.module.functions.count("main") == 0)
     return bad_model("{}: there is no function @main", path.string());
-  for (const Expr& param : imported.module.main()->params)
-    imported.input_names.push_back(as<VarNode>(param)->name);
-  size_t outputs = imported.module.main()->result_type().leaves().size();
-  for (size_t i = 0; i < outputs; ++i)
-    imported.output_names.push_back("output" + std::to_string(i));
+  name_interface(imported);
   return imported;
+}
+
+// What the model says of its inputs and outputs.
+void describe_interface(const ImportedModel& imported, internal::ModelImpl& impl) {
+  const Function& main = imported.module.main();
+  for (size_t i = 0; i < main->params.size(); ++i) {
+    const TensorType& type = main->params[i]->tensor_type();
+    impl.inputs.push_back({imported.input_names.at(i), type.shape, type.dtype});
+  }
+  std::vector<TensorType> leaves = main->result_type().leaves();
+  for (size_t i = 0; i < leaves.size(); ++i)
+    impl.outputs.push_back({imported.output_names.at(i), leaves[i].shape, leaves[i].dtype});
 }
 
 }  // namespace
@@ -37,17 +54,20 @@ Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& o
   ImportedModel imported = path.extension() == ".relay" ? TRY(import_relay(path, options))
                                                         : TRY(import_onnx(path, import));
   impl->import_seconds = watch.restart();
-  impl->module = std::move(imported.module);
-  TRY(simplification_pipeline().run(impl->module));
+  TRY(simplification_pipeline().run(imported.module));
   impl->simplify_seconds = watch.seconds();
-  const Function& main = impl->module.main();
-  for (size_t i = 0; i < main->params.size(); ++i) {
-    const TensorType& type = main->params[i]->tensor_type();
-    impl->inputs.push_back({imported.input_names.at(i), type.shape, type.dtype});
-  }
-  std::vector<TensorType> leaves = main->result_type().leaves();
-  for (size_t i = 0; i < leaves.size(); ++i)
-    impl->outputs.push_back({imported.output_names.at(i), leaves[i].shape, leaves[i].dtype});
+  describe_interface(imported, *impl);
+  impl->module = std::move(imported.module);
+  return Model(std::move(impl));
+}
+
+Model model_of(const Module& module) {
+  auto impl = std::make_shared<internal::ModelImpl>();
+  ImportedModel named;
+  named.module = module;
+  name_interface(named);
+  describe_interface(named, *impl);
+  impl->module = module;
   return Model(std::move(impl));
 }
 

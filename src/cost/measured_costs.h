@@ -48,6 +48,13 @@ class MeasuredCosts {
   Result<Conversion> conversion_cost(const TensorType& type, const Encoding& from,
                                      const Encoding& to);
 
+  // Times a variant once more that this object measured, at another moment, and keeps the quieter
+  // of both figures: what looked dear because of a neighbour's load for a second shows. Once only;
+  // what an earlier process measured is left as it is. What the variant costs now, if that changed;
+  // Invalid where it fails this time.
+  Result<std::optional<Cost>> look_again(const Function& function, const Target& target,
+                                         const Variant& variant);
+
   // The same without timing anything: what is known, however little care it took, else variants are
   // tried, in their order, until one computes right; that one has `tried` set and an unknown cost.
   // With `wanted`, that variant is tried if it was not yet. What is found is stored too.
@@ -106,6 +113,7 @@ class MeasuredCosts {
   std::string machine_;    // these and the cache state
   CostCounts counts_;
   std::set<std::string> measured_now_;  // context and text; by this object
+  std::set<std::string> seen_again_;    // these and the variant
 };
 
 // Model name and instruction set of this machine's processor.

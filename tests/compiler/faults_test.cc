@@ -9,6 +9,7 @@
 #include "compiler/compile.h"
 #include "compiler/fault_backend.h"
 #include "cost/comparison.h"
+#include "cost/measured_costs.h"
 #include "cost/synthetic.h"
 #include "ops/interpreter.h"
 
@@ -196,6 +197,49 @@ TEST_F(Faults, AreNotRunAgainOnThisProcessor) {
     TargetCosts third = ask(3);
     EXPECT_EQ(std::get<Invalid>(third.variants[0].cost).reason, "no sign of life for 2 s");
   }
+}
+
+TEST_F(Faults, ASecondLookKeepsTheQuieterFigure) {
+  Model model = tanh_model(kShapes[0]);
+  const Function& function = model.impl().module.main();
+  std::unique_ptr<CostDatabase> database = CostDatabase::open(folder_ / "costs.db");
+  CostOptions costs;
+  costs.compile.threads = 1;
+  costs.worker_command = {options("").worker.string(), "worker"};
+  auto target = Target::parse("faulty -fault=none").value();
+  MeasuredCosts known(*database, costs), asked(*database, costs);
+  auto good = [&](const TargetCosts& entry) { return entry.variants.at(1); };
+  Result<std::vector<TargetCosts>> answer = asked.function_costs(function, {target});
+  ASSERT_TRUE(answer.ok()) << answer.status().to_string();
+  const MeasuredVariant first = good(answer->at(0));
+
+  // What one process measured no other looks at again.
+  EXPECT_FALSE(known.look_again(function, target, first.variant).value().has_value());
+
+  // As if a neighbour had taken the machine meanwhile.
+  std::string context, key, text;
+  nlohmann::json row;
+  ASSERT_TRUE(database
+                  ->for_each([&](const CostRow& found) -> Status {
+                    context = found.context, key = found.key, text = found.text;
+                    row = nlohmann::json::parse(found.value);
+                    return {};
+                  })
+                  .ok());
+  for (auto& variant : row["variants"]) {
+    for (const char* name : {"median", "p10", "p90"})
+      variant["cost"][name] = 1e3 * variant["cost"][name].get<double>();
+  }
+  database->put("function", key, text, row.dump(), context);
+  const std::optional<Cost> again = asked.look_again(function, target, first.variant).value();
+  ASSERT_TRUE(again.has_value());
+  ASSERT_NE(measured(*again), nullptr);
+  EXPECT_LT(measured(*again)->median, 100 * measured(first.cost)->median);
+  TargetCosts now = asked.function_costs(function, {target}).value().at(0);
+  EXPECT_EQ(measured(good(now).cost)->median, measured(*again)->median) << "it is kept";
+  EXPECT_GT(measured(now.variants[0].cost)->median, 100 * measured(first.cost)->median)
+      << "the others stay";
+  EXPECT_FALSE(asked.look_again(function, target, first.variant).value().has_value()) << "once";
 }
 
 }  // namespace

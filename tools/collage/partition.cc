@@ -1,7 +1,8 @@
 // collage partition: the partitioned module as text.
 //
 // With a configuration that has mock costs nothing is compiled or measured, and Relay text is taken
-// as it is.
+// as it is. With --frozen-costs nothing is compiled either: the module is partitioned as the
+// database knows best.
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "compiler/light_cover.h"
 #include "compiler/mock_partition.h"
 #include "compiler/plugins.h"
+#include "compiler/tuning_passes.h"
 #include "ir/text_printer.h"
 #include "options.h"
 #include "report/report.h"
@@ -37,9 +39,13 @@ nlohmann::json to_json(const MockPartition& partition, const SharedOptions& opti
           {"estimates", partition.estimates}};
 }
 
+void print_module(const Module& module, PrintOptions print = {}) {
+  print.constants = PrintOptions::Constants::kShapeOnly;
+  fmt::print("{}\n", to_text(module, print));
+}
+
 Status partition_by_mock_costs(const SharedOptions& options, const PartitionConfig& config) {
   PrintOptions print;
-  print.constants = PrintOptions::Constants::kShapeOnly;
   Module module;
   if (std::filesystem::path(options.model).extension() == ".relay") {
     TRY(check_destinations(options));
@@ -51,7 +57,7 @@ Status partition_by_mock_costs(const SharedOptions& options, const PartitionConf
       TRY(TargetConstraints::parse(options.exclude, options.pin, config.specs));
   TRY(constraints.check_pins(config.specs));
   MockPartition partition = TRY(partition_with_mock_costs(module, config, constraints));
-  fmt::print("{}\n", to_text(partition.module, print));
+  print_module(partition.module, print);
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};
 }
@@ -61,9 +67,7 @@ Status partition_lightly(const SharedOptions& options, const std::vector<Partiti
   Model model = TRY(load(options));
   Module module = TRY(rewritten_for(specs, model.impl().module));
   MockPartition partition = TRY(partition_without_costs(module, specs, constraints));
-  PrintOptions print;
-  print.constants = PrintOptions::Constants::kShapeOnly;
-  fmt::print("{}\n", to_text(partition.module, print));
+  print_module(partition.module);
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};
 }
@@ -80,12 +84,16 @@ Status partition(const SharedOptions& options) {
     if (is_determined(specs)) return partition_lightly(options, specs, constraints);
   }
   Model model = TRY(load(options));
+  if (options.frozen_costs && options.json.empty()) {
+    Module module = model.impl().module;
+    TRY(apply_history_best(TRY(program_options(options))).run(module));
+    print_module(module);
+    return {};
+  }
   RunFacts facts;
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds));
-  PrintOptions print;
-  print.constants = PrintOptions::Constants::kShapeOnly;
-  fmt::print("{}\n", to_text(program.impl().report.partitioned, print));
+  print_module(program.impl().report.partitioned);
   if (!options.json.empty())
     TRY(write_json(options.json, report_json(model, program.impl().report, facts)));
   return {};

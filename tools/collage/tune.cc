@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <set>
 
 #include "base/interrupt.h"
+#include "compiler/tuning_passes.h"
 #include "options.h"
 
 namespace collage::tool {
@@ -13,6 +15,26 @@ namespace collage::tool {
 namespace {
 
 constexpr int kInterruptedStatus = 130;  // as shells report SIGINT
+
+// What all models together want of the database that it does not have. One model's is announced
+// when its measuring begins.
+Status announce(const std::vector<Model>& models, const SharedOptions& options) {
+  std::vector<TuningTask> tasks;
+  const Pass extraction = task_extraction(TRY(program_options(options)), tasks);
+  for (const Model& model : models) {
+    Module module = model.impl().module;
+    TRY(extraction.run(module));
+  }
+  std::set<std::string> all, unknown;  // models share tasks
+  for (const TuningTask& task : tasks) {
+    all.insert(task.text);
+    if (task.unknown > 0) unknown.insert(task.text);
+  }
+  if (options.progress != "none")
+    fmt::print(stderr, "collage: {} models, {} functions, {} of them to measure\n", models.size(),
+               all.size(), unknown.size());
+  return {};
+}
 
 Status tune(SharedOptions options, const std::vector<std::string>& models) {
   // All models are read first: a wrong name is found before minutes of measuring.
@@ -22,6 +44,7 @@ Status tune(SharedOptions options, const std::vector<std::string>& models) {
     options.model = path;
     loaded.push_back(TRY(load(options)));
   }
+  if (models.size() > 1) TRY(announce(loaded, options));
   for (size_t m = 0; m < models.size(); ++m) {
     double seconds = 0;
     Program program = TRY(compile(loaded[m], options, &seconds).with_context(models[m]));

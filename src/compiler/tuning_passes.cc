@@ -1,0 +1,42 @@
+#include "compiler/tuning_passes.h"
+
+#include "compiler/backends.h"
+#include "compiler/compilation.h"
+#include "ir/structural.h"
+
+namespace collage {
+
+Pass task_extraction(const ProgramOptions& options, std::vector<TuningTask>& tasks) {
+  return {"task_extraction", [options, &tasks](Module& module) -> Result<bool> {
+            register_all();
+            CompileReport report;
+            const Model model = model_of(module);
+            Compilation compilation(model, options, nullptr, report);
+            TRY(compilation.gather());
+            TRY(compilation.open_costs());
+            for (TuningTask& task : TRY(compilation.extract_tasks()))
+              tasks.push_back(std::move(task));
+            return false;
+          }};
+}
+
+Pass apply_history_best(const ProgramOptions& given) {
+  ProgramOptions options = given;
+  options.always_measure = true;  // what one toolchain can do is looked up too
+  options.frozen_costs = true;
+  return {"apply_history_best", [options](Module& module) -> Result<bool> {
+            register_all();
+            CompileReport report;
+            const Model model = model_of(module);
+            Compilation compilation(model, options, nullptr, report);
+            TRY(compilation.gather());
+            TRY(compilation.open_costs());
+            TRY(compilation.search());
+            Module partitioned = TRY(compilation.apply_history());
+            if (structural_equal(partitioned, module)) return false;
+            module = std::move(partitioned);
+            return true;
+          }};
+}
+
+}  // namespace collage

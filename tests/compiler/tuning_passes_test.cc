@@ -1,0 +1,107 @@
+// Task extraction and apply-best-history: what is to be measured, and what a module becomes by it.
+#include "compiler/tuning_passes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "compiler/backends.h"
+#include "compiler/compile.h"
+#include "ir/structural.h"
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
+
+namespace collage {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Two equal layers: what both come down to is one task.
+constexpr const char* kModel = R"(#[version = "0.0.5"]
+def @main(%x: Tensor[(32, 64), float32]) {
+  %0 = nn.softmax(%x, axis=-1);
+  %1 = exp(%0);
+  %2 = nn.softmax(%1, axis=-1);
+  exp(%2)
+}
+)";
+
+class TuningPasses : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    register_all();
+    folder_ = fs::temp_directory_path() / ("collage_tuning_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    options_.targets = {"native", "onednn"};
+    options_.threads = 1;
+    options_.worker = fs::read_symlink("/proc/self/exe");
+    options_.database = folder_ / "costs.db";
+    options_.effort = Effort::kFast;
+    Result<Module> parsed = parse_module(kModel);
+    ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
+    given_ = *parsed;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::vector<TuningTask> tasks() {
+    std::vector<TuningTask> found;
+    Module module = given_;
+    Result<bool> changed = task_extraction(options_, found).run(module);
+    EXPECT_TRUE(changed.ok()) << changed.status().to_string();
+    EXPECT_FALSE(*changed);
+    EXPECT_TRUE(structural_equal(module, given_));
+    return found;
+  }
+
+  fs::path folder_;
+  ProgramOptions options_;
+  Module given_;
+};
+
+bool is_known(const TuningTask& task) { return task.unknown == 0; }
+
+TEST_F(TuningPasses, EqualFunctionsAreOneTask) {
+  std::vector<TuningTask> found = tasks();
+  ASSERT_FALSE(found.empty());
+  EXPECT_TRUE(std::none_of(found.begin(), found.end(), is_known));
+  bool shared = false;
+  for (const TuningTask& task : found) {
+    ASSERT_EQ(task.targets.size(), task.candidates.size());
+    for (const std::vector<size_t>& of_target : task.candidates) {
+      EXPECT_FALSE(of_target.empty());
+      const bool layer = task.text.find("nn.softmax") < task.text.find("exp") &&
+                         task.text.find("nn.softmax") == task.text.rfind("nn.softmax") &&
+                         task.text.find("exp") != std::string::npos;
+      shared = shared || (layer && of_target.size() == 2);
+    }
+    for (const TuningTask& other : found) EXPECT_TRUE(&other == &task || other.text != task.text);
+  }
+  EXPECT_TRUE(shared) << "a softmax and what follows it, of either layer";
+}
+
+TEST_F(TuningPasses, HistoryBecomesThePartition) {
+  options_.targets = {"onednn"};  // whose kernels are all functions of their own
+  Module module = given_;
+  const Pass apply = apply_history_best(options_);
+  Result<bool> too_early = apply.run(module);
+  ASSERT_FALSE(too_early.ok());
+  EXPECT_EQ(too_early.status().code(), ErrorCode::kFrozenCosts);
+  EXPECT_TRUE(structural_equal(module, given_)) << "a pass that fails leaves the module alone";
+
+  options_.always_measure = true;
+  Result<Program> program = Program::compile(model_of(given_), options_);
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  std::vector<TuningTask> found = tasks();
+  EXPECT_TRUE(std::all_of(found.begin(), found.end(), is_known));
+
+  Result<bool> changed = apply.run(module);
+  ASSERT_TRUE(changed.ok()) << changed.status().to_string();
+  EXPECT_TRUE(*changed);
+  EXPECT_TRUE(structural_equal(module, program->impl().report.partitioned))
+      << to_text(module) << to_text(program->impl().report.partitioned);
+  EXPECT_NE(to_text(module).find("Compiler=\"onednn\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace collage
