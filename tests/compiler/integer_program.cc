@@ -1,6 +1,7 @@
 #include "compiler/integer_program.h"
 
 #include <coin/Cbc_C_Interface.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -46,7 +47,8 @@ struct Column {
 
 class Program {
  public:
-  explicit Program(const SearchProblem& problem) : problem_(problem), graph_(*problem.graph) {}
+  Program(const SearchProblem& problem, double known)
+      : problem_(problem), graph_(*problem.graph), known_(known) {}
 
   Result<IntegerOptimum> solve(double max_seconds) {
     auto begin = std::chrono::steady_clock::now();
@@ -242,6 +244,10 @@ class Program {
     Cbc_setParameter(model, "ratioGap", "0");
     Cbc_setParameter(model, "allowableGap", "0");
     Cbc_setParameter(model, "seconds", std::to_string(std::max(1.0, max_seconds)).c_str());
+    // Beyond the solver's own tolerances, so that a cover as cheap as the known one is found.
+    constexpr double kMargin = 1 + 1e-6;
+    if (known_ < kInfinity)
+      Cbc_setParameter(model, "cutoff", fmt::format("{:.9g}", known_ * kScale * kMargin).c_str());
     Cbc_solve(model);
     bool optimal = Cbc_isProvenOptimal(model) != 0;
     if (optimal) {
@@ -329,6 +335,7 @@ class Program {
 
   const SearchProblem& problem_;
   const DataflowGraph& graph_;
+  const double known_;
   std::map<PostDfsIndex, Terms> cover_;
   std::map<TensorRef, Tensor> tensors_;
   std::vector<Column> columns_;  // the first variables
@@ -339,8 +346,9 @@ class Program {
 
 }  // namespace
 
-Result<IntegerOptimum> solve_integer_program(const SearchProblem& problem, double max_seconds) {
-  return Program(problem).solve(max_seconds);
+Result<IntegerOptimum> solve_integer_program(const SearchProblem& problem, double max_seconds,
+                                             double known) {
+  return Program(problem, known).solve(max_seconds);
 }
 
 }  // namespace collage::testing

@@ -12,6 +12,8 @@
 // when they turn up in a solution, and the program is solved again.
 #pragma once
 
+#include <limits>
+
 #include "base/result.h"
 #include "search/problem.h"
 
@@ -23,7 +25,11 @@ struct IntegerOptimum {
   double solving_seconds = 0;
 };
 
-// kUnsupported: there is no cover, or CBC did not prove an optimum in that time.
-Result<IntegerOptimum> solve_integer_program(const SearchProblem& problem, double max_seconds);
+// kUnsupported: there is no cover, or CBC did not prove an optimum in that time. What is dearer
+// than `known`, the seconds of a cover at hand, is not looked at: that there is nothing cheaper is
+// then proven where the bound reaches it.
+Result<IntegerOptimum> solve_integer_program(
+    const SearchProblem& problem, double max_seconds,
+    double known = std::numeric_limits<double>::infinity());
 
 }  // namespace collage::testing

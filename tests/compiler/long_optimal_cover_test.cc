@@ -50,7 +50,8 @@ TEST_P(MeasuredOptimalCover, EqualsTheIntegerProgram) {
   Result<SearchResult> found = problem.settle([&] { return search_covers(problem.problem()); });
   ASSERT_TRUE(found.ok()) << found.status().to_string();
   double cost = found->covers[0].seconds;
-  Result<testing::IntegerOptimum> optimum = testing::solve_integer_program(problem.problem(), 1000);
+  Result<testing::IntegerOptimum> optimum =
+      testing::solve_integer_program(problem.problem(), 1000, cost);
   ASSERT_TRUE(optimum.ok()) << optimum.status().to_string();
   std::printf(
       "%s: %zu candidates, %zu measured now; search %.6f ms, gap %.3g%%, %s, %zu states, %.0f ms; "
