@@ -307,7 +307,10 @@ def check_profile(bench):
     for event in trace["traceEvents"]:  # and each way to break it is seen
         for change in ({"ph": "Z"}, {"ts": "0"}, {"dur": -1}, {"name": ""}, {"tid": None}):
             assert trace_problems(dict(trace, traceEvents=[event | change])), change
-    assert trace_problems(dict(trace, traceEvents=trace["traceEvents"][::-1])), "the order of events is not seen"
+    first = trace["traceEvents"][0]  # of one kernel, maybe
+    second = first | {"ts": first["ts"] + first["dur"] + 1}
+    assert not trace_problems(dict(trace, traceEvents=[first, second]))
+    assert trace_problems(dict(trace, traceEvents=[second, first])), "the order of events is not seen"
 
 
 def check_max_error(bench):
