@@ -1,6 +1,7 @@
 // How long the search takes, and how good it is, on synthetic problems like nasnet_a and nasrnn and
 // on random graphs that branch.
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
 
 #include "search/search.h"
 #include "search/synthetic.h"
@@ -23,6 +24,9 @@ void run(benchmark::State& state, const std::string& text, unsigned seed) {
   state.counters["covers"] = static_cast<double>(result.covers.size());
   state.counters["kernels"] = static_cast<double>(result.covers[0].kernels.size());
   state.counters["predicted_ms"] = result.covers[0].seconds * 1e3;
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  state.counters["peak_MB"] = static_cast<double>(usage.ru_maxrss) / 1024;  // of all so far
 }
 
 void nasnet(benchmark::State& state) {
