@@ -1,6 +1,7 @@
 #include "compiler/cover_contest.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/statistics.h"
@@ -89,18 +90,45 @@ Status play(std::vector<Player>& players, std::vector<Contestant>& contestants,
   return {};
 }
 
+// The two with the best figures, the best first; one, or none, where there are no more.
+std::vector<size_t> two_best(const std::vector<Contestant>& contestants) {
+  std::vector<size_t> ranking;
+  for (size_t i = 0; i < contestants.size(); ++i)
+    if (contestants[i].measured && contestants[i].failure.empty()) ranking.push_back(i);
+  std::stable_sort(ranking.begin(), ranking.end(), [&](size_t a, size_t b) {
+    return contestants[a].measured->median < contestants[b].measured->median;
+  });
+  ranking.resize(std::min<size_t>(ranking.size(), 2));
+  return ranking;
+}
+
+// Two players by as many rounds as there may be. What they take here are their figures, and the
+// others' move with the first one's.
+Status play_final(std::vector<Player>& players, std::vector<Contestant>& contestants,
+                  ContestOptions options) {
+  const size_t first = players[0].index;
+  const double before = contestants[first].measured->median;
+  for (const Player& player : players) contestants[player.index].measured.reset();
+  options.surely = std::numeric_limits<double>::infinity();
+  options.seconds *= 2;
+  const std::vector<size_t> met = {players[0].index, players[1].index};
+  TRY(play(players, contestants, options));
+  const double factor = contestants[first].measured->median / before;
+  for (size_t i = 0; i < contestants.size(); ++i)
+    if (contestants[i].measured && i != met[0] && i != met[1])
+      contestants[i].measured = scaled(*contestants[i].measured, factor);
+  return {};
+}
+
 }  // namespace
 
 Result<size_t> hold_contest(std::vector<Contestant>& contestants, const Prepare& prepare,
                             const ContestOptions& options) {
   auto best = [&]() -> std::optional<size_t> {
-    std::optional<size_t> found;
-    for (size_t i = 0; i < contestants.size(); ++i)
-      if (contestants[i].measured && contestants[i].failure.empty() &&
-          (!found || contestants[i].measured->median < contestants[*found].measured->median))
-        found = i;
-    return found;
+    const std::vector<size_t> ranking = two_best(contestants);
+    return ranking.empty() ? std::nullopt : std::optional(ranking[0]);
   };
+  const bool fresh = !best();
   std::vector<size_t> waiting;
   for (size_t i = 0; i < contestants.size(); ++i)
     if (!contestants[i].measured && contestants[i].failure.empty()) waiting.push_back(i);
@@ -113,7 +141,7 @@ Result<size_t> hold_contest(std::vector<Contestant>& contestants, const Prepare&
       contestants[index].failure = run.status().to_string();
     }
   };
-  size_t next = 0;
+  size_t next = 0, groups = 0;
   bool go_on = true;
   if (!waiting.empty() && best()) enter(*best());
   while (go_on && next < waiting.size()) {
@@ -127,6 +155,16 @@ Result<size_t> hold_contest(std::vector<Contestant>& contestants, const Prepare&
     if (players.empty() || next == before) continue;
     TRY(play(players, contestants, options));
     players[0].rounds.clear();
+    ++groups;
+  }
+  if (fresh && groups > 1 && go_on) {
+    const std::vector<size_t> finalists = two_best(contestants);
+    std::erase_if(players, [&](const Player& player) {
+      return std::find(finalists.begin(), finalists.end(), player.index) == finalists.end();
+    });
+    for (size_t index : finalists)
+      if (players.empty() || players[0].index != index) enter(index);
+    if (players.size() == 2) TRY(play_final(players, contestants, options));
   }
   std::optional<size_t> winner = best();
   if (!winner)

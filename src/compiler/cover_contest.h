@@ -4,7 +4,9 @@
 // groups, and the winner of one takes part in the next.
 //
 // Every figure is relative to the winner of the group over the same rounds, so drift of the machine
-// between rounds and groups does not count.
+// between rounds and groups does not count. Figures of several groups are a chain of comparisons in
+// which whoever was lucky wins and stays: at its end the two best meet once more, and what they
+// take then counts.
 #pragma once
 
 #include <functional>
