@@ -158,6 +158,7 @@ Result<CoverSearch> Compilation::search_by_costs(std::vector<CandidatePartition>
 }
 
 Result<CoverSearch> Compilation::search_costed() {
+  searched_ = candidates_.size();
   CoverSearch search =
       TRY(find_compatible_covers(*graph_, candidates_, *costs_, specs_, compatible_));
   TRY(add_merged_cover(*graph_, candidates_, *costs_, demands_of(options_), search));
@@ -214,7 +215,11 @@ Status Compilation::look_again() {
   }
   if (progress_ != nullptr) progress_->finish("measuring again");
   end_phase("costs");
-  if (changed) search_ = TRY(search_costed());
+  if (!changed) return {};
+  // Merged candidates were no part of the search, and are none of a later compile's.
+  candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(searched_),
+                    candidates_.end());
+  search_ = TRY(search_costed());
   return {};
 }
 

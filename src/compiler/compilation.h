@@ -82,7 +82,8 @@ class Compilation {
   ChooseOptions choose_;
   std::optional<LazyJudge> judge_;
 
-  std::vector<CostedCandidate> candidates_;
+  std::vector<CostedCandidate> candidates_;     // those the search chose among, then merged ones
+  size_t searched_ = 0;                         // how many of them the search chose among
   std::vector<std::shared_ptr<Kernel>> tried_;  // of a light cover: compiled while it was found
   CoverSearch search_;
   ChosenCover chosen_;
