@@ -80,14 +80,14 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(T value) : value_(std::in_place, std::move(value)) {}  // NOLINT: implicit on purpose
   Result(Status status)
       : status_(std::move(status)) {}  // NOLINT: implicit on purpose; must be an error
   template <typename U>
   requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
            !std::is_same_v<std::remove_cvref_t<U>, Status> &&
            !std::is_same_v<std::remove_cvref_t<U>, Result>) Result(U&& value)
-      : value_(std::forward<U>(value)) {}  // NOLINT: implicit on purpose
+      : value_(std::in_place, std::forward<U>(value)) {}  // NOLINT: implicit on purpose
 
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }

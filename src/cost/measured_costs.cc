@@ -227,15 +227,14 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
 Result<std::optional<Cost>> MeasuredCosts::look_again(const Function& function,
                                                       const Target& target,
                                                       const Variant& variant) {
-  const std::optional<Cost> unchanged;
   const std::string text = canonical_text(function);
   const std::string context = function_context(target, Precision::kFull);
   const std::string subject = MeasuredVariant{variant, {}}.subject(target.to_string());
   if (interrupted() || measured_now_.count(context + text) == 0 ||
       !seen_again_.insert(context + text + subject).second)
-    return unchanged;
+    return std::nullopt;
   std::optional<TargetCosts> known = find_costs("function", text, target, Precision::kFull);
-  if (!known) return unchanged;
+  if (!known) return std::nullopt;
   auto row_of = [&](TargetCosts& costs) {
     return std::find_if(costs.variants.begin(), costs.variants.end(),
                         [&](const MeasuredVariant& row) { return row.variant == variant; });
@@ -246,15 +245,15 @@ Result<std::optional<Cost>> MeasuredCosts::look_again(const Function& function,
   Result<std::vector<TargetCosts>> answer = run_worker(std::move(task), text);
   if (!answer) {
     if (answer.status().code() == ErrorCode::kUnavailable && !interrupted()) return answer.status();
-    return unchanged;
+    return std::nullopt;
   }
   auto row = row_of(*known), again = row_of(answer->at(0));
-  if (row == known->variants.end() || again == answer->at(0).variants.end()) return unchanged;
+  if (row == known->variants.end() || again == answer->at(0).variants.end()) return std::nullopt;
   const Measured *before = measured(row->cost), *after = measured(again->cost);
   const bool fails = std::holds_alternative<Invalid>(again->cost);
   const bool quieter =
       before != nullptr && after != nullptr && after->seconds() < before->seconds();
-  if (!fails && !quieter) return unchanged;
+  if (!fails && !quieter) return std::nullopt;
   row->cost = again->cost;
   database_.put("function", CostDatabase::key_of(text, context), text, to_json(*known).dump(),
                 context);

@@ -24,6 +24,14 @@ Result<int> quarter(int x) {
   return TRY(half(h));
 }
 
+TEST(Result, NothingIsAValueOfAnOptional) {
+  const Result<std::optional<int>> nothing = std::nullopt, three = 3;
+  ASSERT_TRUE(nothing.ok());
+  EXPECT_FALSE(nothing->has_value());
+  ASSERT_TRUE(three.ok());
+  EXPECT_EQ(**three, 3);
+}
+
 TEST(Result, TryPassesValuesAndErrorsOn) {
   EXPECT_EQ(*quarter(12), 3);
   EXPECT_EQ(quarter(7).status().to_string(), "first half: 7 is odd");
