@@ -87,11 +87,21 @@ Term trailing_arg(Emitter& e, const CallNode& call, size_t i, const Coords& at) 
       Coords{{at.logical.end() - static_cast<std::ptrdiff_t>(rank), at.logical.end()}, {}, {}});
 }
 
-Term layer_norm(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+/// 1 / sqrt(mean of square + epsilon) over the trailing axes, kept in the slot.
+const Stored& inverse_deviation(Emitter& e, const CallNode& call, int slot,
+                                const std::function<Term(const Coords&)>& square) {
   const Shape& shape = arg_shape(call);
   const std::vector<int64_t> axes = trailing_axes(call);
   const float count = count_of(shape, axes),
               epsilon = static_cast<float>(call.attrs.real("epsilon"));
+  return e.reduce(call, slot, Combine::kSum, shape, axes, square,
+                  [=](const Term& v) { return 1.0f / sqrt(v * (1.0f / count) + epsilon); });
+}
+
+Term layer_norm(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  const Shape& shape = arg_shape(call);
+  const std::vector<int64_t> axes = trailing_axes(call);
+  const float count = count_of(shape, axes);
   auto x = [&](const Coords& c) { return e.value(call.args[0], c); };
   const Stored& mean = e.reduce(call, 0, Combine::kSum, shape, axes, x,
                                 [=](const Term& v) { return v * (1.0f / count); });
@@ -99,25 +109,17 @@ Term layer_norm(Emitter& e, const CallNode& call, size_t, const Coords& at) {
     const Term d = x(c) - Emitter::read_kept(mean, axes, c);
     return d * d;
   };
-  const Stored& scale = e.reduce(call, 1, Combine::kSum, shape, axes, square, [=](const Term& v) {
-    return 1.0f / sqrt(v * (1.0f / count) + epsilon);
-  });
+  const Stored& scale = inverse_deviation(e, call, 1, square);
   return (x(at) - Emitter::read_kept(mean, axes, at)) * Emitter::read_kept(scale, axes, at) *
              trailing_arg(e, call, 1, at) +
          trailing_arg(e, call, 2, at);
 }
 
 Term rms_norm(Emitter& e, const CallNode& call, size_t, const Coords& at) {
-  const Shape& shape = arg_shape(call);
-  const std::vector<int64_t> axes = trailing_axes(call);
-  const float count = count_of(shape, axes),
-              epsilon = static_cast<float>(call.attrs.real("epsilon"));
   auto x = [&](const Coords& c) { return e.value(call.args[0], c); };
   auto square = [&](const Coords& c) { return x(c) * x(c); };
-  const Stored& scale = e.reduce(call, 0, Combine::kSum, shape, axes, square, [=](const Term& v) {
-    return 1.0f / sqrt(v * (1.0f / count) + epsilon);
-  });
-  return x(at) * Emitter::read_kept(scale, axes, at) * trailing_arg(e, call, 1, at);
+  const Stored& scale = inverse_deviation(e, call, 0, square);
+  return x(at) * Emitter::read_kept(scale, trailing_axes(call), at) * trailing_arg(e, call, 1, at);
 }
 
 }  // namespace

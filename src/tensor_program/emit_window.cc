@@ -13,6 +13,27 @@ constexpr int64_t kMostTaps = 64;
 
 const Shape& arg_shape(const CallNode& call) { return call.args[0]->tensor_type().shape; }
 
+/// Calls visit with one tap of every dimension, for each way of choosing them; the last dimension
+/// changes fastest.
+template <typename Tap, typename Visit>
+void for_each_choice(const std::vector<std::vector<Tap>>& taps, const Visit& visit) {
+  std::vector<size_t> index(taps.size(), 0);
+  std::vector<const Tap*> chosen(taps.size());
+  for (;;) {
+    for (size_t d = 0; d < taps.size(); ++d) chosen[d] = &taps[d][index[d]];
+    visit(chosen);
+    size_t d = taps.size();
+    while (d > 0 && ++index[d - 1] == taps[d - 1].size()) index[--d] = 0;
+    if (d == 0) break;
+  }
+}
+
+/// combine(a, b), or the one of them that is defined.
+template <typename Combine>
+Term joined(const Term& a, const Term& b, const Combine& combine) {
+  return !a.defined() ? b : !b.defined() ? a : combine(a, b);
+}
+
 Status check_pool(const CallNode& call) {
   int64_t taps = 1;
   for (int64_t extent : call.attrs.ints("pool_size")) taps *= extent;
@@ -57,22 +78,19 @@ Term pool(Emitter& e, const CallNode& call, const Coords& at, bool average) {
   }
   const Term nothing = average ? Term(0.0f) : lowest(DType::kFloat32);
   Term total;
-  std::vector<size_t> index(rank, 0);
-  for (;;) {
+  const auto both = [](const Term& a, const Term& b) { return a && b; };
+  const auto combined = [&](const Term& a, const Term& b) { return average ? a + b : max(a, b); };
+  for_each_choice(taps, [&](const std::vector<const Tap*>& chosen) {
     Coords source = at;
     Term inside;
     for (size_t d = 0; d < rank; ++d) {
-      const Tap& tap = taps[d][index[d]];
-      source.logical[d + 2] = tap.position;
-      if (tap.inside.defined()) inside = inside.defined() ? inside && tap.inside : tap.inside;
+      source.logical[d + 2] = chosen[d]->position;
+      inside = joined(inside, chosen[d]->inside, both);
     }
     Term value = e.value(call.args[0], source);
     if (inside.defined()) value = select(likely(inside), value, nothing);
-    total = !total.defined() ? value : average ? total + value : max(total, value);
-    size_t d = rank;
-    while (d > 0 && ++index[d - 1] == taps[d - 1].size()) index[--d] = 0;
-    if (d == 0) break;
-  }
+    total = joined(total, value, combined);
+  });
   if (!average) return total;
   if (!partial) return total * static_cast<float>(1.0 / full);
   // The count of a window is the product of its counts per dimension.
@@ -158,7 +176,10 @@ Term resize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const std::vector<AxisPlan> plans = plan_resize(call).value();
   const size_t spatial = plans.size();
   // Per dimension and tap: source and weight (undefined: 1).
-  std::vector<std::vector<std::pair<Term, Term>>> taps(spatial);
+  struct Tap {
+    Term position, weight;
+  };
+  std::vector<std::vector<Tap>> taps(spatial);
   for (size_t d = 0; d < spatial; ++d) {
     const AxisPlan& plan = plans[d];
     const Term position = at.logical[d + 2];
@@ -184,22 +205,17 @@ Term resize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
     }
   }
   Term total;
-  std::vector<size_t> index(spatial, 0);
-  for (;;) {
+  const auto product = [](const Term& a, const Term& b) { return a * b; };
+  for_each_choice(taps, [&](const std::vector<const Tap*>& chosen) {
     Coords source = at;
     Term weight;
     for (size_t d = 0; d < spatial; ++d) {
-      const auto& [position, w] = taps[d][index[d]];
-      source.logical[d + 2] = position;
-      if (w.defined()) weight = weight.defined() ? weight * w : w;
+      source.logical[d + 2] = chosen[d]->position;
+      weight = joined(weight, chosen[d]->weight, product);
     }
-    Term value = e.value(call.args[0], source);
-    if (weight.defined()) value = value * weight;
-    total = total.defined() ? total + value : value;
-    size_t d = spatial;
-    while (d > 0 && ++index[d - 1] == taps[d - 1].size()) index[--d] = 0;
-    if (d == 0) break;
-  }
+    const Term value = joined(e.value(call.args[0], source), weight, product);
+    total = joined(total, value, [](const Term& a, const Term& b) { return a + b; });
+  });
   return total;
 }
 

@@ -245,37 +245,41 @@ const Stored& Emitter::reduce(const CallNode& node, int slot, Combine kind, cons
   return keep(node, slot, std::move(stored));
 }
 
+Stage Emitter::next_stage(const Shape& shape) {
+  Stage stage;
+  stage.name = numbered("s", static_cast<int64_t>(names_++));
+  stage.axes = numbered_axes("d", shape);
+  return stage;
+}
+
+const Stored& Emitter::keep_whole(const CallNode& node, int slot, Stage stage) {
+  auto stored = std::make_unique<Stored>();
+  stored->full = true;
+  stored->total = stage.name;
+  stored->dtype = stage.dtype;
+  program_.stages.push_back(std::move(stage));
+  return keep(node, slot, std::move(stored));
+}
+
 const Stored& Emitter::store(const CallNode& node, int slot, const Shape& shape,
                              const Access& element) {
   if (const Stored* stored = find_stored(node, slot)) return *stored;
-  auto stored = std::make_unique<Stored>();
-  stored->full = true;
-  stored->total = numbered("s", static_cast<int64_t>(names_++));
-  Stage stage;
-  stage.name = stored->total;
-  stage.axes = numbered_axes("d", shape);
+  Stage stage = next_stage(shape);
   stage.value = element({stage.indices(), {}, {}});
-  stage.dtype = stored->dtype = stage.value.dtype();
-  program_.stages.push_back(std::move(stage));
-  return keep(node, slot, std::move(stored));
+  stage.dtype = stage.value.dtype();
+  return keep_whole(node, slot, std::move(stage));
 }
 
 std::string Emitter::sum_stage(
     const CallNode& node, int slot, const Shape& axes, const Shape& over,
     const std::function<Term(const std::vector<Term>&, const std::vector<Term>&)>& element) {
   if (const Stored* stored = find_stored(node, slot)) return stored->total;
-  auto stored = std::make_unique<Stored>();
-  stored->full = true;
-  stored->total = numbered("s", static_cast<int64_t>(names_++));
-  Stage stage;
-  stage.name = stored->total;
-  stage.axes = numbered_axes("d", axes);
+  Stage stage = next_stage(axes);
   Update update{stage.indices(), numbered_axes("r", over), Combine::kSum, {}};
   update.value = element(update.at, variables(update.over));
   stage.dtype = update.value.dtype();
   stage.updates.push_back(std::move(update));
-  program_.stages.push_back(std::move(stage));
-  return keep(node, slot, std::move(stored)).total;
+  return keep_whole(node, slot, std::move(stage)).total;
 }
 
 Term Emitter::read_kept(const Stored& stored, const std::vector<int64_t>& axes, const Coords& at) {

@@ -98,6 +98,9 @@ class Emitter {
   Term constant_value(const Expr& node, const Coords& at);
   const Stored* find_stored(const CallNode& node, int slot) const;
   const Stored& keep(const CallNode& node, int slot, std::unique_ptr<Stored> stored);
+  Stage next_stage(const Shape& shape);
+  /// Keeps what one stage computes at every coordinate.
+  const Stored& keep_whole(const CallNode& node, int slot, Stage stage);
 
   Function function_;
   std::vector<bool> blocked_params_;
