@@ -14,8 +14,8 @@
 
 namespace collage {
 
-// 64-byte aligned, at least one byte, contents undefined (zero when fresh). Where the system grants
-// no huge pages it is ordinary memory.
+// 64-byte aligned, at least one byte, zero: blocks come fresh from the system and are not reused.
+// Where it grants no huge pages it is ordinary memory.
 Result<std::shared_ptr<void>> allocate_on_huge_pages(size_t bytes);
 
 }  // namespace collage

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -23,7 +22,6 @@ class PackedWeights {
     Result<std::shared_ptr<void>> memory = allocate_on_huge_pages(bytes() + kSlack);
     if (!memory) throw std::bad_alloc();
     memory_ = std::move(*memory);
-    std::memset(memory_.get(), 0, bytes() + kSlack);
   }
 
   T& operator[](int64_t i) { return data()[i]; }
