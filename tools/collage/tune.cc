@@ -30,9 +30,8 @@ Status announce(const std::vector<Model>& models, const SharedOptions& options) 
     all.insert(task.text);
     if (task.unknown > 0) unknown.insert(task.text);
   }
-  if (options.progress != "none")
-    fmt::print(stderr, "collage: {} models, {} functions, {} of them to measure\n", models.size(),
-               all.size(), unknown.size());
+  fmt::print(stderr, "collage: {} models, {} functions, {} of them to measure\n", models.size(),
+             all.size(), unknown.size());
   return {};
 }
 
@@ -44,7 +43,7 @@ Status tune(SharedOptions options, const std::vector<std::string>& models) {
     options.model = path;
     loaded.push_back(TRY(load(options)));
   }
-  if (models.size() > 1) TRY(announce(loaded, options));
+  if (models.size() > 1 && options.progress != "none") TRY(announce(loaded, options));
   for (size_t m = 0; m < models.size(); ++m) {
     double seconds = 0;
     Program program = TRY(compile(loaded[m], options, &seconds).with_context(models[m]));
