@@ -216,9 +216,12 @@ Status Compilation::look_again() {
   if (progress_ != nullptr) progress_->finish("measuring again");
   end_phase("costs");
   if (!changed) return {};
-  // Merged candidates were no part of the search, and are none of a later compile's.
+  // From where a later compile starts, so that it finds the same covers: without merged candidates,
+  // and with the host's costs yet to be asked for.
   candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(searched_),
                     candidates_.end());
+  for (CostedCandidate& candidate : candidates_)
+    if (candidate.is_host()) candidate.costs = nullptr;
   search_ = TRY(search_costed());
   return {};
 }
