@@ -17,6 +17,9 @@
 #if COLLAGE_WITH_OPENVINO
 #include "backend/openvino/openvino_backend.h"
 #endif
+#if COLLAGE_WITH_AMX
+#include "backend/amx/amx_backend.h"
+#endif
 #if COLLAGE_WITH_BLAS
 #include "backend/blas/blas_backend.h"
 #endif
@@ -36,6 +39,9 @@ void register_all() {
 #endif
 #if COLLAGE_WITH_OPENVINO
     register_backend(make_openvino_backend());
+#endif
+#if COLLAGE_WITH_AMX
+    register_backend(make_amx_backend(), KernelSource::kOwn);
 #endif
 #if COLLAGE_WITH_BLAS
     register_backend(make_blas_backend());

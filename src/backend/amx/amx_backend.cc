@@ -1,0 +1,104 @@
+#include "backend/amx/amx_backend.h"
+
+#include "backend/amx/contraction.h"
+#include "backend/amx/contraction_kernel.h"
+#include "backend/fingerprint.h"
+#include "ir/op.h"
+#include "ir/visitor.h"
+#include "partition/rules/anchor_epilogue.h"
+
+namespace collage {
+namespace amx {
+namespace {
+
+constexpr int64_t kFewestRows = 8;       // below, weights are read faster than they are multiplied
+constexpr int64_t kFewestChannels = 16;  // below, tiles are mostly padding
+
+bool starts(const Match& match) { return check_anchor(*as<CallNode>(match.root)).ok(); }
+
+bool follows(const EpilogueStep& step) {
+  return read_step(step.call, step.data_arg, channel_axis(*as<CallNode>(step.anchor.root)))
+      .has_value();
+}
+
+Result<Contraction> read(const Function& function) {
+  Contraction c = TRY(read_contraction(TRY(inline_calls(function))));
+  if (c.images * c.pixels_out() < kFewestRows)
+    return unsupported("amx: {} rows", c.images * c.pixels_out());
+  if (c.in_channels < kFewestChannels) return unsupported("amx: {} channels", c.in_channels);
+  return c;
+}
+
+/// The variant of the schedule: images are blocked by channels, matrices plain.
+Variant variant_of(const Contraction& c, const Schedule& schedule, const Function& function) {
+  Variant variant = Variant::plain(schedule.to_string(), function);
+  variant.relaxed = schedule.parts == 2;
+  variant.lowered = schedule.parts == 1;
+  if (c.channels_last) return variant;
+  const auto block = [](Encoding& encoding, const TensorType& type) {
+    encoding.layout =
+        Layout::channels_blocked(static_cast<int64_t>(type.shape.size()), kTileColumns);
+  };
+  for (size_t i = 0; i < function->params.size(); ++i)
+    block(variant.inputs[i], function->params[i]->tensor_type());
+  block(variant.outputs[0], function->result_type().tensor());
+  return variant;
+}
+
+class AmxBackend : public Backend {
+ public:
+  std::string name() const override { return "amx"; }
+  std::string version() const override { return source_fingerprint("amx"); }
+  Status available() const override { return matrix_unit(); }
+  int priority() const override { return 25; }
+
+  PartitionRulePtr partition_rule(const Target&) const override {
+    return std::make_shared<AnchorEpiloguePartitionRule>(
+        "amx",
+        is_op_among(
+            {"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.dense", "nn.matmul", "nn.batch_matmul"}),
+        starts, follows);
+  }
+
+  // `amx -parts=3` offers sums of six products instead of three: the accuracy of float32.
+  Result<std::vector<Variant>> variants(const Function& function, const Target& target,
+                                        const CompileOptions& options) const override {
+    const auto given = target.options.find("parts");
+    return variants_of(function, given != target.options.end() && given->second == "3" ? 3 : 2,
+                       options);
+  }
+
+  bool lowers() const override { return matrix_unit().ok(); }
+  Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
+                                                const CompileOptions& options) const override {
+    return variants_of(function, 1, options);
+  }
+
+  Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
+                                          const Target&,
+                                          const CompileOptions& options) const override {
+    Contraction c = TRY(read(function));
+    for (int parts = 1; parts <= kMostParts; ++parts)
+      for (const Schedule& schedule : schedules(c, parts, options.threads))
+        if (variant == variant_of(c, schedule, function))
+          return make_contraction_kernel(std::move(c), schedule, options.threads);
+    return unsupported("amx: no variant {}", variant.to_string());
+  }
+
+ private:
+  static Result<std::vector<Variant>> variants_of(const Function& function, int parts,
+                                                  const CompileOptions& options) {
+    const Contraction c = TRY(read(function));
+    std::vector<Variant> list;
+    for (const Schedule& schedule : schedules(c, parts, options.threads))
+      list.push_back(variant_of(c, schedule, function));
+    return list;
+  }
+};
+
+}  // namespace
+}  // namespace amx
+
+std::unique_ptr<Backend> make_amx_backend() { return std::make_unique<amx::AmxBackend>(); }
+
+}  // namespace collage

@@ -1,0 +1,13 @@
+// The amx backend: convolutions and products by constant weights on the processor's matrix unit, as
+// sums of products of bfloat16 parts (tiles.h).
+#pragma once
+
+#include <memory>
+
+#include "backend/backend.h"
+
+namespace collage {
+
+std::unique_ptr<Backend> make_amx_backend();
+
+}  // namespace collage

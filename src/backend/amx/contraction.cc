@@ -1,0 +1,131 @@
+#include "backend/amx/contraction.h"
+
+#include <algorithm>
+
+#include "ir/op.h"
+#include "ops/window.h"
+
+namespace collage::amx {
+namespace {
+
+bool is_convolution(const CallNode& call) {
+  return call.op->name == "nn.conv1d" || call.op->name == "nn.conv2d" ||
+         call.op->name == "nn.conv3d";
+}
+
+Contraction convolution(const CallNode& call) {
+  const Shape& data = call.args[0]->tensor_type().shape;
+  const Shape& weight = call.args[1]->tensor_type().shape;
+  const Shape& out = call.tensor_type().shape;
+  const Window window = known_window(call.attrs, {weight.begin() + 2, weight.end()});
+  Contraction c;
+  c.images = data[0];
+  c.in_channels = data[1];
+  c.out_channels = out[1];
+  const size_t skip = 3 - window.rank();
+  for (size_t d = 0; d < window.rank(); ++d) {
+    c.in[skip + d] = data[d + 2];
+    c.out[skip + d] = out[d + 2];
+    c.kernel[skip + d] = window.kernel[d];
+    c.stride[skip + d] = window.strides[d];
+    c.dilation[skip + d] = window.dilation[d];
+    c.pad[skip + d] = window.pad_begin[d];
+  }
+  c.channel_stride = c.taps();
+  c.column_stride = c.in_channels * c.taps();
+  return c;
+}
+
+Contraction product(const CallNode& call) {
+  const Shape& result = call.tensor_type().shape;
+  Contraction c;
+  c.channels_last = true;
+  c.out_channels = result.back();
+  c.in_channels = call.args[0]->tensor_type().shape.back();
+  c.in[2] = c.out[2] = num_elements(result) / c.out_channels;
+  const bool columns_first = call.op->name == "nn.dense" || call.attrs.flag("transpose_b");
+  c.column_stride = columns_first ? c.in_channels : 1;
+  c.channel_stride = columns_first ? 1 : c.out_channels;
+  return c;
+}
+
+}  // namespace
+
+Status check_anchor(const CallNode& call) {
+  const bool is_product =
+      call.op != nullptr && (call.op->name == "nn.dense" || call.op->name == "nn.matmul" ||
+                             call.op->name == "nn.batch_matmul");
+  if (call.op == nullptr || (!is_product && !is_convolution(call)))
+    return unsupported("amx: no convolution or product");
+  for (const Expr& arg : call.args) {
+    if (!arg->type().is_tensor() || arg->tensor_type().dtype != DType::kFloat32)
+      return unsupported("amx: {} of {}", call.op->name, arg->type().to_string());
+    if (num_elements(arg->tensor_type().shape) == 0) return unsupported("amx: an empty tensor");
+  }
+  if (call.args[1]->kind() != ExprKind::kConstant)
+    return unsupported("amx: {} by weights that are computed", call.op->name);
+  if (num_elements(call.tensor_type().shape) == 0) return unsupported("amx: an empty result");
+  if (!is_product) {
+    if (call.attrs.integer("groups") != 1) return unsupported("amx: a convolution in groups");
+    return {};
+  }
+  if (call.args[0]->tensor_type().shape.size() < 2)
+    return unsupported("amx: a product of a vector");
+  if (call.op->name != "nn.dense") {
+    // A batch of right matrices is none; leading ones do no harm.
+    const Shape& b = call.args[1]->tensor_type().shape;
+    if (b.size() < 2 || num_elements(b) != b[b.size() - 1] * b[b.size() - 2])
+      return unsupported("amx: a batch of right operands");
+    if (call.attrs.flag("transpose_a")) return unsupported("amx: a transposed left operand");
+  }
+  return {};
+}
+
+size_t channel_axis(const CallNode& anchor) {
+  return is_convolution(anchor) ? 1 : anchor.tensor_type().shape.size() - 1;
+}
+
+Result<Contraction> read_contraction(const Function& function) {
+  // From the result inwards: the steps, then the anchor.
+  std::vector<const CallNode*> calls;
+  for (const Expr* at = &function->body;;) {
+    const auto* call = as<CallNode>(*at);
+    if (call == nullptr || call->op == nullptr)
+      return unsupported("amx: no convolution or product");
+    calls.push_back(call);
+    if (check_anchor(*call).ok() || call->args.empty()) break;
+    // The running value is the argument that is neither parameter nor constant.
+    const auto inner = std::find_if(call->args.begin(), call->args.end(),
+                                    [](const Expr& arg) { return arg->kind() == ExprKind::kCall; });
+    if (inner == call->args.end()) return unsupported("amx: no convolution or product");
+    at = &*inner;
+  }
+  const CallNode& anchor = *calls.back();
+  TRY(check_anchor(anchor));
+  Contraction c = is_convolution(anchor) ? convolution(anchor) : product(anchor);
+  c.weights = as<ConstantNode>(anchor.args[1])->value;
+
+  const auto param_of = [&](const Expr& expr) -> Result<int> {
+    const auto found = std::find(function->params.begin(), function->params.end(), expr);
+    if (found == function->params.end()) return unsupported("amx: an operand that is computed");
+    return static_cast<int>(found - function->params.begin());
+  };
+  c.data = static_cast<size_t>(TRY(param_of(anchor.args[0])));
+  std::vector<Step> steps;
+  for (size_t i = calls.size() - 1; i-- > 0;) {
+    const CallNode& call = *calls[i];
+    const CallNode* running = calls[i + 1];
+    const auto arg = std::find_if(call.args.begin(), call.args.end(),
+                                  [&](const Expr& e) { return e.get() == running; });
+    std::optional<Step> step =
+        read_step(call, static_cast<size_t>(arg - call.args.begin()), channel_axis(anchor));
+    if (!step) return unsupported("amx: {} after {}", call.op->name, anchor.op->name);
+    steps.push_back(std::move(*step));
+  }
+  c.steps = merged(std::move(steps));
+  for (const Step& step : c.steps)
+    c.step_params.push_back(step.tensor == nullptr ? -1 : TRY(param_of(step.tensor)));
+  return c;
+}
+
+}  // namespace collage::amx

@@ -1,0 +1,29 @@
+// The kernel of a contraction: its image copied into parts, then blocks of tiles.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/amx/contraction.h"
+#include "runtime/kernel.h"
+
+namespace collage::amx {
+
+struct Schedule {
+  int parts = 2;
+  /// What the threads share out: blocks of the result's rows, or of its columns.
+  bool by_columns = false;
+  /// For each block of weights all rows, or for each block of rows all weights.
+  bool weights_outer = false;
+
+  std::string to_string() const;
+};
+
+/// Those worth measuring, most promising first.
+std::vector<Schedule> schedules(const Contraction& contraction, int parts, int threads);
+
+Result<std::unique_ptr<Kernel>> make_contraction_kernel(Contraction contraction,
+                                                        const Schedule& schedule, int threads);
+
+}  // namespace collage::amx

@@ -1,0 +1,42 @@
+// How a contraction becomes products of tiles.
+//
+// The image is copied with its padding, cut into parts of bfloat16, so that one row of an operand
+// tile is 32 channels of one pixel and 16 neighbouring rows are 16 neighbouring pixels:
+//
+//   copy[block of 32 channels][position][part][32]
+//
+// Positions number the padded pixels: (phase, image, depth, height, width), row-major. A stride s
+// makes s phases of each dimension, one for each remainder, so that the pixels one tap reads for
+// neighbouring results are neighbours too. The result's pixels have positions of the same pitch:
+// tap t of the result at position p reads position p + shift[t]. Positions between rows of the
+// result are computed along and dropped.
+#pragma once
+
+#include "backend/amx/contraction.h"
+
+namespace collage::amx {
+
+struct Geometry {
+  std::vector<Spatial> phases;
+  Spatial extent{1, 1, 1};      ///< positions of one phase of one image, per dimension
+  int64_t positions = 0;        ///< of all, with those that the last tile reads beyond
+  std::vector<int64_t> shifts;  ///< of each tap
+  /// The result as tiles of 16 positions: where each begins, and for each of its rows the element
+  /// at which that pixel's channels begin in the result, or -1.
+  std::vector<int64_t> tile_positions;
+  std::vector<int32_t> tile_rows;
+
+  int64_t tiles() const { return static_cast<int64_t>(tile_positions.size()); }
+};
+
+Geometry plan_geometry(const Contraction& contraction);
+
+/// Blocks of 32 input channels.
+int64_t depth_blocks(const Contraction& contraction);
+int64_t copy_bytes(const Contraction& contraction, const Geometry& geometry, int parts);
+
+/// Writes positions [begin, end) of all channel blocks.
+void copy_image(const Contraction& contraction, const Geometry& geometry, int parts,
+                const float* image, int64_t begin, int64_t end, uint16_t* copy);
+
+}  // namespace collage::amx

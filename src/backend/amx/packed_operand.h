@@ -1,0 +1,28 @@
+// The weights of a contraction as tiles of bfloat16 parts, in the order in which blocks of two
+// columns of tiles read them: [block][step][part][tile across][pair of rows][column][2].
+#pragma once
+
+#include <memory>
+
+#include "backend/amx/contraction.h"
+
+namespace collage::amx {
+
+class PackedOperand {
+ public:
+  static Result<PackedOperand> create(const Contraction& contraction, int parts);
+
+  int64_t column_tiles() const { return column_tiles_; }
+  int64_t column_blocks() const { return (column_tiles_ + 1) / 2; }
+  int tiles_across(int64_t block) const { return 2 * block + 1 < column_tiles_ ? 2 : 1; }
+  const uint16_t* block(int64_t index) const { return data_ + index * 2 * tile_column_; }
+  size_t bytes() const { return static_cast<size_t>(column_tiles_ * tile_column_) * 2; }
+
+ private:
+  std::shared_ptr<void> memory_;
+  uint16_t* data_ = nullptr;
+  int64_t column_tiles_ = 0;
+  int64_t tile_column_ = 0;  ///< elements of all steps and parts of one column of tiles
+};
+
+}  // namespace collage::amx

@@ -1,0 +1,150 @@
+#include "backend/amx/tiles.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "backend/amx/vectors.h"
+
+namespace collage::amx {
+namespace {
+
+constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+constexpr int kTileData = 18;               // XFEATURE_XTILEDATA
+
+struct TileShapes {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t column_bytes[16] = {};
+  uint8_t rows[16] = {};
+};
+static_assert(sizeof(TileShapes) == 64);
+
+Status ask_for_it() {
+  if (!__builtin_cpu_supports("avx512bf16"))
+    return error(ErrorCode::kUnavailable, "this processor has no AVX-512 BF16");
+  unsigned a = 7, b = 0, c = 0, d = 0;
+  __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  constexpr unsigned kTile = 1u << 24, kBf16 = 1u << 22;
+  if ((d & kTile) == 0 || (d & kBf16) == 0)
+    return error(ErrorCode::kUnavailable, "this processor has no matrix unit (AMX)");
+  if (::syscall(SYS_arch_prctl, kRequestPermission, kTileData) != 0)
+    return error(ErrorCode::kUnavailable, "the system does not let programs use AMX: {}",
+                 std::strerror(errno));
+  return {};
+}
+
+/// Fetched so many bytes before they are read.
+constexpr int64_t kAhead = 16 << 10;
+
+COLLAGE_AMX inline void fetch_ahead(const uint16_t* b, int64_t bytes) {
+  const char* at = reinterpret_cast<const char*>(b) + kAhead;
+  for (int64_t i = 0; i < bytes; i += 64) _mm_prefetch(at + i, _MM_HINT_T0);
+}
+
+// Tiles 0 to 3 are sums (row by row), 4 and 5 left operands, 6 and 7 right ones. Tile numbers have
+// to be literals.
+template <int Down, int Across>
+struct Unit {
+  COLLAGE_AMX static void clear() {
+    _tile_zero(0);
+    if constexpr (Across == 2) _tile_zero(1);
+    if constexpr (Down == 2) _tile_zero(2);
+    if constexpr (Down == 2 && Across == 2) _tile_zero(3);
+  }
+  COLLAGE_AMX static void load_a(const char* a0, const char* a1, int64_t row_bytes) {
+    _tile_loadd(4, a0, row_bytes);
+    if constexpr (Down == 2) _tile_loadd(5, a1, row_bytes);
+  }
+  COLLAGE_AMX static void load_b(const uint16_t* b) {
+    _tile_loadd(6, b, 64);
+    if constexpr (Across == 2) _tile_loadd(7, b + kTileElements, 64);
+  }
+  COLLAGE_AMX static void multiply() {
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (Across == 2) _tile_dpbf16ps(1, 4, 7);
+    if constexpr (Down == 2) _tile_dpbf16ps(2, 5, 6);
+    if constexpr (Down == 2 && Across == 2) _tile_dpbf16ps(3, 5, 7);
+  }
+  COLLAGE_AMX static void store(float* c) {
+    constexpr int64_t kRowBytes = kBlockColumns * 4, kLower = kTileRows * kBlockColumns;
+    _tile_stored(0, c, kRowBytes);
+    if constexpr (Across == 2) _tile_stored(1, c + kTileColumns, kRowBytes);
+    if constexpr (Down == 2) _tile_stored(2, c + kLower, kRowBytes);
+    if constexpr (Down == 2 && Across == 2) _tile_stored(3, c + kLower + kTileColumns, kRowBytes);
+  }
+};
+
+template <int Down, int Across, int Parts>
+COLLAGE_AMX void multiply_tiles(const Block& block) {
+  using U = Unit<Down, Across>;
+  constexpr int64_t kPart = Across * kTileElements;
+  U::clear();
+  const uint16_t* b = block.b;
+  for (int64_t s = 0; s < block.step_count; ++s, b += Parts * kPart) {
+    const char* a0 = reinterpret_cast<const char*>(block.a[0]) + block.steps[s];
+    const char* a1 = reinterpret_cast<const char*>(block.a[Down - 1]) + block.steps[s];
+    if (block.ahead) fetch_ahead(b, Parts * kPart * 2);
+    // Part j of B meets parts i of A with i + j < Parts; the order keeps what is loaded.
+    U::load_b(b);
+    if constexpr (Parts == 3) {
+      U::load_a(a0 + 128, a1 + 128, block.a_row_bytes);
+      U::multiply();
+    }
+    if constexpr (Parts >= 2) {
+      U::load_a(a0 + 64, a1 + 64, block.a_row_bytes);
+      U::multiply();
+      if constexpr (Parts == 3) {
+        U::load_b(b + kPart);
+        U::multiply();
+        U::load_b(b);
+      }
+    }
+    U::load_a(a0, a1, block.a_row_bytes);
+    U::multiply();
+    for (int j = 1; j < Parts; ++j) {
+      U::load_b(b + j * kPart);
+      U::multiply();
+    }
+  }
+  U::store(block.c);
+}
+
+template <int Parts>
+void multiply_parts(const Block& block, int tiles_down, int tiles_across) {
+  if (tiles_down == 2) {
+    tiles_across == 2 ? multiply_tiles<2, 2, Parts>(block) : multiply_tiles<2, 1, Parts>(block);
+  } else {
+    tiles_across == 2 ? multiply_tiles<1, 2, Parts>(block) : multiply_tiles<1, 1, Parts>(block);
+  }
+}
+
+}  // namespace
+
+Status matrix_unit() {
+  static const Status status = ask_for_it();
+  return status;
+}
+
+// The intrinsics that touch memory do not all say so to the compiler.
+COLLAGE_AMX TileScope::TileScope() {
+  TileShapes shapes;
+  for (int t = 0; t < 8; ++t) {
+    shapes.column_bytes[t] = 64;
+    shapes.rows[t] = kTileRows;
+  }
+  __asm__ volatile("sttilecfg %0" : "=m"(before_));
+  __asm__ volatile("ldtilecfg %0" ::"m"(shapes));
+}
+
+COLLAGE_AMX TileScope::~TileScope() { __asm__ volatile("ldtilecfg %0" ::"m"(before_)); }
+
+void multiply_block(const Block& block, int tiles_down, int tiles_across, int parts) {
+  __asm__ volatile("" ::: "memory");  // what was written is there before the tiles are loaded
+  if (parts == 1) multiply_parts<1>(block, tiles_down, tiles_across);
+  if (parts == 2) multiply_parts<2>(block, tiles_down, tiles_across);
+  if (parts == 3) multiply_parts<3>(block, tiles_down, tiles_across);
+}
+
+}  // namespace collage::amx
