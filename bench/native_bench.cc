@@ -1,8 +1,9 @@
-// 3x3 convolutions with bias and relu: every blocked variant of native and oneDNN, with weights in
-// the cache ("warm") and, as in a whole model, behind other weights ("cold": copies of the kernel
-// take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs, extent[, depth];
-// p256x1024x14 is a 1x1 convolution, m64x1024x4096 a product of 64 rows with 1024 x 4096 weights,
-// a12x128x64 attention (heads, tokens, width) and c12x1024x64 the same under a causal mask.
+// 3x3 convolutions with bias and relu: every blocked variant of native, oneDNN and amx, with
+// weights in the cache ("warm") and, as in a whole model, behind other weights ("cold": copies of
+// the kernel take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs,
+// extent[, depth]; p256x1024x14 is a 1x1 convolution, m64x1024x4096 a product of 64 rows with 1024
+// x 4096 weights, a12x128x64 attention (heads, tokens, width) and c12x1024x64 the same under a
+// causal mask.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <omp.h>
@@ -13,6 +14,7 @@
 #include <sstream>
 #include <vector>
 
+#include "backend/amx/amx_backend.h"
 #include "backend/native/native_backend.h"
 #include "backend/onednn/onednn_backend.h"
 #include "base/check.h"
@@ -95,8 +97,10 @@ class Copies {
 };
 
 void add(const std::string& name, const Function& function, double flops) {
-  static const std::unique_ptr<Backend> backends[] = {make_native_backend(), make_onednn_backend()};
+  static const std::unique_ptr<Backend> backends[] = {make_native_backend(), make_onednn_backend(),
+                                                      make_amx_backend()};
   for (const auto& backend : backends) {
+    if (!backend->available().ok()) continue;
     Target target;
     target.kind = backend->name();
     auto variants = backend->variants(function, target, {omp_get_max_threads(), ""});

@@ -1,5 +1,9 @@
 #include "backend/amx/amx_backend.h"
 
+#include <algorithm>
+
+#include "backend/amx/attention.h"
+#include "backend/amx/attention_kernel.h"
 #include "backend/amx/contraction.h"
 #include "backend/amx/contraction_kernel.h"
 #include "backend/fingerprint.h"
@@ -14,9 +18,14 @@ namespace {
 constexpr int64_t kFewestRows = 8;       // below, weights are read faster than they are multiplied
 constexpr int64_t kFewestChannels = 16;  // below, tiles are mostly padding
 
-bool starts(const Match& match) { return check_anchor(*as<CallNode>(match.root)).ok(); }
+bool starts(const Match& match) {
+  const CallNode& call = *as<CallNode>(match.root);
+  return check_anchor(call).ok() || check_attention(call).ok();
+}
 
 bool follows(const EpilogueStep& step) {
+  if (as_op(step.anchor.root, "nn.attention") != nullptr)
+    return step.before.empty() && moves_rows(step.call);
   return read_step(step.call, step.data_arg, channel_axis(*as<CallNode>(step.anchor.root)))
       .has_value();
 }
@@ -45,6 +54,19 @@ Variant variant_of(const Contraction& c, const Schedule& schedule, const Functio
   return variant;
 }
 
+bool has_attention(const Function& function) {
+  const std::vector<Expr> nodes = post_order(function->body);
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const Expr& node) { return as_op(node, "nn.attention") != nullptr; });
+}
+
+Variant attention_variant(int parts, const Function& function) {
+  Variant variant = Variant::plain(fmt::format("attention {}", kPartsNames[parts - 1]), function);
+  variant.relaxed = parts == 2;
+  variant.lowered = parts == 1;
+  return variant;
+}
+
 class AmxBackend : public Backend {
  public:
   std::string name() const override { return "amx"; }
@@ -55,8 +77,8 @@ class AmxBackend : public Backend {
   PartitionRulePtr partition_rule(const Target&) const override {
     return std::make_shared<AnchorEpiloguePartitionRule>(
         "amx",
-        is_op_among(
-            {"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.dense", "nn.matmul", "nn.batch_matmul"}),
+        is_op_among({"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.dense", "nn.matmul",
+                     "nn.batch_matmul", "nn.attention"}),
         starts, follows);
   }
 
@@ -77,6 +99,14 @@ class AmxBackend : public Backend {
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
+    const Function flat = TRY(inline_calls(function));
+    if (has_attention(flat)) {
+      Attention attention = TRY(read_attention(flat));
+      for (int parts = 1; parts <= kMostParts; ++parts)
+        if (variant == attention_variant(parts, function))
+          return make_attention_kernel(std::move(attention), parts, options.threads);
+      return unsupported("amx: no variant {}", variant.to_string());
+    }
     Contraction c = TRY(read(function));
     for (int parts = 1; parts <= kMostParts; ++parts)
       for (const Schedule& schedule : schedules(c, parts, options.threads))
@@ -88,6 +118,11 @@ class AmxBackend : public Backend {
  private:
   static Result<std::vector<Variant>> variants_of(const Function& function, int parts,
                                                   const CompileOptions& options) {
+    const Function flat = TRY(inline_calls(function));
+    if (has_attention(flat)) {
+      TRY(read_attention(flat));
+      return std::vector<Variant>{attention_variant(parts, function)};
+    }
     const Contraction c = TRY(read(function));
     std::vector<Variant> list;
     for (const Schedule& schedule : schedules(c, parts, options.threads))

@@ -122,8 +122,7 @@ class ContractionKernel : public Kernel {
 }  // namespace
 
 std::string Schedule::to_string() const {
-  static constexpr const char* kNames[] = {"bf16", "bf16x3", "bf16x6"};
-  return std::string(kNames[parts - 1]) + (by_columns ? " columns" : " rows") +
+  return std::string(kPartsNames[parts - 1]) + (by_columns ? " columns" : " rows") +
          (weights_outer ? " weights outer" : "");
 }
 

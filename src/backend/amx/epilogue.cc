@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/amx/vectors.h"
+#include "backend/amx/vector_math.h"
 #include "base/integers.h"
 #include "ir/op.h"
 
@@ -56,19 +56,6 @@ std::optional<Step> activation(const CallNode& call) {
     return std::nullopt;
   }
   return step;
-}
-
-COLLAGE_AMX inline __m512 exponential(__m512 x) {
-  // x = n log 2 + r, |r| <= log(2) / 2; the polynomial is the series of e^r, whose rest is 2^-26.
-  x = _mm512_max_ps(_mm512_set1_ps(-87.0f), _mm512_min_ps(_mm512_set1_ps(88.0f), x));
-  const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)),
-                                        _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
-  r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
-  __m512 p = _mm512_set1_ps(1.0f / 5040);
-  for (float factor : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(factor));
-  return _mm512_scalef_ps(p, n);
 }
 
 COLLAGE_AMX inline __m512 sigmoid(__m512 x) {

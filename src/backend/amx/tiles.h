@@ -25,6 +25,8 @@ constexpr int64_t kTileColumns = 16;  ///< of the right operand and of the resul
 constexpr int64_t kTileDepth = 32;    ///< columns of the left operand, rows of the right one
 constexpr int64_t kTileElements = kTileRows * kTileDepth;  ///< bfloat16 numbers of an operand
 constexpr int kMostParts = 3;
+/// What a product of 1, 2 and 3 parts is called: by the number of products it takes.
+constexpr const char* kPartsNames[kMostParts] = {"bf16", "bf16x3", "bf16x6"};
 
 /// Whether this processor has the unit and the system lets this process use it.
 Status matrix_unit();
