@@ -338,7 +338,7 @@ def check_targets(bench):
     printed = bench.run("targets").splitlines()
     assert re.search(r", \d+ cores for this process$", printed[0]), printed
     lines = dict(line.split(maxsplit=1) for line in printed[1:])
-    assert {"onednn", "native", "openvino", "blas", "reference"} <= set(lines), lines
+    assert {"onednn", "native", "openvino", "amx", "blas", "reference"} <= set(lines), lines
     assert all(re.match(r"available|unavailable|not built +install ", text) for text in lines.values()), lines
 
 
