@@ -4,12 +4,14 @@
 
 #include "backend/amx/attention.h"
 #include "backend/amx/attention_kernel.h"
+#include "backend/amx/attention_rule.h"
 #include "backend/amx/contraction.h"
 #include "backend/amx/contraction_kernel.h"
 #include "backend/fingerprint.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "partition/rules/anchor_epilogue.h"
+#include "partition/rules/union_rule.h"
 
 namespace collage {
 namespace amx {
@@ -18,14 +20,9 @@ namespace {
 constexpr int64_t kFewestRows = 8;       // below, weights are read faster than they are multiplied
 constexpr int64_t kFewestChannels = 16;  // below, tiles are mostly padding
 
-bool starts(const Match& match) {
-  const CallNode& call = *as<CallNode>(match.root);
-  return check_anchor(call).ok() || check_attention(call).ok();
-}
+bool starts(const Match& match) { return check_anchor(*as<CallNode>(match.root)).ok(); }
 
 bool follows(const EpilogueStep& step) {
-  if (as_op(step.anchor.root, "nn.attention") != nullptr)
-    return step.before.empty() && moves_rows(step.call);
   return read_step(step.call, step.data_arg, channel_axis(*as<CallNode>(step.anchor.root)))
       .has_value();
 }
@@ -75,11 +72,13 @@ class AmxBackend : public Backend {
   int priority() const override { return 25; }
 
   PartitionRulePtr partition_rule(const Target&) const override {
-    return std::make_shared<AnchorEpiloguePartitionRule>(
+    const auto contractions = std::make_shared<AnchorEpiloguePartitionRule>(
         "amx",
-        is_op_among({"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.dense", "nn.matmul",
-                     "nn.batch_matmul", "nn.attention"}),
+        is_op_among(
+            {"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.dense", "nn.matmul", "nn.batch_matmul"}),
         starts, follows);
+    return std::make_shared<UnionPartitionRule>(
+        "amx", std::vector<PartitionRulePtr>{contractions, make_attention_rule()});
   }
 
   // `amx -parts=3` offers sums of six products instead of three: the accuracy of float32.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/amx/strided_view.h"
 #include "ir/op.h"
 #include "ops/strided.h"
 
@@ -9,7 +10,7 @@ namespace collage::amx {
 namespace {
 
 /// Matrices of the last two dimensions of a tensor that is read with these strides.
-Result<Matrices> matrices(const Shape& shape, const Ints& strides) {
+Result<Matrices> matrices(const Shape& shape, const Ints& strides, int64_t offset = 0) {
   const size_t rank = shape.size();
   if (strides[rank - 1] != 1 && shape[rank - 1] != 1)
     return unsupported("amx: attention whose columns lie apart");
@@ -17,7 +18,7 @@ Result<Matrices> matrices(const Shape& shape, const Ints& strides) {
   m.row = strides[rank - 2];
   const int64_t count = num_elements(Shape(shape.begin(), shape.end() - 2));
   for (int64_t head = 0; head < count; ++head) {
-    int64_t at = 0, rest = head;
+    int64_t at = offset, rest = head;
     for (size_t d = rank - 2; d-- > 0; rest /= shape[d]) at += rest % shape[d] * strides[d];
     m.heads.push_back(at);
   }
@@ -62,6 +63,14 @@ bool moves_rows(const CallNode& call) {
   return last == -1 || last == rank - 1;
 }
 
+bool reads_operands(const CallNode& call, const std::function<bool(const Expr&)>& is_source) {
+  if (call.args.size() == 4 && !is_source(call.args[3])) return false;
+  return std::all_of(call.args.begin(), call.args.begin() + 3, [&](const Expr& operand) {
+    const Result<StridedView> view = read_strided(operand, is_source);
+    return view.ok() && matrices(operand->tensor_type().shape, view->strides).ok();
+  });
+}
+
 Result<Attention> read_attention(const Function& function) {
   const auto* call = as<CallNode>(function->body);
   Ints result_strides;
@@ -73,12 +82,17 @@ Result<Attention> read_attention(const Function& function) {
   if (call->op->name != "nn.attention")
     return unsupported("amx: {} after attention", call->op->name);
   TRY(check_attention(*call));
-  const auto read = [&](const Expr& expr, const Shape& shape) -> Result<Matrices> {
-    const auto found = std::find(function->params.begin(), function->params.end(), expr);
-    if (found == function->params.end())
-      return unsupported("amx: an operand that is computed or constant");
-    Matrices m = TRY(matrices(shape, broadcast_strides(expr->tensor_type().shape, shape)));
-    m.param = static_cast<size_t>(found - function->params.begin());
+  const auto param_of = [&](const Expr& expr) {
+    return std::find(function->params.begin(), function->params.end(), expr);
+  };
+  const auto is_param = [&](const Expr& expr) { return param_of(expr) != function->params.end(); };
+  const auto number_of = [&](const Expr& param) {
+    return static_cast<size_t>(param_of(param) - function->params.begin());
+  };
+  const auto read = [&](const Expr& expr) -> Result<Matrices> {
+    const StridedView view = TRY(read_strided(expr, is_param));
+    Matrices m = TRY(matrices(expr->tensor_type().shape, view.strides, view.offset));
+    m.param = number_of(view.source);
     return m;
   };
   const auto shape_of = [&](size_t arg) -> const Shape& {
@@ -92,13 +106,19 @@ Result<Attention> read_attention(const Function& function) {
   a.value_width = shape_of(2)[rank - 1];
   a.scale = static_cast<float>(call->attrs.real("scale"));
   a.causal = call->attrs.flag("causal");
-  a.q = TRY(read(call->args[0], shape_of(0)));
-  a.k = TRY(read(call->args[1], shape_of(1)));
-  a.v = TRY(read(call->args[2], shape_of(2)));
+  a.q = TRY(read(call->args[0]));
+  a.k = TRY(read(call->args[1]));
+  a.v = TRY(read(call->args[2]));
   if (call->args.size() == 4) {
     Shape scores = shape_of(0);
     scores[rank - 1] = a.keys;
-    a.mask = TRY(read(call->args[3], scores));
+    a.mask = TRY(matrices(scores, broadcast_strides(shape_of(3), scores)));
+    if (const auto* constant = as<ConstantNode>(call->args[3]))
+      a.constant_mask = constant->value;
+    else if (is_param(call->args[3]))
+      a.mask->param = number_of(call->args[3]);
+    else
+      return unsupported("amx: a mask that is computed in the kernel");
   }
   const Shape& result = call->tensor_type().shape;
   a.out = TRY(matrices(result, result_strides.empty() ? dense_strides(result) : result_strides));

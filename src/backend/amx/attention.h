@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct Attention {
   bool causal = false;
   Matrices q, k, v, out;
   std::optional<Matrices> mask;  ///< added to the scores: a row for each query
+  Tensor constant_mask;          ///< empty where the mask is a parameter
 
   int64_t heads() const { return static_cast<int64_t>(q.heads.size()); }
 };
@@ -32,6 +34,9 @@ struct Attention {
 Status check_attention(const CallNode& call);
 /// Whether the call, a user of attention, only moves its rows about.
 bool moves_rows(const CallNode& call);
+
+/// Whether its operands can be read where they lie, given what its kernel gets.
+bool reads_operands(const CallNode& call, const std::function<bool(const Expr&)>& is_source);
 
 /// Why the function is none, if so. `function` is flat.
 Result<Attention> read_attention(const Function& function);

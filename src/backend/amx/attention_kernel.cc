@@ -290,8 +290,9 @@ class AttentionKernel : public Kernel {
     const TileScope scope;
     uint16_t *keys = memory, *values = keys + keys_elements(),
              *scratch = values + values_elements();
-    const auto input = [&](const Matrices& m, int64_t head) {
-      return static_cast<const float*>(args.inputs[m.param]) + m.heads[static_cast<size_t>(head)];
+    const auto input = [&](const Matrices& m, int64_t head, const Tensor& constant = {}) {
+      const void* tensor = constant.raw() != nullptr ? constant.raw() : args.inputs[m.param];
+      return static_cast<const float*>(tensor) + m.heads[static_cast<size_t>(head)];
     };
     for (int64_t head = begin.head; head <= end.head; ++head) {
       const int64_t first = head == begin.head ? begin.block : 0,
@@ -302,7 +303,8 @@ class AttentionKernel : public Kernel {
       pack_values({input(a_.v, head), a_.keys, a_.value_width, a_.v.row}, blocks, values);
       const Panel queries{input(a_.q, head), a_.queries, a_.width, a_.q.row};
       Panel mask{nullptr, 0, 0, 0};
-      if (a_.mask) mask = {input(*a_.mask, head), a_.queries, a_.keys, a_.mask->row};
+      if (a_.mask)
+        mask = {input(*a_.mask, head, a_.constant_mask), a_.queries, a_.keys, a_.mask->row};
       float* out = static_cast<float*>(args.outputs[0]) + a_.out.heads[static_cast<size_t>(head)];
       for (int64_t block = first; block < last; ++block)
         attend(block, queries, mask, keys, values, scratch, out);

@@ -16,6 +16,8 @@
 #include "ops/interpreter.h"
 #include "ops/random_inputs.h"
 #include "ops/registry.h"
+#include "partition/dataflow_graph.h"
+#include "partition/rules/rule.h"
 
 namespace collage::amx {
 namespace {
@@ -57,6 +59,21 @@ Function attention(const Case& c) {
     result = call("transpose", {result}, {{"axes", axes}});
   }
   return make_function(params, result);
+}
+
+/// Queries, keys and values of all heads side by side in one tensor, as one product gives them.
+Function split_attention(const Expr& x, int64_t images, int64_t tokens, int64_t heads,
+                         int64_t width) {
+  const Expr split =
+      call("split", {x}, {{"indices_or_sections", int64_t{3}}, {"axis", int64_t{-1}}});
+  std::vector<Expr> operands;
+  for (int64_t i = 0; i < 3; ++i) {
+    const Expr part = call("reshape", {make_tuple_get_item(split, i).value()},
+                           {{"newshape", Ints{images, tokens, heads, width}}});
+    operands.push_back(call("transpose", {part}, {{"axes", Ints{0, 2, 1, 3}}}));
+  }
+  const Expr result = call("nn.attention", operands, {{"scale", 0.2}, {"causal", true}});
+  return make_function({x}, call("transpose", {result}, {{"axes", Ints{0, 2, 1, 3}}}));
 }
 
 std::vector<Tensor> inputs_of(const Function& function) {
@@ -186,10 +203,36 @@ TEST_F(AmxAttention, ItsRowsMayBeMovedAfterwards) {
   check({{2, 3}, 37, 50, 32, 20, 0.2, false, {}, true});
 }
 
+TEST_F(AmxAttention, OperandsLieInALargerTensor) {
+  const Expr x = var("x", {2, 40, 180});
+  const Function by_split = split_attention(x, 2, 40, 3, 20);
+  check(by_split, inputs_of(by_split), 2);
+
+  std::vector<Expr> operands;
+  const Expr all = call("transpose", {call("reshape", {x}, {{"newshape", Ints{2, 40, 3, 3, 20}}})},
+                        {{"axes", Ints{2, 0, 3, 1, 4}}});
+  for (int64_t i = 0; i < 3; ++i) {
+    const Expr slice =
+        call("strided_slice", {all}, {{"begin", Ints{i}}, {"end", Ints{i + 1}}, {"axes", Ints{0}}});
+    operands.push_back(call("reshape", {slice}, {{"newshape", Ints{2, 3, 40, 20}}}));
+  }
+  const Function by_slices =
+      make_function({x}, call("nn.attention", operands, {{"scale", 0.2}, {"causal", false}}));
+  check(by_slices, inputs_of(by_slices), 2);
+}
+
 TEST_F(AmxAttention, MasksOfEveryExtent) {
   for (const Shape& mask : {Shape{45}, Shape{1, 45}, Shape{38, 45}, Shape{3, 1, 45},
                             Shape{2, 1, 1, 45}, Shape{2, 3, 38, 45}})
     for (bool causal : {false, true}) check({{2, 3}, 38, 45, 32, 32, 0.2, causal, mask});
+}
+
+TEST_F(AmxAttention, AConstantMask) {
+  const Expr q = var("q", {3, 38, 32}), k = var("k", {3, 45, 32}), v = var("v", {3, 45, 32});
+  const Expr mask = make_constant(random_tensor({{38, 45}, DType::kFloat32}, 9));
+  const Function function =
+      make_function({q, k, v}, call("nn.attention", {q, k, v, mask}, {{"scale", 0.2}}));
+  check(function, inputs_of(function), 2);
 }
 
 TEST_F(AmxAttention, MasksThatHideKeysOrAllOfThem) {
@@ -239,8 +282,33 @@ TEST_F(AmxAttention, RefusesWhatItCannotRead) {
   EXPECT_THAT(
       refusal(make_function({q, k, v}, call("transpose", {plain}, {{"axes", Ints{0, 2, 1}}}))),
       ::testing::HasSubstr("after attention"));
+  const Expr moved = call("transpose", {var("k", {2, 16, 8})}, {{"axes", Ints{0, 2, 1}}});
+  EXPECT_THAT(refusal(make_function({q, as<CallNode>(moved)->args[0], v},
+                                    call("nn.attention", {q, moved, v}, {{"scale", 1.0}}))),
+              ::testing::HasSubstr("columns lie apart"));
+  EXPECT_THAT(refusal(make_function(
+                  {q, k, v}, call("nn.attention", {call("nn.relu", {q}), k, v}, {{"scale", 1.0}}))),
+              ::testing::HasSubstr("nn.relu in front of attention"));
   EXPECT_THAT(refusal(make_function({q, k, v}, call("nn.relu", {plain}))),
               ::testing::HasSubstr("after attention"));
+}
+
+TEST(AmxAttentionRule, TakesWhatMovesItsOperandsAndItsResult) {
+  register_all_ops();
+  const DataflowGraph graph(split_attention(var("x", {2, 40, 180}), 2, 40, 3, 20));
+  const Target target{"amx", {}, {}};
+  const auto spec = std::make_shared<PartitionSpec>(
+      PartitionSpec{"amx", make_amx_backend()->partition_rule(target), target});
+  std::vector<std::string> labels;
+  for (const CandidatePartition& candidate : all_candidates(graph, spec))
+    labels.push_back(candidate.sub_graph.ops_label(graph));
+  const std::string moved = "transpose+transpose+transpose+nn.attention";
+  EXPECT_THAT(labels,
+              ::testing::UnorderedElementsAre(
+                  "nn.attention", "nn.attention+transpose", moved, moved + "+transpose",
+                  "split+reshape+transpose+reshape+transpose+reshape+transpose+nn.attention",
+                  "split+reshape+transpose+reshape+transpose+reshape+transpose+nn.attention+"
+                  "transpose"));
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+// What transposes, slices, splits and reshapes make of a tensor, without moving anything: strides
+// with which its elements are found where they are.
+#pragma once
+
+#include <functional>
+
+#include "base/result.h"
+#include "ir/expr.h"
+
+namespace collage::amx {
+
+/// Elements of `source`, one stride for each dimension of the expression that was read.
+struct StridedView {
+  Expr source;
+  int64_t offset = 0;
+  Ints strides;
+};
+
+/// Follows the expression, a tensor, up to one that `is_source` accepts; or says which operator
+/// moves elements in a way that strides do not describe.
+Result<StridedView> read_strided(const Expr& expr,
+                                 const std::function<bool(const Expr&)>& is_source);
+
+}  // namespace collage::amx
