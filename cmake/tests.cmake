@@ -1,5 +1,6 @@
 # Tests, found by looking. tests/<room>/*_test.cc become one program <room>_test; long_*_test.cc in the same folder become
-# <room>_long_test with the label `long`, which `make test` leaves out. Other .cc files of the folder are helpers of both.
+# <room>_long_test with the label `long`, which `make test` leaves out. Other .cc files of the folder, and of those around it,
+# are helpers of both.
 # Any folder may hold *_test.py, run by the environment's Python with COLLAGE_BIN set; long_*_test.py are long likewise. Those
 # of tests/cli and tests/api run whole models: alone, since teams of threads that share cores wait for each other.
 
@@ -69,10 +70,16 @@ foreach(folder IN LISTS folders)
     message(STATUS "tests/${folder}: left out, its room is not built")
     continue()
   endif()
-  file(GLOB helpers CONFIGURE_DEPENDS tests/${folder}/*.cc)
+  set(helpers "")
+  set(around ${folder})
+  while(around)
+    file(GLOB found CONFIGURE_DEPENDS tests/${around}/*.cc)
+    list(FILTER found EXCLUDE REGEX "_test[.]cc$")
+    list(APPEND helpers ${found})
+    get_filename_component(around ${around} DIRECTORY)
+  endwhile()
   file(GLOB short CONFIGURE_DEPENDS tests/${folder}/*_test.cc)
   file(GLOB long CONFIGURE_DEPENDS tests/${folder}/long_*_test.cc)
-  list(REMOVE_ITEM helpers ${short})
   if(long)
     list(REMOVE_ITEM short ${long})
     collage_test_program(${room}_long_test ${room} long 1800 "${long};${helpers}")

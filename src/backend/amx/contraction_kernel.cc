@@ -132,7 +132,7 @@ std::vector<Schedule> schedules(const Contraction& c, int parts, int threads) {
                         round_up(c.out_channels, kTileColumns);
   const int64_t rows = c.images * c.pixels_out(), blocks = 2 * kTileRows;
   std::vector<Schedule> list;
-  if (rows >= threads * blocks || c.out_channels < threads * kBlockColumns)
+  if (threads == 1 || rows >= threads * blocks || c.out_channels < threads * kBlockColumns)
     list.push_back({parts, false, bytes > kCached});
   if (threads > 1 && c.out_channels >= threads * kBlockColumns &&
       (list.empty() || bytes > kCached / 4))

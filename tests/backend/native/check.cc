@@ -1,19 +1,14 @@
 #include "check.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
-#include <cstring>
 #include <random>
 
+#include "backend/check.h"
 #include "backend/native/native_backend.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
 
 namespace collage::native {
 namespace {
-
-constexpr float kGuard = 12345.0f;
 
 Tensor random_tensor(const TensorType& type, std::mt19937& random, bool integers) {
   Tensor tensor = Tensor::empty(type.dtype, type.shape);
@@ -38,54 +33,6 @@ Tensor random_tensor(const TensorType& type, std::mt19937& random, bool integers
     }
   }
   return tensor;
-}
-
-/// Calls visit(row-major position, index) for every element.
-template <typename F>
-void for_each_index(const Shape& shape, F visit) {
-  Shape index(shape.size(), 0);
-  const int64_t count = num_elements(shape);
-  for (int64_t i = 0; i < count; ++i) {
-    visit(i, index);
-    for (size_t d = shape.size(); d-- > 0;) {
-      if (++index[d] < shape[d]) break;
-      index[d] = 0;
-    }
-  }
-}
-
-/// Bytes in that layout with a guard behind them.
-struct Buffer {
-  Tensor bytes;
-  void* data;
-  size_t size;
-};
-
-Buffer make_buffer(size_t size) {
-  Buffer buffer{Tensor::zeros(DType::kUInt8, {static_cast<int64_t>(size + 256)}), nullptr, size};
-  buffer.data = buffer.bytes.raw();
-  for (size_t i = 0; i < 16; ++i)
-    std::memcpy(static_cast<char*>(buffer.data) + size + 4 * i, &kGuard, 4);
-  return buffer;
-}
-
-bool guard_holds(const Buffer& buffer) {
-  for (size_t i = 0; i < 16; ++i) {
-    if (std::memcmp(static_cast<char*>(buffer.data) + buffer.size + 4 * i, &kGuard, 4) != 0)
-      return false;
-  }
-  return true;
-}
-
-Buffer packed(const Tensor& tensor, const Encoding& encoding) {
-  Buffer buffer = make_buffer(encoding.layout.physical_bytes(tensor.shape(), tensor.dtype()));
-  const size_t unit = dtype_size(tensor.dtype());
-  for_each_index(tensor.shape(), [&](int64_t i, const Shape& index) {
-    std::memcpy(static_cast<char*>(buffer.data) +
-                    static_cast<size_t>(encoding.layout.offset(tensor.shape(), index)) * unit,
-                static_cast<const char*>(tensor.raw()) + static_cast<size_t>(i) * unit, unit);
-  });
-  return buffer;
 }
 
 }  // namespace
@@ -144,61 +91,12 @@ void check_with_inputs(const Function& function, const std::vector<Tensor>& inpu
   ASSERT_TRUE(variants.ok()) << variants.status().message();
   EXPECT_GE(static_cast<int>(variants.value().size()), options.least_variants);
   for (const Variant& variant : variants.value()) {
-    SCOPED_TRACE(variant.to_string());
-    EXPECT_EQ(variant.lowered, options.lowered);
-    auto kernel = backend->compile(function, variant, target, compile);
-    ASSERT_TRUE(kernel.ok()) << kernel.status().message();
-    std::vector<Buffer> in, out;
-    std::vector<void*> in_data, out_data;
-    for (size_t i = 0; i < inputs.size(); ++i) in.push_back(packed(inputs[i], variant.inputs[i]));
-    for (size_t i = 0; i < expected.value().size(); ++i) {
-      const Tensor& tensor = expected.value()[i];
-      out.push_back(
-          make_buffer(variant.outputs[i].layout.physical_bytes(tensor.shape(), tensor.dtype())));
-      std::memset(out.back().data, 0x7f, out.back().size);
-    }
-    for (Buffer& b : in) in_data.push_back(b.data);
-    for (Buffer& b : out) out_data.push_back(b.data);
-    for (int round = 0; round < 2; ++round) {
-      const Status status = kernel.value()->run({in_data.data(), out_data.data(), nullptr});
-      ASSERT_TRUE(status.ok()) << status.message();
-    }
-    for (size_t i = 0; i < out.size(); ++i) {
-      const Tensor& tensor = expected.value()[i];
-      EXPECT_TRUE(guard_holds(out[i]));
-      double largest = 1e-2, error = 0;
-      const Tensor got = Tensor::borrow(
-          tensor.dtype(), {static_cast<int64_t>(out[i].size / dtype_size(tensor.dtype()))},
-          out[i].data);
-      std::string worst;
-      for_each_index(tensor.shape(), [&](int64_t position, const Shape& index) {
-        const double want = tensor.element_as_double(position);
-        const double have =
-            got.element_as_double(variant.outputs[i].layout.offset(tensor.shape(), index));
-        largest = std::max(largest, std::abs(want));
-        const double distance = want == have ? 0 : std::abs(want - have);
-        if (!(distance <= error)) {
-          error = distance;
-          worst = fmt::format("{} at {}, not {}", have, shape_to_string(index), want);
-        }
-      });
-      const double tolerance = variant.relaxed    ? options.relaxed_tolerance
-                               : options.integers ? 0.0
-                                                  : options.tolerance;
-      EXPECT_LE(error, tolerance * largest) << worst;
-      // Elements that only fill up a block are zero.
-      if (!variant.outputs[i].layout.is_plain() && tensor.shape()[1] % 16 != 0) {
-        std::vector<bool> real(static_cast<size_t>(got.size()), false);
-        for_each_index(tensor.shape(), [&](int64_t, const Shape& index) {
-          real[static_cast<size_t>(variant.outputs[i].layout.offset(tensor.shape(), index))] = true;
-        });
-        for (int64_t p = 0; p < got.size(); ++p) {
-          if (!real[static_cast<size_t>(p)]) {
-            ASSERT_EQ(got.element_as_double(p), 0.0) << "padding " << p;
-          }
-        }
-      }
-    }
+    EXPECT_EQ(variant.lowered, options.lowered) << variant.to_string();
+    const double largest = variant.relaxed    ? options.relaxed_tolerance
+                           : options.integers ? 0.0
+                                              : options.tolerance;
+    testing::check_variant(*backend, target, compile, function, variant, inputs, expected.value(),
+                           {.mean = 0, .largest = largest, .element = 0});
   }
 }
 

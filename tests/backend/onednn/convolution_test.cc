@@ -1,11 +1,9 @@
 // Convolutions of every kind, with the chains that may follow them.
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <functional>
 
 #include "backend/onednn/check.h"
-#include "ir/attrs.h"
 
 namespace collage::testing {
 namespace {
@@ -13,35 +11,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-struct Conv {
-  Shape source;  // N, C, spatial…
-  int64_t outputs;
-  Ints kernel;
-  Ints strides = {}, padding = {}, dilation = {};
-  int64_t groups = 1;
-};
-
-Attrs attrs_of(const Conv& conv) {
-  size_t rank = conv.kernel.size();
-  auto or_else = [](const Ints& given, Ints otherwise) {
-    return given.empty() ? otherwise : given;
-  };
-  return {{"strides", or_else(conv.strides, Ints(rank, 1))},
-          {"padding", or_else(conv.padding, Ints(2 * rank, 0))},
-          {"dilation", or_else(conv.dilation, Ints(rank, 1))},
-          {"groups", conv.groups}};
-}
-
-Expr conv(Graph& graph, const Conv& c) {
-  Shape weights = {c.outputs, c.source[1] / c.groups};
-  weights.insert(weights.end(), c.kernel.begin(), c.kernel.end());
-  // Results stay of the size of the inputs, where exponentials are tame.
-  double scale =
-      1 / std::sqrt(static_cast<double>(num_elements(weights)) / static_cast<double>(c.outputs));
-  return graph.call("nn.conv" + std::to_string(c.kernel.size()) + "d",
-                    {graph.input(c.source), graph.constant(weights, scale)}, attrs_of(c));
-}
 
 class Convolutions : public ::testing::TestWithParam<Conv> {};
 

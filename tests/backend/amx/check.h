@@ -1,0 +1,31 @@
+// Checks every variant that the amx backend offers for a function.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "backend/check.h"
+
+namespace collage::testing {
+
+const Backend& amx_backend();
+
+// Tests that run kernels: skipped, with the reason, on processors without the matrix unit.
+class MatrixUnit : public ::testing::Test {
+ protected:
+  void SetUp() override;
+};
+template <typename T>
+class MatrixUnitWith : public MatrixUnit, public ::testing::WithParamInterface<T> {};
+
+// Variants of three products, of six ("amx -parts=3") and in bfloat16, each on one thread and on
+// three, to within what each promises. Fails the test where one of them is not offered. Inputs are
+// random where none are given.
+void check_amx(const Function& function, std::vector<Tensor> inputs = {});
+
+// The reason for which there is no variant; fails the test when there is one.
+std::string refusal(const Function& function);
+
+}  // namespace collage::testing

@@ -1,0 +1,231 @@
+#include "backend/check.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "ops/half.h"
+#include "ops/interpreter.h"
+#include "ops/registry.h"
+
+namespace collage::testing {
+
+namespace {
+
+// A buffer, aligned as kernels expect, with 64 canary bytes or more on either side.
+class Guarded {
+ public:
+  explicit Guarded(size_t bytes) : bytes_(bytes), storage_(bytes + 256, kCanary) {
+    offset_ = 128 - reinterpret_cast<uintptr_t>(storage_.data()) % 64;
+  }
+  char* data() { return storage_.data() + offset_; }
+  bool intact() const {
+    for (size_t i = 0; i < storage_.size(); ++i)
+      if ((i < offset_ || i >= offset_ + bytes_) && storage_[i] != kCanary) return false;
+    return true;
+  }
+
+ private:
+  static constexpr char kCanary = 0x5a;
+  size_t bytes_, offset_;
+  std::vector<char> storage_;
+};
+
+// Calls body(plain offset, offset in the layout) for every element.
+template <typename Body>
+void for_each_element(const Shape& shape, const Layout& layout, Body body) {
+  Shape index(shape.size(), 0);
+  for (int64_t i = 0, n = num_elements(shape); i < n; ++i) {
+    body(i, layout.offset(shape, index));
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (++index[d] < shape[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+size_t bytes_of(const Shape& shape, const Encoding& encoding) {
+  return encoding.layout.physical_bytes(shape, encoding.dtype);
+}
+
+void pack(const Tensor& tensor, const Encoding& encoding, char* to) {
+  std::memset(to, 0, bytes_of(tensor.shape(), encoding));
+  const size_t unit = dtype_size(encoding.dtype);
+  for_each_element(tensor.shape(), encoding.layout, [&](int64_t plain, int64_t at) {
+    char* element = to + static_cast<size_t>(at) * unit;
+    if (encoding.dtype == tensor.dtype()) {
+      std::memcpy(element, tensor.data<char>() + static_cast<size_t>(plain) * unit, unit);
+    } else {
+      const uint16_t half = float_to_half(tensor.data<float>()[plain], encoding.dtype);
+      std::memcpy(element, &half, unit);
+    }
+  });
+}
+
+Tensor unpacked(char* from, const TensorType& type, const Encoding& encoding) {
+  Tensor tensor = Tensor::empty(type.dtype, type.shape);
+  const size_t unit = dtype_size(encoding.dtype);
+  const Tensor stored = Tensor::borrow(
+      encoding.dtype, {static_cast<int64_t>(bytes_of(type.shape, encoding) / unit)}, from);
+  std::vector<bool> written(static_cast<size_t>(stored.size()), false);
+  for_each_element(type.shape, encoding.layout, [&](int64_t plain, int64_t at) {
+    written[static_cast<size_t>(at)] = true;
+    if (encoding.dtype == type.dtype) {
+      std::memcpy(tensor.data<char>() + static_cast<size_t>(plain) * unit,
+                  from + static_cast<size_t>(at) * unit, unit);
+    } else {
+      tensor.data<float>()[plain] = static_cast<float>(stored.element_as_double(at));
+    }
+  });
+  int64_t dirty = 0;
+  for (size_t i = 0; i < written.size(); ++i)
+    dirty += !written[i] && stored.element_as_double(static_cast<int64_t>(i)) != 0;
+  EXPECT_EQ(dirty, 0) << "elements of the padding are not zero";
+  return tensor;
+}
+
+void compare(const Tensor& expected, const Tensor& got, const Tolerance& tolerance) {
+  double square = 0, largest = 0;
+  for (int64_t i = 0; i < expected.size(); ++i)
+    if (const double v = expected.element_as_double(i); std::isfinite(v)) {
+      square += v * v;
+      largest = std::max(largest, std::abs(v));
+    }
+  const double size = std::sqrt(square / static_cast<double>(expected.size()));
+  const double limit = tolerance.mean * (size + 1e-6) + tolerance.largest * largest;
+  int64_t wrong = 0, first = 0;
+  double worst = 0;
+  for (int64_t i = 0; i < expected.size(); ++i) {
+    const double a = expected.element_as_double(i), b = got.element_as_double(i);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    const double error = std::abs(a - b);
+    if (!(error <= limit + tolerance.element * std::abs(a)) && wrong++ == 0) first = i;
+    if (!(error <= worst)) worst = error;
+  }
+  EXPECT_EQ(wrong, 0) << "largest error " << worst << ", allowed " << limit << "; the first is "
+                      << got.element_as_double(first) << " at " << first << ", not "
+                      << expected.element_as_double(first);
+}
+
+}  // namespace
+
+Tensor random_tensor(Shape shape, uint64_t seed, double scale, double offset) {
+  Tensor tensor = Tensor::empty(DType::kFloat32, std::move(shape));
+  std::mt19937_64 engine(seed);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.data<float>()[i] = static_cast<float>(offset + scale * uniform(engine));
+  return tensor;
+}
+
+std::vector<Tensor> random_inputs(const Function& function) {
+  std::vector<Tensor> inputs;
+  for (const Expr& param : function->params)
+    inputs.push_back(random_tensor(param->tensor_type().shape, 100 + inputs.size(), 2));
+  return inputs;
+}
+
+Expr Graph::input(Shape shape) {
+  params_.push_back(make_var("x" + std::to_string(params_.size()),
+                             TensorType{std::move(shape), DType::kFloat32}));
+  return params_.back();
+}
+
+Expr Graph::constant(Shape shape, double scale, double offset) {
+  return make_constant(random_tensor(std::move(shape), ++seed_, scale, offset));
+}
+
+Expr Graph::scalar(float value) { return make_constant(Tensor::scalar<float>(value)); }
+
+Expr Graph::call(std::string_view op, std::vector<Expr> args, Attrs attrs) {
+  register_all_ops();
+  Result<Expr> call = make_call(op, std::move(args), std::move(attrs));
+  EXPECT_TRUE(call.ok()) << call.status().to_string();
+  return call.value();
+}
+
+void PrintTo(const Conv& c, std::ostream* os) {
+  *os << fmt::format("{} by {} to {}, strides {}, padding {}, dilation {}, groups {}",
+                     shape_to_string(c.source), shape_to_string(c.kernel), c.outputs,
+                     shape_to_string(c.strides), shape_to_string(c.padding),
+                     shape_to_string(c.dilation), c.groups);
+}
+
+Expr conv(Graph& graph, const Conv& c) {
+  const size_t rank = c.kernel.size();
+  const auto or_else = [](const Ints& given, Ints otherwise) {
+    return given.empty() ? otherwise : given;
+  };
+  Shape weights = {c.outputs, c.source[1] / c.groups};
+  weights.insert(weights.end(), c.kernel.begin(), c.kernel.end());
+  const double scale =
+      1 / std::sqrt(static_cast<double>(num_elements(weights)) / static_cast<double>(c.outputs));
+  return graph.call("nn.conv" + std::to_string(rank) + "d",
+                    {graph.input(c.source), graph.constant(weights, scale)},
+                    {{"strides", or_else(c.strides, Ints(rank, 1))},
+                     {"padding", or_else(c.padding, Ints(2 * rank, 0))},
+                     {"dilation", or_else(c.dilation, Ints(rank, 1))},
+                     {"groups", c.groups}});
+}
+
+std::vector<Tensor> evaluate(const Function& function, const std::vector<Tensor>& inputs) {
+  Result<std::vector<Tensor>> results = interpret(function, inputs);
+  EXPECT_TRUE(results.ok()) << results.status().to_string();
+  return results.value();
+}
+
+std::vector<Tensor> run_guarded(Kernel& kernel, const Function& function, const Variant& variant,
+                                const std::vector<Tensor>& inputs, int leftovers) {
+  std::vector<Guarded> in, out;
+  std::vector<std::vector<char>> given;
+  std::vector<void*> in_data, out_data;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const size_t bytes = bytes_of(inputs[i].shape(), variant.inputs[i]);
+    in.emplace_back(bytes);
+    pack(inputs[i], variant.inputs[i], in.back().data());
+    given.emplace_back(in.back().data(), in.back().data() + bytes);
+    in_data.push_back(in.back().data());
+  }
+  const std::vector<TensorType> types = function->result_type().leaves();
+  for (size_t i = 0; i < types.size(); ++i) {
+    const size_t bytes = bytes_of(types[i].shape, variant.outputs[i]);
+    out.emplace_back(bytes);
+    std::memset(out.back().data(), leftovers, bytes);
+    out_data.push_back(out.back().data());
+  }
+  Guarded workspace(kernel.workspace_bytes());
+  std::memset(workspace.data(), leftovers, kernel.workspace_bytes());
+  const Status status = kernel.run({in_data.data(), out_data.data(), workspace.data()});
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  EXPECT_TRUE(workspace.intact()) << "wrote beside its workspace";
+  for (size_t i = 0; i < in.size(); ++i) {
+    EXPECT_TRUE(in[i].intact()) << "wrote beside input " << i;
+    EXPECT_EQ(std::memcmp(in[i].data(), given[i].data(), given[i].size()), 0)
+        << "wrote input " << i;
+  }
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < out.size(); ++i) {
+    EXPECT_TRUE(out[i].intact()) << "wrote beside result " << i;
+    results.push_back(unpacked(out[i].data(), types[i], variant.outputs[i]));
+  }
+  return results;
+}
+
+void check_variant(const Backend& backend, const Target& target, const CompileOptions& options,
+                   const Function& function, const Variant& variant,
+                   const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
+                   const Tolerance& tolerance) {
+  SCOPED_TRACE(variant.to_string());
+  auto kernel = backend.compile(function, variant, target, options);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+  for (const int leftovers : {0xff, 0x7f}) {
+    const std::vector<Tensor> got = run_guarded(**kernel, function, variant, inputs, leftovers);
+    ASSERT_EQ(got.size(), expected.size());
+    for (size_t i = 0; i < got.size(); ++i) compare(expected[i], got[i], tolerance);
+  }
+}
+
+}  // namespace collage::testing

@@ -1,0 +1,68 @@
+// Runs variants of any backend and compares them with the interpreter. Buffers carry canaries,
+// results and workspaces start as NaN and, in a second run, as huge numbers; tensors are packed
+// into the variant's layouts element by element, by code that shares nothing with a backend.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.h"
+#include "ir/attrs.h"
+
+namespace collage::testing {
+
+// Makes graphs whose constants are seeded.
+class Graph {
+ public:
+  explicit Graph(uint64_t seed = 1) : seed_(seed) {}
+  Expr input(Shape shape);
+  Expr constant(Shape shape, double scale = 1, double offset = 0);
+  Expr scalar(float value);
+  Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs = {});
+  Function function(const Expr& result) const { return make_function(params_, result); }
+
+ private:
+  uint64_t seed_;
+  std::vector<Expr> params_;
+};
+
+struct Conv {
+  Shape source;  // N, C, spatial…
+  int64_t outputs;
+  Ints kernel;
+  Ints strides = {}, padding = {}, dilation = {};
+  int64_t groups = 1;
+};
+void PrintTo(const Conv& conv, std::ostream* os);
+// A convolution of a new input; results are of the size of the inputs, where exponentials are tame.
+Expr conv(Graph& graph, const Conv& conv);
+
+Tensor random_tensor(Shape shape, uint64_t seed, double scale = 1, double offset = 0);
+// Of a function of float32 parameters, in (-2, 2).
+std::vector<Tensor> random_inputs(const Function& function);
+// The function's results by the interpreter.
+std::vector<Tensor> evaluate(const Function& function, const std::vector<Tensor>& inputs);
+
+// How far an element may be from what is expected: the sum of these. NaN is expected where the
+// interpreter gives it, and infinities are exact.
+struct Tolerance {
+  double mean = 2e-5;     // of the root of the mean square of the result
+  double largest = 0;     // of its largest element
+  double element = 1e-5;  // of the element itself
+};
+
+// What one run of a kernel gives, row-major and in the result's own type. `leftovers` is the byte
+// that results and workspace are full of before. Fails the test where something else is written
+// than results and workspace, or the padding of a result's layout is not zero.
+std::vector<Tensor> run_guarded(Kernel& kernel, const Function& function, const Variant& variant,
+                                const std::vector<Tensor>& inputs, int leftovers = 0xff);
+
+// Fails the test where the variant cannot be compiled, or one of two runs is wrong.
+void check_variant(const Backend& backend, const Target& target, const CompileOptions& options,
+                   const Function& function, const Variant& variant,
+                   const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
+                   const Tolerance& tolerance = {});
+
+}  // namespace collage::testing
