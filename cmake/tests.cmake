@@ -22,9 +22,9 @@ add_library(collage_test_compiler INTERFACE)
 target_include_directories(collage_test_compiler SYSTEM INTERFACE ${CBC_INCLUDE_DIR})
 target_link_libraries(collage_test_compiler INTERFACE ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY})
 
-# Its kernels are held to the gate of candidates.
+# Its kernels are held to the gate of candidates, and take turns with those of oneDNN where it was built.
 add_library(collage_test_backend_amx INTERFACE)
-target_link_libraries(collage_test_backend_amx INTERFACE collage_cost)
+target_link_libraries(collage_test_backend_amx INTERFACE collage_cost collage_compiler)
 
 set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_DIR=${PROJECT_SOURCE_DIR})
 if(COLLAGE_SANITIZE)
