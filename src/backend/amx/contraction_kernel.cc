@@ -28,6 +28,7 @@ class ContractionKernel : public Kernel {
         geometry_(plan_geometry(c_)) {}
 
   Status prepare() {
+    TRY(matrix_unit());  // asks for it
     packed_ = TRY(PackedOperand::create(c_, schedule_.parts));
     const int64_t bytes = copy_bytes(c_, geometry_, schedule_.parts);
     if (bytes > std::numeric_limits<int32_t>::max())
