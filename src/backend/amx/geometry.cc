@@ -118,12 +118,12 @@ Geometry plan_geometry(const Contraction& c) {
 
 int64_t depth_blocks(const Contraction& c) { return ceil_div(c.in_channels, kTileDepth); }
 
-int64_t copy_bytes(const Contraction& c, const Geometry& g, int parts) {
-  return depth_blocks(c) * g.positions * parts * kTileDepth * 2;
+int64_t copy_bytes(const Contraction& c, int64_t positions, int parts) {
+  return depth_blocks(c) * positions * parts * kTileDepth * 2;
 }
 
 void copy_image(const Contraction& c, const Geometry& g, int parts, const float* image,
-                int64_t begin, int64_t end, uint16_t* copy) {
+                int64_t begin, int64_t end, int64_t pitch, uint16_t* copy) {
   const int64_t row = parts * kTileDepth;  // elements
   const int64_t blocks = depth_blocks(c);
   end = std::min(end, g.positions - kTileRows);  // what lies beyond belongs to no result
@@ -151,7 +151,7 @@ void copy_image(const Contraction& c, const Geometry& g, int parts, const float*
         last = std::min(x + count, first + ceil_div(c.in[2] - source_at(2, first), c.stride[2]));
     }
     for (int64_t b = 0; b < blocks; ++b) {
-      uint16_t* line = copy + (b * g.positions + p - x) * row;
+      uint16_t* line = copy + (b * pitch + p - begin - x) * row;
       std::fill(line + x * row, line + first * row, uint16_t{0});
       if (last > first)
         copy_pixels(source_of(c, image, number,

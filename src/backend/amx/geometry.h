@@ -33,10 +33,12 @@ Geometry plan_geometry(const Contraction& contraction);
 
 /// Blocks of 32 input channels.
 int64_t depth_blocks(const Contraction& contraction);
-int64_t copy_bytes(const Contraction& contraction, const Geometry& geometry, int parts);
+/// Bytes of a copy of so many positions.
+int64_t copy_bytes(const Contraction& contraction, int64_t positions, int parts);
 
-/// Writes positions [begin, end) of all channel blocks.
+/// Writes positions [begin, end) of all channel blocks to where position `begin` of the first one
+/// lies; blocks are `pitch` positions apart.
 void copy_image(const Contraction& contraction, const Geometry& geometry, int parts,
-                const float* image, int64_t begin, int64_t end, uint16_t* copy);
+                const float* image, int64_t begin, int64_t end, int64_t pitch, uint16_t* copy);
 
 }  // namespace collage::amx

@@ -26,7 +26,7 @@ Result<PackedOperand> PackedOperand::create(const Contraction& c, int parts) {
   const int64_t taps = c.taps(), blocks = depth_blocks(c);
   packed.column_tiles_ = ceil_div(c.out_channels, kTileColumns);
   packed.tile_column_ = blocks * taps * parts * kTileElements;
-  packed.memory_ = TRY(allocate_on_huge_pages(packed.bytes() + (64 << 10)));  // fetched ahead
+  packed.memory_ = TRY(allocate_on_huge_pages(packed.bytes()));
   packed.data_ = static_cast<uint16_t*>(packed.memory_.get());
   const float* weights = c.weights.data<float>();
 #pragma omp parallel for schedule(static)

@@ -35,18 +35,11 @@ Status ask_for_it() {
   return {};
 }
 
-/// Fetched so many bytes before they are read.
-constexpr int64_t kAhead = 16 << 10;
-
-COLLAGE_AMX inline void fetch_ahead(const uint16_t* b, int64_t bytes) {
-  const char* at = reinterpret_cast<const char*>(b) + kAhead;
-  for (int64_t i = 0; i < bytes; i += 64) _mm_prefetch(at + i, _MM_HINT_T0);
-}
-
 // Tiles 0 to 3 are sums (row by row), 4 and 5 left operands, 6 and 7 right ones. Tile numbers have
 // to be literals.
 template <int Down, int Across>
-struct Unit {
+class Unit {
+ public:
   COLLAGE_AMX static void clear() {
     _tile_zero(0);
     if constexpr (Across == 2) _tile_zero(1);
@@ -68,12 +61,14 @@ struct Unit {
     if constexpr (Down == 2 && Across == 2) _tile_dpbf16ps(3, 5, 7);
   }
   COLLAGE_AMX static void store(float* c) {
-    constexpr int64_t kRowBytes = kBlockColumns * 4, kLower = kTileRows * kBlockColumns;
     _tile_stored(0, c, kRowBytes);
     if constexpr (Across == 2) _tile_stored(1, c + kTileColumns, kRowBytes);
     if constexpr (Down == 2) _tile_stored(2, c + kLower, kRowBytes);
     if constexpr (Down == 2 && Across == 2) _tile_stored(3, c + kLower + kTileColumns, kRowBytes);
   }
+
+ private:
+  static constexpr int64_t kRowBytes = kBlockColumns * 4, kLower = kTileRows * kBlockColumns;
 };
 
 template <int Down, int Across, int Parts>
@@ -85,7 +80,6 @@ COLLAGE_AMX void multiply_tiles(const Block& block) {
   for (int64_t s = 0; s < block.step_count; ++s, b += Parts * kPart) {
     const char* a0 = reinterpret_cast<const char*>(block.a[0]) + block.steps[s];
     const char* a1 = reinterpret_cast<const char*>(block.a[Down - 1]) + block.steps[s];
-    if (block.ahead) fetch_ahead(b, Parts * kPart * 2);
     // Part j of B meets parts i of A with i + j < Parts; the order keeps what is loaded.
     U::load_b(b);
     if constexpr (Parts == 3) {

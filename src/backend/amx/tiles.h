@@ -50,9 +50,8 @@ struct Block {
   int64_t a_row_bytes;   ///< from row to row; the parts of a row lie side by side, 64 bytes each
   const int32_t* steps;  ///< bytes from a[i] to what each step reads
   int64_t step_count;
-  const uint16_t* b;   ///< for each step: the tiles across of part 0, of part 1, ...
-  float* c;            ///< 32 rows of 32 elements: overwritten
-  bool ahead = false;  ///< b comes from memory: it is fetched some steps ahead
+  const uint16_t* b;  ///< for each step: the tiles across of part 0, of part 1, ...
+  float* c;           ///< 32 rows of 32 elements: overwritten
 };
 
 /// Elements in a row of a Block's result.
