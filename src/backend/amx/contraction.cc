@@ -8,6 +8,8 @@
 namespace collage::amx {
 namespace {
 
+constexpr int64_t kFewestGroupInputs = 4;
+
 bool is_convolution(const CallNode& call) {
   return call.op->name == "nn.conv1d" || call.op->name == "nn.conv2d" ||
          call.op->name == "nn.conv3d";
@@ -22,6 +24,7 @@ Contraction convolution(const CallNode& call) {
   c.images = data[0];
   c.in_channels = data[1];
   c.out_channels = out[1];
+  c.groups = call.attrs.integer("groups");
   const size_t skip = 3 - window.rank();
   for (size_t d = 0; d < window.rank(); ++d) {
     c.in[skip + d] = data[d + 2];
@@ -32,7 +35,7 @@ Contraction convolution(const CallNode& call) {
     c.pad[skip + d] = window.pad_begin[d];
   }
   c.channel_stride = c.taps();
-  c.column_stride = c.in_channels * c.taps();
+  c.column_stride = weight[1] * c.taps();
   return c;
 }
 
@@ -66,7 +69,10 @@ Status check_anchor(const CallNode& call) {
     return unsupported("amx: {} by weights that are computed", call.op->name);
   if (num_elements(call.tensor_type().shape) == 0) return unsupported("amx: an empty result");
   if (!is_product) {
-    if (call.attrs.integer("groups") != 1) return unsupported("amx: a convolution in groups");
+    // Groups lie side by side in one tile, whose rest is zero.
+    const int64_t width = call.args[1]->tensor_type().shape[1];
+    if (call.attrs.integer("groups") > 1 && width < kFewestGroupInputs)
+      return unsupported("amx: groups of {} channels", width);
     return {};
   }
   if (call.args[0]->tensor_type().shape.size() < 2)

@@ -15,7 +15,7 @@ namespace collage::amx {
 using Spatial = std::array<int64_t, 3>;
 
 struct Contraction {
-  int64_t images = 1, in_channels = 1, out_channels = 1;
+  int64_t images = 1, in_channels = 1, out_channels = 1, groups = 1;
   Spatial in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1},
       pad{0, 0, 0};
   /// Channels innermost (products, in rows); otherwise in blocks of 16, as nChw16c.
@@ -26,6 +26,7 @@ struct Contraction {
   std::vector<Step> steps;
   std::vector<int> step_params;  ///< of each step's tensor; -1: it has none
 
+  int64_t group_inputs() const { return in_channels / groups; }
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t pixels_in() const { return in[0] * in[1] * in[2]; }
   int64_t pixels_out() const { return out[0] * out[1] * out[2]; }

@@ -28,33 +28,26 @@ class ContractionKernel : public Kernel {
         schedule_(schedule),
         threads_(threads),
         geometry_(plan_geometry(c_)),
-        row_blocks_(ceil_div(geometry_.tiles(), 2)) {
-    // Rows of one tap need no neighbours: a thread copies some of them when it gets to them.
-    private_copies_ = c_.taps() == 1;
-    const int64_t wanted = schedule_.weights_outer
-                               ? 1 << 20
-                               : 32 << 10;
-    chunk_ = private_copies_
-                 ? std::clamp<int64_t>(wanted / copy_bytes(c_, kBlockRows, schedule_.parts), 1,
-                                       row_blocks_)
-                 : row_blocks_;
-    pitch_ = private_copies_ ? chunk_ * kBlockRows : geometry_.positions;
-  }
+        row_blocks_(ceil_div(geometry_.tiles(), 2)),
+        shared_copy_(schedule_.by_columns && c_.taps() > 1),
+        chunk_(shared_copy_ ? row_blocks_ : chunk_rows()),
+        window_(widest_window(chunk_)) {}
 
   Status prepare() {
     TRY(matrix_unit());  // asks for it
     packed_ = TRY(PackedOperand::create(c_, schedule_.parts));
     if (copy_size() > std::numeric_limits<int32_t>::max())
       return unsupported("amx: a copy of {} bytes", copy_size());
-    for (int64_t block = 0; block < depth_blocks(c_); ++block)
-      for (int64_t shift : geometry_.shifts)
-        steps_.push_back(static_cast<int32_t>((block * pitch_ + shift) * row_bytes()));
+    for (int64_t block = 0; block < packed_.depth_count(); ++block)
+      for (const TapReach& tap : geometry_.taps)
+        steps_.push_back(static_cast<int32_t>((block * pitch() + tap.phase * window_ + tap.ahead) *
+                                              row_elements() * 2));
     c_.weights = {};  // packed
     return {};
   }
 
   size_t workspace_bytes() const override {
-    return static_cast<size_t>((private_copies_ ? threads_ : 1) * copy_size());
+    return static_cast<size_t>((shared_copy_ ? 1 : threads_) * copy_size());
   }
   size_t constant_bytes() const override { return packed_.bytes(); }
 
@@ -70,21 +63,18 @@ class ContractionKernel : public Kernel {
       Range rows{0, row_blocks_}, columns{0, packed_.column_blocks()};
       Range& shared = schedule_.by_columns ? columns : rows;
       shared = share(shared.end, index, team);
-      if (private_copies_) {
+      if (shared_copy_) {
+        auto* copy = reinterpret_cast<uint16_t*>(workspace);
+        copy_share(call, share(window_, index, team), copy);
+#pragma omp barrier
+        multiply(call, rows, columns, copy);
+      } else {
         auto* copy = reinterpret_cast<uint16_t*>(workspace + index * copy_size());
         for (int64_t row = rows.begin; row < rows.end; row += chunk_) {
           const Range chunk{row, std::min(row + chunk_, rows.end)};
-          copy_image(c_, geometry_, schedule_.parts, call.image, chunk.begin * kBlockRows,
-                     chunk.end * kBlockRows, pitch_, copy);
-          multiply(call, chunk, columns, copy - chunk.begin * kBlockRows * row_elements());
+          copy_chunk(call, chunk, copy);
+          multiply(call, chunk, columns, copy);
         }
-      } else {
-        auto* copy = reinterpret_cast<uint16_t*>(workspace);
-        const Range positions = share(geometry_.positions, index, team);
-        copy_image(c_, geometry_, schedule_.parts, call.image, positions.begin, positions.end,
-                   pitch_, copy + positions.begin * row_elements());
-#pragma omp barrier
-        multiply(call, rows, columns, copy);
       }
     }
     return {};
@@ -97,35 +87,83 @@ class ContractionKernel : public Kernel {
     std::vector<const float*> tensors;  ///< of the steps
   };
 
+  int64_t phases() const { return static_cast<int64_t>(geometry_.phases.size()); }
   int64_t row_elements() const { return schedule_.parts * kTileDepth; }
-  int64_t row_bytes() const { return row_elements() * 2; }
-  int64_t copy_size() const { return copy_bytes(c_, pitch_, schedule_.parts); }
-  /// `copy` is where position 0 lies, or would.
+  /// Positions of one channel block of a copy.
+  int64_t pitch() const { return phases() * window_; }
+  int64_t copy_size() const { return copy_bytes(c_, pitch(), schedule_.parts); }
+
+  int64_t position(int64_t tile) const {
+    return geometry_.tile_positions[static_cast<size_t>(tile)];
+  }
+  /// The positions of a phase that the blocks of rows read.
+  Range window(Range rows) const {
+    const int64_t last = std::min(rows.end * 2, geometry_.tiles()) - 1;
+    return {position(rows.begin * 2), position(last) + kTileRows + geometry_.furthest};
+  }
+  int64_t widest_window(int64_t row_blocks) const {
+    int64_t widest = 0;
+    for (int64_t row = 0; row < row_blocks_; ++row) {
+      const Range w = window({row, std::min(row + row_blocks, row_blocks_)});
+      widest = std::max(widest, w.end - w.begin);
+    }
+    return widest;
+  }
+  /// How many blocks of rows are copied at once: as many as a core's own caches hold beside the
+  /// weights, but the neighbours that are copied along should be few.
+  int64_t chunk_rows() const {
+    const int64_t bytes = schedule_.weights_outer ? 1 << 20 : c_.taps() == 1 ? 32 << 10 : 512 << 10;
+    const int64_t positions = bytes / copy_bytes(c_, phases(), schedule_.parts);
+    const int64_t block = ceil_div(geometry_.phase_positions, row_blocks_);
+    const int64_t rows = std::max(positions - geometry_.furthest, 3 * geometry_.furthest) / block;
+    return std::clamp<int64_t>(rows, 1, row_blocks_);
+  }
+
+  void copy_chunk(const Call& call, Range rows, uint16_t* copy) const {
+    const Range w = window(rows);
+    for (int64_t phase = 0; phase < phases(); ++phase)
+      copy_image(c_, geometry_, schedule_.parts, call.image, static_cast<size_t>(phase), w.begin,
+                 w.end, pitch(), copy + phase * window_ * row_elements());
+  }
+
+  /// A part of the copy of everything.
+  void copy_share(const Call& call, Range part, uint16_t* copy) const {
+    const int64_t first = position(0);
+    for (int64_t phase = 0; phase < phases(); ++phase)
+      copy_image(c_, geometry_, schedule_.parts, call.image, static_cast<size_t>(phase),
+                 first + part.begin, first + part.end, pitch(),
+                 copy + (phase * window_ + part.begin) * row_elements());
+  }
+
+  /// `copy` is that of the window of these rows.
   void multiply(const Call& call, Range rows, Range columns, const uint16_t* copy) const {
     const TileScope scope;
     if (schedule_.weights_outer) {
       for (int64_t column = columns.begin; column < columns.end; ++column)
-        for (int64_t row = rows.begin; row < rows.end; ++row) compute(call, row, column, copy);
+        for (int64_t row = rows.begin; row < rows.end; ++row)
+          compute(call, row, column, copy, rows);
     } else {
       for (int64_t row = rows.begin; row < rows.end; ++row)
         for (int64_t column = columns.begin; column < columns.end; ++column)
-          compute(call, row, column, copy);
+          compute(call, row, column, copy, rows);
     }
   }
 
-  void compute(const Call& call, int64_t row, int64_t column, const uint16_t* copy) const {
+  void compute(const Call& call, int64_t row, int64_t column, const uint16_t* copy,
+               Range rows) const {
     alignas(64) float sums[kBlockRows * kBlockColumns];
     const int down = 2 * row + 1 < geometry_.tiles() ? 2 : 1;
     const int across = packed_.tiles_across(column);
     Block block{};
+    const uint16_t* depth = copy + packed_.first_depth(column) * pitch() * row_elements();
     for (int i = 0; i < down; ++i)
-      block.a[i] =
-          copy + geometry_.tile_positions[static_cast<size_t>(2 * row + i)] * row_elements();
-    block.a_row_bytes = row_bytes();
+      block.a[i] = depth + (position(2 * row + i) - position(2 * rows.begin)) * row_elements();
+    block.a_row_bytes = row_elements() * 2;
     block.steps = steps_.data();
     block.step_count = static_cast<int64_t>(steps_.size());
     block.b = packed_.block(column);
     block.c = sums;
+    fetch_next(block, row - rows.begin, rows.end - rows.begin, column);
     multiply_block(block, down, across, schedule_.parts);
     const int64_t plane = c_.channels_last ? kTileColumns : c_.pixels_out() * kTileColumns;
     for (int j = 0; j < across; ++j) {
@@ -139,14 +177,26 @@ class ContractionKernel : public Kernel {
     }
   }
 
+  /// The rows of one block of columns fetch the weights of the next one between them. Of a product
+  /// these are few enough for the processor to foresee.
+  void fetch_next(Block& block, int64_t row, int64_t rows, int64_t column) const {
+    if (!schedule_.weights_outer || c_.taps() == 1) return;
+    const int64_t step_lines = packed_.tiles_across(column) * schedule_.parts * 16;
+    block.next_lines = ceil_div(step_lines, rows);
+    block.next = reinterpret_cast<const char*>(packed_.block(column + 1)) +
+                 row * block.step_count * block.next_lines * 64;
+  }
+
   Contraction c_;
   Schedule schedule_;
   int threads_;
   Geometry geometry_;
   int64_t row_blocks_;
-  bool private_copies_ = false;
-  int64_t chunk_ = 0;  ///< row blocks of one copy
-  int64_t pitch_ = 0;  ///< positions of one copy
+  /// All threads read one copy of the whole image; otherwise each copies what it needs of it, some
+  /// rows at a time.
+  bool shared_copy_;
+  int64_t chunk_;   ///< blocks of rows of one copy
+  int64_t window_;  ///< positions of one phase in a copy
   PackedOperand packed_;
   std::vector<int32_t> steps_;  ///< bytes from a tile's first row to each step's
 };
@@ -160,7 +210,7 @@ std::string Schedule::to_string() const {
 
 std::vector<Schedule> schedules(const Contraction& c, int parts, int threads) {
   constexpr int64_t kCached = 1 << 20;  // bytes of weights that stay in a core's own cache
-  const int64_t bytes = 2 * parts * round_up(c.in_channels, kTileDepth) * c.taps() *
+  const int64_t bytes = 2 * parts * round_up(c.group_inputs(), kTileDepth) * c.taps() *
                         round_up(c.out_channels, kTileColumns);
   const int64_t rows = c.images * c.pixels_out();
   const bool shares_rows = rows >= threads * kBlockRows,

@@ -105,7 +105,8 @@ COLLAGE_AMX inline __m512 activated(const Step& step, __m512 x) {
   if constexpr (kKind == Step::Kind::kGeluTanh) {
     const __m512 cube = _mm512_mul_ps(_mm512_mul_ps(x, x), x);
     const __m512 inner = _mm512_fmadd_ps(cube, _mm512_set1_ps(0.044715f), x);
-    return half_gated(x, hyperbolic_tangent(_mm512_mul_ps(inner, _mm512_set1_ps(0.79788456f))));
+    // (1 + tanh(u)) / 2 = sigmoid(2u)
+    return _mm512_mul_ps(x, sigmoid(_mm512_mul_ps(inner, _mm512_set1_ps(2 * 0.79788456f))));
   }
   if constexpr (kKind == Step::Kind::kSigmoid) return sigmoid(x);
   if constexpr (kKind == Step::Kind::kSilu) return _mm512_mul_ps(x, sigmoid(x));

@@ -86,13 +86,14 @@ Geometry plan_geometry(const Contraction& c) {
     for (size_t d = 0; d < 3; ++d) furthest[d] = std::max(furthest[d], tap[d].ahead);
   });
   for (size_t d = 0; d < 3; ++d) g.extent[d] = c.out[d] + furthest[d];
-  const int64_t one = volume(g.extent), phase_positions = one * c.images;
-  g.positions = phase_positions * static_cast<int64_t>(g.phases.size()) + kTileRows;
+  const int64_t one = volume(g.extent);
+  g.phase_positions = one * c.images;
   for_each_tap(c, [&](const std::array<Reach, 3>& tap) {
     const Spatial phase{tap[0].phase, tap[1].phase, tap[2].phase};
     const int64_t number = std::find(g.phases.begin(), g.phases.end(), phase) - g.phases.begin();
-    g.shifts.push_back(number * phase_positions +
-                       (tap[0].ahead * g.extent[1] + tap[1].ahead) * g.extent[2] + tap[2].ahead);
+    const int64_t ahead = (tap[0].ahead * g.extent[1] + tap[1].ahead) * g.extent[2] + tap[2].ahead;
+    g.taps.push_back({number, ahead});
+    g.furthest = std::max(g.furthest, ahead);
   });
 
   const int64_t channel_block = c.channels_last ? c.out_channels : kTileColumns;
@@ -123,10 +124,11 @@ int64_t copy_bytes(const Contraction& c, int64_t positions, int parts) {
 }
 
 void copy_image(const Contraction& c, const Geometry& g, int parts, const float* image,
-                int64_t begin, int64_t end, int64_t pitch, uint16_t* copy) {
+                size_t phase_index, int64_t begin, int64_t end, int64_t pitch, uint16_t* copy) {
   const int64_t row = parts * kTileDepth;  // elements
   const int64_t blocks = depth_blocks(c);
-  end = std::min(end, g.positions - kTileRows);  // what lies beyond belongs to no result
+  const Spatial& phase = g.phases[phase_index];
+  end = std::min(end, g.phase_positions);  // what lies beyond belongs to no result
   for (int64_t p = begin; p < end;) {
     int64_t rest = p;
     const int64_t x = rest % g.extent[2];
@@ -135,8 +137,7 @@ void copy_image(const Contraction& c, const Geometry& g, int parts, const float*
     rest /= g.extent[1];
     const int64_t z = rest % g.extent[0];
     rest /= g.extent[0];
-    const int64_t number = rest % c.images;
-    const Spatial& phase = g.phases[static_cast<size_t>(rest / c.images)];
+    const int64_t number = rest;
     const int64_t count = std::min(end - p, g.extent[2] - x);
     const auto source_at = [&](size_t d, int64_t at) {
       return at * c.stride[d] + phase[d] - c.pad[d];

@@ -5,24 +5,30 @@
 //
 //   copy[block of 32 channels][position][part][32]
 //
-// Positions number the padded pixels: (phase, image, depth, height, width), row-major. A stride s
+// Positions number the padded pixels: (image, depth, height, width), row-major. A stride s
 // makes s phases of each dimension, one for each remainder, so that the pixels one tap reads for
 // neighbouring results are neighbours too. The result's pixels have positions of the same pitch:
-// tap t of the result at position p reads position p + shift[t]. Positions between rows of the
-// result are computed along and dropped.
+// a tap of the result at position p reads position p + ahead of its phase. Positions between rows
+// of the result are computed along and dropped.
 #pragma once
 
 #include "backend/amx/contraction.h"
 
 namespace collage::amx {
 
+/// What a tap reads for a result at position p: position p + ahead of a phase.
+struct TapReach {
+  int64_t phase, ahead;
+};
+
 struct Geometry {
   std::vector<Spatial> phases;
-  Spatial extent{1, 1, 1};      ///< positions of one phase of one image, per dimension
-  int64_t positions = 0;        ///< of all, with those that the last tile reads beyond
-  std::vector<int64_t> shifts;  ///< of each tap
-  /// The result as tiles of 16 positions: where each begins, and for each of its rows the element
-  /// at which that pixel's channels begin in the result, or -1.
+  Spatial extent{1, 1, 1};  ///< positions of one phase of one image, per dimension
+  int64_t phase_positions = 0;
+  std::vector<TapReach> taps;
+  int64_t furthest = 0;  ///< of the taps' ahead
+  /// The result as tiles of 16 positions: where each begins (in phase 0), and for each of its rows
+  /// the element at which that pixel's channels begin in the result, or -1.
   std::vector<int64_t> tile_positions;
   std::vector<int32_t> tile_rows;
 
@@ -36,9 +42,10 @@ int64_t depth_blocks(const Contraction& contraction);
 /// Bytes of a copy of so many positions.
 int64_t copy_bytes(const Contraction& contraction, int64_t positions, int parts);
 
-/// Writes positions [begin, end) of all channel blocks to where position `begin` of the first one
-/// lies; blocks are `pitch` positions apart.
+/// Writes positions [begin, end) of a phase, all channel blocks, to where position `begin` of the
+/// first one lies; blocks are `pitch` positions apart.
 void copy_image(const Contraction& contraction, const Geometry& geometry, int parts,
-                const float* image, int64_t begin, int64_t end, int64_t pitch, uint16_t* copy);
+                const float* image, size_t phase, int64_t begin, int64_t end, int64_t pitch,
+                uint16_t* copy);
 
 }  // namespace collage::amx

@@ -1,5 +1,6 @@
 #include "backend/amx/packed_operand.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "backend/amx/geometry.h"
@@ -21,11 +22,32 @@ float widened(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>
 
 }  // namespace
 
+int64_t PackedOperand::first_input(int64_t block) const {
+  return block * kBlockColumns / group_outputs_ * group_inputs_;
+}
+
+int64_t PackedOperand::last_input(int64_t block) const {
+  const int64_t column = std::min((block + 1) * kBlockColumns, out_channels_) - 1;
+  return (column / group_outputs_ + 1) * group_inputs_ - 1;
+}
+
+int64_t PackedOperand::first_depth(int64_t block) const {
+  return std::min(first_input(block) / kTileDepth, depth_blocks_ - depth_count_);
+}
+
 Result<PackedOperand> PackedOperand::create(const Contraction& c, int parts) {
   PackedOperand packed;
-  const int64_t taps = c.taps(), blocks = depth_blocks(c);
+  const int64_t taps = c.taps();
   packed.column_tiles_ = ceil_div(c.out_channels, kTileColumns);
-  packed.tile_column_ = blocks * taps * parts * kTileElements;
+  packed.group_inputs_ = c.group_inputs();
+  packed.group_outputs_ = c.out_channels / c.groups;
+  packed.out_channels_ = c.out_channels;
+  packed.depth_blocks_ = depth_blocks(c);
+  for (int64_t block = 0; block < packed.column_blocks(); ++block)
+    packed.depth_count_ =
+        std::max(packed.depth_count_, packed.last_input(block) / kTileDepth -
+                                          packed.first_input(block) / kTileDepth + 1);
+  packed.tile_column_ = packed.depth_count_ * taps * parts * kTileElements;
   packed.memory_ = TRY(allocate_on_huge_pages(packed.bytes()));
   packed.data_ = static_cast<uint16_t*>(packed.memory_.get());
   const float* weights = c.weights.data<float>();
@@ -33,13 +55,15 @@ Result<PackedOperand> PackedOperand::create(const Contraction& c, int parts) {
   for (int64_t column = 0; column < c.out_channels; ++column) {
     const int64_t block = column / kBlockColumns, across = packed.tiles_across(block);
     const int64_t tile = column / kTileColumns % 2, inside = column % kTileColumns;
+    const int64_t first = column / packed.group_outputs_ * packed.group_inputs_;
+    const int64_t first_depth = packed.first_depth(block);
     uint16_t* to = packed.data_ + block * 2 * packed.tile_column_;
-    for (int64_t channel = 0; channel < c.in_channels; ++channel) {
-      const float* from = weights + column * c.column_stride + channel * c.channel_stride;
-      const int64_t depth = channel % kTileDepth;
+    for (int64_t input = 0; input < packed.group_inputs_; ++input) {
+      const float* from = weights + column * c.column_stride + input * c.channel_stride;
+      const int64_t channel = first + input, depth = channel % kTileDepth;
       const int64_t at = depth / 2 * 2 * kTileColumns + inside * 2 + depth % 2;
       for (int64_t tap = 0; tap < taps; ++tap) {
-        const int64_t step = channel / kTileDepth * taps + tap;
+        const int64_t step = (channel / kTileDepth - first_depth) * taps + tap;
         float rest = from[tap];
         for (int part = 0; part < parts; ++part) {
           const uint16_t bits = rounded(rest);

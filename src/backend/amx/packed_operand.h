@@ -16,12 +16,20 @@ class PackedOperand {
   int64_t column_blocks() const { return (column_tiles_ + 1) / 2; }
   int tiles_across(int64_t block) const { return 2 * block + 1 < column_tiles_ ? 2 : 1; }
   const uint16_t* block(int64_t index) const { return data_ + index * 2 * tile_column_; }
+  /// Which blocks of 32 input channels a block of columns reads: as many everywhere.
+  int64_t first_depth(int64_t block) const;
+  int64_t depth_count() const { return depth_count_; }
   size_t bytes() const { return static_cast<size_t>(column_tiles_ * tile_column_) * 2; }
 
  private:
+  int64_t first_input(int64_t block) const;
+  int64_t last_input(int64_t block) const;
+
   std::shared_ptr<void> memory_;
   uint16_t* data_ = nullptr;
   int64_t column_tiles_ = 0;
+  int64_t group_inputs_ = 0, group_outputs_ = 0, out_channels_ = 0, depth_blocks_ = 0;
+  int64_t depth_count_ = 0;
   int64_t tile_column_ = 0;  ///< elements of all steps and parts of one column of tiles
 };
 

@@ -77,9 +77,12 @@ COLLAGE_AMX void multiply_tiles(const Block& block) {
   constexpr int64_t kPart = Across * kTileElements;
   U::clear();
   const uint16_t* b = block.b;
+  const char* next = block.next;
   for (int64_t s = 0; s < block.step_count; ++s, b += Parts * kPart) {
     const char* a0 = reinterpret_cast<const char*>(block.a[0]) + block.steps[s];
     const char* a1 = reinterpret_cast<const char*>(block.a[Down - 1]) + block.steps[s];
+    for (int64_t line = 0; line < block.next_lines; ++line, next += 64)
+      _mm_prefetch(next, _MM_HINT_T1);
     // Part j of B meets parts i of A with i + j < Parts; the order keeps what is loaded.
     U::load_b(b);
     if constexpr (Parts == 3) {

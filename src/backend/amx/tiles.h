@@ -52,6 +52,10 @@ struct Block {
   int64_t step_count;
   const uint16_t* b;  ///< for each step: the tiles across of part 0, of part 1, ...
   float* c;           ///< 32 rows of 32 elements: overwritten
+  /// What is wanted next: so many lines (64 bytes) of it are fetched in each step, into the core's
+  /// larger cache.
+  const char* next = nullptr;
+  int64_t next_lines = 0;
 };
 
 /// Elements in a row of a Block's result.
