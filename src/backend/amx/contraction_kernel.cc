@@ -112,7 +112,9 @@ class ContractionKernel : public Kernel {
   /// How many blocks of rows are copied at once: as many as a core's own caches hold beside the
   /// weights, but the neighbours that are copied along should be few.
   int64_t chunk_rows() const {
-    const int64_t bytes = schedule_.weights_outer ? 1 << 20 : c_.taps() == 1 ? 32 << 10 : 512 << 10;
+    const int64_t bytes = schedule_.weights_outer ? 1 << 20
+                          : c_.taps() == 1        ? 256 << 10
+                                                  : 512 << 10;
     const int64_t positions = bytes / copy_bytes(c_, phases(), schedule_.parts);
     const int64_t block = ceil_div(geometry_.phase_positions, row_blocks_);
     const int64_t rows = std::max(positions - geometry_.furthest, 3 * geometry_.furthest) / block;
