@@ -51,7 +51,15 @@ INSTANTIATE_TEST_SUITE_P(
         Conv{{1, 16, 1, 1}, 32, {7, 7}, {}, {4, 4, 4, 4}},
         Conv{{3, 16, 2, 2}, 16, {3, 3}, {2, 2}, {4, 4, 4, 4}, {3, 3}},
         Conv{{1, 256, 5, 5}, 512, {3, 3}, {}, {1, 1, 1, 1}},  // weights beyond a core's cache
-        Conv{{1, 16, 40}, 24, {3}, {}, {1, 1}},               // one dimension
+        Conv{{1, 128, 9, 9}, 128, {3, 3}, {}, {1, 1, 1, 1}, {}, 32},  // groups
+        Conv{{2, 64, 7, 8}, 96, {3, 3}, {2, 2}, {1, 1, 1, 1}, {}, 2},
+        Conv{{1, 60, 6, 6}, 90, {3, 3}, {}, {1, 1, 1, 1}, {}, 5},
+        Conv{{1, 80, 5, 5}, 16, {1, 1}, {}, {}, {}, 2},
+        Conv{{1, 256, 7, 7}, 512, {3, 3}, {}, {1, 1, 1, 1}, {}, 4},
+        Conv{{1, 32, 60, 60}, 64, {3, 3}, {2, 2}, {1, 1, 1, 1}},  // copies of some rows at a time
+        Conv{{3, 64, 40, 41}, 32, {3, 3}, {}, {1, 1, 1, 1}}, Conv{{1, 96, 70, 33}, 64, {1, 1}},
+        Conv{{1, 64, 33, 65}, 96, {1, 1}, {2, 2}},
+        Conv{{1, 16, 40}, 24, {3}, {}, {1, 1}},  // one dimension
         Conv{{3, 33, 21}, 17, {5}, {2}, {2, 1}}, Conv{{1, 16, 40}, 16, {3}, {}, {2, 2}, {2}},
         Conv{{1, 16, 3, 6, 7}, 32, {3, 3, 3}, {}, {1, 1, 1, 1, 1, 1}},  // three dimensions
         Conv{{2, 17, 4, 5, 6}, 33, {2, 3, 3}, {2, 1, 2}, {0, 1, 1, 1, 0, 1}},
@@ -92,7 +100,7 @@ TEST_F(MatrixUnit, ConvolutionsOfRandomShapes) {
 TEST(AmxConvolution, RefusesWhatDoesNotPay) {
   Graph groups, computed, narrow, rows;
   EXPECT_THAT(
-      refusal(groups.function(conv(groups, {{1, 32, 8, 8}, 32, {3, 3}, {}, {1, 1, 1, 1}, {}, 2}))),
+      refusal(groups.function(conv(groups, {{1, 32, 8, 8}, 32, {3, 3}, {}, {1, 1, 1, 1}, {}, 16}))),
       HasSubstr("groups"));
   EXPECT_THAT(refusal(computed.function(computed.call(
                   "nn.conv2d", {computed.input({1, 16, 8, 8}), computed.input({16, 16, 3, 3})}))),
