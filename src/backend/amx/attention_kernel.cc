@@ -21,27 +21,43 @@ __mmask16 mask_of(int64_t count) {
   return static_cast<__mmask16>((1u << std::clamp<int64_t>(count, 0, 16)) - 1u);
 }
 
-/// To the nearest bfloat16, in the upper half; halves go away from zero. NaN stays if `kNan`.
-template <bool kNan>
+/// To the nearest bfloat16, in the upper half; halves go away from zero.
 COLLAGE_AMX inline __m512i rounded(__m512 x) {
-  const __m512i bits = _mm512_castps_si512(x), half = _mm512_set1_epi32(0x8000);
-  if (!kNan) return _mm512_add_epi32(bits, half);
-  return _mm512_mask_add_epi32(bits, _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), bits, half);
+  return _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
+}
+COLLAGE_AMX inline __m512i rounded_unless_nan(__m512 x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  return _mm512_mask_add_epi32(bits, _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), bits,
+                               _mm512_set1_epi32(0x8000));
 }
 
+enum class Cut {
+  kToNearest,    // each part
+  kTowardsZero,  // parts but the last, in less time; a NaN may become a number
+};
+
 /// The parts of 16 pairs of numbers: `even` in the lower halves.
-template <int kParts, bool kNan>
+template <int kParts, Cut kCut = Cut::kToNearest>
 struct Pairs {
   __m512i part[kParts];
 
   COLLAGE_AMX Pairs(__m512 even, __m512 odd) {
+    constexpr __mmask32 kOdd = 0xaaaaaaaa;
     const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
     for (int p = 0;; ++p) {
-      const __m512i a = rounded<kNan>(even), b = _mm512_and_si512(rounded<kNan>(odd), upper);
-      part[p] = _mm512_or_si512(_mm512_srli_epi32(a, 16), b);
-      if (p + 1 == kParts) return;
+      const bool last = p + 1 == kParts;
+      __m512i a = _mm512_castps_si512(even), b = _mm512_castps_si512(odd);
+      if (kCut == Cut::kToNearest) {
+        a = rounded_unless_nan(even);
+        b = rounded_unless_nan(odd);
+      } else if (last) {
+        a = rounded(even);
+        b = rounded(odd);
+      }
+      part[p] = _mm512_mask_blend_epi16(kOdd, _mm512_srli_epi32(a, 16), b);
+      if (last) return;
       even = _mm512_sub_ps(even, _mm512_castsi512_ps(_mm512_and_si512(a, upper)));
-      odd = _mm512_sub_ps(odd, _mm512_castsi512_ps(b));
+      odd = _mm512_sub_ps(odd, _mm512_castsi512_ps(_mm512_and_si512(b, upper)));
     }
   }
 };
@@ -88,8 +104,8 @@ template <int kParts>
 COLLAGE_AMX void pack_left(const Panel& panel, int64_t count, float scale, uint16_t* to) {
   const __m512 factor = _mm512_set1_ps(scale);
   for (int64_t r = 0; r < count; ++r) {
-    const Pairs<kParts, true> pairs(_mm512_mul_ps(panel.load(r, 0), factor),
-                                    _mm512_mul_ps(panel.load(r, 16), factor));
+    const Pairs<kParts> pairs(_mm512_mul_ps(panel.load(r, 0), factor),
+                              _mm512_mul_ps(panel.load(r, 16), factor));
     for (int p = 0; p < kParts; ++p, to += kTileDepth) _mm512_store_si512(to, pairs.part[p]);
   }
 }
@@ -99,7 +115,7 @@ template <int kParts>
 COLLAGE_AMX void pack_transposed(const Panel& panel, int64_t part, uint16_t* to) {
   __m512i rows[kParts][16];
   for (int r = 0; r < 16; ++r) {
-    const Pairs<kParts, true> pairs(panel.load(r, 0), panel.load(r, 16));
+    const Pairs<kParts> pairs(panel.load(r, 0), panel.load(r, 16));
     for (int p = 0; p < kParts; ++p) rows[p][r] = pairs.part[p];
   }
   for (int p = 0; p < kParts; ++p) {
@@ -112,7 +128,7 @@ COLLAGE_AMX void pack_transposed(const Panel& panel, int64_t part, uint16_t* to)
 template <int kParts>
 COLLAGE_AMX void pack_right(const Panel& panel, int64_t part, uint16_t* to) {
   for (int r = 0; r < 16; ++r) {
-    const Pairs<kParts, true> pairs(panel.load(r, 0), panel.load(r + 16, 0));
+    const Pairs<kParts> pairs(panel.load(r, 0), panel.load(r + 16, 0));
     for (int p = 0; p < kParts; ++p)
       _mm512_store_si512(to + p * part + r * kTileDepth, pairs.part[p]);
   }
@@ -126,13 +142,21 @@ struct Hiding {
   Panel added;  ///< to the scores; from null: nothing
 };
 
+/// Scores are logarithms to the base 2. Numbers whose product would be infinite, beside which
+/// scores are nothing, stay as they are.
+COLLAGE_AMX inline __m512 in_log2(__m512 x) {
+  const __mmask16 small = _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(1e38f), _CMP_LT_OQ);
+  return _mm512_mask_mul_ps(x, small, x, _mm512_set1_ps(kInverseLog2));
+}
+
 COLLAGE_AMX void hide(const Hiding& hiding, int64_t rows, float* scores) {
   const __m512 hidden = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < kBlock; c += 16) {
       float* at = scores + r * kBlock + c;
       __m512 value = _mm512_load_ps(at);
-      if (hiding.added.at != nullptr) value = _mm512_add_ps(value, hiding.added.load(r, c));
+      if (hiding.added.at != nullptr)
+        value = _mm512_add_ps(value, in_log2(hiding.added.load(r, c)));
       const int64_t seen = std::min(hiding.keys + r * hiding.growth, hiding.most);
       _mm512_store_ps(at, _mm512_mask_mov_ps(hidden, mask_of(seen - c), value));
     }
@@ -162,17 +186,14 @@ COLLAGE_AMX void spread_largest(int64_t rows, Lanes& largest) {
 /// of a row are longer than its scores.
 template <int kParts>
 COLLAGE_AMX void weigh(float* block, int64_t rows, const Lanes& largest, Lanes& sums) {
-  const __m512 factor = _mm512_set1_ps(kInverseLog2);
+  constexpr int kDegree = kParts == 3 ? 5 : 4;
   for (int64_t r = rows; r-- > 0;) {
     const float* scores = block + r * kBlock;
     const __m512 top = _mm512_load_ps(largest[r]);
-    const __m512 low =
-        power_of_two(_mm512_mul_ps(_mm512_sub_ps(_mm512_load_ps(scores), top), factor));
-    const __m512 high =
-        power_of_two(_mm512_mul_ps(_mm512_sub_ps(_mm512_load_ps(scores + 16), top), factor));
+    const __m512 low = power_of_two<kDegree>(_mm512_sub_ps(_mm512_load_ps(scores), top)),
+                 high = power_of_two<kDegree>(_mm512_sub_ps(_mm512_load_ps(scores + 16), top));
     _mm512_store_ps(sums[r], _mm512_add_ps(_mm512_load_ps(sums[r]), _mm512_add_ps(low, high)));
-    // A NaN here may be lost: the row's sum is NaN.
-    const Pairs<kParts, false> pairs(low, high);
+    const Pairs<kParts, Cut::kTowardsZero> pairs(low, high);  // of NaN the row's sum is NaN
     uint16_t* to = reinterpret_cast<uint16_t*>(block) + r * (kParts == 3 ? 3 : 2) * kTileDepth;
     for (int p = 0; p < kParts; ++p) _mm512_store_si512(to + p * kTileDepth, pairs.part[p]);
   }
@@ -320,7 +341,7 @@ class AttentionKernel : public Kernel {
     const int64_t padded = down * kTileRows, blocks = seen_blocks(block);
     uint16_t *left = scratch, *scores = left + depth_blocks_ * kQueryBytes / 2;
     for (int64_t depth = 0; depth < depth_blocks_; ++depth)
-      pack_left<kParts>(queries.from(first, depth * kTileDepth), padded, a_.scale,
+      pack_left<kParts>(queries.from(first, depth * kTileDepth), padded, a_.scale * kInverseLog2,
                         left + depth * kQueryBytes / 2);
 
     clear(largest, -std::numeric_limits<float>::infinity());
