@@ -182,6 +182,13 @@ COLLAGE_AMX void spread_largest(int64_t rows, Lanes& largest) {
     _mm512_store_ps(largest[r], _mm512_set1_ps(_mm512_reduce_max_ps(_mm512_load_ps(largest[r]))));
 }
 
+COLLAGE_AMX bool all_below(float bound, int64_t rows, const Lanes& lanes) {
+  __mmask16 below = 0xffff;
+  for (int64_t r = 0; r < rows; ++r)
+    below &= _mm512_cmp_ps_mask(_mm512_load_ps(lanes[r]), _mm512_set1_ps(bound), _CMP_LT_OQ);
+  return below == 0xffff;
+}
+
 /// Scores become weights, as a left operand, in their place; the last row first, since three parts
 /// of a row are longer than its scores.
 template <int kParts>
@@ -344,28 +351,40 @@ class AttentionKernel : public Kernel {
       pack_left<kParts>(queries.from(first, depth * kTileDepth), padded, a_.scale * kInverseLog2,
                         left + depth * kQueryBytes / 2);
 
-    clear(largest, -std::numeric_limits<float>::infinity());
-    for (int64_t b = 0; b < blocks; ++b) {
-      float* block_scores = reinterpret_cast<float*>(scores + b * kScoreBytes / 2);
+    const auto block_scores = [&](int64_t b) {
+      return reinterpret_cast<float*>(scores + b * kScoreBytes / 2);
+    };
+    const auto score = [&](int64_t b) {
       multiply_block({{left, left + kTileRows * kQueryRow},
                       kQueryRow * 2,
                       query_steps_.data(),
                       depth_blocks_,
                       keys + b * depth_blocks_ * 2 * kTileParts,
-                      block_scores},
+                      block_scores(b)},
                      down, 2, kParts);
       const int64_t left_keys = a_.keys - b * kBlock;
       const bool diagonal = a_.causal && b >= block;
       if (diagonal || left_keys < kBlock || mask.at != nullptr)
         hide({diagonal ? 1 : left_keys, diagonal ? 1 : 0, left_keys,
               mask.at == nullptr ? mask : mask.from(first, b * kBlock)},
-             padded, block_scores);
-      find_largest(block_scores, padded, largest);
+             padded, block_scores(b));
+    };
+    // Scores are weighed while they are near, against the largest of the first block. Where those
+    // of a later one are larger by so much that weights become unwieldy, all is done again.
+    for (int64_t known : {int64_t{1}, blocks}) {
+      clear(largest, -std::numeric_limits<float>::infinity());
+      for (int64_t b = 0; b < known; ++b) {
+        score(b);
+        find_largest(block_scores(b), padded, largest);
+      }
+      spread_largest(padded, largest);
+      clear(sums, 0);
+      for (int64_t b = 0; b < blocks; ++b) {
+        if (b >= known) score(b);
+        weigh<kParts>(block_scores(b), padded, largest, sums);
+      }
+      if (all_below(0x1p60f, padded, sums)) break;
     }
-    spread_largest(padded, largest);
-    clear(sums, 0);
-    for (int64_t b = 0; b < blocks; ++b)
-      weigh<kParts>(reinterpret_cast<float*>(scores + b * kScoreBytes / 2), padded, largest, sums);
     for (int64_t pair = 0; 2 * pair < value_tiles_; ++pair) {
       multiply_block({{scores, scores + kTileRows * kScoreRow},
                       kScoreRow * 2,

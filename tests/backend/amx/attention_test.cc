@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -181,6 +182,17 @@ TEST_F(AmxAttention, LargeScores) {
     for (int64_t j = 0; j < inputs[i].size(); ++j)
       inputs[i].data<float>()[j] = j % 16 == j / 16 % 50 % 16 ? 60.0f : 0.0f;
   check_amx(function, inputs);
+}
+
+TEST_F(AmxAttention, TheLargestScoresComeLast) {
+  const Function function = attention({{2}, 40, 100, 16, 32, 1.0, false, {100}});
+  std::vector<Tensor> inputs = inputs_of(function);
+  // By little, and by so much that a weight relative to the first ones would be infinite.
+  for (float step : {0.5f, 3.0f, 1000.0f}) {
+    for (int64_t j = 0; j < 100; ++j)
+      inputs[3].data<float>()[j] = static_cast<float>(std::min<int64_t>(j - 70, 0)) * step;
+    check_amx(function, inputs);
+  }
 }
 
 TEST_F(AmxAttention, NanStaysWhereItBelongs) {
