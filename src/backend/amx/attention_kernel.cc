@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "backend/amx/panel.h"
 #include "backend/amx/tiles.h"
 #include "backend/amx/vector_math.h"
 #include "base/integers.h"
@@ -16,123 +17,6 @@ namespace {
 constexpr int64_t kBlock = 32;  // queries or keys of a block of scores
 static_assert(kBlock == kTileDepth && kBlock == kBlockColumns);
 constexpr float kInverseLog2 = 1.44269504f;
-
-__mmask16 mask_of(int64_t count) {
-  return static_cast<__mmask16>((1u << std::clamp<int64_t>(count, 0, 16)) - 1u);
-}
-
-/// To the nearest bfloat16, in the upper half; halves go away from zero.
-COLLAGE_AMX inline __m512i rounded(__m512 x) {
-  return _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
-}
-COLLAGE_AMX inline __m512i rounded_unless_nan(__m512 x) {
-  const __m512i bits = _mm512_castps_si512(x);
-  return _mm512_mask_add_epi32(bits, _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), bits,
-                               _mm512_set1_epi32(0x8000));
-}
-
-enum class Cut {
-  kToNearest,    // each part
-  kTowardsZero,  // parts but the last, in less time; a NaN may become a number
-};
-
-/// The parts of 16 pairs of numbers: `even` in the lower halves.
-template <int kParts, Cut kCut = Cut::kToNearest>
-struct Pairs {
-  __m512i part[kParts];
-
-  COLLAGE_AMX Pairs(__m512 even, __m512 odd) {
-    constexpr __mmask32 kOdd = 0xaaaaaaaa;
-    const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
-    for (int p = 0;; ++p) {
-      const bool last = p + 1 == kParts;
-      __m512i a = _mm512_castps_si512(even), b = _mm512_castps_si512(odd);
-      if (kCut == Cut::kToNearest) {
-        a = rounded_unless_nan(even);
-        b = rounded_unless_nan(odd);
-      } else if (last) {
-        a = rounded(even);
-        b = rounded(odd);
-      }
-      part[p] = _mm512_mask_blend_epi16(kOdd, _mm512_srli_epi32(a, 16), b);
-      if (last) return;
-      even = _mm512_sub_ps(even, _mm512_castsi512_ps(_mm512_and_si512(a, upper)));
-      odd = _mm512_sub_ps(odd, _mm512_castsi512_ps(_mm512_and_si512(b, upper)));
-    }
-  }
-};
-
-COLLAGE_AMX inline void transpose(__m512i (&rows)[16]) {
-  __m512i t[16], u[16];
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4)
-    for (int j = 0; j < 2; ++j) {
-      u[i + 2 * j] = _mm512_unpacklo_epi64(t[i + j], t[i + j + 2]);
-      u[i + 2 * j + 1] = _mm512_unpackhi_epi64(t[i + j], t[i + j + 2]);
-    }
-  // Quarter q of u[4 i + j] is column 4 q + j of rows 4 i to 4 i + 3.
-  for (int j = 0; j < 4; ++j) {
-    const __m512i upper02 = _mm512_shuffle_i32x4(u[j], u[4 + j], 0x88),
-                  upper13 = _mm512_shuffle_i32x4(u[j], u[4 + j], 0xdd),
-                  lower02 = _mm512_shuffle_i32x4(u[8 + j], u[12 + j], 0x88),
-                  lower13 = _mm512_shuffle_i32x4(u[8 + j], u[12 + j], 0xdd);
-    rows[j] = _mm512_shuffle_i32x4(upper02, lower02, 0x88);
-    rows[4 + j] = _mm512_shuffle_i32x4(upper13, lower13, 0x88);
-    rows[8 + j] = _mm512_shuffle_i32x4(upper02, lower02, 0xdd);
-    rows[12 + j] = _mm512_shuffle_i32x4(upper13, lower13, 0xdd);
-  }
-}
-
-/// Part of a matrix in memory: rows and columns that exist, `row` elements from row to row.
-struct Panel {
-  const float* at;
-  int64_t rows, columns, row;
-
-  COLLAGE_AMX __m512 load(int64_t r, int64_t c) const {
-    return r < rows ? _mm512_maskz_loadu_ps(mask_of(columns - c), at + r * row + c)
-                    : _mm512_setzero_ps();
-  }
-  /// From that row and column on.
-  Panel from(int64_t r, int64_t c) const { return {at + r * row + c, rows - r, columns - c, row}; }
-};
-
-/// 32 columns as left operand: `count` rows of their parts. Column c is paired with column c + 16.
-template <int kParts>
-COLLAGE_AMX void pack_left(const Panel& panel, int64_t count, float scale, uint16_t* to) {
-  const __m512 factor = _mm512_set1_ps(scale);
-  for (int64_t r = 0; r < count; ++r) {
-    const Pairs<kParts> pairs(_mm512_mul_ps(panel.load(r, 0), factor),
-                              _mm512_mul_ps(panel.load(r, 16), factor));
-    for (int p = 0; p < kParts; ++p, to += kTileDepth) _mm512_store_si512(to, pairs.part[p]);
-  }
-}
-
-/// 32 columns of 16 rows as a tile whose columns are these rows; parts lie `part` elements apart.
-template <int kParts>
-COLLAGE_AMX void pack_transposed(const Panel& panel, int64_t part, uint16_t* to) {
-  __m512i rows[kParts][16];
-  for (int r = 0; r < 16; ++r) {
-    const Pairs<kParts> pairs(panel.load(r, 0), panel.load(r, 16));
-    for (int p = 0; p < kParts; ++p) rows[p][r] = pairs.part[p];
-  }
-  for (int p = 0; p < kParts; ++p) {
-    transpose(rows[p]);
-    for (int r = 0; r < 16; ++r) _mm512_store_si512(to + p * part + r * kTileDepth, rows[p][r]);
-  }
-}
-
-/// 32 rows of 16 columns as a tile. Row r is paired with row r + 16.
-template <int kParts>
-COLLAGE_AMX void pack_right(const Panel& panel, int64_t part, uint16_t* to) {
-  for (int r = 0; r < 16; ++r) {
-    const Pairs<kParts> pairs(panel.load(r, 0), panel.load(r + 16, 0));
-    for (int p = 0; p < kParts; ++p)
-      _mm512_store_si512(to + p * part + r * kTileDepth, pairs.part[p]);
-  }
-}
 
 /// What hides some of a block's scores.
 struct Hiding {
@@ -329,74 +213,90 @@ class AttentionKernel : public Kernel {
       const int64_t blocks = seen_blocks(last - 1);
       pack_keys({input(a_.k, head), a_.keys, a_.width, a_.k.row}, blocks, keys);
       pack_values({input(a_.v, head), a_.keys, a_.value_width, a_.v.row}, blocks, values);
-      const Panel queries{input(a_.q, head), a_.queries, a_.width, a_.q.row};
-      Panel mask{nullptr, 0, 0, 0};
+      Head h{{input(a_.q, head), a_.queries, a_.width, a_.q.row},
+             {nullptr, 0, 0, 0},
+             keys,
+             values,
+             scratch,
+             scratch + depth_blocks_ * kQueryBytes / 2,
+             static_cast<float*>(args.outputs[0]) + a_.out.heads[static_cast<size_t>(head)]};
       if (a_.mask)
-        mask = {input(*a_.mask, head, a_.constant_mask), a_.queries, a_.keys, a_.mask->row};
-      float* out = static_cast<float*>(args.outputs[0]) + a_.out.heads[static_cast<size_t>(head)];
-      for (int64_t block = first; block < last; ++block)
-        attend(block, queries, mask, keys, values, scratch, out);
+        h.mask = {input(*a_.mask, head, a_.constant_mask), a_.queries, a_.keys, a_.mask->row};
+      for (int64_t block = first; block < last; ++block) attend(h, block);
     }
   }
 
-  void attend(int64_t block, const Panel& queries, const Panel& mask, const uint16_t* keys,
-              const uint16_t* values, uint16_t* scratch, float* out) const {
-    alignas(64) Lanes largest, sums;
+  /// What the blocks of queries of one head share.
+  struct Head {
+    Panel queries, mask;
+    const uint16_t *keys, *values;  ///< packed
+    uint16_t *left, *scores;        ///< of one block of queries
+    float* out;
+
+    float* score_block(int64_t b) const {
+      return reinterpret_cast<float*>(scores + b * kScoreBytes / 2);
+    }
+  };
+
+  void attend(const Head& h, int64_t block) const {
+    alignas(64) Lanes sums;
     alignas(64) float results[kBlock * kBlockColumns];
     const int64_t first = block * kBlock, rows = std::min(kBlock, a_.queries - first);
     const int down = rows > kTileRows ? 2 : 1;
-    const int64_t padded = down * kTileRows, blocks = seen_blocks(block);
-    uint16_t *left = scratch, *scores = left + depth_blocks_ * kQueryBytes / 2;
     for (int64_t depth = 0; depth < depth_blocks_; ++depth)
-      pack_left<kParts>(queries.from(first, depth * kTileDepth), padded, a_.scale * kInverseLog2,
-                        left + depth * kQueryBytes / 2);
-
-    const auto block_scores = [&](int64_t b) {
-      return reinterpret_cast<float*>(scores + b * kScoreBytes / 2);
-    };
-    const auto score = [&](int64_t b) {
-      multiply_block({{left, left + kTileRows * kQueryRow},
-                      kQueryRow * 2,
-                      query_steps_.data(),
-                      depth_blocks_,
-                      keys + b * depth_blocks_ * 2 * kTileParts,
-                      block_scores(b)},
-                     down, 2, kParts);
-      const int64_t left_keys = a_.keys - b * kBlock;
-      const bool diagonal = a_.causal && b >= block;
-      if (diagonal || left_keys < kBlock || mask.at != nullptr)
-        hide({diagonal ? 1 : left_keys, diagonal ? 1 : 0, left_keys,
-              mask.at == nullptr ? mask : mask.from(first, b * kBlock)},
-             padded, block_scores(b));
-    };
-    // Scores are weighed while they are near, against the largest of the first block. Where those
-    // of a later one are larger by so much that weights become unwieldy, all is done again.
-    for (int64_t known : {int64_t{1}, blocks}) {
-      clear(largest, -std::numeric_limits<float>::infinity());
-      for (int64_t b = 0; b < known; ++b) {
-        score(b);
-        find_largest(block_scores(b), padded, largest);
-      }
-      spread_largest(padded, largest);
-      clear(sums, 0);
-      for (int64_t b = 0; b < blocks; ++b) {
-        if (b >= known) score(b);
-        weigh<kParts>(block_scores(b), padded, largest, sums);
-      }
-      if (all_below(0x1p60f, padded, sums)) break;
-    }
+      pack_left<kParts>(h.queries.from(first, depth * kTileDepth), down * kTileRows,
+                        a_.scale * kInverseLog2, h.left + depth * kQueryBytes / 2);
+    weigh_keys(h, block, down, sums);
     for (int64_t pair = 0; 2 * pair < value_tiles_; ++pair) {
-      multiply_block({{scores, scores + kTileRows * kScoreRow},
+      multiply_block({{h.scores, h.scores + kTileRows * kScoreRow},
                       kScoreRow * 2,
                       score_steps_.data(),
-                      blocks,
-                      values + pair * 2 * key_blocks_ * kTileParts,
+                      seen_blocks(block),
+                      h.values + pair * 2 * key_blocks_ * kTileParts,
                       results},
                      down, tiles_across(pair), kParts);
       const int64_t column = pair * kBlockColumns;
       finish(results, sums, rows, std::min(kBlockColumns, a_.value_width - column),
-             out + first * a_.out.row + column, a_.out.row);
+             h.out + first * a_.out.row + column, a_.out.row);
     }
+  }
+
+  /// Scores are weighed while they are near, against the largest of the first block. Where those of
+  /// a later one are larger by so much that weights become unwieldy, all is done again.
+  void weigh_keys(const Head& h, int64_t block, int down, Lanes& sums) const {
+    alignas(64) Lanes largest;
+    const int64_t rows = down * kTileRows, blocks = seen_blocks(block);
+    for (int64_t known : {int64_t{1}, blocks}) {
+      clear(largest, -std::numeric_limits<float>::infinity());
+      for (int64_t b = 0; b < known; ++b) {
+        score(h, block, b, down);
+        find_largest(h.score_block(b), rows, largest);
+      }
+      spread_largest(rows, largest);
+      clear(sums, 0);
+      for (int64_t b = 0; b < blocks; ++b) {
+        if (b >= known) score(h, block, b, down);
+        weigh<kParts>(h.score_block(b), rows, largest, sums);
+      }
+      if (all_below(0x1p60f, rows, sums)) return;
+    }
+  }
+
+  /// The scores of a block of queries for block b of the keys.
+  void score(const Head& h, int64_t block, int64_t b, int down) const {
+    multiply_block({{h.left, h.left + kTileRows * kQueryRow},
+                    kQueryRow * 2,
+                    query_steps_.data(),
+                    depth_blocks_,
+                    h.keys + b * depth_blocks_ * 2 * kTileParts,
+                    h.score_block(b)},
+                   down, 2, kParts);
+    const int64_t left_keys = a_.keys - b * kBlock;
+    const bool diagonal = a_.causal && b >= block;
+    if (diagonal || left_keys < kBlock || h.mask.at != nullptr)
+      hide({diagonal ? 1 : left_keys, diagonal ? 1 : 0, left_keys,
+            h.mask.at == nullptr ? h.mask : h.mask.from(block * kBlock, b * kBlock)},
+           down * kTileRows, h.score_block(b));
   }
 
   Attention a_;

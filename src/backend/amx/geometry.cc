@@ -56,10 +56,6 @@ COLLAGE_AMX void copy_pixels(const Source& source, int64_t count, int parts, uin
           _mm512_maskz_loadu_ps(source.high_mask, source.high + i * source.stride), parts, to);
 }
 
-__mmask16 mask_of(int64_t channels) {
-  return static_cast<__mmask16>((1u << std::clamp<int64_t>(channels, 0, 16)) - 1u);
-}
-
 Source source_of(const Contraction& c, const float* image, int64_t number, int64_t pixel,
                  int64_t block) {
   constexpr int64_t kBlock = 16;

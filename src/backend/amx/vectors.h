@@ -8,5 +8,17 @@
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 
+#include <algorithm>
+#include <cstdint>
+
 #define COLLAGE_AMX \
   __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16")))
+
+namespace collage::amx {
+
+/// The first `count` of 16 lanes.
+inline __mmask16 mask_of(int64_t count) {
+  return static_cast<__mmask16>((1u << std::clamp<int64_t>(count, 0, 16)) - 1u);
+}
+
+}  // namespace collage::amx
