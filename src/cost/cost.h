@@ -27,6 +27,9 @@ inline double median_seconds(const Cost& cost) {
   return m != nullptr ? m->median : 0;
 }
 
+// Of how kernels are timed: raised when figures change their meaning. A part of every key.
+constexpr int kTimingMethod = 2;
+
 // What is in the caches when a kernel starts, see timing.h. A part of every key.
 enum class CacheState { kWarm, kCold, kStreaming };
 inline const char* cache_state_name(CacheState state) {

@@ -79,8 +79,8 @@ class Evictor {
   }
 
  private:
-  static constexpr size_t kPrivate = 8 << 20;  // a thread: more than a private cache
-  static constexpr size_t kShared = 64 << 20;  // a thread: more than its part of a shared cache
+  static constexpr size_t kPrivate = 8 << 20;   // a thread: more than a private cache
+  static constexpr size_t kShared = 112 << 20;  // a thread: more than a shared cache keeps
   static constexpr size_t kStreamedConstants = 256 << 10;
 
   static EvictionBuffers& buffers() {
