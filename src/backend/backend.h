@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,13 @@ namespace collage {
 struct CompileOptions {
   int threads = 1;           // size of the one thread team
   std::string cache_folder;  // for compiled objects; empty: keep nothing on disk
+};
+
+// A loop of nothing but a backend's arithmetic, on registers, which all threads of a team run at
+// once: what they do then is the most that the backend's kernels could.
+struct PeakProbe {
+  void (*run)(int rounds) = nullptr;
+  double flops_per_round = 0;  // float32 operations that a round stands for, multiply-adds as two
 };
 
 class Backend {
@@ -53,6 +61,13 @@ class Backend {
   // Its kernels compute with threads of their own (ThreadUse::kOwnPool): the search charges for
   // waking them up beside the team.
   virtual bool brings_own_threads() const { return false; }
+
+  // Where its kernels in float32 compute with something faster than the vector units'
+  // multiply-adds, against whose peak kernels are held otherwise.
+  virtual std::optional<PeakProbe> peak_probe(const Target& target) const {
+    (void)target;
+    return std::nullopt;
+  }
 
   // Hooks, all optional, for what a toolchain wants of the graph before it is partitioned.
   // Operators of its own, once, when it is registered, whose names should start with the backend's;

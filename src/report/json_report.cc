@@ -235,9 +235,13 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
     }
     result["timeline"] = std::move(steps);
   }
-  if (facts.peaks)
-    result["env"]["peaks"] = {{"gflops", 1e-9 * facts.peaks->flops_per_second},
-                              {"gbytes", 1e-9 * facts.peaks->bytes_per_second}};
+  if (facts.peaks) {
+    json& peaks = result["env"]["peaks"];
+    peaks = {{"gflops", 1e-9 * facts.peaks->flops_per_second},
+             {"gbytes", 1e-9 * facts.peaks->bytes_per_second}};
+    for (const auto& [target, flops] : facts.peaks->target_flops_per_second)
+      peaks["target_gflops"][target] = 1e-9 * flops;
+  }
   if (facts.resident_bytes > 0) result["peak_memory"]["measured"] = facts.resident_bytes;
   if (!facts.what_if.empty()) {
     json what_if = json::array();

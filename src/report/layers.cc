@@ -79,7 +79,7 @@ std::string layers_table(const Profile& profile, const MachinePeaks* peaks) {
   for (const LayerTime& layer : profile.layers) {
     total += layer.seconds;
     predicted += layer.predicted_seconds;
-    if (peaks != nullptr) bound += roofline_seconds(*peaks, layer.flops, layer.bytes);
+    if (peaks != nullptr) bound += roofline_seconds(*peaks, layer.target, layer.flops, layer.bytes);
   }
   std::string text =
       fmt::format("{:>4} {:>9} {:>9} {:>6} {:>8} {:>7}{} {}\n", "step", "ms", "predicted", "share",
@@ -89,8 +89,9 @@ std::string layers_table(const Profile& profile, const MachinePeaks* peaks) {
     double seconds = std::max(layer.seconds, 1e-9);
     std::string of_roof;
     if (peaks != nullptr)
-      of_roof = fmt::format(" {:>7.0f}%",
-                            100 * roofline_seconds(*peaks, layer.flops, layer.bytes) / seconds);
+      of_roof = fmt::format(
+          " {:>7.0f}%",
+          100 * roofline_seconds(*peaks, layer.target, layer.flops, layer.bytes) / seconds);
     text += fmt::format("{:>4} {:>9.4f} {:>9.4f} {:>5.1f}% {:>8.1f} {:>7.1f}{} {}  {}\n", i,
                         1e3 * layer.seconds, 1e3 * layer.predicted_seconds,
                         100 * layer.seconds / total, 1e-9 * layer.flops / seconds,
@@ -99,9 +100,13 @@ std::string layers_table(const Profile& profile, const MachinePeaks* peaks) {
   text +=
       fmt::format("{} steps {:.3f} ms, predicted {:.3f} ms, a run {:.3f} ms", profile.layers.size(),
                   1e3 * total, 1e3 * predicted, 1e3 * median(profile.whole_runs));
-  if (peaks != nullptr)
-    text += fmt::format(", roofline {:.3f} ms at {:.0f} GFLOP/s and {:.1f} GB/s", 1e3 * bound,
-                        1e-9 * peaks->flops_per_second, 1e-9 * peaks->bytes_per_second);
+  if (peaks != nullptr) {
+    text += fmt::format(", roofline {:.3f} ms at {:.0f} GFLOP/s", 1e3 * bound,
+                        1e-9 * peaks->flops_per_second);
+    for (const auto& [target, flops] : peaks->target_flops_per_second)
+      text += fmt::format(" ({} {:.0f})", target, 1e-9 * flops);
+    text += fmt::format(" and {:.1f} GB/s", 1e-9 * peaks->bytes_per_second);
+  }
   return text + "\n";
 }
 

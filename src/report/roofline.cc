@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "backend/backend.h"
 #include "base/stopwatch.h"
 #include "runtime/huge_pages.h"
 
@@ -16,6 +17,7 @@ namespace {
 // Sixteen independent accumulators: latency (4 cycles) times throughput (2 a cycle) and some more.
 constexpr int kAccumulators = 16;
 constexpr int kFmaRounds = 100000;
+constexpr int kProbeRounds = 20000;
 constexpr size_t kStreamBytes = size_t{96} << 20;  // a thread
 constexpr int kRepeats = 5;
 
@@ -79,13 +81,23 @@ double best_seconds(ThreadTeam& team, Body&& body) {
 
 }  // namespace
 
-MachinePeaks measure_peaks(ThreadTeam& team) {
+MachinePeaks measure_peaks(ThreadTeam& team, std::span<const std::string> targets) {
   MachinePeaks peaks;
   auto threads = static_cast<size_t>(team.size());
   std::vector<float> sums(threads * 16);
   ComputeLoop loop = widest_loop();
   double seconds = best_seconds(team, [&](int t) { sums[16 * t] += loop.run(kFmaRounds); });
   peaks.flops_per_second = loop.flops_per_round * kFmaRounds * team.size() / seconds;
+  for (const std::string& text : targets) {
+    const Result<Target> target = Target::parse(text);
+    const Backend* backend = target ? find_backend(target->kind) : nullptr;
+    const std::optional<PeakProbe> probe =
+        backend != nullptr ? backend->peak_probe(*target) : std::nullopt;
+    if (!probe) continue;
+    seconds = best_seconds(team, [&](int) { probe->run(kProbeRounds); });
+    peaks.target_flops_per_second[text] =
+        probe->flops_per_round * kProbeRounds * team.size() / seconds;
+  }
 
   std::vector<std::shared_ptr<void>> buffers;
   for (size_t t = 0; t < threads; ++t) {
@@ -110,9 +122,13 @@ MachinePeaks measure_peaks(ThreadTeam& team) {
   return peaks;
 }
 
-double roofline_seconds(const MachinePeaks& peaks, double flops, double bytes) {
+double roofline_seconds(const MachinePeaks& peaks, const std::string& target, double flops,
+                        double bytes) {
+  const auto own = peaks.target_flops_per_second.find(target);
+  const double flops_per_second =
+      own != peaks.target_flops_per_second.end() ? own->second : peaks.flops_per_second;
   double moving = peaks.bytes_per_second > 0 ? bytes / peaks.bytes_per_second : 0;
-  return std::max(flops / peaks.flops_per_second, moving);
+  return std::max(flops / flops_per_second, moving);
 }
 
 }  // namespace collage

@@ -27,12 +27,18 @@ TEST(Layers, TableListsTheSlowestFirstWithItsShare) {
 
 TEST(Layers, RooflineTakesTheLargerOfComputingAndMoving) {
   MachinePeaks peaks{400e9, 10e9};
-  EXPECT_DOUBLE_EQ(roofline_seconds(peaks, 2e8, 1e6), 0.5e-3);
-  EXPECT_DOUBLE_EQ(roofline_seconds(peaks, 0, 6e6), 0.6e-3);
+  EXPECT_DOUBLE_EQ(roofline_seconds(peaks, "onednn", 2e8, 1e6), 0.5e-3);
+  EXPECT_DOUBLE_EQ(roofline_seconds(peaks, "", 0, 6e6), 0.6e-3);
   std::string table = layers_table(two_layers(), &peaks);
   EXPECT_THAT(table, HasSubstr("      20% convert_aBcd16b"));
   EXPECT_THAT(table, HasSubstr("      50% onednn_nn_conv2d"));
   EXPECT_THAT(table, HasSubstr("roofline 1.100 ms at 400 GFLOP/s and 10.0 GB/s"));
+  peaks.target_flops_per_second["onednn"] = 1000e9;  // with a unit of its own
+  EXPECT_DOUBLE_EQ(roofline_seconds(peaks, "onednn", 2e8, 1e6), 0.2e-3);
+  EXPECT_DOUBLE_EQ(roofline_seconds(peaks, "native", 2e8, 1e6), 0.5e-3);
+  table = layers_table(two_layers(), &peaks);
+  EXPECT_THAT(table, HasSubstr("      20% onednn_nn_conv2d"));
+  EXPECT_THAT(table, HasSubstr("ms at 400 GFLOP/s (onednn 1000) and 10.0 GB/s"));
 }
 
 TEST(Layers, TraceFollowsOneRun) {

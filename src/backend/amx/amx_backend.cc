@@ -7,6 +7,7 @@
 #include "backend/amx/attention_rule.h"
 #include "backend/amx/contraction.h"
 #include "backend/amx/contraction_kernel.h"
+#include "backend/amx/peak.h"
 #include "backend/fingerprint.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
@@ -84,9 +85,13 @@ class AmxBackend : public Backend {
   // `amx -parts=3` offers sums of six products instead of three: the accuracy of float32.
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
-    const auto given = target.options.find("parts");
-    return variants_of(function, given != target.options.end() && given->second == "3" ? 3 : 2,
-                       options);
+    return variants_of(function, parts_of(target), options);
+  }
+
+  std::optional<PeakProbe> peak_probe(const Target& target) const override {
+    if (!matrix_unit().ok()) return std::nullopt;
+    const int parts = parts_of(target), products = parts * (parts + 1) / 2;
+    return PeakProbe{multiply_tiles_at_rest, 2 * kPeakRoundProducts / products};
   }
 
   bool lowers() const override { return matrix_unit().ok(); }
@@ -115,6 +120,10 @@ class AmxBackend : public Backend {
   }
 
  private:
+  static int parts_of(const Target& target) {
+    const auto given = target.options.find("parts");
+    return given != target.options.end() && given->second == "3" ? 3 : 2;
+  }
   static Result<std::vector<Variant>> variants_of(const Function& function, int parts,
                                                   const CompileOptions& options) {
     const Function flat = TRY(inline_calls(function));
