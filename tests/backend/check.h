@@ -49,7 +49,7 @@ std::vector<Tensor> evaluate(const Function& function, const std::vector<Tensor>
 // interpreter gives it, and infinities are exact.
 struct Tolerance {
   double mean = 2e-5;     // of the root of the mean square of the result
-  double largest = 0;     // of its largest element
+  double largest = 0;     // of its largest element, or of 1e-2 where that is more
   double element = 1e-5;  // of the element itself
 };
 
