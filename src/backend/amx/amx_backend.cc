@@ -1,6 +1,7 @@
 #include "backend/amx/amx_backend.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "backend/amx/attention.h"
 #include "backend/amx/attention_kernel.h"
@@ -9,6 +10,7 @@
 #include "backend/amx/contraction_kernel.h"
 #include "backend/amx/peak.h"
 #include "backend/fingerprint.h"
+#include "base/integers.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "partition/rules/anchor_epilogue.h"
@@ -32,6 +34,11 @@ Result<Contraction> read(const Function& function) {
   Contraction c = TRY(read_contraction(TRY(inline_calls(function))));
   if (c.images * c.pixels_out() < kFewestRows)
     return unsupported("amx: {} rows", c.images * c.pixels_out());
+  // Where rows of the result begin is kept in 32 bits.
+  const int64_t elements =
+      c.images * c.pixels_out() * round_up(c.out_channels, int64_t{kTileColumns});
+  if (elements > std::numeric_limits<int32_t>::max())
+    return unsupported("amx: a result of {} elements", elements);
   if (c.in_channels < kFewestChannels) return unsupported("amx: {} channels", c.in_channels);
   return c;
 }

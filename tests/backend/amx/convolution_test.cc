@@ -98,7 +98,9 @@ TEST_F(MatrixUnit, ConvolutionsOfRandomShapes) {
 }
 
 TEST(AmxConvolution, RefusesWhatDoesNotPay) {
-  Graph groups, computed, narrow, rows;
+  Graph groups, computed, narrow, rows, large;
+  EXPECT_THAT(refusal(large.function(conv(large, {{1, 16, 12000, 12000}, 17, {1, 1}}))),
+              HasSubstr("4608000000 elements"));
   EXPECT_THAT(
       refusal(groups.function(conv(groups, {{1, 32, 8, 8}, 32, {3, 3}, {}, {1, 1, 1, 1}, {}, 16}))),
       HasSubstr("groups"));
