@@ -11,10 +11,7 @@ float half_to_float(uint16_t bits, DType dtype) {
     std::memcpy(&value, &bits, sizeof value);
     return static_cast<float>(value);
   }
-  uint32_t wide = static_cast<uint32_t>(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, sizeof value);
-  return value;
+  return bfloat16_to_float(bits);
 }
 
 uint16_t float_to_half(float value, DType dtype) {
@@ -24,11 +21,7 @@ uint16_t float_to_half(float value, DType dtype) {
     std::memcpy(&bits, &narrow, sizeof bits);
     return bits;
   }
-  uint32_t wide;
-  std::memcpy(&wide, &value, sizeof wide);
-  if (value != value) return static_cast<uint16_t>((wide >> 16) | 0x40);
-  wide += 0x7fff + ((wide >> 16) & 1);
-  return static_cast<uint16_t>(wide >> 16);
+  return float_to_bfloat16(value);
 }
 
 ReferenceKernel with_halves(ReferenceKernel kernel) {

@@ -4,6 +4,8 @@
 
 #include <collage/tensor.h>
 
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <span>
 
@@ -16,6 +18,16 @@ using ReferenceKernel = std::function<Status(std::span<const Tensor> inputs, con
                                              std::span<Tensor> outputs)>;
 
 inline bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+// To nearest, ties to even; keeps infinities and NaN.
+inline uint16_t float_to_bfloat16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (value != value) return static_cast<uint16_t>((bits >> 16) | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+inline float bfloat16_to_float(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 
 float half_to_float(uint16_t bits, DType dtype);   // dtype: kFloat16 or kBFloat16
 uint16_t float_to_half(float value, DType dtype);  // rounds to nearest even; keeps NaN

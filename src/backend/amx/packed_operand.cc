@@ -1,27 +1,13 @@
 #include "backend/amx/packed_operand.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "backend/amx/geometry.h"
 #include "base/integers.h"
+#include "ops/half.h"
 #include "runtime/huge_pages.h"
 
 namespace collage::amx {
-namespace {
-
-/// Rounded to nearest, ties to even. An infinity stays; so does NaN.
-uint16_t rounded(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7f800000u) == 0x7f800000u)
-    return static_cast<uint16_t>(bits >> 16 | ((bits & 0xffffu) != 0 ? 0x40u : 0u));
-  return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
-
-float widened(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-
-}  // namespace
-
 int64_t PackedOperand::first_input(int64_t block) const {
   return block * kBlockColumns / group_outputs_ * group_inputs_;
 }
@@ -66,9 +52,9 @@ Result<PackedOperand> PackedOperand::create(const Contraction& c, int parts) {
         const int64_t step = (channel / kTileDepth - first_depth) * taps + tap;
         float rest = from[tap];
         for (int part = 0; part < parts; ++part) {
-          const uint16_t bits = rounded(rest);
+          const uint16_t bits = float_to_bfloat16(rest);
           to[((step * parts + part) * across + tile) * kTileElements + at] = bits;
-          rest -= widened(bits);
+          rest -= bfloat16_to_float(bits);
         }
       }
     }

@@ -12,7 +12,6 @@ class PackedOperand {
  public:
   static Result<PackedOperand> create(const Contraction& contraction, int parts);
 
-  int64_t column_tiles() const { return column_tiles_; }
   int64_t column_blocks() const { return (column_tiles_ + 1) / 2; }
   int tiles_across(int64_t block) const { return 2 * block + 1 < column_tiles_ ? 2 : 1; }
   const uint16_t* block(int64_t index) const { return data_ + index * 2 * tile_column_; }

@@ -2,24 +2,18 @@
 
 #include <immintrin.h>
 
-#include <bit>
 #include <cstring>
+
+#include "ops/half.h"
 
 namespace collage::onednn {
 
 namespace {
 
-// To nearest, ties to even. Weights and activations are finite.
-uint16_t rounded(float x) {
-  auto bits = std::bit_cast<uint32_t>(x);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-float widened(uint16_t x) { return std::bit_cast<float>(static_cast<uint32_t>(x) << 16); }
-
 void split_row(const float* source, uint16_t* low, uint16_t* high, int64_t begin, int64_t width) {
   for (int64_t i = begin; i < width; ++i) {
-    high[i] = rounded(source[i]);
-    low[i] = rounded(source[i] - widened(high[i]));
+    high[i] = float_to_bfloat16(source[i]);
+    low[i] = float_to_bfloat16(source[i] - bfloat16_to_float(high[i]));
   }
 }
 
@@ -92,10 +86,10 @@ Tensor split_weights(const Tensor& weights, size_t dim, int64_t parts) {
   float* to = result.data<float>();
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < inner; ++i) {
-      float w = from[o * inner + i], high = widened(rounded(w));
+      float w = from[o * inner + i], high = bfloat16_to_float(float_to_bfloat16(w));
       float* end = to + (o + 1) * inner * parts + i;
       end[-inner] = high;
-      end[-2 * inner] = widened(rounded(w - high));
+      end[-2 * inner] = bfloat16_to_float(float_to_bfloat16(w - high));
       if (parts == 3) end[-3 * inner] = high;
     }
   return result;
