@@ -30,8 +30,9 @@ bool follows(const EpilogueStep& step) {
       .has_value();
 }
 
+/// `function` is flat.
 Result<Contraction> read(const Function& function) {
-  Contraction c = TRY(read_contraction(TRY(inline_calls(function))));
+  Contraction c = TRY(read_contraction(function));
   if (c.images * c.pixels_out() < kFewestRows)
     return unsupported("amx: {} rows", c.images * c.pixels_out());
   // Where rows of the result begin is kept in 32 bits.
@@ -43,11 +44,16 @@ Result<Contraction> read(const Function& function) {
   return c;
 }
 
+Variant plain_variant(std::string name, int parts, const Function& function) {
+  Variant variant = Variant::plain(std::move(name), function);
+  variant.relaxed = parts == 2;
+  variant.lowered = parts == 1;
+  return variant;
+}
+
 /// The variant of the schedule: images are blocked by channels, matrices plain.
 Variant variant_of(const Contraction& c, const Schedule& schedule, const Function& function) {
-  Variant variant = Variant::plain(schedule.to_string(), function);
-  variant.relaxed = schedule.parts == 2;
-  variant.lowered = schedule.parts == 1;
+  Variant variant = plain_variant(schedule.to_string(), schedule.parts, function);
   if (c.channels_last) return variant;
   const auto block = [](Encoding& encoding, const TensorType& type) {
     encoding.layout =
@@ -66,10 +72,7 @@ bool has_attention(const Function& function) {
 }
 
 Variant attention_variant(int parts, const Function& function) {
-  Variant variant = Variant::plain(fmt::format("attention {}", kPartsNames[parts - 1]), function);
-  variant.relaxed = parts == 2;
-  variant.lowered = parts == 1;
-  return variant;
+  return plain_variant(fmt::format("attention {}", kPartsNames[parts - 1]), parts, function);
 }
 
 class AmxBackend : public Backend {
@@ -110,6 +113,7 @@ class AmxBackend : public Backend {
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
+    TRY(matrix_unit());  // asks for it
     const Function flat = TRY(inline_calls(function));
     if (has_attention(flat)) {
       Attention attention = TRY(read_attention(flat));
@@ -118,7 +122,7 @@ class AmxBackend : public Backend {
           return make_attention_kernel(std::move(attention), parts, options.threads);
       return unsupported("amx: no variant {}", variant.to_string());
     }
-    Contraction c = TRY(read(function));
+    Contraction c = TRY(read(flat));
     for (int parts = 1; parts <= kMostParts; ++parts)
       for (const Schedule& schedule : schedules(c, parts, options.threads))
         if (variant == variant_of(c, schedule, function))
@@ -138,7 +142,7 @@ class AmxBackend : public Backend {
       TRY(read_attention(flat));
       return std::vector<Variant>{attention_variant(parts, function)};
     }
-    const Contraction c = TRY(read(function));
+    const Contraction c = TRY(read(flat));
     std::vector<Variant> list;
     for (const Schedule& schedule : schedules(c, parts, options.threads))
       list.push_back(variant_of(c, schedule, function));

@@ -34,7 +34,6 @@ class ContractionKernel : public Kernel {
         window_(widest_window(chunk_)) {}
 
   Status prepare() {
-    TRY(matrix_unit());  // asks for it
     packed_ = TRY(PackedOperand::create(c_, schedule_.parts));
     if (copy_size() > std::numeric_limits<int32_t>::max())
       return unsupported("amx: a copy of {} bytes", copy_size());
