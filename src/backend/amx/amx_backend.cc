@@ -36,10 +36,12 @@ Result<Contraction> read(const Function& function) {
   if (c.images * c.pixels_out() < kFewestRows)
     return unsupported("amx: {} rows", c.images * c.pixels_out());
   // Where rows of the result begin is kept in 32 bits.
-  const int64_t elements =
-      c.images * c.pixels_out() * round_up(c.out_channels, int64_t{kTileColumns});
-  if (elements > std::numeric_limits<int32_t>::max())
-    return unsupported("amx: a result of {} elements", elements);
+  for (const Branch& branch : c.branches) {
+    const int64_t elements =
+        c.images * c.pixels_out() * round_up(branch.out_channels, int64_t{kTileColumns});
+    if (elements > std::numeric_limits<int32_t>::max())
+      return unsupported("amx: a result of {} elements", elements);
+  }
   if (c.in_channels < kFewestChannels) return unsupported("amx: {} channels", c.in_channels);
   return c;
 }
@@ -61,7 +63,8 @@ Variant variant_of(const Contraction& c, const Schedule& schedule, const Functio
   };
   for (size_t i = 0; i < function->params.size(); ++i)
     block(variant.inputs[i], function->params[i]->tensor_type());
-  block(variant.outputs[0], function->result_type().tensor());
+  const std::vector<TensorType> results = function->result_type().leaves();
+  for (size_t i = 0; i < results.size(); ++i) block(variant.outputs[i], results[i]);
   return variant;
 }
 

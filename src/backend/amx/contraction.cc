@@ -23,7 +23,6 @@ Contraction convolution(const CallNode& call) {
   Contraction c;
   c.images = data[0];
   c.in_channels = data[1];
-  c.out_channels = out[1];
   c.groups = call.attrs.integer("groups");
   const size_t skip = 3 - window.rank();
   for (size_t d = 0; d < window.rank(); ++d) {
@@ -34,8 +33,10 @@ Contraction convolution(const CallNode& call) {
     c.dilation[skip + d] = window.dilation[d];
     c.pad[skip + d] = window.pad_begin[d];
   }
-  c.channel_stride = c.taps();
-  c.column_stride = weight[1] * c.taps();
+  Branch& branch = c.branches.emplace_back();
+  branch.out_channels = out[1];
+  branch.column_stride = weight[1] * c.taps();
+  branch.channel_stride = c.taps();
   return c;
 }
 
@@ -43,14 +44,71 @@ Contraction product(const CallNode& call) {
   const Shape& result = call.tensor_type().shape;
   Contraction c;
   c.channels_last = true;
-  c.out_channels = result.back();
   c.in_channels = call.args[0]->tensor_type().shape.back();
-  c.in[2] = c.out[2] = num_elements(result) / c.out_channels;
+  Branch& branch = c.branches.emplace_back();
+  branch.out_channels = result.back();
+  c.in[2] = c.out[2] = num_elements(result) / branch.out_channels;
   const bool columns_first = call.op->name == "nn.dense" || call.attrs.flag("transpose_b");
-  c.column_stride = columns_first ? c.in_channels : 1;
-  c.channel_stride = columns_first ? 1 : c.out_channels;
+  branch.column_stride = columns_first ? c.in_channels : 1;
+  branch.channel_stride = columns_first ? 1 : branch.out_channels;
   return c;
 }
+
+/// Steps and weights are missing.
+Contraction contraction_of(const CallNode& anchor) {
+  return is_convolution(anchor) ? convolution(anchor) : product(anchor);
+}
+
+/// From the result inwards: the steps, then the anchor.
+Result<std::vector<const CallNode*>> chain_to(const Expr& result) {
+  std::vector<const CallNode*> calls;
+  for (const Expr* at = &result;;) {
+    const auto* call = as<CallNode>(*at);
+    if (call == nullptr || call->op == nullptr)
+      return unsupported("amx: no convolution or product");
+    calls.push_back(call);
+    if (check_anchor(*call).ok() || call->args.empty()) break;
+    // The running value is the argument that is neither parameter nor constant.
+    const auto inner = std::find_if(call->args.begin(), call->args.end(),
+                                    [](const Expr& arg) { return arg->kind() == ExprKind::kCall; });
+    if (inner == call->args.end()) return check_anchor(*call);
+    at = &*inner;
+  }
+  TRY(check_anchor(*calls.back()));
+  return calls;
+}
+
+/// With the one branch that gives `result`.
+Result<Contraction> read_result(const Function& function, const Expr& result) {
+  const std::vector<const CallNode*> calls = TRY(chain_to(result));
+  const CallNode& anchor = *calls.back();
+  const auto param_of = [&](const Expr& expr) -> Result<int> {
+    const auto found = std::find(function->params.begin(), function->params.end(), expr);
+    if (found == function->params.end()) return unsupported("amx: an operand that is computed");
+    return static_cast<int>(found - function->params.begin());
+  };
+  Contraction c = contraction_of(anchor);
+  c.data = static_cast<size_t>(TRY(param_of(anchor.args[0])));
+  Branch& branch = c.branches[0];
+  branch.weights = as<ConstantNode>(anchor.args[1])->value;
+  std::vector<Step> steps;
+  for (size_t i = calls.size() - 1; i-- > 0;) {
+    const CallNode& call = *calls[i];
+    const CallNode* running = calls[i + 1];
+    const auto arg = std::find_if(call.args.begin(), call.args.end(),
+                                  [&](const Expr& e) { return e.get() == running; });
+    std::optional<Step> step =
+        read_step(call, static_cast<size_t>(arg - call.args.begin()), channel_axis(anchor));
+    if (!step) return unsupported("amx: {} after {}", call.op->name, anchor.op->name);
+    steps.push_back(std::move(*step));
+  }
+  branch.steps = merged(std::move(steps));
+  for (const Step& step : branch.steps)
+    branch.step_params.push_back(step.tensor == nullptr ? -1 : TRY(param_of(step.tensor)));
+  return c;
+}
+
+bool can_branch(const Extents& a, const Extents& b) { return a == b && a.groups == 1; }
 
 }  // namespace
 
@@ -91,47 +149,22 @@ size_t channel_axis(const CallNode& anchor) {
   return is_convolution(anchor) ? 1 : anchor.tensor_type().shape.size() - 1;
 }
 
-Result<Contraction> read_contraction(const Function& function) {
-  // From the result inwards: the steps, then the anchor.
-  std::vector<const CallNode*> calls;
-  for (const Expr* at = &function->body;;) {
-    const auto* call = as<CallNode>(*at);
-    if (call == nullptr || call->op == nullptr)
-      return unsupported("amx: no convolution or product");
-    calls.push_back(call);
-    if (check_anchor(*call).ok() || call->args.empty()) break;
-    // The running value is the argument that is neither parameter nor constant.
-    const auto inner = std::find_if(call->args.begin(), call->args.end(),
-                                    [](const Expr& arg) { return arg->kind() == ExprKind::kCall; });
-    if (inner == call->args.end()) return check_anchor(*call);
-    at = &*inner;
-  }
-  const CallNode& anchor = *calls.back();
-  TRY(check_anchor(anchor));
-  Contraction c = is_convolution(anchor) ? convolution(anchor) : product(anchor);
-  c.weights = as<ConstantNode>(anchor.args[1])->value;
+bool are_siblings(const CallNode& a, const CallNode& b) {
+  return can_branch(contraction_of(a), contraction_of(b));
+}
 
-  const auto param_of = [&](const Expr& expr) -> Result<int> {
-    const auto found = std::find(function->params.begin(), function->params.end(), expr);
-    if (found == function->params.end()) return unsupported("amx: an operand that is computed");
-    return static_cast<int>(found - function->params.begin());
-  };
-  c.data = static_cast<size_t>(TRY(param_of(anchor.args[0])));
-  std::vector<Step> steps;
-  for (size_t i = calls.size() - 1; i-- > 0;) {
-    const CallNode& call = *calls[i];
-    const CallNode* running = calls[i + 1];
-    const auto arg = std::find_if(call.args.begin(), call.args.end(),
-                                  [&](const Expr& e) { return e.get() == running; });
-    std::optional<Step> step =
-        read_step(call, static_cast<size_t>(arg - call.args.begin()), channel_axis(anchor));
-    if (!step) return unsupported("amx: {} after {}", call.op->name, anchor.op->name);
-    steps.push_back(std::move(*step));
+Result<Contraction> read_contraction(const Function& function) {
+  const auto* tuple = as<TupleNode>(function->body);
+  const std::vector<Expr> results = tuple != nullptr ? tuple->fields : std::vector{function->body};
+  if (results.empty()) return unsupported("amx: no result");
+  Contraction all = TRY(read_result(function, results[0]));
+  for (size_t i = 1; i < results.size(); ++i) {
+    Contraction next = TRY(read_result(function, results[i]));
+    if (next.data != all.data || !can_branch(all, next))
+      return unsupported("amx: results that are no siblings");
+    all.branches.push_back(std::move(next.branches[0]));
   }
-  c.steps = merged(std::move(steps));
-  for (const Step& step : c.steps)
-    c.step_params.push_back(step.tensor == nullptr ? -1 : TRY(param_of(step.tensor)));
-  return c;
+  return all;
 }
 
 }  // namespace collage::amx

@@ -34,32 +34,46 @@ class ContractionKernel : public Kernel {
         window_(widest_window(chunk_)) {}
 
   Status prepare() {
-    packed_ = TRY(PackedOperand::create(c_, schedule_.parts));
+    for (Branch& branch : c_.branches) {
+      const PackedOperand& packed =
+          packed_.emplace_back(TRY(PackedOperand::create(c_, branch, schedule_.parts)));
+      branch.weights = {};  // packed
+      for (int64_t block = 0; block < packed.column_blocks(); ++block)
+        columns_.push_back({packed_.size() - 1, block});
+      tile_rows_.push_back(row_offsets(c_, geometry_, branch.out_channels));
+    }
     if (copy_size() > std::numeric_limits<int32_t>::max())
       return unsupported("amx: a copy of {} bytes", copy_size());
-    for (int64_t block = 0; block < packed_.depth_count(); ++block)
+    for (int64_t block = 0; block < packed_[0].depth_count(); ++block)
       for (const TapReach& tap : geometry_.taps)
         steps_.push_back(static_cast<int32_t>((block * pitch() + tap.phase * window_ + tap.ahead) *
                                               row_elements() * 2));
-    c_.weights = {};  // packed
     return {};
   }
 
   size_t workspace_bytes() const override {
     return static_cast<size_t>((shared_copy_ ? 1 : threads_) * copy_size());
   }
-  size_t constant_bytes() const override { return packed_.bytes(); }
+  size_t constant_bytes() const override {
+    size_t bytes = 0;
+    for (const PackedOperand& packed : packed_) bytes += packed.bytes();
+    return bytes;
+  }
 
   Status run(const KernelArgs& args) override {
-    Call call{
-        static_cast<const float*>(args.inputs[c_.data]), static_cast<float*>(args.outputs[0]), {}};
-    for (int param : c_.step_params)
-      call.tensors.push_back(param < 0 ? nullptr : static_cast<const float*>(args.inputs[param]));
+    Call call{static_cast<const float*>(args.inputs[c_.data]), {}};
+    for (size_t b = 0; b < c_.branches.size(); ++b) {
+      BranchCall& branch = call.branches.emplace_back();
+      branch.out = static_cast<float*>(args.outputs[b]);
+      for (int param : c_.branches[b].step_params)
+        branch.tensors.push_back(param < 0 ? nullptr
+                                           : static_cast<const float*>(args.inputs[param]));
+    }
     auto* workspace = static_cast<char*>(args.workspace);
 #pragma omp parallel num_threads(threads_)
     {
       const int index = omp_get_thread_num(), team = omp_get_num_threads();
-      Range rows{0, row_blocks_}, columns{0, packed_.column_blocks()};
+      Range rows{0, row_blocks_}, columns{0, static_cast<int64_t>(columns_.size())};
       Range& shared = schedule_.by_columns ? columns : rows;
       shared = share(shared.end, index, team);
       if (shared_copy_) {
@@ -80,10 +94,17 @@ class ContractionKernel : public Kernel {
   }
 
  private:
-  struct Call {
-    const float* image;
+  struct BranchCall {
     float* out;
     std::vector<const float*> tensors;  ///< of the steps
+  };
+  struct Call {
+    const float* image;
+    std::vector<BranchCall> branches;
+  };
+  struct Column {
+    size_t branch;
+    int64_t block;  ///< of the branch's columns
   };
 
   int64_t phases() const { return static_cast<int64_t>(geometry_.phases.size()); }
@@ -154,27 +175,30 @@ class ContractionKernel : public Kernel {
                Range rows) const {
     alignas(64) float sums[kBlockRows * kBlockColumns];
     const int down = 2 * row + 1 < geometry_.tiles() ? 2 : 1;
-    const int across = packed_.tiles_across(column);
+    const auto [b, column_block] = columns_[static_cast<size_t>(column)];
+    const Branch& branch = c_.branches[b];
+    const PackedOperand& packed = packed_[b];
+    const int across = packed.tiles_across(column_block);
     Block block{};
-    const uint16_t* depth = copy + packed_.first_depth(column) * pitch() * row_elements();
+    const uint16_t* depth = copy + packed.first_depth(column_block) * pitch() * row_elements();
     for (int i = 0; i < down; ++i)
       block.a[i] = depth + (position(2 * row + i) - position(2 * rows.begin)) * row_elements();
     block.a_row_bytes = row_elements() * 2;
     block.steps = steps_.data();
     block.step_count = static_cast<int64_t>(steps_.size());
-    block.b = packed_.block(column);
+    block.b = packed.block(column_block);
     block.c = sums;
     fetch_next(block, row - rows.begin, rows.end - rows.begin, column);
     multiply_block(block, down, across, schedule_.parts);
     const int64_t plane = c_.channels_last ? kTileColumns : c_.pixels_out() * kTileColumns;
     for (int j = 0; j < across; ++j) {
-      const int64_t tile_column = 2 * column + j, first = tile_column * kTileColumns;
+      const int64_t tile_column = 2 * column_block + j, first = tile_column * kTileColumns;
       for (int i = 0; i < down; ++i)
-        finish_tile(c_.steps, sums + i * kTileRows * kBlockColumns + j * kTileColumns,
-                    {&geometry_.tile_rows[static_cast<size_t>((2 * row + i) * kTileRows)],
-                     tile_column * plane, first,
-                     static_cast<int>(std::min(kTileColumns, c_.out_channels - first)),
-                     !c_.channels_last, call.out, call.tensors});
+        finish_tile(
+            branch.steps, sums + i * kTileRows * kBlockColumns + j * kTileColumns,
+            {&tile_rows_[b][static_cast<size_t>((2 * row + i) * kTileRows)], tile_column * plane,
+             first, static_cast<int>(std::min(kTileColumns, branch.out_channels - first)),
+             !c_.channels_last, call.branches[b].out, call.branches[b].tensors});
     }
   }
 
@@ -182,9 +206,11 @@ class ContractionKernel : public Kernel {
   /// these are few enough for the processor to foresee.
   void fetch_next(Block& block, int64_t row, int64_t rows, int64_t column) const {
     if (!schedule_.weights_outer || c_.taps() == 1) return;
-    const int64_t step_lines = packed_.tiles_across(column) * schedule_.parts * 16;
+    if (column + 1 == static_cast<int64_t>(columns_.size())) return;
+    const auto [b, next_block] = columns_[static_cast<size_t>(column + 1)];
+    const int64_t step_lines = packed_[b].tiles_across(next_block) * schedule_.parts * 16;
     block.next_lines = ceil_div(step_lines, rows);
-    block.next = reinterpret_cast<const char*>(packed_.block(column + 1)) +
+    block.next = reinterpret_cast<const char*>(packed_[b].block(next_block)) +
                  row * block.step_count * block.next_lines * 64;
   }
 
@@ -196,10 +222,12 @@ class ContractionKernel : public Kernel {
   /// All threads read one copy of the whole image; otherwise each copies what it needs of it, some
   /// rows at a time.
   bool shared_copy_;
-  int64_t chunk_;   ///< blocks of rows of one copy
-  int64_t window_;  ///< positions of one phase in a copy
-  PackedOperand packed_;
-  std::vector<int32_t> steps_;  ///< bytes from a tile's first row to each step's
+  int64_t chunk_;                                ///< blocks of rows of one copy
+  int64_t window_;                               ///< positions of one phase in a copy
+  std::vector<PackedOperand> packed_;            ///< of each branch
+  std::vector<std::vector<int32_t>> tile_rows_;  ///< of each branch's result
+  std::vector<Column> columns_;                  ///< all branches' blocks of columns
+  std::vector<int32_t> steps_;                   ///< bytes from a tile's first row to each step's
 };
 
 }  // namespace
@@ -211,11 +239,12 @@ std::string Schedule::to_string() const {
 
 std::vector<Schedule> schedules(const Contraction& c, int parts, int threads) {
   constexpr int64_t kCached = 1 << 20;  // bytes of weights that stay in a core's own cache
-  const int64_t bytes = 2 * parts * round_up(c.group_inputs(), kTileDepth) * c.taps() *
-                        round_up(c.out_channels, kTileColumns);
+  int64_t columns = 0;
+  for (const Branch& branch : c.branches) columns += round_up(branch.out_channels, kTileColumns);
+  const int64_t bytes = 2 * parts * round_up(c.group_inputs(), kTileDepth) * c.taps() * columns;
   const int64_t rows = c.images * c.pixels_out();
   const bool shares_rows = rows >= threads * kBlockRows,
-             shares_columns = threads > 1 && c.out_channels >= threads * kBlockColumns;
+             shares_columns = threads > 1 && columns >= threads * kBlockColumns;
   std::vector<Schedule> list;
   if (shares_rows || !shares_columns) list.push_back({parts, false, bytes > kCached});
   if (shares_columns && (!shares_rows || bytes > kCached / 4)) list.push_back({parts, true, true});

@@ -14,13 +14,13 @@ int64_t volume(const Spatial& s) { return s[0] * s[1] * s[2]; }
 struct Reach {
   int64_t phase, ahead;
 };
-Reach reach(const Contraction& c, size_t d, int64_t tap) {
+Reach reach(const Extents& c, size_t d, int64_t tap) {
   const int64_t at = tap * c.dilation[d];
   return {at % c.stride[d], at / c.stride[d]};
 }
 
 template <typename Visit>
-void for_each_tap(const Contraction& c, Visit visit) {
+void for_each_tap(const Extents& c, Visit visit) {
   for (int64_t z = 0; z < c.kernel[0]; ++z)
     for (int64_t y = 0; y < c.kernel[1]; ++y)
       for (int64_t x = 0; x < c.kernel[2]; ++x)
@@ -56,7 +56,7 @@ COLLAGE_AMX void copy_pixels(const Source& source, int64_t count, int parts, uin
           _mm512_maskz_loadu_ps(source.high_mask, source.high + i * source.stride), parts, to);
 }
 
-Source source_of(const Contraction& c, const float* image, int64_t number, int64_t pixel,
+Source source_of(const Extents& c, const float* image, int64_t number, int64_t pixel,
                  int64_t block) {
   constexpr int64_t kBlock = 16;
   const int64_t channel = block * kTileDepth, left = c.in_channels - channel;
@@ -72,7 +72,7 @@ Source source_of(const Contraction& c, const float* image, int64_t number, int64
 
 }  // namespace
 
-Geometry plan_geometry(const Contraction& c) {
+Geometry plan_geometry(const Extents& c) {
   Geometry g;
   Spatial furthest{0, 0, 0};
   for_each_tap(c, [&](const std::array<Reach, 3>& tap) {
@@ -92,8 +92,6 @@ Geometry plan_geometry(const Contraction& c) {
     g.furthest = std::max(g.furthest, ahead);
   });
 
-  const int64_t channel_block = c.channels_last ? c.out_channels : kTileColumns;
-  const int64_t blocks = c.channels_last ? 1 : ceil_div(c.out_channels, kTileColumns);
   int64_t end = -1;  // of the last tile
   for (int64_t n = 0; n < c.images; ++n)
     for (int64_t z = 0; z < c.out[0]; ++z)
@@ -102,24 +100,37 @@ Geometry plan_geometry(const Contraction& c) {
           const int64_t position = n * one + (z * g.extent[1] + y) * g.extent[2] + x;
           if (position >= end) {
             g.tile_positions.push_back(position);
-            g.tile_rows.resize(g.tile_rows.size() + kTileRows, -1);
+            g.tile_pixels.resize(g.tile_pixels.size() + kTileRows, -1);
             end = position + kTileRows;
           }
-          const int64_t pixel = (z * c.out[1] + y) * c.out[2] + x;
-          const size_t row = g.tile_rows.size() - static_cast<size_t>(end - position);
-          g.tile_rows[row] =
-              static_cast<int32_t>((n * blocks * c.pixels_out() + pixel) * channel_block);
+          const int64_t pixel = ((n * c.out[0] + z) * c.out[1] + y) * c.out[2] + x;
+          const size_t row = g.tile_pixels.size() - static_cast<size_t>(end - position);
+          g.tile_pixels[row] = static_cast<int32_t>(pixel);
         }
   return g;
 }
 
-int64_t depth_blocks(const Contraction& c) { return ceil_div(c.in_channels, kTileDepth); }
+std::vector<int32_t> row_offsets(const Extents& c, const Geometry& g, int64_t out_channels) {
+  const int64_t channel_block = c.channels_last ? out_channels : kTileColumns;
+  const int64_t blocks = c.channels_last ? 1 : ceil_div(out_channels, kTileColumns);
+  std::vector<int32_t> offsets;
+  for (const int64_t pixel : g.tile_pixels) {
+    // Images lie `blocks` planes apart.
+    const int64_t number = pixel / c.pixels_out(), rest = pixel % c.pixels_out();
+    offsets.push_back(pixel < 0 ? -1
+                                : static_cast<int32_t>((number * blocks * c.pixels_out() + rest) *
+                                                       channel_block));
+  }
+  return offsets;
+}
 
-int64_t copy_bytes(const Contraction& c, int64_t positions, int parts) {
+int64_t depth_blocks(const Extents& c) { return ceil_div(c.in_channels, kTileDepth); }
+
+int64_t copy_bytes(const Extents& c, int64_t positions, int parts) {
   return depth_blocks(c) * positions * parts * kTileDepth * 2;
 }
 
-void copy_image(const Contraction& c, const Geometry& g, int parts, const float* image,
+void copy_image(const Extents& c, const Geometry& g, int parts, const float* image,
                 size_t phase_index, int64_t begin, int64_t end, int64_t pitch, uint16_t* copy) {
   const int64_t row = parts * kTileDepth;  // elements
   const int64_t blocks = depth_blocks(c);

@@ -27,25 +27,28 @@ struct Geometry {
   int64_t phase_positions = 0;
   std::vector<TapReach> taps;
   int64_t furthest = 0;  ///< of the taps' ahead
-  /// The result as tiles of 16 positions: where each begins (in phase 0), and for each of its rows
-  /// the element at which that pixel's channels begin in the result, or -1.
+  /// A result as tiles of 16 positions: where each begins (in phase 0), and which of the batch's
+  /// pixels each of its rows is, or -1.
   std::vector<int64_t> tile_positions;
-  std::vector<int32_t> tile_rows;
+  std::vector<int32_t> tile_pixels;
 
   int64_t tiles() const { return static_cast<int64_t>(tile_positions.size()); }
 };
 
-Geometry plan_geometry(const Contraction& contraction);
+Geometry plan_geometry(const Extents& extents);
+
+/// For each row of the tiles the element at which its channels begin in a result of so many, or -1.
+std::vector<int32_t> row_offsets(const Extents& extents, const Geometry& geometry,
+                                 int64_t out_channels);
 
 /// Blocks of 32 input channels.
-int64_t depth_blocks(const Contraction& contraction);
+int64_t depth_blocks(const Extents& extents);
 /// Bytes of a copy of so many positions.
-int64_t copy_bytes(const Contraction& contraction, int64_t positions, int parts);
+int64_t copy_bytes(const Extents& extents, int64_t positions, int parts);
 
 /// Writes positions [begin, end) of a phase, all channel blocks, to where position `begin` of the
 /// first one lies; blocks are `pitch` positions apart.
-void copy_image(const Contraction& contraction, const Geometry& geometry, int parts,
-                const float* image, size_t phase, int64_t begin, int64_t end, int64_t pitch,
-                uint16_t* copy);
+void copy_image(const Extents& extents, const Geometry& geometry, int parts, const float* image,
+                size_t phase, int64_t begin, int64_t end, int64_t pitch, uint16_t* copy);
 
 }  // namespace collage::amx

@@ -21,13 +21,13 @@ int64_t PackedOperand::first_depth(int64_t block) const {
   return std::min(first_input(block) / kTileDepth, depth_blocks_ - depth_count_);
 }
 
-Result<PackedOperand> PackedOperand::create(const Contraction& c, int parts) {
+Result<PackedOperand> PackedOperand::create(const Extents& c, const Branch& branch, int parts) {
   PackedOperand packed;
   const int64_t taps = c.taps();
-  packed.column_tiles_ = ceil_div(c.out_channels, kTileColumns);
+  packed.column_tiles_ = ceil_div(branch.out_channels, kTileColumns);
   packed.group_inputs_ = c.group_inputs();
-  packed.group_outputs_ = c.out_channels / c.groups;
-  packed.out_channels_ = c.out_channels;
+  packed.group_outputs_ = branch.out_channels / c.groups;
+  packed.out_channels_ = branch.out_channels;
   packed.depth_blocks_ = depth_blocks(c);
   for (int64_t block = 0; block < packed.column_blocks(); ++block)
     packed.depth_count_ =
@@ -36,16 +36,16 @@ Result<PackedOperand> PackedOperand::create(const Contraction& c, int parts) {
   packed.tile_column_ = packed.depth_count_ * taps * parts * kTileElements;
   packed.memory_ = TRY(allocate_on_huge_pages(packed.bytes()));
   packed.data_ = static_cast<uint16_t*>(packed.memory_.get());
-  const float* weights = c.weights.data<float>();
+  const float* weights = branch.weights.data<float>();
 #pragma omp parallel for schedule(static)
-  for (int64_t column = 0; column < c.out_channels; ++column) {
+  for (int64_t column = 0; column < branch.out_channels; ++column) {
     const int64_t block = column / kBlockColumns, across = packed.tiles_across(block);
     const int64_t tile = column / kTileColumns % 2, inside = column % kTileColumns;
     const int64_t first = column / packed.group_outputs_ * packed.group_inputs_;
     const int64_t first_depth = packed.first_depth(block);
     uint16_t* to = packed.data_ + block * 2 * packed.tile_column_;
     for (int64_t input = 0; input < packed.group_inputs_; ++input) {
-      const float* from = weights + column * c.column_stride + input * c.channel_stride;
+      const float* from = weights + column * branch.column_stride + input * branch.channel_stride;
       const int64_t channel = first + input, depth = channel % kTileDepth;
       const int64_t at = depth / 2 * 2 * kTileColumns + inside * 2 + depth % 2;
       for (int64_t tap = 0; tap < taps; ++tap) {

@@ -1,5 +1,5 @@
-// The weights of a contraction as tiles of bfloat16 parts, in the order in which blocks of two
-// columns of tiles read them: [block][step][part][tile across][pair of rows][column][2].
+// The weights of a contraction's branch as tiles of bfloat16 parts, in the order in which blocks of
+// two columns of tiles read them: [block][step][part][tile across][pair of rows][column][2].
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace collage::amx {
 
 class PackedOperand {
  public:
-  static Result<PackedOperand> create(const Contraction& contraction, int parts);
+  static Result<PackedOperand> create(const Extents& extents, const Branch& branch, int parts);
 
   int64_t column_blocks() const { return (column_tiles_ + 1) / 2; }
   int tiles_across(int64_t block) const { return 2 * block + 1 < column_tiles_ ? 2 : 1; }
