@@ -18,7 +18,7 @@ target_link_libraries(collage_backends INTERFACE collage_backend)
 
 file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR}/src/backend
      ${PROJECT_SOURCE_DIR}/src/backend/*)
-set(names reference native onednn openvino amx blas ${folders})
+set(names reference native onednn openvino amx blas memory ${folders})
 list(FILTER names EXCLUDE REGEX "[.]")
 list(REMOVE_DUPLICATES names)
 foreach(name IN LISTS names)

@@ -23,6 +23,9 @@
 #if COLLAGE_WITH_BLAS
 #include "backend/blas/blas_backend.h"
 #endif
+#if COLLAGE_WITH_MEMORY
+#include "backend/memory/memory_backend.h"
+#endif
 
 namespace collage {
 
@@ -45,6 +48,9 @@ void register_all() {
 #endif
 #if COLLAGE_WITH_BLAS
     register_backend(make_blas_backend());
+#endif
+#if COLLAGE_WITH_MEMORY
+    register_backend(make_memory_backend(), KernelSource::kOwn);
 #endif
 #if COLLAGE_WITH_REFERENCE
     register_backend(make_reference_backend(), KernelSource::kOwn);

@@ -104,20 +104,23 @@ void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& d
                [&](const CostedCandidate&, TargetCosts& costs) { leave_out(costs, demands); });
 }
 
-double function_flops(const Function& function) {
-  double flops = 0;
-  for (const Expr& expr : post_order(function->body)) {
-    const auto* call = as<CallNode>(expr);
-    if (call == nullptr || call->op == nullptr) continue;
+double call_flops(const Expr& expr) {
+  const auto* call = as<CallNode>(expr);
+  if (call == nullptr || call->op == nullptr) return 0;
+  if (call->op->flops) {
     std::vector<Type> types;
     for (const Expr& arg : call->args) types.push_back(arg->type());
-    if (call->op->flops) {
-      flops += call->op->flops(types, call->attrs, call->type());
-    } else {
-      for (const TensorType& leaf : call->type().leaves())
-        flops += static_cast<double>(num_elements(leaf.shape));
-    }
+    return call->op->flops(types, call->attrs, call->type());
   }
+  double flops = 0;
+  for (const TensorType& leaf : call->type().leaves())
+    flops += static_cast<double>(num_elements(leaf.shape));
+  return flops;
+}
+
+double function_flops(const Function& function) {
+  double flops = 0;
+  for (const Expr& expr : post_order(function->body)) flops += call_flops(expr);
   return flops;
 }
 

@@ -68,6 +68,7 @@ void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& d
 // Work of a function by the operators' own estimates, for the analytic stand-in for costs nobody
 // measured.
 double function_flops(const Function& function);
+double call_flops(const Expr& expr);  // 0 where it is no call of an operator
 // What a kernel of this model finds in the caches: warm where constants and intermediate tensors
 // fit the private caches of `threads` cores; streaming where the constants alone exceed what a
 // shared cache can be relied on to keep.

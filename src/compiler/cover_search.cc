@@ -22,6 +22,22 @@ double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& 
   return all > 0 ? own / all : 1;
 }
 
+// The part of it that a target could do.
+double reachable_share(const DataflowGraph& graph, const std::vector<CostedCandidate>& candidates,
+                       const std::string& target) {
+  IndexSet reached;
+  for (const CostedCandidate& candidate : candidates)
+    if (candidate.partition.spec->target.kind == target && candidate.has_cost())
+      reached |= candidate.partition.sub_graph.inside();
+  double own = 0, all = 0;
+  for (const DataflowGraph::Node& node : graph.nodes()) {
+    const double flops = call_flops(node.expr);
+    all += flops;
+    if (reached.contains(node.index)) own += flops;
+  }
+  return all > 0 ? own / all : 1;
+}
+
 }  // namespace
 
 NamedCover named_cover(const CoverProblem& problem, std::string name, bool single,
@@ -96,6 +112,8 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
     return {};
   };
   for (const std::string& target : targets) {
+    // The host's costs for all the rest would be measured in vain.
+    if (reachable_share(graph, candidates, target) < kSingleBackendFlops) continue;
     TRY(add_single(target, target, [&] { return problem.problem(); }));
     if (find_backend(target)->prefers_maximal_regions())
       TRY(add_single(target + " (whole)", target,

@@ -280,8 +280,21 @@ class Lowering {
     if (leaf != choice.variant.outputs.size())
       return internal_error("{}: {} outputs, but the variant has {}", step.name, leaf,
                             choice.variant.outputs.size());
+    for (const InPlace& wish : step.kernel->in_place()) place(step, wish);
     plan_->steps.push_back(std::move(step));
     return {};
+  }
+
+  // Makes one buffer a part of another, unless something else decided where it lies.
+  void place(const Step& step, const InPlace& wish) {
+    const bool joins = wish.part == InPlace::Part::kInput;
+    const BufferId part = joins ? step.inputs[wish.input] : step.outputs[wish.output];
+    const BufferId whole = joins ? step.outputs[wish.output] : step.inputs[wish.input];
+    Buffer& buffer = plan_->buffers[part];
+    if (buffer.place != Buffer::Place::kArena) return;
+    buffer.place = Buffer::Place::kPart;
+    buffer.index = whole;
+    buffer.offset = wish.offset;
   }
 
   Status bind_outputs() {
@@ -311,6 +324,14 @@ class Lowering {
   }
 
   void lay_out() {
+    for (Buffer& buffer : plan_->buffers) {
+      if (buffer.place != Buffer::Place::kPart) continue;
+      for (const Buffer* whole = &plan_->buffers[buffer.index];
+           whole->place == Buffer::Place::kPart; whole = &plan_->buffers[buffer.index]) {
+        buffer.offset += whole->offset;
+        buffer.index = whole->index;
+      }
+    }
     std::vector<ArenaSlot> slots = arena_slots(*plan_);
     std::vector<BufferLifetime> lifetimes;
     for (const ArenaSlot& slot : slots) lifetimes.push_back(slot.lifetime);

@@ -1,6 +1,7 @@
 // Lowering: a chosen cover of the graph becomes a Plan: every kernel is compiled on its target,
 // conversions are inserted where a kernel wants a tensor in an encoding that does not exist yet,
-// views become aliases, and all intermediate buffers are laid out in one arena.
+// views become aliases, tensors that a kernel joins or cuts in place become parts of one another,
+// and all intermediate buffers are laid out in one arena.
 #pragma once
 
 #include <functional>

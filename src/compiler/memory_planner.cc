@@ -15,6 +15,7 @@ std::vector<ArenaSlot> arena_slots(const Plan& plan) {
     const Step& step = plan.steps[s];
     for (const auto* list : {&step.inputs, &step.outputs})
       for (BufferId id : *list) {
+        if (plan.buffers[id].place == Buffer::Place::kPart) id = plan.buffers[id].index;
         if (plan.buffers[id].place != Buffer::Place::kArena) continue;
         auto [it, inserted] = slot_of.try_emplace(id, slots.size());
         if (inserted) slots.push_back({s, id, {plan.buffers[id].bytes, s, s}});

@@ -16,9 +16,9 @@ struct BufferLifetime {
   size_t first = 0, last = 0;  // steps, inclusive
 };
 
-// What a plan keeps in its arena: a buffer, or a step's workspace.
+// What a plan keeps in its arena: a buffer, or a step's workspace. Parts live in their wholes.
 struct ArenaSlot {
-  size_t step = 0;                 // that writes it
+  size_t step = 0;                 // that writes it, or a part of it, first
   std::optional<BufferId> buffer;  // none: the step's workspace
   BufferLifetime lifetime;
 };

@@ -48,6 +48,15 @@ Status check_buffers(const TimedKernel& timed, const TimingMemory& memory) {
   return memory.check(timed.workspace.data);
 }
 
+// As lowering will.
+void place(TimedKernel& kernel, const InPlace& wish) {
+  const bool joins = wish.part == InPlace::Part::kInput;
+  TimedBuffer& part = joins ? kernel.inputs[wish.input] : kernel.outputs[wish.output];
+  const TimedBuffer& whole = joins ? kernel.outputs[wish.output] : kernel.inputs[wish.input];
+  if (joins) std::memcpy(static_cast<uint8_t*>(whole.data) + wish.offset, part.data, part.bytes);
+  part.data = static_cast<uint8_t*>(whole.data) + wish.offset;
+}
+
 // Measures the variants of one subject: tries each alone, then times the survivors together.
 class Measurement {
  public:
@@ -106,6 +115,7 @@ class Measurement {
         size_t bytes = trial.outputs[i].bytes();
         kernel.outputs.push_back({TRY(memory.zeros(bytes, "output " + std::to_string(i))), bytes});
       }
+      for (const InPlace& wish : trial.kernel->in_place()) place(kernel, wish);
       size_t bytes = trial.workspace.bytes();
       kernel.workspace = {TRY(memory.zeros(bytes, "the workspace")), bytes};
       timed.push_back(std::move(kernel));

@@ -44,10 +44,12 @@ Result<void*> TimingMemory::copy_of(const std::shared_ptr<GuardedBuffer>& buffer
 }
 
 Status TimingMemory::check(const void* data) const {
-  auto found = blocks_.find(data);
-  COLLAGE_CHECK(found != blocks_.end(), "not a buffer of this memory");
-  const auto& [memory, bytes, name] = found->second;
-  const char* begin = static_cast<const char*>(data);
+  auto after = blocks_.upper_bound(data);
+  COLLAGE_CHECK(after != blocks_.begin(), "not a buffer of this memory");
+  const auto& [start, block] = *std::prev(after);
+  const auto& [memory, bytes, name] = block;
+  const char* begin = static_cast<const char*>(start);
+  COLLAGE_CHECK(data == begin || data < begin + bytes, "not a buffer of this memory");
   if (!is_pattern(begin - kMargin, begin))
     return error(ErrorCode::kVerification, "wrote before {}", name);
   if (!is_pattern(begin + bytes, begin + padded(bytes)))

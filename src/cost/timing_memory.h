@@ -18,7 +18,7 @@ class TimingMemory {
   Result<void*> zeros(size_t bytes, const std::string& name);
   // The same buffer gives the same copy.
   Result<void*> copy_of(const std::shared_ptr<GuardedBuffer>& buffer, const std::string& name);
-  // Whether the patterns around a buffer are whole.
+  // Whether the patterns around a buffer, or the one that it is a part of, are whole.
   Status check(const void* data) const;
 
  private:

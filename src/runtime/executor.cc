@@ -84,6 +84,11 @@ Status Executor::bind(std::span<const Tensor> inputs, std::span<Tensor> outputs)
       }
     }
   }
+  for (size_t i = 0; i < plan_->buffers.size(); ++i) {
+    const Buffer& buffer = plan_->buffers[i];
+    if (buffer.place == Buffer::Place::kPart)
+      addresses_[i] = static_cast<uint8_t*>(addresses_[buffer.index]) + buffer.offset;
+  }
   for (size_t s = 0; s < bound_.size(); ++s) {
     const Step& step = plan_->steps[s];
     for (size_t i = 0; i < step.inputs.size(); ++i)

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -23,6 +24,15 @@ enum class ThreadUse {
   kOwnPool,  // a pool of its own (TBB): idle team workers must be parked while it runs
 };
 
+// Where an input may lie inside an output, or an output inside an input: what a join or a cut of
+// tensors leaves in place.
+struct InPlace {
+  enum class Part { kInput, kOutput };  // the other one is the whole
+  Part part = Part::kInput;
+  size_t input = 0, output = 0;
+  size_t offset = 0;  // bytes into the whole, a multiple of the buffers' alignment
+};
+
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -32,6 +42,8 @@ class Kernel {
   // Bytes of constants the kernel holds (prepacked), which stream through the caches on each run.
   virtual size_t constant_bytes() const { return 0; }
   virtual ThreadUse thread_use() const { return ThreadUse::kTeam; }
+  // Places that save it work; `run` is right wherever each of them lies.
+  virtual std::vector<InPlace> in_place() const { return {}; }
 };
 
 }  // namespace collage

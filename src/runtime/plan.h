@@ -23,6 +23,7 @@ struct Buffer {
     kOutput,    // the caller's result tensor number `index`
     kConstant,  // `constant`, which the plan owns
     kArena,     // at `offset` in the arena
+    kPart,      // `offset` bytes into buffer `index`, which is no part itself
   };
   Place place = Place::kArena;
   size_t index = 0;

@@ -1,0 +1,131 @@
+#include "backend/memory/memory_backend.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/fingerprint.h"
+#include "backend/memory/pieces.h"
+#include "backend/memory/pieces_rule.h"
+#include "ir/visitor.h"
+
+namespace collage {
+namespace memory {
+namespace {
+
+/// Copies what does not lie in its place.
+class PiecesKernel : public Kernel {
+ public:
+  explicit PiecesKernel(std::vector<InPlace> places, std::vector<size_t> bytes)
+      : places_(std::move(places)), bytes_(std::move(bytes)) {}
+
+  Status run(const KernelArgs& args) override {
+    for (size_t i = 0; i < places_.size(); ++i) {
+      const InPlace& place = places_[i];
+      const auto* from = static_cast<const uint8_t*>(args.inputs[place.input]);
+      auto* to = static_cast<uint8_t*>(args.outputs[place.output]);
+      if (place.part == InPlace::Part::kInput) {
+        to += place.offset;
+      } else {
+        from += place.offset;
+      }
+      if (from != to) std::memcpy(to, from, bytes_[i]);
+    }
+    return {};
+  }
+  std::vector<InPlace> in_place() const override { return places_; }
+
+ private:
+  std::vector<InPlace> places_;
+  std::vector<size_t> bytes_;  // of each part
+};
+
+struct Parsed {
+  Pieces pieces;
+  std::vector<size_t> tensors;  // of each piece: which parameter or result it is
+};
+
+Result<Parsed> parse(const Function& function) {
+  const Function flat = TRY(inline_calls(function));
+  const auto* call = as<CallNode>(flat->body);
+  if (call == nullptr) return unsupported("memory: no call");
+  Parsed parsed{TRY(read_pieces(*call)), {}};
+  const auto* fields = as<TupleNode>(call->args[0]);
+  for (const Piece& piece : parsed.pieces.pieces) {
+    if (parsed.pieces.part == InPlace::Part::kOutput) {
+      parsed.tensors.push_back(piece.tensor);
+      continue;
+    }
+    const auto& params = flat->params;
+    const auto param = fields == nullptr
+                           ? params.end()
+                           : std::find(params.begin(), params.end(), fields->fields[piece.tensor]);
+    const auto index = static_cast<size_t>(param - params.begin());
+    if (param == params.end() || std::count(parsed.tensors.begin(), parsed.tensors.end(), index))
+      return unsupported("memory: a field that is constant or there twice");
+    parsed.tensors.push_back(index);
+  }
+  return parsed;
+}
+
+Variant variant_of(const Function& function, const Layout& layout) {
+  Variant variant = Variant::plain("in place", function);
+  for (auto* encodings : {&variant.inputs, &variant.outputs})
+    for (Encoding& encoding : *encodings) encoding.layout = layout;
+  return variant;
+}
+
+/// In which the pieces are runs of bytes.
+std::vector<Layout> layouts_of(const Pieces& pieces) {
+  const auto rank = static_cast<int64_t>(pieces.whole.shape.size());
+  std::vector<Layout> list{Layout()};
+  if (rank >= 3)
+    list.insert(list.end(),
+                {Layout::channels_blocked(rank, 16), Layout::channels_blocked(rank, 8),
+                 Layout::channels_last(rank)});
+  std::erase_if(list, [&](const Layout& layout) { return !runs_in(pieces, layout).ok(); });
+  return list;
+}
+
+class MemoryBackend : public Backend {
+ public:
+  std::string name() const override { return "memory"; }
+  std::string version() const override { return source_fingerprint("memory"); }
+  int priority() const override { return 5; }
+  PartitionRulePtr partition_rule(const Target&) const override { return make_pieces_rule(); }
+
+  Result<std::vector<Variant>> variants(const Function& function, const Target&,
+                                        const CompileOptions&) const override {
+    const Parsed parsed = TRY(parse(function));
+    std::vector<Variant> list;
+    for (const Layout& layout : layouts_of(parsed.pieces))
+      list.push_back(variant_of(function, layout));
+    if (list.empty()) return unsupported("memory: elements that lie apart");
+    return list;
+  }
+
+  Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
+                                          const Target&, const CompileOptions&) const override {
+    const Parsed parsed = TRY(parse(function));
+    for (const Layout& layout : layouts_of(parsed.pieces)) {
+      if (!(variant == variant_of(function, layout))) continue;
+      std::vector<InPlace> places;
+      std::vector<size_t> bytes;
+      const std::vector<Run> runs = TRY(runs_in(parsed.pieces, layout));
+      for (size_t i = 0; i < runs.size(); ++i) {
+        const bool joins = parsed.pieces.part == InPlace::Part::kInput;
+        places.push_back({parsed.pieces.part, joins ? parsed.tensors[i] : 0,
+                          joins ? 0 : parsed.tensors[i], runs[i].offset});
+        bytes.push_back(runs[i].bytes);
+      }
+      return std::make_unique<PiecesKernel>(std::move(places), std::move(bytes));
+    }
+    return unsupported("memory: no variant {}", variant.to_string());
+  }
+};
+
+}  // namespace
+}  // namespace memory
+
+std::unique_ptr<Backend> make_memory_backend() { return std::make_unique<memory::MemoryBackend>(); }
+
+}  // namespace collage
