@@ -79,9 +79,8 @@ std::vector<Layout> layouts_of(const Pieces& pieces) {
   const auto rank = static_cast<int64_t>(pieces.whole.shape.size());
   std::vector<Layout> list{Layout()};
   if (rank >= 3)
-    list.insert(list.end(),
-                {Layout::channels_blocked(rank, 16), Layout::channels_blocked(rank, 8),
-                 Layout::channels_last(rank)});
+    list.insert(list.end(), {Layout::channels_blocked(rank, 16), Layout::channels_blocked(rank, 8),
+                             Layout::channels_last(rank)});
   std::erase_if(list, [&](const Layout& layout) { return !runs_in(pieces, layout).ok(); });
   return list;
 }

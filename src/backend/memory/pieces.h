@@ -10,7 +10,7 @@
 namespace collage::memory {
 
 struct Piece {
-  size_t tensor = 0;               ///< which of the call's fields or results
+  size_t tensor = 0;              ///< which of the call's fields or results
   int64_t begin = 0, extent = 0;  ///< along the axis
 };
 

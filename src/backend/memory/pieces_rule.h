@@ -5,9 +5,9 @@
 
 namespace collage::memory {
 
-/// Of joins those whose fields are tensors that kernels make: not parameters, constants or results
-/// of the function, which lie elsewhere, nor tensors that an earlier join of the function holds. Of
-/// cuts those whose parts no join wants.
+/// Every cut; of joins those whose fields are tensors that kernels make: not parameters, constants
+/// or results of the function, which lie elsewhere, nor parts of a cut, nor tensors that an earlier
+/// join of the function holds.
 PartitionRulePtr make_pieces_rule();
 
 }  // namespace collage::memory

@@ -1,0 +1,149 @@
+// Plans in which tensors are parts of one another, against the interpreter.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "backend/backend.h"
+#include "backend/compile_kernel.h"
+#include "base/check.h"
+#include "compiler/backends.h"
+#include "compiler/lowering.h"
+#include "cost/synthetic.h"
+#include "ops/interpreter.h"
+#include "ops/registry.h"
+#include "runtime/executor.h"
+
+namespace collage {
+namespace {
+
+// A graph of elementwise operators, joins and cuts of tensors with a batch of one and channels in
+// sixteens, so that the parts lie in the whole in some layout.
+Function random_function(std::mt19937& random) {
+  const auto pick = [&](size_t count) { return static_cast<size_t>(random() % count); };
+  const auto call = [](std::string_view op, std::vector<Expr> args, Attrs attrs = {}) {
+    Result<Expr> made = make_call(op, std::move(args), std::move(attrs));
+    COLLAGE_CHECK(made.ok(), "{}", made.status().to_string());
+    return *made;
+  };
+  std::vector<Expr> params, values;
+  for (int64_t i = 0; i < 2; ++i) {
+    params.push_back(
+        make_var("x" + std::to_string(i), TensorType{{1, 16 * (1 + i), 2, 2}, DType::kFloat32}));
+    values.push_back(params.back());
+  }
+  const size_t steps = 3 + pick(8);
+  for (size_t s = 0; s < steps; ++s) {
+    const Expr& value = values[pick(values.size())];
+    const int64_t channels = value->tensor_type().shape[1];
+    switch (pick(4)) {
+      case 0:
+      case 1:
+        values.push_back(call(pick(2) == 0 ? "tanh" : "sigmoid", {value}));
+        break;
+      case 2: {
+        std::vector<Expr> fields;
+        for (size_t f = 0, count = 2 + pick(2); f < count; ++f)
+          fields.push_back(values[values.size() - 1 - pick(std::min<size_t>(values.size(), 4))]);
+        values.push_back(call("concatenate", {make_tuple(fields)}, {{"axis", int64_t{1}}}));
+        break;
+      }
+      default:
+        if (channels < 32) break;
+        if (pick(2) == 0) {
+          const Expr parts =
+              call("split", {value}, {{"indices_or_sections", Ints{16}}, {"axis", int64_t{1}}});
+          for (int64_t part : {0, 1}) values.push_back(make_tuple_get_item(parts, part).value());
+        } else {
+          values.push_back(call("strided_slice", {value},
+                                {{"begin", Ints{16}},
+                                 {"end", Ints{channels}},
+                                 {"strides", Ints{1}},
+                                 {"axes", Ints{1}}}));
+        }
+    }
+  }
+  // The last ones are results, so that some joins and parts are.
+  std::vector<Expr> results(values.end() - static_cast<ptrdiff_t>(1 + pick(3)), values.end());
+  return make_function(params, results.size() == 1 ? results[0] : make_tuple(results));
+}
+
+struct Count {
+  size_t parts = 0;       // buffers in others
+  size_t moved = 0;       // joins and cuts that still copy
+  size_t in_results = 0;  // parts of what the caller gets
+};
+
+void check(const Function& function, std::mt19937& random, Count& count) {
+  const DataflowGraph graph(untangle_tuples(function));
+  Backend& memory = *find_backend("memory");
+  std::vector<KernelChoice> choices;
+  for (const DataflowGraph::Node& node : graph.nodes()) {
+    if (node_role(node.expr) != NodeRole::kKernel) continue;
+    SubGraph alone = SubGraph::of(graph, with_tuple_arguments(graph, IndexSet({node.index})));
+    const Function one = alone.extract(graph);
+    // Whether the rule would offer it or not: what cannot lie in place is copied.
+    const Result<std::vector<Variant>> places = memory.variants(one, Target{"memory", {}, {}}, {});
+    if (places.ok() && random() % 8 != 0) {
+      choices.push_back({alone, Target{"memory", {}, {}}, (*places)[random() % places->size()]});
+    } else {
+      choices.push_back({alone, Target{"reference", {}, {}}, Variant::plain("reference", one)});
+    }
+  }
+  LoweringOptions options;
+  options.choose_conversion = [](const TensorType&, const Encoding&, const Encoding&) {
+    return Result<ConversionChoice>(ConversionChoice{"reference", 1e-6});
+  };
+  options.compile_kernel = [&](const Function& kernel,
+                               const KernelChoice& choice) -> Result<std::shared_ptr<Kernel>> {
+    return std::shared_ptr<Kernel>(TRY(compile_kernel(*find_backend(choice.target.kind), kernel,
+                                                      choice.variant, choice.target, {})));
+  };
+  Result<LoweredPlan> lowered = lower(graph, choices, {}, options);
+  ASSERT_TRUE(lowered.ok()) << lowered.status().to_string();
+  const Plan& plan = *lowered->plan;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.place != Buffer::Place::kPart) continue;
+    const Buffer& whole = plan.buffers[buffer.index];
+    ASSERT_NE(whole.place, Buffer::Place::kPart);
+    ASSERT_LE(buffer.offset + buffer.bytes, whole.bytes);
+    ++count.parts;
+    count.in_results += whole.place == Buffer::Place::kOutput;
+  }
+  for (const Step& step : plan.steps)
+    for (const InPlace& wish : step.kernel->in_place()) {
+      const bool joins = wish.part == InPlace::Part::kInput;
+      count.moved +=
+          plan.buffers[joins ? step.inputs[wish.input] : step.outputs[wish.output]].place !=
+          Buffer::Place::kPart;
+    }
+
+  Result<std::vector<Tensor>> inputs = synthetic_inputs(graph.function(), 5);
+  ASSERT_TRUE(inputs.ok());
+  const Result<std::vector<Tensor>> expected = interpret(function, *inputs);
+  ASSERT_TRUE(expected.ok());
+  Result<Executor> executor = Executor::create(lowered->plan, 1);
+  ASSERT_TRUE(executor.ok());
+  std::vector<Tensor> outputs(expected->size());
+  for (int run = 0; run < 2; ++run) {
+    const Status status = executor->run(*inputs, outputs);
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    for (size_t o = 0; o < outputs.size(); ++o)
+      for (int64_t i = 0; i < (*expected)[o].size(); ++i)
+        ASSERT_EQ(outputs[o].data<float>()[i], (*expected)[o].data<float>()[i])
+            << "result " << o << ", element " << i;
+  }
+}
+
+TEST(InPlace, RandomJoinsAndCutsAreRight) {
+  register_all();
+  std::mt19937 random(7);
+  Count count;
+  for (int round = 0; round < 300 && !HasFatalFailure(); ++round)
+    check(random_function(random), random, count);
+  EXPECT_GT(count.parts, 500U);
+  EXPECT_GT(count.in_results, 50U);
+  EXPECT_GT(count.moved, 20U);
+}
+
+}  // namespace
+}  // namespace collage
