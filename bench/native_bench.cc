@@ -1,10 +1,11 @@
 // 3x3 convolutions with bias and relu: every blocked variant of native, oneDNN and amx, with
 // weights in the cache ("warm") and, as in a whole model, behind other weights ("cold": copies of
 // the kernel take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs,
-// extent[, depth]; p256x1024x14 is a 1x1 convolution, m64x1024x4096 a product of 64 rows with 1024
-// x 4096 weights, a12x128x64 attention (heads, tokens, width), c12x1024x64 the same under a causal
-// mask and s12x1024x64 that with all operands side by side in one tensor. A backend that refuses
-// is left out.
+// extent[, depth]; p256x1024x14 is a 1x1 convolution, u128x64x64 a 3x3 one of an image of 64x64
+// pixels that is enlarged twice by repeating them, t128x64x64 a transposed 4x4 one of stride 2,
+// m64x1024x4096 a product of 64 rows with 1024 x 4096 weights, a12x128x64 attention (heads, tokens,
+// width), c12x1024x64 the same under a causal mask and s12x1024x64 that with all operands side by
+// side in one tensor. A backend that refuses is left out.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <omp.h>
@@ -37,6 +38,28 @@ Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth, 
   const Ints padding(2 * (data.size() - 2), kernel / 2);
   Expr y = call(depth > 0 ? "nn.conv3d" : "nn.conv2d", {x, filled_constant(weight)},
                 {{"padding", padding}});
+  y = call("nn.bias_add", {y, filled_constant({outputs})});
+  return make_function({x}, call("nn.relu", {y}));
+}
+
+/// Of an image enlarged twice.
+Function enlarged_conv(int64_t channels, int64_t outputs, int64_t extent) {
+  const Expr x = make_var("x", TensorType{{1, channels, extent, extent}, DType::kFloat32});
+  Expr y = call("image.resize2d", {x},
+                {{"size", Ints{2 * extent, 2 * extent}},
+                 {"method", std::string("nearest_neighbor")},
+                 {"coordinate_transformation_mode", std::string("asymmetric")},
+                 {"rounding_method", std::string("floor")}});
+  y = call("nn.conv2d", {y, filled_constant({outputs, channels, 3, 3})},
+           {{"padding", Ints{1, 1, 1, 1}}});
+  y = call("nn.bias_add", {y, filled_constant({outputs})});
+  return make_function({x}, call("nn.relu", {y}));
+}
+
+Function transposed_conv(int64_t channels, int64_t outputs, int64_t extent) {
+  const Expr x = make_var("x", TensorType{{1, channels, extent, extent}, DType::kFloat32});
+  Expr y = call("nn.conv2d_transpose", {x, filled_constant({channels, outputs, 4, 4})},
+                {{"strides", Ints{2, 2}}, {"padding", Ints{1, 1, 1, 1}}});
   y = call("nn.bias_add", {y, filled_constant({outputs})});
   return make_function({x}, call("nn.relu", {y}));
 }
@@ -172,6 +195,14 @@ const bool kRegistered = [] {
       std::sscanf(shape.c_str(), "s%ldx%ldx%ld", &heads, &tokens, &width);
       add(shape, split_attention(heads, tokens, width),
           4.0 * static_cast<double>(heads * tokens * tokens * width));
+      continue;
+    }
+    if (shape[0] == 'u' || shape[0] == 't') {
+      const bool transposed = shape[0] == 't';
+      int64_t channels = 0, outputs = 0, extent = 0;
+      std::sscanf(shape.c_str() + 1, "%ldx%ldx%ld", &channels, &outputs, &extent);
+      add(shape, (transposed ? transposed_conv : enlarged_conv)(channels, outputs, extent),
+          2.0 * (transposed ? 16 : 36) * static_cast<double>(channels * outputs * extent * extent));
       continue;
     }
     const bool pointwise = shape[0] == 'p';

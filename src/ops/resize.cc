@@ -241,6 +241,27 @@ ResizeAxis resize_axis(const Attrs& attrs, size_t dim, size_t spatial, int64_t i
   return axis;
 }
 
+std::optional<Ints> repeat_factors(const CallNode& call) {
+  if (call.op == nullptr || !call.op->name.starts_with("image.resize") ||
+      call.attrs.string("method") != "nearest_neighbor")
+    return std::nullopt;
+  const Shape& from = call.args[0]->tensor_type().shape;
+  const size_t spatial = from.size() - 2;
+  Ints factors;
+  for (size_t d = 0; d < spatial; ++d) {
+    const ResizeAxis axis = resize_axis(call.attrs, d, spatial, from[d + 2]);
+    const auto extent = static_cast<int64_t>(axis.size());
+    if (extent == 0 || extent % from[d + 2] != 0) return std::nullopt;
+    const int64_t factor = extent / from[d + 2];
+    for (int64_t i = 0; i < extent; ++i) {
+      const std::vector<ResizeTap>& taps = axis[static_cast<size_t>(i)];
+      if (taps.size() != 1 || taps[0].source != i / factor) return std::nullopt;
+    }
+    factors.push_back(factor);
+  }
+  return factors;
+}
+
 void register_resize_ops() {
   for (size_t spatial = 1; spatial <= 3; ++spatial) {
     OpDef op;

@@ -2,11 +2,10 @@
 // weighted sum of input positions, and an n-dimensional resize is the product of its axes.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "base/result.h"
-#include "ir/attrs.h"
+#include "ir/expr.h"
 
 namespace collage {
 
@@ -19,5 +18,9 @@ using ResizeAxis = std::vector<std::vector<ResizeTap>>;
 
 // Axis `dim` (0 is the first spatial one) of a call on data of extent `input`.
 ResizeAxis resize_axis(const Attrs& attrs, size_t dim, size_t spatial, int64_t input);
+
+// How often the call repeats each pixel along each spatial dimension: pixel i of its result is
+// pixel i / factor of its data. Nothing where it does anything else.
+std::optional<Ints> repeat_factors(const CallNode& call);
 
 }  // namespace collage

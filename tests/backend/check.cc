@@ -155,21 +155,46 @@ void PrintTo(const Conv& c, std::ostream* os) {
                      shape_to_string(c.dilation), c.groups);
 }
 
-Expr conv(Graph& graph, const Conv& c) {
+namespace {
+
+Ints or_else(const Ints& given, Ints otherwise) { return given.empty() ? otherwise : given; }
+
+Attrs attrs_of(const Conv& c) {
   const size_t rank = c.kernel.size();
-  const auto or_else = [](const Ints& given, Ints otherwise) {
-    return given.empty() ? otherwise : given;
-  };
-  Shape weights = {c.outputs, c.source[1] / c.groups};
-  weights.insert(weights.end(), c.kernel.begin(), c.kernel.end());
-  const double scale =
-      1 / std::sqrt(static_cast<double>(num_elements(weights)) / static_cast<double>(c.outputs));
-  return graph.call("nn.conv" + std::to_string(rank) + "d",
-                    {graph.input(c.source), graph.constant(weights, scale)},
-                    {{"strides", or_else(c.strides, Ints(rank, 1))},
-                     {"padding", or_else(c.padding, Ints(2 * rank, 0))},
-                     {"dilation", or_else(c.dilation, Ints(rank, 1))},
-                     {"groups", c.groups}});
+  return {{"strides", or_else(c.strides, Ints(rank, 1))},
+          {"padding", or_else(c.padding, Ints(2 * rank, 0))},
+          {"dilation", or_else(c.dilation, Ints(rank, 1))},
+          {"groups", c.groups}};
+}
+
+// Channels first, then the kernel's extents.
+Expr weights_of(Graph& graph, const Conv& c, Shape shape) {
+  shape.insert(shape.end(), c.kernel.begin(), c.kernel.end());
+  const double terms = static_cast<double>(c.source[1] / c.groups * num_elements(c.kernel));
+  return graph.constant(shape, 1 / std::sqrt(terms));
+}
+
+}  // namespace
+
+Expr conv(Graph& graph, const Conv& c, Expr data) {
+  if (data == nullptr) data = graph.input(c.source);
+  return graph.call("nn.conv" + std::to_string(c.kernel.size()) + "d",
+                    {data, weights_of(graph, c, {c.outputs, c.source[1] / c.groups})}, attrs_of(c));
+}
+
+void PrintTo(const TransposedConv& t, std::ostream* os) {
+  PrintTo(t.conv, os);
+  *os << ", output padding " << shape_to_string(t.output_padding);
+}
+
+Expr transposed_conv(Graph& graph, const TransposedConv& t) {
+  const size_t rank = t.conv.kernel.size();
+  Attrs attrs = attrs_of(t.conv);
+  attrs.set("output_padding", or_else(t.output_padding, Ints(rank, 0)));
+  return graph.call("nn.conv" + std::to_string(rank) + "d_transpose",
+                    {graph.input(t.conv.source),
+                     weights_of(graph, t.conv, {t.conv.source[1], t.conv.outputs / t.conv.groups})},
+                    std::move(attrs));
 }
 
 std::vector<Tensor> evaluate(const Function& function, const std::vector<Tensor>& inputs) {

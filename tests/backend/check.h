@@ -36,8 +36,17 @@ struct Conv {
   int64_t groups = 1;
 };
 void PrintTo(const Conv& conv, std::ostream* os);
-// A convolution of a new input; results are of the size of the inputs, where exponentials are tame.
-Expr conv(Graph& graph, const Conv& conv);
+// A convolution of `data`, or of a new input; results are of the size of the inputs, where
+// exponentials are tame.
+Expr conv(Graph& graph, const Conv& conv, Expr data = nullptr);
+
+struct TransposedConv {
+  Conv conv;
+  Ints output_padding = {};
+};
+void PrintTo(const TransposedConv& conv, std::ostream* os);
+// The same of a transposed convolution.
+Expr transposed_conv(Graph& graph, const TransposedConv& conv);
 
 Tensor random_tensor(Shape shape, uint64_t seed, double scale = 1, double offset = 0);
 // Of a function of float32 parameters, in (-2, 2).

@@ -3,6 +3,7 @@
 
 #include "op_test.h"
 #include "ops/cases.h"
+#include "ops/resize.h"
 
 namespace collage {
 namespace {
@@ -116,6 +117,30 @@ TEST(ResizeTest, Nearest) {
   EXPECT_THAT(resize({1, 2, 3, 4}, 2, nearest("half_pixel", "round_prefer_ceil")),
               ElementsAre(2, 4));
   EXPECT_THAT(resize({1, 2, 3, 4}, 3, nearest("align_corners", "ceil")), ElementsAre(1, 3, 4));
+}
+
+TEST(ResizeTest, KnowsWhatRepeatsPixels) {
+  const auto factors = [](Shape from, Ints size, std::string mode, std::string rounding,
+                          std::string method = "nearest_neighbor") {
+    const Expr x = make_var("x", TensorType{std::move(from), DType::kFloat32});
+    const Expr y = make_call("image.resize2d", {x},
+                             {{"size", std::move(size)},
+                              {"method", std::move(method)},
+                              {"coordinate_transformation_mode", std::move(mode)},
+                              {"rounding_method", std::move(rounding)}})
+                       .value();
+    return repeat_factors(*as<CallNode>(y));
+  };
+  EXPECT_EQ(factors({1, 1, 3, 4}, {6, 4}, "asymmetric", "floor"), (Ints{2, 1}));
+  EXPECT_EQ(factors({1, 1, 3, 4}, {6, 12}, "half_pixel", "round_prefer_floor"), (Ints{2, 3}));
+  EXPECT_EQ(factors({1, 1, 3, 4}, {6, 8}, "asymmetric", "ceil"), std::nullopt);
+  EXPECT_EQ(factors({1, 1, 3, 4}, {7, 8}, "asymmetric", "floor"), std::nullopt);
+  EXPECT_EQ(factors({1, 1, 4, 4}, {2, 4}, "asymmetric", "floor"), std::nullopt);
+  EXPECT_EQ(factors({1, 1, 3, 4}, {6, 8}, "half_pixel", "floor", "linear"), std::nullopt);
+  EXPECT_EQ(repeat_factors(*as<CallNode>(
+                make_call("nn.relu", {make_var("x", TensorType{{1, 1, 3, 4}, DType::kFloat32})}, {})
+                    .value())),
+            std::nullopt);
 }
 
 TEST(ResizeTest, Linear) {

@@ -24,6 +24,9 @@ constexpr int64_t kFewestRows = 8;       // below, weights are read faster than 
 constexpr int64_t kFewestChannels = 16;  // below, tiles are mostly padding
 
 bool starts(const Match& match) { return check_anchor(*as<CallNode>(match.root)).ok(); }
+bool starts_enlarging(const Match& match) {
+  return starts(match) && repeats_of_image(*as<CallNode>(match.root)).has_value();
+}
 
 bool follows(const EpilogueStep& step) {
   return read_step(step.call, step.data_arg, channel_axis(*as<CallNode>(step.anchor.root)))
@@ -33,8 +36,7 @@ bool follows(const EpilogueStep& step) {
 /// `function` is flat.
 Result<Contraction> read(const Function& function) {
   Contraction c = TRY(read_contraction(function));
-  if (c.images * c.pixels_out() < kFewestRows)
-    return unsupported("amx: {} rows", c.images * c.pixels_out());
+  if (c.pass_rows() < kFewestRows) return unsupported("amx: {} rows", c.pass_rows());
   // Where rows of the result begin is kept in 32 bits.
   for (const Branch& branch : c.branches) {
     const int64_t elements =
@@ -88,11 +90,18 @@ class AmxBackend : public Backend {
   PartitionRulePtr partition_rule(const Target&) const override {
     const auto contractions = std::make_shared<AnchorEpiloguePartitionRule>(
         "amx",
-        is_op_among(
-            {"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.dense", "nn.matmul", "nn.batch_matmul"}),
+        is_op_among({"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose",
+                     "nn.conv2d_transpose", "nn.conv3d_transpose", "nn.dense", "nn.matmul",
+                     "nn.batch_matmul"}),
         starts, follows);
+    const auto enlarging = std::make_shared<AnchorEpiloguePartitionRule>(
+        "amx",
+        is_op_among({"nn.conv1d", "nn.conv2d", "nn.conv3d"})(
+            is_op_among({"image.resize1d", "image.resize2d", "image.resize3d"})(wildcard()),
+            is_constant()),
+        starts_enlarging, follows);
     return std::make_shared<UnionPartitionRule>(
-        "amx", std::vector<PartitionRulePtr>{contractions, make_attention_rule()});
+        "amx", std::vector<PartitionRulePtr>{contractions, enlarging, make_attention_rule()});
   }
 
   // `amx -parts=3` offers sums of six products instead of three: the accuracy of float32.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/integers.h"
 #include "ir/op.h"
+#include "ops/resize.h"
 #include "ops/window.h"
 
 namespace collage::amx {
@@ -10,13 +12,16 @@ namespace {
 
 constexpr int64_t kFewestGroupInputs = 4;
 
-bool is_convolution(const CallNode& call) {
-  return call.op->name == "nn.conv1d" || call.op->name == "nn.conv2d" ||
-         call.op->name == "nn.conv3d";
+bool is_convolution(const CallNode& call) { return call.op->name.starts_with("nn.conv"); }
+bool is_transposed(const CallNode& call) { return call.op->name.ends_with("_transpose"); }
+
+/// The image that the anchor reads, before pixels are repeated.
+const Expr& image_of(const CallNode& anchor) {
+  return repeats_of_image(anchor) ? as<CallNode>(anchor.args[0])->args[0] : anchor.args[0];
 }
 
 Contraction convolution(const CallNode& call) {
-  const Shape& data = call.args[0]->tensor_type().shape;
+  const Shape& data = image_of(call)->tensor_type().shape;
   const Shape& weight = call.args[1]->tensor_type().shape;
   const Shape& out = call.tensor_type().shape;
   const Window window = known_window(call.attrs, {weight.begin() + 2, weight.end()});
@@ -24,19 +29,33 @@ Contraction convolution(const CallNode& call) {
   c.images = data[0];
   c.in_channels = data[1];
   c.groups = call.attrs.integer("groups");
+  Kernel3d kernel;
+  Spatial repeats{1, 1, 1};
+  const std::optional<Ints> factors = repeats_of_image(call);
   const size_t skip = 3 - window.rank();
   for (size_t d = 0; d < window.rank(); ++d) {
     c.in[skip + d] = data[d + 2];
     c.out[skip + d] = out[d + 2];
-    c.kernel[skip + d] = window.kernel[d];
-    c.stride[skip + d] = window.strides[d];
-    c.dilation[skip + d] = window.dilation[d];
-    c.pad[skip + d] = window.pad_begin[d];
+    kernel.extent[skip + d] = window.kernel[d];
+    kernel.stride[skip + d] = window.strides[d];
+    kernel.dilation[skip + d] = window.dilation[d];
+    kernel.pad[skip + d] = window.pad_begin[d];
+    if (factors) repeats[skip + d] = (*factors)[d];
   }
   Branch& branch = c.branches.emplace_back();
   branch.out_channels = out[1];
-  branch.column_stride = weight[1] * c.taps();
-  branch.channel_stride = c.taps();
+  const int64_t elements = volume(kernel.extent);
+  if (is_transposed(call)) {
+    c.taps = transposed_taps(kernel);
+    branch.column_stride = elements;
+    branch.channel_stride = weight[1] * elements;
+    branch.group_stride = c.group_inputs() * branch.channel_stride;
+  } else {
+    c.taps = convolution_taps(kernel, repeats);
+    branch.channel_stride = elements;
+    branch.column_stride = weight[1] * elements;
+    branch.group_stride = branch.out_channels / c.groups * branch.column_stride;
+  }
   return c;
 }
 
@@ -88,7 +107,7 @@ Result<Contraction> read_result(const Function& function, const Expr& result) {
     return static_cast<int>(found - function->params.begin());
   };
   Contraction c = contraction_of(anchor);
-  c.data = static_cast<size_t>(TRY(param_of(anchor.args[0])));
+  c.data = static_cast<size_t>(TRY(param_of(image_of(anchor))));
   Branch& branch = c.branches[0];
   branch.weights = as<ConstantNode>(anchor.args[1])->value;
   std::vector<Step> steps;
@@ -112,6 +131,18 @@ bool can_branch(const Extents& a, const Extents& b) { return a == b && a.groups 
 
 }  // namespace
 
+Spatial Extents::pass_extent() const {
+  Spatial extent;
+  for (size_t d = 0; d < 3; ++d) extent[d] = ceil_div(out[d], taps.up[d]);
+  return extent;
+}
+
+std::optional<Ints> repeats_of_image(const CallNode& anchor) {
+  const auto* call = as<CallNode>(anchor.args[0]);
+  if (call == nullptr || !is_convolution(anchor) || is_transposed(anchor)) return std::nullopt;
+  return repeat_factors(*call);
+}
+
 Status check_anchor(const CallNode& call) {
   const bool is_product =
       call.op != nullptr && (call.op->name == "nn.dense" || call.op->name == "nn.matmul" ||
@@ -128,8 +159,9 @@ Status check_anchor(const CallNode& call) {
   if (num_elements(call.tensor_type().shape) == 0) return unsupported("amx: an empty result");
   if (!is_product) {
     // Groups lie side by side in one tile, whose rest is zero.
-    const int64_t width = call.args[1]->tensor_type().shape[1];
-    if (call.attrs.integer("groups") > 1 && width < kFewestGroupInputs)
+    const int64_t groups = call.attrs.integer("groups"),
+                  width = call.args[0]->tensor_type().shape[1] / groups;
+    if (groups > 1 && width < kFewestGroupInputs)
       return unsupported("amx: groups of {} channels", width);
     return {};
   }

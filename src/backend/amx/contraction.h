@@ -1,6 +1,7 @@
 // A function as one contraction: result[p, n] = steps(sum over taps t and channels c of
-// image[p + t, c] * weights[n, c, t]). Convolutions in one to three dimensions are such, and so are
-// products with a constant matrix, whose rows are the pixels of an image of one tap.
+// image[p + t, c] * weights[n, c, t]). Convolutions in one to three dimensions are such, transposed
+// ones and those of an image that is enlarged by repeating its pixels too, and so are products with
+// a constant matrix, whose rows are the pixels of an image of one tap.
 //
 // Siblings, which differ in weights and steps alone, are one contraction with a branch and a result
 // each: q, k and v of attention, the 1x1 convolutions that a block begins with.
@@ -8,27 +9,26 @@
 
 #include <collage/tensor.h>
 
-#include <array>
-
 #include "backend/amx/epilogue.h"
+#include "backend/amx/taps.h"
 
 namespace collage::amx {
-
-/// Depth, height, width; unused ones come first and have extent 1.
-using Spatial = std::array<int64_t, 3>;
 
 /// What siblings have in common.
 struct Extents {
   int64_t images = 1, in_channels = 1, groups = 1;
-  Spatial in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1},
-      pad{0, 0, 0};
+  Spatial in{1, 1, 1}, out{1, 1, 1};
+  Taps taps;
   /// Channels innermost (products, in rows); otherwise in blocks of 16, as nChw16c.
   bool channels_last = false;
 
   int64_t group_inputs() const { return in_channels / groups; }
-  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  int64_t pixels_in() const { return in[0] * in[1] * in[2]; }
-  int64_t pixels_out() const { return out[0] * out[1] * out[2]; }
+  int64_t pixels_in() const { return volume(in); }
+  int64_t pixels_out() const { return volume(out); }
+  /// The result pixels of a pass over one image (the most of any), along each dimension.
+  Spatial pass_extent() const;
+  /// Those of all images: the rows of a product.
+  int64_t pass_rows() const { return images * volume(pass_extent()); }
   bool operator==(const Extents&) const = default;
 };
 
@@ -36,7 +36,8 @@ struct Extents {
 struct Branch {
   int64_t out_channels = 1;
   Tensor weights;
-  int64_t column_stride = 0, channel_stride = 0;  ///< in the weights; taps lie side by side
+  /// In the weights: from group to group and inside one; a kernel's elements lie side by side.
+  int64_t group_stride = 0, column_stride = 0, channel_stride = 0;
   std::vector<Step> steps;
   std::vector<int> step_params;  ///< of each step's tensor; -1: it has none
 };
@@ -48,6 +49,9 @@ struct Contraction : Extents {
 
 /// Whether the call can be one, types and attributes considered.
 Status check_anchor(const CallNode& call);
+/// How often the anchor's image repeats each pixel of another (ops/resize.h), which it can read in
+/// its place; nothing where it is no such image.
+std::optional<Ints> repeats_of_image(const CallNode& anchor);
 /// Along which of the result's dimensions its channels lie.
 size_t channel_axis(const CallNode& anchor);
 /// Whether two calls that can each be one, of one image, can be one together.

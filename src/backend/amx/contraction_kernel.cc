@@ -29,7 +29,7 @@ class ContractionKernel : public Kernel {
         threads_(threads),
         geometry_(plan_geometry(c_)),
         row_blocks_(ceil_div(geometry_.tiles(), 2)),
-        shared_copy_(schedule_.by_columns && c_.taps() > 1),
+        shared_copy_(schedule_.by_columns && c_.taps.count() > 1),
         chunk_(shared_copy_ ? row_blocks_ : chunk_rows()),
         window_(widest_window(chunk_)) {}
 
@@ -39,15 +39,21 @@ class ContractionKernel : public Kernel {
           packed_.emplace_back(TRY(PackedOperand::create(c_, branch, schedule_.parts)));
       branch.weights = {};  // packed
       for (int64_t block = 0; block < packed.column_blocks(); ++block)
-        columns_.push_back({packed_.size() - 1, block});
-      tile_rows_.push_back(row_offsets(c_, geometry_, branch.out_channels));
+        for (size_t pass = 0; pass < geometry_.passes.size(); ++pass)
+          columns_.push_back({packed_.size() - 1, block, pass});
+      std::vector<std::vector<int32_t>>& rows = tile_rows_.emplace_back();
+      for (const PassGeometry& pass : geometry_.passes)
+        rows.push_back(row_offsets(c_, pass, branch.out_channels));
     }
     if (copy_size() > std::numeric_limits<int32_t>::max())
       return unsupported("amx: a copy of {} bytes", copy_size());
-    for (int64_t block = 0; block < packed_[0].depth_count(); ++block)
-      for (const TapReach& tap : geometry_.taps)
-        steps_.push_back(static_cast<int32_t>((block * pitch() + tap.phase * window_ + tap.ahead) *
-                                              row_elements() * 2));
+    for (const PassGeometry& pass : geometry_.passes) {
+      std::vector<int32_t>& steps = steps_.emplace_back();
+      for (int64_t block = 0; block < packed_[0].depth_count(); ++block)
+        for (const TapReach& tap : pass.taps)
+          steps.push_back(static_cast<int32_t>((block * pitch() + tap.phase * window_ + tap.ahead) *
+                                               row_elements() * 2));
+    }
     return {};
   }
 
@@ -105,6 +111,7 @@ class ContractionKernel : public Kernel {
   struct Column {
     size_t branch;
     int64_t block;  ///< of the branch's columns
+    size_t pass;
   };
 
   int64_t phases() const { return static_cast<int64_t>(geometry_.phases.size()); }
@@ -133,7 +140,7 @@ class ContractionKernel : public Kernel {
   /// weights, but the neighbours that are copied along should be few.
   int64_t chunk_rows() const {
     const int64_t bytes = schedule_.weights_outer ? 1 << 20
-                          : c_.taps() == 1        ? 256 << 10
+                          : c_.taps.count() == 1  ? 256 << 10
                                                   : 512 << 10;
     const int64_t positions = bytes / copy_bytes(c_, phases(), schedule_.parts);
     const int64_t block = ceil_div(geometry_.phase_positions, row_blocks_);
@@ -175,7 +182,7 @@ class ContractionKernel : public Kernel {
                Range rows) const {
     alignas(64) float sums[kBlockRows * kBlockColumns];
     const int down = 2 * row + 1 < geometry_.tiles() ? 2 : 1;
-    const auto [b, column_block] = columns_[static_cast<size_t>(column)];
+    const auto [b, column_block, pass] = columns_[static_cast<size_t>(column)];
     const Branch& branch = c_.branches[b];
     const PackedOperand& packed = packed_[b];
     const int across = packed.tiles_across(column_block);
@@ -184,9 +191,9 @@ class ContractionKernel : public Kernel {
     for (int i = 0; i < down; ++i)
       block.a[i] = depth + (position(2 * row + i) - position(2 * rows.begin)) * row_elements();
     block.a_row_bytes = row_elements() * 2;
-    block.steps = steps_.data();
-    block.step_count = static_cast<int64_t>(steps_.size());
-    block.b = packed.block(column_block);
+    block.steps = steps_[pass].data();
+    block.step_count = static_cast<int64_t>(steps_[pass].size());
+    block.b = packed.block(column_block, pass);
     block.c = sums;
     fetch_next(block, row - rows.begin, rows.end - rows.begin, column);
     multiply_block(block, down, across, schedule_.parts);
@@ -194,23 +201,24 @@ class ContractionKernel : public Kernel {
     for (int j = 0; j < across; ++j) {
       const int64_t tile_column = 2 * column_block + j, first = tile_column * kTileColumns;
       for (int i = 0; i < down; ++i)
-        finish_tile(
-            branch.steps, sums + i * kTileRows * kBlockColumns + j * kTileColumns,
-            {&tile_rows_[b][static_cast<size_t>((2 * row + i) * kTileRows)], tile_column * plane,
-             first, static_cast<int>(std::min(kTileColumns, branch.out_channels - first)),
-             !c_.channels_last, call.branches[b].out, call.branches[b].tensors});
+        finish_tile(branch.steps, sums + i * kTileRows * kBlockColumns + j * kTileColumns,
+                    {&tile_rows_[b][pass][static_cast<size_t>((2 * row + i) * kTileRows)],
+                     tile_column * plane, first,
+                     static_cast<int>(std::min(kTileColumns, branch.out_channels - first)),
+                     !c_.channels_last, call.branches[b].out, call.branches[b].tensors});
     }
   }
 
   /// The rows of one block of columns fetch the weights of the next one between them. Of a product
   /// these are few enough for the processor to foresee.
   void fetch_next(Block& block, int64_t row, int64_t rows, int64_t column) const {
-    if (!schedule_.weights_outer || c_.taps() == 1) return;
+    if (!schedule_.weights_outer || c_.taps.count() == 1 || block.step_count == 0) return;
     if (column + 1 == static_cast<int64_t>(columns_.size())) return;
-    const auto [b, next_block] = columns_[static_cast<size_t>(column + 1)];
+    const auto [b, next_block, pass] = columns_[static_cast<size_t>(column + 1)];
     const int64_t step_lines = packed_[b].tiles_across(next_block) * schedule_.parts * 16;
-    block.next_lines = ceil_div(step_lines, rows);
-    block.next = reinterpret_cast<const char*>(packed_[b].block(next_block)) +
+    block.next_lines =
+        ceil_div(static_cast<int64_t>(steps_[pass].size()) * step_lines, rows * block.step_count);
+    block.next = reinterpret_cast<const char*>(packed_[b].block(next_block, pass)) +
                  row * block.step_count * block.next_lines * 64;
   }
 
@@ -222,12 +230,12 @@ class ContractionKernel : public Kernel {
   /// All threads read one copy of the whole image; otherwise each copies what it needs of it, some
   /// rows at a time.
   bool shared_copy_;
-  int64_t chunk_;                                ///< blocks of rows of one copy
-  int64_t window_;                               ///< positions of one phase in a copy
-  std::vector<PackedOperand> packed_;            ///< of each branch
-  std::vector<std::vector<int32_t>> tile_rows_;  ///< of each branch's result
-  std::vector<Column> columns_;                  ///< all branches' blocks of columns
-  std::vector<int32_t> steps_;                   ///< bytes from a tile's first row to each step's
+  int64_t chunk_;                                             ///< blocks of rows of one copy
+  int64_t window_;                                            ///< positions of one phase in a copy
+  std::vector<PackedOperand> packed_;                         ///< of each branch
+  std::vector<std::vector<std::vector<int32_t>>> tile_rows_;  ///< of each branch's passes
+  std::vector<Column> columns_;              ///< all branches' blocks of columns, in each pass
+  std::vector<std::vector<int32_t>> steps_;  ///< of each pass: bytes from a tile's first row
 };
 
 }  // namespace
@@ -241,8 +249,9 @@ std::vector<Schedule> schedules(const Contraction& c, int parts, int threads) {
   constexpr int64_t kCached = 1 << 20;  // bytes of weights that stay in a core's own cache
   int64_t columns = 0;
   for (const Branch& branch : c.branches) columns += round_up(branch.out_channels, kTileColumns);
-  const int64_t bytes = 2 * parts * round_up(c.group_inputs(), kTileDepth) * c.taps() * columns;
-  const int64_t rows = c.images * c.pixels_out();
+  const int64_t bytes =
+      2 * parts * round_up(c.group_inputs(), kTileDepth) * c.taps.count() * columns;
+  const int64_t rows = c.pass_rows();
   const bool shares_rows = rows >= threads * kBlockRows,
              shares_columns = threads > 1 && columns >= threads * kBlockColumns;
   std::vector<Schedule> list;

@@ -1,6 +1,7 @@
 #include "backend/amx/geometry.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "backend/amx/vectors.h"
 #include "base/integers.h"
@@ -8,23 +9,28 @@
 namespace collage::amx {
 namespace {
 
-int64_t volume(const Spatial& s) { return s[0] * s[1] * s[2]; }
-
-/// Of a tap along one dimension: the phase it reads and how far ahead.
-struct Reach {
-  int64_t phase, ahead;
-};
-Reach reach(const Extents& c, size_t d, int64_t tap) {
-  const int64_t at = tap * c.dilation[d];
-  return {at % c.stride[d], at / c.stride[d]};
+/// The least offset of a tap, along each dimension.
+Spatial lowest(const Taps& taps) {
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  Spatial low{kNone, kNone, kNone};
+  for (const Pass& pass : taps.passes)
+    for (const Tap& tap : pass.taps)
+      for (size_t d = 0; d < 3; ++d) low[d] = std::min(low[d], tap.offset[d]);
+  return low;
 }
 
-template <typename Visit>
-void for_each_tap(const Extents& c, Visit visit) {
-  for (int64_t z = 0; z < c.kernel[0]; ++z)
-    for (int64_t y = 0; y < c.kernel[1]; ++y)
-      for (int64_t x = 0; x < c.kernel[2]; ++x)
-        visit(std::array{reach(c, 0, z), reach(c, 1, y), reach(c, 2, x)});
+/// Of a tap: the phase it reads and how far ahead.
+struct Reach {
+  Spatial phase, ahead;
+};
+Reach reach(const Tap& tap, const Spatial& low, const Spatial& stride) {
+  Reach reach;
+  for (size_t d = 0; d < 3; ++d) {
+    const int64_t at = tap.offset[d] - low[d];
+    reach.phase[d] = at % stride[d];
+    reach.ahead[d] = at / stride[d];
+  }
+  return reach;
 }
 
 COLLAGE_AMX inline __m512 widened(__m256i bits) {
@@ -62,59 +68,81 @@ Source source_of(const Extents& c, const float* image, int64_t number, int64_t p
   const int64_t channel = block * kTileDepth, left = c.in_channels - channel;
   if (c.channels_last) {
     const float* at = image + (number * c.pixels_in() + pixel) * c.in_channels + channel;
-    return {at, at + kBlock, c.in_channels * c.stride[2], mask_of(left), mask_of(left - kBlock)};
+    return {at, at + kBlock, c.in_channels * c.taps.stride[2], mask_of(left),
+            mask_of(left - kBlock)};
   }
   // The padding of blocked channels is zero.
   const int64_t blocks = ceil_div(c.in_channels, kBlock), plane = c.pixels_in() * kBlock;
   const float* at = image + (number * blocks + block * 2) * plane + pixel * kBlock;
-  return {at, at + plane, kBlock * c.stride[2], mask_of(16), mask_of(left > kBlock ? 16 : 0)};
+  return {at, at + plane, kBlock * c.taps.stride[2], mask_of(16), mask_of(left > kBlock ? 16 : 0)};
+}
+
+/// Which of the batch's pixels the pass gives for a position of an image, or -1.
+int32_t pixel_of(const Extents& c, const Pass& pass, int64_t number, const Spatial& at) {
+  int64_t pixel = number;
+  for (size_t d = 0; d < 3; ++d) {
+    const int64_t coordinate = at[d] * c.taps.up[d] + pass.remainder[d];
+    if (coordinate >= c.out[d]) return -1;
+    pixel = pixel * c.out[d] + coordinate;
+  }
+  return static_cast<int32_t>(pixel);
 }
 
 }  // namespace
 
 Geometry plan_geometry(const Extents& c) {
   Geometry g;
+  g.low = lowest(c.taps);
   Spatial furthest{0, 0, 0};
-  for_each_tap(c, [&](const std::array<Reach, 3>& tap) {
-    const Spatial phase{tap[0].phase, tap[1].phase, tap[2].phase};
-    if (std::find(g.phases.begin(), g.phases.end(), phase) == g.phases.end())
-      g.phases.push_back(phase);
-    for (size_t d = 0; d < 3; ++d) furthest[d] = std::max(furthest[d], tap[d].ahead);
-  });
-  for (size_t d = 0; d < 3; ++d) g.extent[d] = c.out[d] + furthest[d];
+  for (const Pass& pass : c.taps.passes)
+    for (const Tap& tap : pass.taps) {
+      const Reach r = reach(tap, g.low, c.taps.stride);
+      if (std::find(g.phases.begin(), g.phases.end(), r.phase) == g.phases.end())
+        g.phases.push_back(r.phase);
+      for (size_t d = 0; d < 3; ++d) furthest[d] = std::max(furthest[d], r.ahead[d]);
+    }
+  const Spatial results = c.pass_extent();
+  for (size_t d = 0; d < 3; ++d) g.extent[d] = results[d] + furthest[d];
   const int64_t one = volume(g.extent);
   g.phase_positions = one * c.images;
-  for_each_tap(c, [&](const std::array<Reach, 3>& tap) {
-    const Spatial phase{tap[0].phase, tap[1].phase, tap[2].phase};
-    const int64_t number = std::find(g.phases.begin(), g.phases.end(), phase) - g.phases.begin();
-    const int64_t ahead = (tap[0].ahead * g.extent[1] + tap[1].ahead) * g.extent[2] + tap[2].ahead;
-    g.taps.push_back({number, ahead});
-    g.furthest = std::max(g.furthest, ahead);
-  });
+  for (const Pass& pass : c.taps.passes) {
+    PassGeometry& to = g.passes.emplace_back();
+    for (const Tap& tap : pass.taps) {
+      const Reach r = reach(tap, g.low, c.taps.stride);
+      const int64_t number =
+          std::find(g.phases.begin(), g.phases.end(), r.phase) - g.phases.begin();
+      const int64_t ahead = (r.ahead[0] * g.extent[1] + r.ahead[1]) * g.extent[2] + r.ahead[2];
+      to.taps.push_back({number, ahead});
+      g.furthest = std::max(g.furthest, ahead);
+    }
+  }
 
   int64_t end = -1;  // of the last tile
   for (int64_t n = 0; n < c.images; ++n)
-    for (int64_t z = 0; z < c.out[0]; ++z)
-      for (int64_t y = 0; y < c.out[1]; ++y)
-        for (int64_t x = 0; x < c.out[2]; ++x) {
+    for (int64_t z = 0; z < results[0]; ++z)
+      for (int64_t y = 0; y < results[1]; ++y)
+        for (int64_t x = 0; x < results[2]; ++x) {
           const int64_t position = n * one + (z * g.extent[1] + y) * g.extent[2] + x;
           if (position >= end) {
             g.tile_positions.push_back(position);
-            g.tile_pixels.resize(g.tile_pixels.size() + kTileRows, -1);
+            for (PassGeometry& pass : g.passes)
+              pass.tile_pixels.resize(pass.tile_pixels.size() + kTileRows, -1);
             end = position + kTileRows;
           }
-          const int64_t pixel = ((n * c.out[0] + z) * c.out[1] + y) * c.out[2] + x;
-          const size_t row = g.tile_pixels.size() - static_cast<size_t>(end - position);
-          g.tile_pixels[row] = static_cast<int32_t>(pixel);
+          for (size_t p = 0; p < g.passes.size(); ++p) {
+            std::vector<int32_t>& pixels = g.passes[p].tile_pixels;
+            pixels[pixels.size() - static_cast<size_t>(end - position)] =
+                pixel_of(c, c.taps.passes[p], n, {z, y, x});
+          }
         }
   return g;
 }
 
-std::vector<int32_t> row_offsets(const Extents& c, const Geometry& g, int64_t out_channels) {
+std::vector<int32_t> row_offsets(const Extents& c, const PassGeometry& pass, int64_t out_channels) {
   const int64_t channel_block = c.channels_last ? out_channels : kTileColumns;
   const int64_t blocks = c.channels_last ? 1 : ceil_div(out_channels, kTileColumns);
   std::vector<int32_t> offsets;
-  for (const int64_t pixel : g.tile_pixels) {
+  for (const int64_t pixel : pass.tile_pixels) {
     // Images lie `blocks` planes apart.
     const int64_t number = pixel / c.pixels_out(), rest = pixel % c.pixels_out();
     offsets.push_back(pixel < 0 ? -1
@@ -147,7 +175,7 @@ void copy_image(const Extents& c, const Geometry& g, int parts, const float* ima
     const int64_t number = rest;
     const int64_t count = std::min(end - p, g.extent[2] - x);
     const auto source_at = [&](size_t d, int64_t at) {
-      return at * c.stride[d] + phase[d] - c.pad[d];
+      return at * c.taps.stride[d] + phase[d] + g.low[d];
     };
     const int64_t from_z = source_at(0, z), from_y = source_at(1, y);
     // The positions [first, last) of this line lie inside the image.
@@ -156,7 +184,8 @@ void copy_image(const Extents& c, const Geometry& g, int parts, const float* ima
       while (first < x + count && source_at(2, first) < 0) ++first;
       last = first;
       if (source_at(2, first) < c.in[2])
-        last = std::min(x + count, first + ceil_div(c.in[2] - source_at(2, first), c.stride[2]));
+        last =
+            std::min(x + count, first + ceil_div(c.in[2] - source_at(2, first), c.taps.stride[2]));
     }
     for (int64_t b = 0; b < blocks; ++b) {
       uint16_t* line = copy + (b * pitch + p - begin - x) * row;

@@ -9,7 +9,8 @@
 // makes s phases of each dimension, one for each remainder, so that the pixels one tap reads for
 // neighbouring results are neighbours too. The result's pixels have positions of the same pitch:
 // a tap of the result at position p reads position p + ahead of its phase. Positions between rows
-// of the result are computed along and dropped.
+// of the result are computed along and dropped. Where the result is finer than the image, each
+// position is a pixel of every pass (taps.h), and only these write to places of their own.
 #pragma once
 
 #include "backend/amx/contraction.h"
@@ -21,24 +22,29 @@ struct TapReach {
   int64_t phase, ahead;
 };
 
+struct PassGeometry {
+  std::vector<TapReach> taps;  ///< as the pass lists them
+  /// Which of the batch's pixels each row of each tile is, or -1.
+  std::vector<int32_t> tile_pixels;
+};
+
 struct Geometry {
+  Spatial low{0, 0, 0};  ///< the image's pixel at position 0 of phase 0
   std::vector<Spatial> phases;
   Spatial extent{1, 1, 1};  ///< positions of one phase of one image, per dimension
   int64_t phase_positions = 0;
-  std::vector<TapReach> taps;
-  int64_t furthest = 0;  ///< of the taps' ahead
-  /// A result as tiles of 16 positions: where each begins (in phase 0), and which of the batch's
-  /// pixels each of its rows is, or -1.
-  std::vector<int64_t> tile_positions;
-  std::vector<int32_t> tile_pixels;
+  int64_t furthest = 0;                 ///< of the taps' ahead
+  std::vector<int64_t> tile_positions;  ///< where each tile of 16 positions begins (in phase 0)
+  std::vector<PassGeometry> passes;
 
   int64_t tiles() const { return static_cast<int64_t>(tile_positions.size()); }
 };
 
 Geometry plan_geometry(const Extents& extents);
 
-/// For each row of the tiles the element at which its channels begin in a result of so many, or -1.
-std::vector<int32_t> row_offsets(const Extents& extents, const Geometry& geometry,
+/// For each row of a pass' tiles the element at which its channels begin in a result of so many, or
+/// -1.
+std::vector<int32_t> row_offsets(const Extents& extents, const PassGeometry& pass,
                                  int64_t out_channels);
 
 /// Blocks of 32 input channels.

@@ -23,7 +23,6 @@ int64_t PackedOperand::first_depth(int64_t block) const {
 
 Result<PackedOperand> PackedOperand::create(const Extents& c, const Branch& branch, int parts) {
   PackedOperand packed;
-  const int64_t taps = c.taps();
   packed.column_tiles_ = ceil_div(branch.out_channels, kTileColumns);
   packed.group_inputs_ = c.group_inputs();
   packed.group_outputs_ = branch.out_channels / c.groups;
@@ -33,7 +32,12 @@ Result<PackedOperand> PackedOperand::create(const Extents& c, const Branch& bran
     packed.depth_count_ =
         std::max(packed.depth_count_, packed.last_input(block) / kTileDepth -
                                           packed.first_input(block) / kTileDepth + 1);
-  packed.tile_column_ = packed.depth_count_ * taps * parts * kTileElements;
+  packed.step_tile_ = parts * kTileElements;
+  packed.tile_column_ = packed.depth_count_ * c.taps.count() * packed.step_tile_;
+  for (int64_t first = 0; const Pass& pass : c.taps.passes) {
+    packed.first_steps_.push_back(first);
+    first += packed.depth_count_ * static_cast<int64_t>(pass.taps.size());
+  }
   packed.memory_ = TRY(allocate_on_huge_pages(packed.bytes()));
   packed.data_ = static_cast<uint16_t*>(packed.memory_.get());
   const float* weights = branch.weights.data<float>();
@@ -41,20 +45,28 @@ Result<PackedOperand> PackedOperand::create(const Extents& c, const Branch& bran
   for (int64_t column = 0; column < branch.out_channels; ++column) {
     const int64_t block = column / kBlockColumns, across = packed.tiles_across(block);
     const int64_t tile = column / kTileColumns % 2, inside = column % kTileColumns;
-    const int64_t first = column / packed.group_outputs_ * packed.group_inputs_;
+    const int64_t group = column / packed.group_outputs_;
+    const int64_t first = group * packed.group_inputs_;
     const int64_t first_depth = packed.first_depth(block);
-    uint16_t* to = packed.data_ + block * 2 * packed.tile_column_;
     for (int64_t input = 0; input < packed.group_inputs_; ++input) {
-      const float* from = weights + column * branch.column_stride + input * branch.channel_stride;
+      const float* from = weights + group * branch.group_stride +
+                          column % packed.group_outputs_ * branch.column_stride +
+                          input * branch.channel_stride;
       const int64_t channel = first + input, depth = channel % kTileDepth;
       const int64_t at = depth / 2 * 2 * kTileColumns + inside * 2 + depth % 2;
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        const int64_t step = (channel / kTileDepth - first_depth) * taps + tap;
-        float rest = from[tap];
-        for (int part = 0; part < parts; ++part) {
-          const uint16_t bits = float_to_bfloat16(rest);
-          to[((step * parts + part) * across + tile) * kTileElements + at] = bits;
-          rest -= bfloat16_to_float(bits);
+      for (size_t pass = 0; pass < c.taps.passes.size(); ++pass) {
+        const std::vector<Tap>& taps = c.taps.passes[pass].taps;
+        uint16_t* to = packed.data_ + packed.offset(block, pass);
+        int64_t step = (channel / kTileDepth - first_depth) * static_cast<int64_t>(taps.size());
+        for (const Tap& tap : taps) {
+          double rest = 0;
+          for (int64_t element : tap.elements) rest += static_cast<double>(from[element]);
+          for (int part = 0; part < parts; ++part) {
+            const uint16_t bits = float_to_bfloat16(static_cast<float>(rest));
+            to[((step * parts + part) * across + tile) * kTileElements + at] = bits;
+            rest -= static_cast<double>(bfloat16_to_float(bits));
+          }
+          ++step;
         }
       }
     }

@@ -1,5 +1,6 @@
 // The weights of a contraction's branch as tiles of bfloat16 parts, in the order in which blocks of
-// two columns of tiles read them: [block][step][part][tile across][pair of rows][column][2].
+// two columns of tiles read them: [block][pass][step][part][tile across][pair of rows][column][2].
+// The steps of a pass are its taps for each block of 32 channels.
 #pragma once
 
 #include <memory>
@@ -14,13 +15,16 @@ class PackedOperand {
 
   int64_t column_blocks() const { return (column_tiles_ + 1) / 2; }
   int tiles_across(int64_t block) const { return 2 * block + 1 < column_tiles_ ? 2 : 1; }
-  const uint16_t* block(int64_t index) const { return data_ + index * 2 * tile_column_; }
+  const uint16_t* block(int64_t index, size_t pass) const { return data_ + offset(index, pass); }
   /// Which blocks of 32 input channels a block of columns reads: as many everywhere.
   int64_t first_depth(int64_t block) const;
   int64_t depth_count() const { return depth_count_; }
   size_t bytes() const { return static_cast<size_t>(column_tiles_ * tile_column_) * 2; }
 
  private:
+  int64_t offset(int64_t block, size_t pass) const {
+    return block * 2 * tile_column_ + first_steps_[pass] * tiles_across(block) * step_tile_;
+  }
   int64_t first_input(int64_t block) const;
   int64_t last_input(int64_t block) const;
 
@@ -29,7 +33,9 @@ class PackedOperand {
   int64_t column_tiles_ = 0;
   int64_t group_inputs_ = 0, group_outputs_ = 0, out_channels_ = 0, depth_blocks_ = 0;
   int64_t depth_count_ = 0;
-  int64_t tile_column_ = 0;  ///< elements of all steps and parts of one column of tiles
+  std::vector<int64_t> first_steps_;  ///< of the passes
+  int64_t step_tile_ = 0;             ///< elements of all parts of one tile
+  int64_t tile_column_ = 0;           ///< elements of all steps of one column of tiles
 };
 
 }  // namespace collage::amx

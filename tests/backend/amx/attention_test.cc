@@ -10,7 +10,6 @@
 #include "ops/random_inputs.h"
 #include "ops/registry.h"
 #include "partition/dataflow_graph.h"
-#include "partition/rules/rule.h"
 
 namespace collage::testing {
 namespace {
@@ -228,15 +227,8 @@ TEST_F(AmxAttention, RefusesWhatItCannotRead) {
 }
 
 TEST(AmxAttentionRule, TakesWhatMovesItsOperandsAndItsResult) {
-  const DataflowGraph graph(split_attention(var("x", {2, 40, 180}), 2, 40, 3, 20));
-  const Target target{"amx", {}, {}};
-  const auto spec = std::make_shared<PartitionSpec>(
-      PartitionSpec{"amx", amx_backend().partition_rule(target), target});
-  std::vector<std::string> labels;
-  for (const CandidatePartition& candidate : all_candidates(graph, spec))
-    labels.push_back(candidate.sub_graph.ops_label(graph));
   const std::string moved = "transpose+transpose+transpose+nn.attention";
-  EXPECT_THAT(labels,
+  EXPECT_THAT(candidate_labels(split_attention(var("x", {2, 40, 180}), 2, 40, 3, 20)),
               ::testing::UnorderedElementsAre(
                   "nn.attention", "nn.attention+transpose", moved, moved + "+transpose",
                   "split+reshape+transpose+reshape+transpose+reshape+transpose+nn.attention",

@@ -3,6 +3,7 @@
 #include "backend/amx/amx_backend.h"
 #include "backend/amx/tiles.h"
 #include "ops/registry.h"
+#include "partition/rules/rule.h"
 
 namespace collage::testing {
 
@@ -52,6 +53,17 @@ std::string refusal(const Function& function) {
   auto variants = amx_backend().variants(function, {"amx", {}, {}}, {2, ""});
   EXPECT_FALSE(variants.ok());
   return variants.ok() ? "" : variants.status().to_string();
+}
+
+std::vector<std::string> candidate_labels(const Function& function) {
+  const DataflowGraph graph(function);
+  const Target target{"amx", {}, {}};
+  const auto spec = std::make_shared<const PartitionSpec>(
+      PartitionSpec{"amx", amx_backend().partition_rule(target), target});
+  std::vector<std::string> labels;
+  for (const CandidatePartition& candidate : all_candidates(graph, spec))
+    labels.push_back(candidate.sub_graph.ops_label(graph));
+  return labels;
 }
 
 }  // namespace collage::testing

@@ -28,4 +28,7 @@ void check_amx(const Function& function, std::vector<Tensor> inputs = {});
 // The reason for which there is no variant; fails the test when there is one.
 std::string refusal(const Function& function);
 
+// The operators of each candidate.
+std::vector<std::string> candidate_labels(const Function& function);
+
 }  // namespace collage::testing

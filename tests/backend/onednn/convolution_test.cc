@@ -167,41 +167,24 @@ TEST(Convolution, RefusesComputedWeights) {
   EXPECT_THAT(refusal(graph.function(y)), HasSubstr("constant weights"));
 }
 
-struct Transposed {
-  Shape source;
-  int64_t outputs;  // per group
-  Ints kernel, strides, padding, output_padding, dilation;
-  int64_t groups = 1;
-};
-class TransposedConvolutions : public ::testing::TestWithParam<Transposed> {};
+class TransposedConvolutions : public ::testing::TestWithParam<TransposedConv> {};
 
 TEST_P(TransposedConvolutions, MatchTheReference) {
-  const Transposed& t = GetParam();
   Graph graph;
-  Shape weights = {t.source[1], t.outputs};
-  weights.insert(weights.end(), t.kernel.begin(), t.kernel.end());
-  Expr y = graph.call("nn.conv" + std::to_string(t.kernel.size()) + "d_transpose",
-                      {graph.input(t.source), graph.constant(weights)},
-                      {{"strides", t.strides},
-                       {"padding", t.padding},
-                       {"output_padding", t.output_padding},
-                       {"dilation", t.dilation},
-                       {"groups", t.groups}});
-  y = graph.call("nn.bias_add", {y, graph.constant({t.outputs * t.groups})});
+  Expr y = transposed_conv(graph, GetParam());
+  y = graph.call("nn.bias_add", {y, graph.constant({GetParam().conv.outputs})});
   check(graph.function(graph.call("nn.relu", {y})), 5e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, TransposedConvolutions,
-    ::testing::Values(
-        Transposed{{1, 16, 8, 8}, 32, {4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}, {1, 1}},
-        Transposed{{2, 5, 7, 6}, 3, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, {1, 1}},
-        Transposed{{1, 8, 5, 5}, 8, {3, 3}, {1, 1}, {0, 1, 0, 1}, {0, 0}, {1, 1}},
-        Transposed{{1, 12, 5, 5}, 2, {3, 3}, {2, 2}, {1, 1, 1, 1}, {0, 0}, {1, 1}, 3},
-        Transposed{{1, 16, 5, 5}, 1, {4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}, {1, 1}, 16},
-        Transposed{{1, 6, 9}, 4, {4}, {2}, {1, 1}, {0}, {1}},
-        Transposed{
-            {1, 4, 3, 4, 4}, 5, {2, 2, 2}, {2, 2, 2}, {0, 0, 0, 0, 0, 0}, {0, 0, 0}, {1, 1, 1}}));
+    ::testing::Values(TransposedConv{{{1, 16, 8, 8}, 32, {4, 4}, {2, 2}, {1, 1, 1, 1}}},
+                      TransposedConv{{{2, 5, 7, 6}, 3, {3, 3}, {2, 2}, {1, 1, 1, 1}}, {1, 1}},
+                      TransposedConv{{{1, 8, 5, 5}, 8, {3, 3}, {}, {0, 1, 0, 1}}},
+                      TransposedConv{{{1, 12, 5, 5}, 6, {3, 3}, {2, 2}, {1, 1, 1, 1}, {}, 3}},
+                      TransposedConv{{{1, 16, 5, 5}, 16, {4, 4}, {2, 2}, {1, 1, 1, 1}, {}, 16}},
+                      TransposedConv{{{1, 6, 9}, 4, {4}, {2}, {1, 1}}},
+                      TransposedConv{{{1, 4, 3, 4, 4}, 5, {2, 2, 2}, {2, 2, 2}}}));
 
 }  // namespace
 }  // namespace collage::testing
