@@ -196,7 +196,8 @@ class Reader {
     std::vector<PartitionRulePtr> more = {valid};
     if (value.contains("siblings")) {
       size_t most = TRY(count(value["siblings"], pointer + "/siblings", 2));
-      more.push_back(std::make_shared<HorizontalPartitionRule>("siblings", valid, most));
+      more.push_back(std::make_shared<HorizontalPartitionRule>(
+          "siblings", valid, HorizontalPartitionRule::Options{.max_siblings = most}));
     }
     if (value.contains("stacked") && TRY(flag(value["stacked"], pointer + "/stacked")))
       more.push_back(std::make_shared<VerticalPartitionRule>("stacked", valid));

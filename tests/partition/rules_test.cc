@@ -285,9 +285,22 @@ TEST(HorizontalRule, JoinsSiblingsWithAResultEach) {
   // operator.
   EXPECT_THAT(names(g, make<HorizontalPartitionRule>("h", fused)),
               UnorderedElementsAre("a b", "a b r", "b d", "b r d", "a b d", "a b r d"));
-  auto both = run(g, make<HorizontalPartitionRule>("h", ops({"conv"}), 2));
+  auto both = run(g, make<HorizontalPartitionRule>(
+                         "h", ops({"conv"}), HorizontalPartitionRule::Options{.max_siblings = 2}));
   ASSERT_EQ(both.size(), 1u);
   EXPECT_EQ(both[0].function(g.graph())->result_type().leaves().size(), 2u);
+}
+
+TEST(HorizontalRule, JoinsAllSiblingsOfAKindOrNone) {
+  TinyGraph g(
+      "x; y; a = conv(x, c1); ra = relu(a); b = dense(x, c2); d = conv(x, c3); e = conv(x, c1); "
+      "f = conv(x, c3); re = add(e, y); rf = relu(f); return tuple(ra, b, d, re, rf)");
+  // By their weights; without the sum, which reads more than all of them do.
+  const auto weights = [](const CallNode& a, const CallNode& b) { return a.args[1] == b.args[1]; };
+  const HorizontalPartitionRule::Options options{.accepts = weights, .all_or_none = true};
+  PartitionRulePtr fused = make<CombineByPrimitivesPartitionRule>("f", any_op());
+  EXPECT_THAT(names(g, make<HorizontalPartitionRule>("h", fused, options)),
+              UnorderedElementsAre("a ra e", "d f rf"));
 }
 
 TEST(HorizontalRule, LeavesAloneWhatWaitsForASibling) {

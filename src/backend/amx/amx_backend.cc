@@ -14,6 +14,7 @@
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "partition/rules/anchor_epilogue.h"
+#include "partition/rules/anchor_union.h"
 #include "partition/rules/union_rule.h"
 
 namespace collage {
@@ -100,8 +101,12 @@ class AmxBackend : public Backend {
             is_op_among({"image.resize1d", "image.resize2d", "image.resize3d"})(wildcard()),
             is_constant()),
         starts_enlarging, follows);
+    const auto siblings = std::make_shared<HorizontalPartitionRule>(
+        "amx.siblings", contractions,
+        HorizontalPartitionRule::Options{.accepts = are_siblings, .all_or_none = true});
     return std::make_shared<UnionPartitionRule>(
-        "amx", std::vector<PartitionRulePtr>{contractions, enlarging, make_attention_rule()});
+        "amx",
+        std::vector<PartitionRulePtr>{contractions, siblings, enlarging, make_attention_rule()});
   }
 
   // `amx -parts=3` offers sums of six products instead of three: the accuracy of float32.

@@ -45,6 +45,12 @@ class ContractionKernel : public Kernel {
       for (const PassGeometry& pass : geometry_.passes)
         rows.push_back(row_offsets(c_, pass, branch.out_channels));
     }
+    // A thread's share of the columns is one of each branch: what reads q, k and v next has a head
+    // of each in one core's cache.
+    std::stable_sort(columns_.begin(), columns_.end(), [&](const Column& a, const Column& b) {
+      return (2 * a.block + 1) * packed_[b.branch].column_blocks() <
+             (2 * b.block + 1) * packed_[a.branch].column_blocks();
+    });
     if (copy_size() > std::numeric_limits<int32_t>::max())
       return unsupported("amx: a copy of {} bytes", copy_size());
     for (const PassGeometry& pass : geometry_.passes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <unordered_set>
 
 namespace collage {
@@ -71,31 +72,51 @@ class Joiner {
 
 }  // namespace
 
+// In ascending order within a group.
+std::vector<std::vector<PostDfsIndex>> HorizontalPartitionRule::siblings_among(
+    const DataflowGraph& graph, const std::vector<PostDfsIndex>& anchors) const {
+  const auto call = [&](PostDfsIndex anchor) -> const CallNode& {
+    return *as<CallNode>(graph.node(anchor).expr);
+  };
+  std::map<std::pair<PostDfsIndex, std::string>, std::vector<std::vector<PostDfsIndex>>> groups;
+  for (PostDfsIndex anchor : anchors) {
+    auto& alike = groups[{graph.node(anchor).inputs[0], call(anchor).op->name}];
+    auto group = std::find_if(alike.begin(), alike.end(), [&](const auto& members) {
+      return !options_.accepts || options_.accepts(call(members[0]), call(anchor));
+    });
+    if (group == alike.end()) group = alike.insert(alike.end(), std::vector<PostDfsIndex>());
+    if (group->size() < options_.max_siblings) group->push_back(anchor);
+  }
+  std::vector<std::vector<PostDfsIndex>> result;
+  for (auto& [read, alike] : groups)
+    for (auto& group : alike)
+      if (group.size() > 1) result.push_back(std::move(group));
+  return result;
+}
+
 std::vector<CandidatePartition> HorizontalPartitionRule::all_candidates(
     const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const {
   std::vector<CandidatePartition> inner = rule_->all_candidates(graph, spec);
+  // A candidate reads its anchor's first argument, or computes it.
+  if (options_.all_or_none)
+    std::erase_if(inner, [](const auto& c) { return c.sub_graph.input().size() != 1; });
   auto anchors = by_anchor(graph, inner);
-  std::map<std::pair<PostDfsIndex, std::string>, std::vector<PostDfsIndex>> siblings;
-  for (const auto& [anchor, list] : anchors) {
-    const auto* call = as<CallNode>(graph.node(anchor).expr);
-    siblings[{graph.node(anchor).inputs[0], call->op->name}].push_back(anchor);
-  }
+  std::vector<PostDfsIndex> indices;
+  for (const auto& [anchor, list] : anchors) indices.push_back(anchor);
   Joiner joiner(graph, name(), spec);
-  for (auto& [read, list] : siblings) {
-    if (list.size() > max_siblings_) list.resize(max_siblings_);
-    if (list.size() < 2) continue;
-    auto add = [&](size_t from, size_t to) {
-      for (bool largest : {false, true}) {
-        std::vector<const CandidatePartition*> parts;
-        for (size_t s = from; s < to; ++s) {
-          const auto& of_anchor = anchors.at(list[s]);
-          parts.push_back(largest ? of_anchor.back() : of_anchor.front());
-        }
-        joiner.add(parts, parts.size());
-      }
-    };
-    add(0, list.size());
-    for (size_t s = 0; s + 1 < list.size(); ++s) add(s, s + 2);
+  const auto add = [&](std::span<const PostDfsIndex> siblings, bool largest) {
+    std::vector<const CandidatePartition*> parts;
+    for (PostDfsIndex anchor : siblings)
+      parts.push_back(largest ? anchors.at(anchor).back() : anchors.at(anchor).front());
+    joiner.add(parts, parts.size());
+  };
+  for (const std::vector<PostDfsIndex>& group : siblings_among(graph, indices)) {
+    const std::span siblings(group);
+    add(siblings, true);
+    if (options_.all_or_none) continue;
+    add(siblings, false);
+    for (size_t s = 0; s + 1 < siblings.size(); ++s)
+      for (bool largest : {false, true}) add(siblings.subspan(s, 2), largest);
   }
   return std::move(joiner).finish();
 }

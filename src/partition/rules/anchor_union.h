@@ -14,8 +14,8 @@
 //     conv -> relu -> depthwise     ->     [conv -> relu -> depthwise]
 //
 // Both give the joined candidates alone; a union with the inner rule keeps the parts. For each
-// anchor only its smallest and its largest candidate are joined, so results stay in proportion to
-// anchors.
+// anchor only its smallest and its largest candidate are joined, or one alone, so results stay in
+// proportion to anchors.
 #pragma once
 
 #include <functional>
@@ -24,25 +24,38 @@
 
 namespace collage {
 
+// Whether an anchor may share a kernel with another one: with that which follows it (`b`), or with
+// a sibling.
+using AnchorPair = std::function<bool(const CallNode& a, const CallNode& b)>;
+
 class HorizontalPartitionRule : public PartitionRule {
  public:
-  static constexpr size_t kMaxSiblings = 8;
+  struct Options {
+    size_t max_siblings = 8;
+    // Who is a sibling of whom, beside calls of one operator with one first argument. An
+    // equivalence; null: all are.
+    AnchorPair accepts = nullptr;
+    // One candidate for all siblings, each with the largest of its own that reads nothing else than
+    // what they share. Otherwise all of them and each with the next become candidates, the smallest
+    // of each and the largest.
+    bool all_or_none = false;
+  };
 
-  // Siblings are calls of one operator with one first argument; all of them (the first
-  // `max_siblings`) and each with the next become candidates.
-  HorizontalPartitionRule(std::string name, PartitionRulePtr rule,
-                          size_t max_siblings = kMaxSiblings)
-      : PartitionRule(std::move(name)), rule_(std::move(rule)), max_siblings_(max_siblings) {}
+  HorizontalPartitionRule(std::string name, PartitionRulePtr rule)
+      : HorizontalPartitionRule(std::move(name), std::move(rule), Options{}) {}
+  HorizontalPartitionRule(std::string name, PartitionRulePtr rule, Options options)
+      : PartitionRule(std::move(name)), rule_(std::move(rule)), options_(std::move(options)) {}
   std::vector<CandidatePartition> all_candidates(
       const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const override;
 
  private:
+  std::vector<std::vector<PostDfsIndex>> siblings_among(
+      const DataflowGraph& graph, const std::vector<PostDfsIndex>& anchors) const;
+
   PartitionRulePtr rule_;
-  size_t max_siblings_;
+  Options options_;
 };
 
-// Whether an anchor may share a kernel with the one that follows it.
-using AnchorPair = std::function<bool(const CallNode& up, const CallNode& down)>;
 // A convolution before one with groups, and products before products.
 bool is_stacked_pair(const CallNode& up, const CallNode& down);
 
