@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "ops/placement.h"
 #include "ops/registry.h"
+#include "tensor_program/call.h"
 #if COLLAGE_WITH_REFERENCE
 #include "backend/reference/reference.h"
 #endif
@@ -34,6 +35,7 @@ void register_all() {
   std::call_once(once, [] {
     register_all_ops();
     register_placement_ops();
+    tensor_program::register_call_op();
 #if COLLAGE_WITH_ONEDNN
     register_backend(make_onednn_backend());
 #endif

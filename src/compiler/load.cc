@@ -4,6 +4,7 @@
 #include "frontend/onnx/importer.h"
 #include "ir/text_parser.h"
 #include "passes/passes.h"
+#include "tensor_program/call.h"
 
 namespace collage {
 
@@ -22,7 +23,9 @@ Result<ImportedModel> import_relay(const std::filesystem::path& path, const Load
   if (!options.shapes.empty() || !options.dims.empty())
     return usage_error("{}: shapes are part of Relay text and cannot be given", path.string());
   ImportedModel imported;
-  imported.module = TRY(load_module(path));
+  ParseOptions parse;
+  parse.abstract_function = tensor_program::abstract_function;
+  imported.module = TRY(load_module(path, std::move(parse)));
   if (imported.module.functions.count("main") == 0)
     return bad_model("{}: there is no function @main", path.string());
   name_interface(imported);

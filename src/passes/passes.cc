@@ -10,12 +10,14 @@
 #include "passes/recognise_layer_norm.h"
 #include "passes/recognise_softmax.h"
 #include "passes/simplify.h"
+#include "tensor_program/call.h"
 
 namespace collage {
 
 Pipeline simplification_pipeline() {
   return Pipeline({
       {"dead_code", remove_dead_code},
+      {"link_programs", tensor_program::link_programs},
       // Constants first: what they decide (shapes, masks, scales) is looked at by all others.
       function_pass("fold_constants", fold_constants),
       function_pass("simplify", simplify),

@@ -363,6 +363,19 @@ def check_dynamic_dimension(bench):
         assert bench.outputs(str(batch))["0_y.npy"].shape == (batch, 3)
 
 
+def check_tensor_programs(bench):
+    """A module of a graph, a tensor program and a library's function."""
+    tiny_models.write(bench.folder, "program.relay", tiny_models.PROGRAM)
+    x = np.array([[1, -2, 3, -4]], np.float32)
+    w = np.arange(12, dtype=np.float32).reshape(4, 3) - 5
+    np.save(bench.path("x.npy"), x)
+    np.save(bench.path("w.npy"), w)
+    for targets in ("reference", "native,blas"):
+        bench.run("run", "program.relay", "--targets", targets, "--inputs", "x=x.npy", "--inputs", "w=w.npy",
+                  "--save-outputs", "outputs")
+        assert np.array_equal(bench.outputs()["0_output0.npy"], np.maximum(2 * x @ w, 0)), targets
+
+
 def check_relay(bench):
     """Relay text runs like a model."""
     tiny_models.write(bench.folder, "relu.relay", tiny_models.RELAY)
@@ -373,7 +386,7 @@ def check_relay(bench):
 
 CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_partition, check_config,
           check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_profile, check_max_error,
-          check_targets, check_strange_names, check_dynamic_dimension, check_relay)
+          check_targets, check_strange_names, check_dynamic_dimension, check_relay, check_tensor_programs)
 
 
 if __name__ == "__main__":

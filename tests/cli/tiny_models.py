@@ -77,6 +77,15 @@ def @main(%x: Tensor[(1, 4), float32]) -> Tensor[(1, 4), float32] {
 }
 """
 
+PROGRAM = """#[version = "0.0.5"]
+abstract "tensor_program" @twice: fn (Tensor[(1, 4), float32]) -> Tensor[(1, 4), float32] = "program { param A: float32[1, 4]; result C[i:1, j:4] = A[i, j] * 2.0f; }";
+abstract "external" @product: fn (Tensor[(1, 4), float32], Tensor[(4, 3), float32]) -> Tensor[(1, 3), float32] = "cblas_sgemm";
+def @main(%x: Tensor[(1, 4), float32], %w: Tensor[(4, 3), float32]) {
+  %0 = @twice(%x);
+  nn.relu(@product(%0, %w))
+}
+"""
+
 
 def write_bad_files(folder):
     """good.onnx, good.relay and good.npy, and one file for each way to be bad."""
@@ -124,6 +133,9 @@ def write_bad_files(folder):
     write(folder, "no_main.relay", RELAY.replace("@main", "@other"))
     write(folder, "mistyped.relay", RELAY.replace("-> Tensor[(1, 4)", "-> Tensor[(1, 5)"))
     write(folder, "empty.relay", "")
+    write(folder, "no_label.relay", PROGRAM.replace("cblas_sgemm", "no_such_function"))
+    write(folder, "no_program.relay", PROGRAM.replace("A[i, j] *", "B[i, j] *"))
+    write(folder, "other_program.relay", PROGRAM.replace("param A: float32[1, 4]", "param A: float32[2, 4]"))
 
     write(folder, "mock.json", MOCK)
     write(folder, "empty.json", "")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "backend/native/called_program.h"
 #include "backend/native/code_cache.h"
 #include "backend/native/collapse.h"
 #include "backend/native/depthwise_template.h"
@@ -348,9 +349,9 @@ Func build_attention_result(Draft& draft, const KernelGroup& group,
 }
 
 /// Parameters that the code never reads still take part in the variant, not in the pipeline.
-void finish(BuiltKernel& built, Draft& draft, std::vector<Func> outputs) {
-  draft.translator.apply_schedule();
-  built.bindings = std::move(draft.translator.bindings());
+void finish(BuiltKernel& built, Translator& translator, std::vector<Func> outputs) {
+  translator.apply_schedule();
+  built.bindings = std::move(translator.bindings());
   for (size_t i = 0; i < outputs.size(); ++i) {
     fix_dense(outputs[i].output_buffer(), built.result_extents[i]);
     built.result_types.push_back(outputs[i].types()[0]);
@@ -361,20 +362,36 @@ void finish(BuiltKernel& built, Draft& draft, std::vector<Func> outputs) {
   }
 }
 
-std::vector<Func> result_funcs(Draft& draft) {
+std::vector<Func> result_funcs(const tensor_program::Program& program, Translator& translator) {
   std::vector<Func> outputs;
-  for (const std::string& name : draft.emitter.program().results())
-    outputs.push_back(draft.translator.func(name));
+  for (const std::string& name : program.results()) outputs.push_back(translator.func(name));
   return outputs;
+}
+std::vector<Func> result_funcs(Draft& draft) {
+  return result_funcs(draft.emitter.program(), draft.translator);
+}
+
+BuiltKernel build_called(const tensor_program::Program& program) {
+  Translator translator(program);
+  BuiltKernel built;
+  for (const std::string& name : program.results()) {
+    const Shape shape = program.type_of(name).shape;
+    built.result_extents.push_back({shape.rbegin(), shape.rend()});
+  }
+  finish(built, translator, result_funcs(program, translator));
+  return built;
 }
 
 }  // namespace
 
 Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external) {
+  if (TRY(called_program(function)))
+    return std::vector<Variant>{Variant::plain("program", function)};
   return all_variants(function, threads, external);
 }
 
 Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads) {
+  if (TRY(called_program(function))) return std::vector<Variant>();
   const KernelGroup group = TRY(analyse_group(function));
   if (group.kind != KernelGroup::Kind::kMatmul) return std::vector<Variant>();
   const MatmulProblem problem =
@@ -384,6 +401,7 @@ Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, i
 }
 
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads) {
+  if (const auto program = TRY(called_program(function))) return build_called(*program);
   const Function collapsed = collapsed_for(function, variant);
   const KernelGroup group = TRY(analyse_group(collapsed));
   std::vector<bool> blocked;
@@ -399,7 +417,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
                  threads);
     }
     if (!group.row_stages) schedule_stages_first(draft.emitter);
-    finish(built, draft, result_funcs(draft));
+    finish(built, draft.translator, result_funcs(draft));
     return built;
   }
 
@@ -407,7 +425,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
     TRY(add_external_product(draft.emitter, group, variant.name.substr(kExternal.size()), threads));
     const Shape& shape = group.results[0]->tensor_type().shape;
     built.result_extents.push_back({shape.rbegin(), shape.rend()});
-    finish(built, draft, result_funcs(draft));
+    finish(built, draft.translator, result_funcs(draft));
     return built;
   }
 
@@ -430,7 +448,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
     extents[1] = span;
     strides.insert(strides.begin() + 2, strides[1] * span);
     built.result_extents.push_back(std::move(extents));
-    finish(built, draft, {out});
+    finish(built, draft.translator, {out});
     fix_strided(out.output_buffer(), built.result_extents[0], strides);
     return built;
   }
@@ -462,7 +480,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
     built.result_extents.push_back({shape.rbegin(), shape.rend()});
   }
   schedule_stages_first(draft.emitter);
-  finish(built, draft, {out});
+  finish(built, draft.translator, {out});
   return built;
 }
 
@@ -475,7 +493,7 @@ BuiltKernel build_conversion(const TensorType& type, ChannelLayout from, Channel
   BuiltKernel built;
   built.result_extents.push_back(physical_extents(type.shape, to));
   add_result(draft.emitter, group, var, "result", to, 2);
-  finish(built, draft, result_funcs(draft));
+  finish(built, draft.translator, result_funcs(draft));
   return built;
 }
 

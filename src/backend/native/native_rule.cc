@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "backend/native/kernel_group.h"
+#include "tensor_program/call.h"
 #include "tensor_program/emitter.h"
 
 namespace collage::native {
@@ -39,6 +40,8 @@ class Finder {
 
   std::vector<CandidatePartition> run() {
     for (const auto& node : graph_.nodes()) {
+      if (as_op(node.expr, tensor_program::kCallOp) != nullptr)
+        add("program", IndexSet({node.index}));
       if (roles_[node.index] == Role::kNone || node_role(graph_, node.index) != NodeRole::kKernel)
         continue;
       const IndexSet alone({node.index});

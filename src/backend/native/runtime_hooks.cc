@@ -157,6 +157,10 @@ COLLAGE_EXPORT void halide_free(void*, void* memory) {
   }
 }
 
+COLLAGE_EXPORT int collage_call_external1(const char* stage, halide_buffer_t* a,
+                                          halide_buffer_t* to) {
+  return collage::native::call_external(stage, {a, to});
+}
 COLLAGE_EXPORT int collage_call_external2(const char* stage, halide_buffer_t* a, halide_buffer_t* b,
                                           halide_buffer_t* to) {
   return collage::native::call_external(stage, {a, b, to});

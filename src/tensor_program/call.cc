@@ -1,0 +1,175 @@
+#include "tensor_program/call.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/op.h"
+#include "ir/visitor.h"
+#include "tensor_program/evaluate.h"
+#include "tensor_program/external.h"
+#include "tensor_program/program_text.h"
+
+namespace collage::tensor_program {
+namespace {
+
+/// As a graph function's.
+Type type_of(const Program& program) {
+  std::vector<Type> params, results;
+  for (const Buffer& buffer : program.buffers)
+    if (!buffer.is_constant) params.emplace_back(buffer.type);
+  for (const std::string& result : program.results()) results.emplace_back(program.type_of(result));
+  return Type::function(std::move(params),
+                        results.size() == 1 ? results[0] : Type::tuple(std::move(results)));
+}
+
+Status check_constants(const Program& program) {
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.is_constant && !buffer.value.defined())
+      return bad_model("the program's constant {} has no values", buffer.name);
+  return {};
+}
+
+Result<Type> infer_call(std::span<const Type> args, const Attrs& attrs) {
+  const Program program = TRY(parse_program(attrs.string("program")));
+  TRY(check_constants(program));
+  const Type type = type_of(program);
+  const std::vector<Type>& params = type.params();
+  if (params.size() != args.size())
+    return bad_model("the program takes {} tensors, not {}", params.size(), args.size());
+  for (size_t i = 0; i < args.size(); ++i)
+    if (!(args[i] == params[i]))
+      return bad_model("the program's parameter {} is {}, not {}", i, params[i].to_string(),
+                       args[i].to_string());
+  return type.result();
+}
+
+Status run_call(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
+  const Program program = TRY(parse_program(attrs.string("program")));
+  const std::vector<Tensor> results = TRY(evaluate(program, inputs));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    std::memcpy(outputs[i].raw(), results[i].raw(), outputs[i].bytes());
+  return {};
+}
+
+/// One operation for each value that is set, two for each that is added.
+double flops(std::span<const Type>, const Attrs& attrs, const Type&) {
+  const Result<Program> program = parse_program(attrs.string("program"));
+  if (!program) return 0;
+  double total = 0;
+  for (const Stage& stage : program->stages) {
+    total += static_cast<double>(num_elements(stage.shape()));
+    for (const Update& update : stage.updates) {
+      double points = 2;
+      for (size_t d = 0; d < stage.axes.size(); ++d)
+        if (same(update.at[d], var(stage.axes[d].name)))
+          points *= static_cast<double>(stage.axes[d].extent);
+      for (const Axis& axis : update.over) points *= static_cast<double>(axis.extent);
+      total += points;
+    }
+  }
+  return total;
+}
+
+class ProgramFunction : public AbstractFunction {
+ public:
+  ProgramFunction(std::string kind, Type type, std::string text, std::string program)
+      : kind_(std::move(kind)),
+        type_(std::move(type)),
+        text_(std::move(text)),
+        program_(std::move(program)) {}
+  const Type& type() const override { return type_; }
+  std::string to_text() const override { return text_; }
+  std::string kind_name() const override { return kind_; }
+  const std::string& program() const { return program_; }
+
+ private:
+  std::string kind_;
+  Type type_;
+  std::string text_, program_;
+};
+
+/// One stage that calls the function of that label.
+Result<Program> external_program(const std::string& label, const Type& type) {
+  const ExternalFunction* function = find_external(label);
+  if (function == nullptr) return bad_model("there is no external function '{}'", label);
+  Program program;
+  Stage stage;
+  stage.name = "result";
+  stage.is_result = true;
+  stage.external.label = label;
+  std::vector<TensorType> params;
+  for (const Type& param : type.params()) {
+    if (!param.is_tensor()) return bad_model("an external function takes tensors alone");
+    params.push_back(param.tensor());
+    program.buffers.push_back({"p" + std::to_string(params.size() - 1), params.back()});
+    stage.external.inputs.push_back(program.buffers.back().name);
+  }
+  const TensorType result = TRY(function->type(params));
+  stage.dtype = result.dtype;
+  for (size_t d = 0; d < result.shape.size(); ++d)
+    stage.axes.push_back({"i" + std::to_string(d), result.shape[d]});
+  program.stages.push_back(std::move(stage));
+  return program;
+}
+
+}  // namespace
+
+void register_call_op() {
+  OpDef op;
+  op.name = kCallOp;
+  op.min_args = 0;
+  op.max_args = -1;
+  op.attrs = {{"program", std::string(), true}};
+  op.infer_type = infer_call;
+  op.reference = run_call;
+  op.flops = flops;
+  register_op(std::move(op));
+}
+
+Result<Program> program_of_call(const CallNode& call) {
+  if (call.op == nullptr || call.op->name != kCallOp)
+    return unsupported("no call of a tensor program");
+  return parse_program(call.attrs.string("program"));
+}
+
+Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
+                                                                  const Type& type,
+                                                                  const std::string& text) {
+  Program program;
+  if (kind == "tensor_program") {
+    program = TRY(parse_program(text));
+    TRY(check_constants(program));
+  } else if (kind == "external") {
+    program = TRY(external_program(text, type));
+  } else {
+    return unsupported("no kind of function '{}': expected tensor_program or external", kind);
+  }
+  if (!(type_of(program) == type))
+    return bad_model("the function has type {}, not {}", type_of(program).to_string(),
+                     type.to_string());
+  return std::shared_ptr<const AbstractFunction>(
+      std::make_shared<ProgramFunction>(kind, type, text, program.to_string()));
+}
+
+Result<bool> link_programs(Module& module) {
+  if (module.abstract_functions.empty()) return false;
+  for (auto& [name, function] : module.functions) {
+    Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
+      const auto* call = as<CallNode>(rebuilt);
+      const auto* global = call == nullptr ? nullptr : as<GlobalVarNode>(call->callee);
+      if (global == nullptr) return rebuilt;
+      const auto found = module.abstract_functions.find(global->name);
+      if (found == module.abstract_functions.end()) return rebuilt;
+      const auto* program = dynamic_cast<const ProgramFunction*>(found->second.get());
+      if (program == nullptr) return rebuilt;
+      return make_call(kCallOp, call->args, {{"program", program->program()}}, call->origin());
+    });
+    function = TRY(rewriter.rewrite(function));
+  }
+  std::erase_if(module.abstract_functions, [](const auto& entry) {
+    return dynamic_cast<const ProgramFunction*>(entry.second.get()) != nullptr;
+  });
+  return true;
+}
+
+}  // namespace collage::tensor_program
