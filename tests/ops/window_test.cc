@@ -120,6 +120,7 @@ TEST(ResizeTest, Nearest) {
 }
 
 TEST(ResizeTest, KnowsWhatRepeatsPixels) {
+  register_all_ops();
   const auto factors = [](Shape from, Ints size, std::string mode, std::string rounding,
                           std::string method = "nearest_neighbor") {
     const Expr x = make_var("x", TensorType{std::move(from), DType::kFloat32});
