@@ -102,10 +102,10 @@ Status bench(const BenchOptions& options) {
   TRY(run_block(*program.impl().executor, inputs, outputs, block, first));
   block.runs_per_block = std::clamp(static_cast<int>(0.6 / first[0]), 2, kBlockRuns);
   block.seconds_per_block = 1e9;
-  int blocks =
-      options.iterations > 0
-          ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
-          : std::max(3, static_cast<int>(options.duration / (first[0] * block.runs_per_block)));
+  const double block_seconds = first[0] * block.runs_per_block + kPauseMs * 1e-3;
+  int blocks = options.iterations > 0
+                   ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
+                   : std::max(3, static_cast<int>(options.duration / block_seconds));
   for (int b = 0; b < blocks; ++b) {
     TRY(run_block(*program.impl().executor, inputs, outputs, block, facts.samples));
     for (size_t p = 0; p < peers.size(); ++p) {
@@ -154,7 +154,7 @@ Command add_bench(CLI::App& app) {
       ->check(positive_number());
   command
       ->add_option("--duration", options->duration,
-                   "seconds of timed runs of each runtime (default 3)")
+                   "seconds for the timed runs of each runtime, pauses included (default 3)")
       ->check(positive_number());
   command->add_option("--warmup", options->warm_ups, "untimed runs before each block")
       ->check(CLI::Range(0, 1000000));
