@@ -215,9 +215,10 @@ class ContractionKernel : public Kernel {
     }
   }
 
-  /// The rows of one block of columns fetch the weights of the next one between them.
+  /// The rows of one block of columns fetch the weights of the next one between them. Of a product
+  /// these are few enough for the processor to foresee.
   void fetch_next(Block& block, int64_t row, int64_t rows, int64_t column) const {
-    if (!schedule_.weights_outer || block.step_count == 0) return;
+    if (!schedule_.weights_outer || c_.taps.count() == 1 || block.step_count == 0) return;
     if (column + 1 == static_cast<int64_t>(columns_.size())) return;
     const auto [b, next_block, pass] = columns_[static_cast<size_t>(column + 1)];
     const int64_t step_lines = packed_[b].tiles_across(next_block) * schedule_.parts * 16;
