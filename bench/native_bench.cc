@@ -1,11 +1,11 @@
 // 3x3 convolutions with bias and relu: every blocked variant of native, oneDNN and amx, with
 // weights in the cache ("warm") and, as in a whole model, behind other weights ("cold": copies of
 // the kernel take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs,
-// extent[, depth]; p256x1024x14 is a 1x1 convolution, u128x64x64 a 3x3 one of an image of 64x64
-// pixels that is enlarged twice by repeating them, t128x64x64 a transposed 4x4 one of stride 2,
-// m64x1024x4096 a product of 64 rows with 1024 x 4096 weights, a12x128x64 attention (heads, tokens,
-// width), c12x1024x64 the same under a causal mask and s12x1024x64 that with all operands side by
-// side in one tensor. A backend that refuses is left out.
+// extent[, depth]; p256x1024x14 is a 1x1 convolution with a residual, u128x64x64 a 3x3 one of an
+// image of 64x64 pixels that is enlarged twice by repeating them, t128x64x64 a transposed 4x4 one
+// of stride 2, m64x1024x4096 a product of 64 rows with 1024 x 4096 weights, a12x128x64 attention
+// (heads, tokens, width), c12x1024x64 the same under a causal mask and s12x1024x64 that with all
+// operands side by side in one tensor. A backend that refuses is left out.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <omp.h>
@@ -39,7 +39,9 @@ Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth, 
   Expr y = call(depth > 0 ? "nn.conv3d" : "nn.conv2d", {x, filled_constant(weight)},
                 {{"padding", padding}});
   y = call("nn.bias_add", {y, filled_constant({outputs})});
-  return make_function({x}, call("nn.relu", {y}));
+  if (kernel > 1) return make_function({x}, call("nn.relu", {y}));
+  const Expr residual = make_var("residual", y->tensor_type());
+  return make_function({x, residual}, call("nn.relu", {call("add", {y, residual})}));
 }
 
 /// Of an image enlarged twice.
