@@ -70,9 +70,7 @@ Contestant contestant_within(const json& row, double within) {
   return contestant;
 }
 
-CoverParts parts_of(const NamedCover& cover, const ChooseOptions& options) {
-  return {cover.plain_seconds, cover.switches, options.cold_bytes};
-}
+CoverParts parts_of(const NamedCover& cover) { return {cover.plain_seconds, cover.switches}; }
 
 double predict(const CoverParts& parts, const Correction& correction) {
   return parts.seconds > 0 ? correction.predict(parts) : 0;  // 0: its costs are not known
@@ -104,8 +102,8 @@ Entries enter_covers(const std::vector<NamedCover>& covers,
     std::optional<std::string> row = database.find("cover", key);
     const double within = lowered ? options.max_error : 0;
     all.contestants.push_back(row ? contestant_within(parse_json(*row), within) : Contestant());
-    all.entries.push_back({all.entry_of.size() - 1, parts_of(cover, options), within,
-                           std::move(text), std::move(key)});
+    all.entries.push_back(
+        {all.entry_of.size() - 1, parts_of(cover), within, std::move(text), std::move(key)});
   }
   return all;
 }
@@ -131,8 +129,7 @@ constexpr size_t kMostAlive = 16;
 
 double predict_cover(const NamedCover& cover, CostDatabase& database,
                      const ChooseOptions& options) {
-  return predict(parts_of(cover, options),
-                 correction_for(options.model_key, options.context, database));
+  return predict(parts_of(cover), correction_for(options.model_key, options.context, database));
 }
 
 size_t fastest_known(const std::vector<NamedCover>& covers,
@@ -158,7 +155,7 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
   Correction correction = correction_for(options.model_key, options.context, database);
   ChosenCover chosen;
   for (const NamedCover& cover : covers) {
-    CoverParts parts = parts_of(cover, options);
+    CoverParts parts = parts_of(cover);
     double predicted = predict(parts, correction);
     chosen.timed.push_back({cover.name, cover.single_backend, predicted, std::nullopt, "", false,
                             predicted > 0 ? predicted - parts.seconds : 0});

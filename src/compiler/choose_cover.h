@@ -20,7 +20,6 @@ struct ChooseOptions {
   std::string model_key;      // identifies the model's structure
   std::string context;        // what makes timings comparable
   double constant_bytes = 0;  // of the model: what each program that is alive holds, about
-  double cold_bytes = 0;      // of these, what does not stay in the caches
   double max_error = 0;       // of a cover's outputs, where the user allows one (model_tolerance)
   std::string constants;      // identifies their values: errors of lowered covers depend on them
   bool frozen = false;

@@ -102,7 +102,6 @@ Status Compilation::open_costs() {
   choose_.model_key = sha256_hex(canonical_text(graph_->function()));
   choose_.context = costs_->program_context();
   choose_.constant_bytes = constant_bytes(graph_->function());
-  choose_.cold_bytes = costs.cache == CacheState::kWarm ? 0 : choose_.constant_bytes;
   judge_.emplace(graph_->function());
   return {};
 }

@@ -9,7 +9,7 @@ namespace collage {
 
 namespace {
 
-constexpr size_t kParameters = 3;
+constexpr size_t kParameters = 2;
 using Vector = std::array<double, kParameters>;
 
 // How far a parameter is from what is assumed, usually, and how far it may go.
@@ -19,33 +19,20 @@ struct Prior {
 constexpr std::array<Prior, kParameters> kPriors = {
     Prior{1, 0.03, 0.9, 1.1},
     Prior{kSecondsPerSwitch, 40e-6, 0, 300e-6},
-    Prior{0, 2e-12, 0, 20e-12},
 };
 constexpr double kNoise = 0.03;    // relative error that no correction explains
 constexpr double kOutlier = 0.05;  // beyond, an error counts less and less
 constexpr int kIterations = 8;
 
 Vector parts_of(const CoverParts& parts) {
-  return {parts.seconds, static_cast<double>(parts.switches), parts.cold_bytes};
+  return {parts.seconds, static_cast<double>(parts.switches)};
 }
 
-// Gaussian elimination; the matrix is symmetric and positive definite, thanks to the ridge.
-Vector solve(std::array<Vector, kParameters> matrix, Vector right) {
-  for (size_t k = 0; k < kParameters; ++k)
-    for (size_t row = k + 1; row < kParameters; ++row) {
-      double factor = matrix[row][k] / matrix[k][k];
-      for (size_t column = k; column < kParameters; ++column)
-        matrix[row][column] -= factor * matrix[k][column];
-      right[row] -= factor * right[k];
-    }
-  Vector x{};
-  for (size_t k = kParameters; k-- > 0;) {
-    x[k] = right[k];
-    for (size_t column = k + 1; column < kParameters; ++column)
-      x[k] -= matrix[k][column] * x[column];
-    x[k] /= matrix[k][k];
-  }
-  return x;
+// The matrix is symmetric and positive definite, thanks to the ridge.
+Vector solve(const std::array<Vector, kParameters>& m, const Vector& right) {
+  const double determinant = m[0][0] * m[1][1] - m[0][1] * m[1][0];
+  return {(right[0] * m[1][1] - right[1] * m[0][1]) / determinant,
+          (right[1] * m[0][0] - right[0] * m[1][0]) / determinant};
 }
 
 }  // namespace
@@ -79,20 +66,18 @@ Correction learn_correction(std::span<const TaughtCover> taught) {
       return std::clamp(kPriors[k].value + kPriors[k].spread * x[k], kPriors[k].low,
                         kPriors[k].high);
     };
-    result = {value(0), value(1), value(2)};
+    result = {value(0), value(1)};
   }
   return result;
 }
 
 nlohmann::json to_json(const CoverParts& parts) {
-  return {
-      {"seconds", parts.seconds}, {"switches", parts.switches}, {"cold_bytes", parts.cold_bytes}};
+  return {{"seconds", parts.seconds}, {"switches", parts.switches}};
 }
 
 CoverParts cover_parts_from_json(const nlohmann::json& value) {
   if (!value.is_object()) return {};
-  return {value.value("seconds", 0.0), value.value("switches", size_t{0}),
-          value.value("cold_bytes", 0.0)};
+  return {value.value("seconds", 0.0), value.value("switches", size_t{0})};
 }
 
 }  // namespace collage

@@ -1,9 +1,9 @@
 // What a cover takes, predicted: the sum of what its kernels and conversions were measured to take,
 // corrected by what covers of other models took end to end.
 //
-//   seconds = scale * sum + per_switch * switches + per_cold_byte * cold bytes
+//   seconds = scale * sum + per_switch * switches
 //
-// The three numbers are fitted to the timings in the cost database by weighted least squares on
+// The two numbers are fitted to the timings in the cost database by weighted least squares on
 // relative errors: every model counts the same, outliers count less (Huber), and a ridge pulls
 // towards what was seen on other machines, so that little data changes little. A model's own covers
 // never take part: what is predicted was not looked at.
@@ -20,18 +20,15 @@ namespace collage {
 inline constexpr double kSecondsPerSwitch = 60e-6;
 
 struct CoverParts {
-  double seconds = 0;     // kernels, conversions and dispatch, each measured alone
-  size_t switches = 0;    // between thread pools, the last kernel followed by the first
-  double cold_bytes = 0;  // of constants, where they do not stay in the caches
+  double seconds = 0;   // kernels, conversions and dispatch, each measured alone
+  size_t switches = 0;  // between thread pools, the last kernel followed by the first
 };
 
 struct Correction {
   double scale = 1;
   double per_switch = kSecondsPerSwitch;  // seconds
-  double per_cold_byte = 0;               // seconds
   double predict(const CoverParts& parts) const {
-    return scale * parts.seconds + per_switch * static_cast<double>(parts.switches) +
-           per_cold_byte * parts.cold_bytes;
+    return scale * parts.seconds + per_switch * static_cast<double>(parts.switches);
   }
 };
 
