@@ -153,15 +153,17 @@ double constant_bytes(const Function& function) {
 }
 
 CacheState cache_state(const Function& function, int threads) {
-  // Of a shared cache that other processes and machines use too, whatever its nominal size.
-  constexpr double kSharedCache = 64 << 20;
+  // Of a shared cache that other processes and machines use too, whatever its nominal size: what
+  // survives a run of some milliseconds.
+  constexpr double kSharedCache = 24 << 20;
   long reported = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
   double private_caches = threads * (reported > 0 ? static_cast<double>(reported) : 1 << 20);
   double all = 0;
   for (const Expr& expr : post_order(function->body))
     if (expr->kind() != ExprKind::kTuple) all += bytes_of(expr);
-  if (all <= private_caches) return CacheState::kWarm;
-  return constant_bytes(function) <= kSharedCache ? CacheState::kCold : CacheState::kStreaming;
+  if (all <= private_caches) return CacheState::warm();
+  const double constants = constant_bytes(function);
+  return constants <= kSharedCache ? CacheState() : CacheState::streaming(constants);
 }
 
 }  // namespace collage

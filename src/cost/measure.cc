@@ -12,6 +12,7 @@
 #include "cost/timing.h"
 #include "cost/timing_memory.h"
 #include "cost/trial.h"
+#include "ir/visitor.h"
 
 namespace collage {
 
@@ -46,6 +47,17 @@ Status check_buffers(const TimedKernel& timed, const TimingMemory& memory) {
   for (const TimedBuffer& buffer : timed.inputs) TRY(memory.check(buffer.data));
   for (const TimedBuffer& buffer : timed.outputs) TRY(memory.check(buffer.data));
   return memory.check(timed.workspace.data);
+}
+
+// The function over copies of its constants: kernels that read them in place, without packing,
+// would find in the caches what a rival read just before.
+Result<Function> with_own_constants(const Function& function) {
+  Rewriter copies([](const Expr&, const Expr& rebuilt) -> Result<Expr> {
+    const auto* constant = as<ConstantNode>(rebuilt);
+    return constant == nullptr ? rebuilt
+                               : make_constant(constant->value.clone(), constant->origin());
+  });
+  return copies.rewrite(function);
 }
 
 // As lowering will.
@@ -222,9 +234,9 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
   for (TargetCosts& entry : results) {
     Target target = TRY(Target::parse(entry.target));
     for (MeasuredVariant& row : entry.variants) {
-      measurement.try_variant(entry.target, row, [&] {
-        return compile_kernel(*find_backend(target.kind), function, row.variant, target,
-                              task.options);
+      measurement.try_variant(entry.target, row, [&]() -> Result<std::unique_ptr<Kernel>> {
+        return compile_kernel(*find_backend(target.kind), TRY(with_own_constants(function)),
+                              row.variant, target, task.options);
       });
       if (task.until_right && row.tried) break;
     }

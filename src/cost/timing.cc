@@ -47,7 +47,9 @@ class EvictionBuffers {
   std::vector<std::shared_ptr<void>> buffers_;
 };
 
-// Puts the caches into the state that a kernel meets in a model.
+// Puts the caches into the state that a kernel meets in a model. Where constants stream, kernels
+// take turns, and between two turns of one as many bytes pass through the shared caches as push its
+// constants out: those of its rivals and, for the rest, a stream of the threads before each turn.
 class Evictor {
  public:
   // Runs a function of a thread's number on every core. It must not leave threads behind that
@@ -57,56 +59,84 @@ class Evictor {
   Evictor(CacheState state, int threads, Everywhere everywhere)
       : state_(state), threads_(threads), everywhere_(std::move(everywhere)) {}
 
-  Status prepare(const std::vector<TimedKernel>& kernels) {
-    if (state_ == CacheState::kWarm) return {};
-    const bool any = std::any_of(kernels.begin(), kernels.end(),
-                                 [&](const TimedKernel& timed) { return streams(timed); });
-    return buffers().reserve(threads_, any ? kShared : kPrivate);
+  // Those numbered in `turns` run in turns from now on.
+  Status begin_round(const std::vector<TimedKernel>& kernels, const std::vector<size_t>& turns) {
+    if (state_.is_warm()) return {};
+    size_t streaming = 0, own = 0;
+    for (size_t k : turns) {
+      if (!streams(kernels[k])) continue;
+      ++streaming;
+      own += from_memory(kernels[k]);
+    }
+    turn_ = 0;
+    if (streaming > 0) {
+      const size_t all = static_cast<size_t>(state_.megabytes) << 20;
+      ring_ = round_up(all / threads_, kStep);
+      if (all > own) turn_ = round_up((all - own) / streaming / threads_, kStep);
+    }
+    return buffers().reserve(threads_, kPrivate + ring_);
   }
 
   void evict(const TimedKernel& timed) {
     const bool streaming = streams(timed);
     everywhere_([&](int thread) {
       if (streaming) {
-        stream(thread, kShared);
-        // Only constants come from memory: the rest was in use a few kernels ago.
-        for (const TimedBuffer& output : timed.outputs) rewrite(output, thread);
-        rewrite(timed.workspace, thread);
+        const size_t first = std::min(turn_, ring_ - next_);
+        stream(thread, kPrivate + next_, first);
+        stream(thread, kPrivate, turn_ - first);
+        // The rest was in use a few kernels ago.
+        for (const TimedBuffer& output : timed.outputs)
+          if (!is_large(output)) rewrite(output, thread);
+        if (!is_large(timed.workspace)) rewrite(timed.workspace, thread);
       }
-      stream(thread, kPrivate);
+      stream(thread, 0, kPrivate);
       for (const TimedBuffer& input : timed.inputs) rewrite(input, thread);
     });
+    if (streaming) next_ = (next_ + turn_) % ring_;
   }
 
  private:
-  static constexpr size_t kPrivate = 8 << 20;   // a thread: more than a private cache
-  static constexpr size_t kShared = 112 << 20;  // a thread: more than a shared cache keeps
-  static constexpr size_t kStreamedConstants = 256 << 10;
+  static constexpr size_t kPrivate = 8 << 20;       // a thread: more than a private cache
+  static constexpr size_t kFromMemory = 256 << 10;  // less than that is not worth a stream
+  static constexpr size_t kStep = 512;              // of streaming: eight lines
 
   static EvictionBuffers& buffers() {
     static EvictionBuffers buffers;
     return buffers;
   }
   bool streams(const TimedKernel& timed) const {
-    return state_ == CacheState::kStreaming && timed.kernel->constant_bytes() > kStreamedConstants;
+    return state_.is_streaming() && from_memory(timed) > kFromMemory;
   }
-  void stream(int thread, size_t bytes) {
-    const int64_t* values = buffers().of_thread(thread);
+  // Bytes that streaming pushes out. Large tensors lie where the model wrote a while ago: it takes
+  // time to write so much elsewhere.
+  static size_t from_memory(const TimedKernel& timed) {
+    size_t bytes = timed.kernel->constant_bytes();
+    for (const TimedBuffer& output : timed.outputs) bytes += is_large(output) ? output.bytes : 0;
+    return bytes + (is_large(timed.workspace) ? timed.workspace.bytes : 0);
+  }
+  static bool is_large(const TimedBuffer& buffer) { return buffer.bytes > 4 << 20; }
+  void stream(int thread, size_t offset, size_t bytes) {
+    const int64_t* values = buffers().of_thread(thread) + offset / sizeof(int64_t);
     int64_t sums[8] = {};
-    for (size_t i = 0; i < bytes / sizeof(int64_t); i += 64)
+    for (size_t i = 0; i < bytes / sizeof(int64_t); i += kStep / sizeof(int64_t))
       for (size_t j = 0; j < 8; ++j) sums[j] += values[i + 8 * j];
     for (int64_t sum : sums) sink_.fetch_add(sum, std::memory_order_relaxed);
   }
+  // Pages in turns: whoever writes a tensor in a model shares it out in its own way, so that a
+  // reader finds only some of its part in its own core's cache.
   void rewrite(const TimedBuffer& buffer, int thread) const {
-    constexpr size_t kLine = 64;
-    size_t part = round_up(buffer.bytes / threads_, kLine);
-    size_t end = std::min(buffer.bytes, part * (thread + 1));
+    constexpr size_t kLine = 64, kPage = 4096;
     auto* values = static_cast<volatile char*>(buffer.data);
-    for (size_t b = part * thread; b < end; b += kLine) values[b] = values[b];
+    for (size_t page = kPage * thread; page < buffer.bytes; page += kPage * threads_)
+      for (size_t b = page; b < std::min(page + kPage, buffer.bytes); b += kLine)
+        values[b] = values[b];
   }
 
   CacheState state_;
   int threads_;
+  size_t turn_ = 0;  // bytes that each thread streams before a kernel with constants
+  size_t ring_ = 0;  // of its buffer: as many as it has behind the first kPrivate bytes
+  size_t next_ = 0;  // where in the ring the next turn begins
   Everywhere everywhere_;
   std::atomic<int64_t> sink_{0};
 };
@@ -132,12 +162,15 @@ class Timer {
   }
 
   // All rounds of the kernels numbered in `order`, which use one kind of threads.
-  void time_group(std::vector<size_t> order, Evictor& evictor) {
+  Status time_group(std::vector<size_t> order, Evictor& evictor) {
     for (size_t k : order) warm_up(k);
     std::mt19937 random(1);
+    std::shuffle(order.begin(), order.end(), random);
+    const bool in_turns = options_.cache.is_streaming();
     for (int round = 0; round < options_.max_rounds && !order.empty(); ++round) {
       std::erase_if(order, [&](size_t k) { return !states_[k].failure.ok(); });
-      std::shuffle(order.begin(), order.end(), random);
+      if (!in_turns) std::shuffle(order.begin(), order.end(), random);
+      TRY(evictor.begin_round(kernels_, order));
       for (size_t k : order) {
         sample(k, evictor);
         states_[k].interval = median_interval(states_[k].samples);
@@ -146,6 +179,7 @@ class Timer {
       }
       std::erase_if(order, [&](size_t k) { return is_known(states_[k]); });
     }
+    return {};
   }
 
   std::vector<Result<Measured>> results() const {
@@ -188,14 +222,14 @@ class Timer {
   void warm_up(size_t k) {
     State& state = states_[k];
     double once = run_batch(k, 1, 2);
-    if (options_.cache == CacheState::kWarm)
+    if (options_.cache.is_warm())
       state.batch =
           std::clamp(static_cast<int>(options_.batch_seconds / std::max(once, 1e-8)) + 1, 1, 10000);
   }
 
   void sample(size_t k, Evictor& evictor) {
     State& state = states_[k];
-    bool warm = options_.cache == CacheState::kWarm;
+    const bool warm = options_.cache.is_warm();
     const Stopwatch watch;
     if (!warm) evictor.evict(kernels_[k]);
     state.samples.push_back(run_batch(k, state.batch, warm ? 1 : 0));
@@ -219,7 +253,7 @@ TimingOptions TimingOptions::of(Effort effort) {
     options.seconds_per_kernel = 0.02;
     options.max_seconds_per_kernel = 0.5;
   } else if (effort == Effort::kMax) {
-    options.min_rounds = 40;
+    options.min_rounds = 80;
     options.least_rounds = 20;
     options.max_rounds = 300;
     options.hopeless = 2;
@@ -258,9 +292,8 @@ Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& ker
   if (!of_team.empty()) {
     Evictor evictor(options.cache, team.size(),
                     [&](const std::function<void(int)>& body) { team.run(body); });
-    TRY(evictor.prepare(kernels));
     std::this_thread::sleep_for(kSettle);
-    timer.time_group(of_team, evictor);
+    TRY(timer.time_group(of_team, evictor));
   }
   if (!of_own_pool.empty()) {
     // Inside a parked region of the team there is no team.
@@ -270,9 +303,10 @@ Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& ker
       body(0);
       for (std::thread& other : others) other.join();
     });
-    TRY(evictor.prepare(kernels));
     std::this_thread::sleep_for(kSettle);
-    team.park([&] { timer.time_group(of_own_pool, evictor); });
+    Status status;
+    team.park([&] { status = timer.time_group(of_own_pool, evictor); });
+    TRY(status);
   }
   return timer.results();
 }

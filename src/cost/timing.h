@@ -38,8 +38,8 @@ struct TimedKernel {
 // end. In any case when its time is spent.
 struct TimingOptions {
   static TimingOptions of(Effort effort);
-  int min_rounds = 20;
-  int max_rounds = 60;
+  int min_rounds = 40;
+  int max_rounds = 80;
   int hopeless_rounds = 5;
   double hopeless = 1.5;
   double precision = 0.01;
@@ -47,7 +47,7 @@ struct TimingOptions {
   int least_rounds = 8;
   double max_seconds_per_kernel = 1.5;  // overrides all of these (but never fewer than 3 rounds)
   double batch_seconds = 200e-6;        // warm runs are batched until one sample lasts this long
-  CacheState cache = CacheState::kStreaming;  // but for kWarm: one run a sample
+  CacheState cache;                     // but for a warm one: one run a sample
   // Where somebody watches (see MeasureHooks): the kernel that runs, and a count of batches.
   std::atomic<int32_t>* running = nullptr;
   std::atomic<uint32_t>* beats = nullptr;
