@@ -1,6 +1,5 @@
 #include "tensor_program/call.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "ir/op.h"
@@ -106,10 +105,28 @@ Result<Program> external_program(const std::string& label, const Type& type) {
   }
   const TensorType result = TRY(function->type(params));
   stage.dtype = result.dtype;
-  for (size_t d = 0; d < result.shape.size(); ++d)
-    stage.axes.push_back({"i" + std::to_string(d), result.shape[d]});
+  stage.axes = numbered_axes("i", result.shape);
   program.stages.push_back(std::move(stage));
   return program;
+}
+
+/// The function, and function literals inside, with calls of `programs` by operator.
+Result<Function> linked(
+    const Function& function,
+    const std::map<std::string, std::shared_ptr<const AbstractFunction>>& programs) {
+  Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
+    if (rebuilt->kind() == ExprKind::kFunction)
+      return Expr(TRY(linked(std::static_pointer_cast<const FunctionNode>(rebuilt), programs)));
+    const auto* call = as<CallNode>(rebuilt);
+    const auto* global = call == nullptr ? nullptr : as<GlobalVarNode>(call->callee);
+    if (global == nullptr) return rebuilt;
+    const auto found = programs.find(global->name);
+    if (found == programs.end()) return rebuilt;
+    const auto* program = dynamic_cast<const ProgramFunction*>(found->second.get());
+    if (program == nullptr) return rebuilt;
+    return make_call(kCallOp, call->args, {{"program", program->program()}}, call->origin());
+  });
+  return rewriter.rewrite(function);
 }
 
 }  // namespace
@@ -153,19 +170,8 @@ Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::str
 
 Result<bool> link_programs(Module& module) {
   if (module.abstract_functions.empty()) return false;
-  for (auto& [name, function] : module.functions) {
-    Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
-      const auto* call = as<CallNode>(rebuilt);
-      const auto* global = call == nullptr ? nullptr : as<GlobalVarNode>(call->callee);
-      if (global == nullptr) return rebuilt;
-      const auto found = module.abstract_functions.find(global->name);
-      if (found == module.abstract_functions.end()) return rebuilt;
-      const auto* program = dynamic_cast<const ProgramFunction*>(found->second.get());
-      if (program == nullptr) return rebuilt;
-      return make_call(kCallOp, call->args, {{"program", program->program()}}, call->origin());
-    });
-    function = TRY(rewriter.rewrite(function));
-  }
+  for (auto& [name, function] : module.functions)
+    function = TRY(linked(function, module.abstract_functions));
   std::erase_if(module.abstract_functions, [](const auto& entry) {
     return dynamic_cast<const ProgramFunction*>(entry.second.get()) != nullptr;
   });

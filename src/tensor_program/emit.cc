@@ -48,8 +48,7 @@ Result<Program> emit(const Function& function) {
     Stage result;
     result.name = "y" + std::to_string(i);
     result.is_result = true;
-    for (size_t d = 0; d < leaves[i].shape.size(); ++d)
-      result.axes.push_back({"i" + std::to_string(d), leaves[i].shape[d]});
+    result.axes = numbered_axes("i", leaves[i].shape);
     const Coords at{result.indices(), {}, {}};
     result.value =
         tuple != nullptr ? emitter.value(tuple->fields[i], at) : emitter.leaf(flat->body, i, at);

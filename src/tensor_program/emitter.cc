@@ -28,13 +28,6 @@ std::vector<Term> variables(const std::vector<Axis>& axes) {
   return terms;
 }
 
-std::vector<Axis> numbered_axes(std::string_view prefix, const Shape& shape) {
-  std::vector<Axis> axes;
-  for (size_t d = 0; d < shape.size(); ++d)
-    axes.push_back({numbered(prefix, static_cast<int64_t>(d)), shape[d]});
-  return axes;
-}
-
 }  // namespace
 
 Emitter::Emitter(const Function& function, std::vector<bool> blocked_params, bool blocked,

@@ -143,6 +143,13 @@ Shape Stage::shape() const {
   return result;
 }
 
+std::vector<Axis> numbered_axes(std::string_view prefix, const Shape& shape) {
+  std::vector<Axis> axes;
+  for (size_t d = 0; d < shape.size(); ++d)
+    axes.push_back({std::string(prefix) + std::to_string(d), shape[d]});
+  return axes;
+}
+
 std::vector<Term> Stage::indices() const {
   std::vector<Term> result;
   for (const Axis& axis : axes) result.push_back(var(axis.name));

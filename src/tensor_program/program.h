@@ -34,6 +34,8 @@ struct Axis {
   int64_t extent = 1;
   bool operator==(const Axis&) const = default;
 };
+/// The axes of a shape, outermost first: prefix0, prefix1, …
+std::vector<Axis> numbered_axes(std::string_view prefix, const Shape& shape);
 
 /// A parameter, or a constant (whose values may be missing, as in text).
 struct Buffer {

@@ -14,6 +14,7 @@ namespace collage::tensor_program {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Call : public ::testing::Test {
  protected:
@@ -79,6 +80,30 @@ TEST_F(Call, LinkedModulesCompute) {
   Result<Module> again = parse_module(to_text(module), options());
   ASSERT_TRUE(again.ok()) << again.status().to_string() << to_text(module);
   EXPECT_TRUE(structural_equal(module, *again));
+}
+
+TEST_F(Call, FunctionLiteralsAreLinkedToo) {
+  Module module = parse_module(R"(#[version = "0.0.5"]
+abstract "tensor_program" @twice: fn (Tensor[(3), float32]) -> Tensor[(3), float32] = "program { param A: float32[3]; result C[i:3] = A[i] + A[i]; }";
+def @main(%x: Tensor[(3), float32]) {
+  %0 = fn (%p: Tensor[(3), float32], Primitive=1) {
+    %1 = fn (%q: Tensor[(3), float32]) {
+      @twice(%q)
+    };
+    %1(%p)
+  };
+  %0(%x)
+}
+)",
+                               options())
+                      .value();
+  ASSERT_TRUE(link_programs(module).value());
+  EXPECT_TRUE(module.abstract_functions.empty());
+  EXPECT_THAT(to_text(module), Not(HasSubstr("@twice")));
+  const std::vector<Tensor> inputs{Tensor::from<float>({3}, {1, 2, 3})};
+  const Result<std::vector<Tensor>> results = interpret(module.main(), inputs);
+  ASSERT_TRUE(results.ok()) << results.status().to_string();
+  EXPECT_EQ((*results)[0].data<float>()[2], 6);
 }
 
 TEST_F(Call, SeveralResultsAreATuple) {

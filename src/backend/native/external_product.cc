@@ -54,7 +54,7 @@ std::string array_of(tp::Emitter& e, const Expr& node, bool flip, const std::str
   stage.name = name;
   Shape shape = node->tensor_type().shape;
   if (flip) std::swap(shape[0], shape[1]);
-  for (size_t d = 0; d < shape.size(); ++d) stage.axes.push_back({fmt::format("d{}", d), shape[d]});
+  stage.axes = tp::numbered_axes("d", shape);
   tp::Coords at{stage.indices(), {}, {}};
   if (flip) std::swap(at.logical[0], at.logical[1]);
   stage.value = e.value(node, at);
