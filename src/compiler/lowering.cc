@@ -287,7 +287,7 @@ class Lowering {
 
   // Makes one buffer a part of another, unless something else decided where it lies.
   void place(const Step& step, const InPlace& wish) {
-    const bool joins = wish.part == InPlace::Part::kInput;
+    const bool joins = wish.joins();
     const BufferId part = joins ? step.inputs[wish.input] : step.outputs[wish.output];
     const BufferId whole = joins ? step.outputs[wish.output] : step.inputs[wish.input];
     Buffer& buffer = plan_->buffers[part];

@@ -62,7 +62,7 @@ Result<Function> with_own_constants(const Function& function) {
 
 // As lowering will.
 void place(TimedKernel& kernel, const InPlace& wish) {
-  const bool joins = wish.part == InPlace::Part::kInput;
+  const bool joins = wish.joins();
   TimedBuffer& part = joins ? kernel.inputs[wish.input] : kernel.outputs[wish.output];
   const TimedBuffer& whole = joins ? kernel.outputs[wish.output] : kernel.inputs[wish.input];
   if (joins) std::memcpy(static_cast<uint8_t*>(whole.data) + wish.offset, part.data, part.bytes);

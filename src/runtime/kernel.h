@@ -31,6 +31,8 @@ struct InPlace {
   Part part = Part::kInput;
   size_t input = 0, output = 0;
   size_t offset = 0;  // bytes into the whole, a multiple of the buffers' alignment
+
+  bool joins() const { return part == Part::kInput; }
 };
 
 class Kernel {

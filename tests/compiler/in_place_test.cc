@@ -111,7 +111,7 @@ void check(const Function& function, std::mt19937& random, Count& count) {
   }
   for (const Step& step : plan.steps)
     for (const InPlace& wish : step.kernel->in_place()) {
-      const bool joins = wish.part == InPlace::Part::kInput;
+      const bool joins = wish.joins();
       count.moved +=
           plan.buffers[joins ? step.inputs[wish.input] : step.outputs[wish.output]].place !=
           Buffer::Place::kPart;

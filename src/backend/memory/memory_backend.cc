@@ -23,7 +23,7 @@ class PiecesKernel : public Kernel {
       const InPlace& place = places_[i];
       const auto* from = static_cast<const uint8_t*>(args.inputs[place.input]);
       auto* to = static_cast<uint8_t*>(args.outputs[place.output]);
-      if (place.part == InPlace::Part::kInput) {
+      if (place.joins()) {
         to += place.offset;
       } else {
         from += place.offset;
@@ -50,15 +50,15 @@ Result<Parsed> parse(const Function& function) {
   if (call == nullptr) return unsupported("memory: no call");
   Parsed parsed{TRY(read_pieces(*call)), {}};
   const auto* fields = as<TupleNode>(call->args[0]);
-  for (const Piece& piece : parsed.pieces.pieces) {
+  for (size_t piece = 0; piece < parsed.pieces.pieces.size(); ++piece) {
     if (parsed.pieces.part == InPlace::Part::kOutput) {
-      parsed.tensors.push_back(piece.tensor);
+      parsed.tensors.push_back(piece);
       continue;
     }
     const auto& params = flat->params;
     const auto param = fields == nullptr
                            ? params.end()
-                           : std::find(params.begin(), params.end(), fields->fields[piece.tensor]);
+                           : std::find(params.begin(), params.end(), fields->fields[piece]);
     const auto index = static_cast<size_t>(param - params.begin());
     if (param == params.end() || std::count(parsed.tensors.begin(), parsed.tensors.end(), index))
       return unsupported("memory: a field that is constant or there twice");

@@ -11,9 +11,9 @@ namespace {
 
 void append(Pieces& pieces, const std::vector<TensorType>& types) {
   int64_t at = 0;
-  for (size_t i = 0; i < types.size(); ++i) {
-    const int64_t extent = types[i].shape[pieces.axis];
-    pieces.pieces.push_back({i, at, extent});
+  for (const TensorType& type : types) {
+    const int64_t extent = type.shape[pieces.axis];
+    pieces.pieces.push_back({at, extent});
     at += extent;
   }
 }
@@ -33,7 +33,7 @@ Status read_slice(const CallNode& call, Pieces& pieces) {
       return unsupported("memory: elements that lie apart");
     cut = true;
     pieces.axis = axis;
-    pieces.pieces = {{0, range.begin, range.count}};
+    pieces.pieces = {{range.begin, range.count}};
   }
   if (!cut) return unsupported("memory: a slice of the whole");
   return {};

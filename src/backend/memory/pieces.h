@@ -10,7 +10,6 @@
 namespace collage::memory {
 
 struct Piece {
-  size_t tensor = 0;              ///< which of the call's fields or results
   int64_t begin = 0, extent = 0;  ///< along the axis
 };
 
@@ -18,7 +17,7 @@ struct Pieces {
   InPlace::Part part = InPlace::Part::kInput;  ///< kInput: a join; kOutput: a cut
   TensorType whole;
   size_t axis = 0;
-  std::vector<Piece> pieces;
+  std::vector<Piece> pieces;  ///< in the order of the call's fields or results
 };
 
 /// Of a call of concatenate, split or strided_slice; or why it has none.

@@ -112,17 +112,8 @@ bool follows_blocks(const CallNode& call) {
 
 /// Whether the expression enlarges a two-dimensional image twice by nearest neighbour.
 bool doubles_image(const Expr& node) {
-  const auto* call = as_op(node, "image.resize2d");
-  if (call == nullptr || call->attrs.string("method") != "nearest_neighbor") return false;
-  const Shape& from = call->args[0]->tensor_type().shape;
-  for (size_t d = 0; d < 2; ++d) {
-    const ResizeAxis axis = resize_axis(call->attrs, d, 2, from[d + 2]);
-    if (static_cast<int64_t>(axis.size()) != 2 * from[d + 2]) return false;
-    for (size_t i = 0; i < axis.size(); ++i) {
-      if (axis[i].size() != 1 || axis[i][0].source != static_cast<int64_t>(i / 2)) return false;
-    }
-  }
-  return true;
+  const auto* call = as<CallNode>(node);
+  return call != nullptr && repeat_factors(*call) == Ints{2, 2};
 }
 
 class Analysis {
