@@ -49,10 +49,10 @@ Result<Contraction> read(const Function& function) {
   return c;
 }
 
-Variant plain_variant(std::string name, int parts, const Function& function) {
+Variant plain_variant(std::string name, Parts parts, const Function& function) {
   Variant variant = Variant::plain(std::move(name), function);
-  variant.relaxed = parts == 2;
-  variant.lowered = parts == 1;
+  variant.relaxed = parts.left == 2;
+  variant.lowered = parts.left == 1;
   return variant;
 }
 
@@ -77,9 +77,12 @@ bool has_attention(const Function& function) {
                      [](const Expr& node) { return as_op(node, "nn.attention") != nullptr; });
 }
 
-Variant attention_variant(int parts, const Function& function) {
-  return plain_variant(fmt::format("attention {}", kPartsNames[parts - 1]), parts, function);
+Variant attention_variant(Parts parts, const Function& function) {
+  return plain_variant(fmt::format("attention {}", parts.name()), parts, function);
 }
+
+/// Attention computes both operands, and cuts them alike.
+bool has_attention_of(const Parts& parts) { return parts.left == parts.right; }
 
 class AmxBackend : public Backend {
  public:
@@ -112,19 +115,18 @@ class AmxBackend : public Backend {
   // `amx -parts=3` offers sums of six products instead of three: the accuracy of float32.
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
-    return variants_of(function, parts_of(target), options);
+    return variants_of(function, {parts_of(target)}, options);
   }
 
   std::optional<PeakProbe> peak_probe(const Target& target) const override {
     if (!matrix_unit().ok()) return std::nullopt;
-    const int parts = parts_of(target), products = parts * (parts + 1) / 2;
-    return PeakProbe{multiply_tiles_at_rest, 2 * kPeakRoundProducts / products};
+    return PeakProbe{multiply_tiles_at_rest, 2 * kPeakRoundProducts / parts_of(target).products()};
   }
 
   bool lowers() const override { return matrix_unit().ok(); }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions& options) const override {
-    return variants_of(function, 1, options);
+    return variants_of(function, {{1, 1}, {1, 2}}, options);
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
@@ -134,13 +136,13 @@ class AmxBackend : public Backend {
     const Function flat = TRY(inline_calls(function));
     if (has_attention(flat)) {
       Attention attention = TRY(read_attention(flat));
-      for (int parts = 1; parts <= kMostParts; ++parts)
-        if (variant == attention_variant(parts, function))
-          return make_attention_kernel(std::move(attention), parts, options.threads);
+      for (const Parts& parts : kAllParts)
+        if (has_attention_of(parts) && variant == attention_variant(parts, function))
+          return make_attention_kernel(std::move(attention), parts.left, options.threads);
       return unsupported("amx: no variant {}", variant.to_string());
     }
     Contraction c = TRY(read(flat));
-    for (int parts = 1; parts <= kMostParts; ++parts)
+    for (const Parts& parts : kAllParts)
       for (const Schedule& schedule : schedules(c, parts, options.threads))
         if (variant == variant_of(c, schedule, function))
           return make_contraction_kernel(std::move(c), schedule, options.threads);
@@ -148,21 +150,25 @@ class AmxBackend : public Backend {
   }
 
  private:
-  static int parts_of(const Target& target) {
+  static Parts parts_of(const Target& target) {
     const auto given = target.options.find("parts");
-    return given != target.options.end() && given->second == "3" ? 3 : 2;
+    return given != target.options.end() && given->second == "3" ? Parts{3, 3} : Parts{2, 2};
   }
-  static Result<std::vector<Variant>> variants_of(const Function& function, int parts,
+  static Result<std::vector<Variant>> variants_of(const Function& function,
+                                                  const std::vector<Parts>& offered,
                                                   const CompileOptions& options) {
     const Function flat = TRY(inline_calls(function));
+    std::vector<Variant> list;
     if (has_attention(flat)) {
       TRY(read_attention(flat));
-      return std::vector<Variant>{attention_variant(parts, function)};
+      for (const Parts& parts : offered)
+        if (has_attention_of(parts)) list.push_back(attention_variant(parts, function));
+      return list;
     }
     const Contraction c = TRY(read(flat));
-    std::vector<Variant> list;
-    for (const Schedule& schedule : schedules(c, parts, options.threads))
-      list.push_back(variant_of(c, schedule, function));
+    for (const Parts& parts : offered)
+      for (const Schedule& schedule : schedules(c, parts, options.threads))
+        list.push_back(variant_of(c, schedule, function));
     return list;
   }
 };

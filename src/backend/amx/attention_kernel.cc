@@ -254,7 +254,7 @@ class AttentionKernel : public Kernel {
                       seen_blocks(block),
                       h.values + pair * 2 * key_blocks_ * kTileParts,
                       results},
-                     down, tiles_across(pair), kParts);
+                     down, tiles_across(pair), {kParts, kParts});
       const int64_t column = pair * kBlockColumns;
       finish(results, sums, rows, std::min(kBlockColumns, a_.value_width - column),
              h.out + first * a_.out.row + column, a_.out.row);
@@ -290,7 +290,7 @@ class AttentionKernel : public Kernel {
                     depth_blocks_,
                     h.keys + b * depth_blocks_ * 2 * kTileParts,
                     h.score_block(b)},
-                   down, 2, kParts);
+                   down, 2, {kParts, kParts});
     const int64_t left_keys = a_.keys - b * kBlock;
     const bool diagonal = a_.causal && b >= block;
     if (diagonal || left_keys < kBlock || h.mask.at != nullptr)

@@ -36,7 +36,7 @@ class ContractionKernel : public Kernel {
   Status prepare() {
     for (Branch& branch : c_.branches) {
       const PackedOperand& packed =
-          packed_.emplace_back(TRY(PackedOperand::create(c_, branch, schedule_.parts)));
+          packed_.emplace_back(TRY(PackedOperand::create(c_, branch, schedule_.parts.right)));
       branch.weights = {};  // packed
       for (int64_t block = 0; block < packed.column_blocks(); ++block)
         for (size_t pass = 0; pass < geometry_.passes.size(); ++pass)
@@ -121,10 +121,10 @@ class ContractionKernel : public Kernel {
   };
 
   int64_t phases() const { return static_cast<int64_t>(geometry_.phases.size()); }
-  int64_t row_elements() const { return schedule_.parts * kTileDepth; }
+  int64_t row_elements() const { return schedule_.parts.left * kTileDepth; }
   /// Positions of one channel block of a copy.
   int64_t pitch() const { return phases() * window_; }
-  int64_t copy_size() const { return copy_bytes(c_, pitch(), schedule_.parts); }
+  int64_t copy_size() const { return copy_bytes(c_, pitch(), schedule_.parts.left); }
 
   int64_t position(int64_t tile) const {
     return geometry_.tile_positions[static_cast<size_t>(tile)];
@@ -148,7 +148,7 @@ class ContractionKernel : public Kernel {
     const int64_t bytes = schedule_.weights_outer ? 1 << 20
                           : c_.taps.count() == 1  ? 256 << 10
                                                   : 512 << 10;
-    const int64_t positions = bytes / copy_bytes(c_, phases(), schedule_.parts);
+    const int64_t positions = bytes / copy_bytes(c_, phases(), schedule_.parts.left);
     const int64_t block = ceil_div(geometry_.phase_positions, row_blocks_);
     const int64_t rows = std::max(positions - geometry_.furthest, 3 * geometry_.furthest) / block;
     return std::clamp<int64_t>(rows, 1, row_blocks_);
@@ -157,15 +157,15 @@ class ContractionKernel : public Kernel {
   void copy_chunk(const Call& call, Range rows, uint16_t* copy) const {
     const Range w = window(rows);
     for (int64_t phase = 0; phase < phases(); ++phase)
-      copy_image(c_, geometry_, schedule_.parts, call.image, static_cast<size_t>(phase), w.begin,
-                 w.end, pitch(), copy + phase * window_ * row_elements());
+      copy_image(c_, geometry_, schedule_.parts.left, call.image, static_cast<size_t>(phase),
+                 w.begin, w.end, pitch(), copy + phase * window_ * row_elements());
   }
 
   /// A part of the copy of everything.
   void copy_share(const Call& call, Range part, uint16_t* copy) const {
     const int64_t first = position(0);
     for (int64_t phase = 0; phase < phases(); ++phase)
-      copy_image(c_, geometry_, schedule_.parts, call.image, static_cast<size_t>(phase),
+      copy_image(c_, geometry_, schedule_.parts.left, call.image, static_cast<size_t>(phase),
                  first + part.begin, first + part.end, pitch(),
                  copy + (phase * window_ + part.begin) * row_elements());
   }
@@ -221,7 +221,7 @@ class ContractionKernel : public Kernel {
     if (!schedule_.weights_outer || c_.taps.count() == 1 || block.step_count == 0) return;
     if (column + 1 == static_cast<int64_t>(columns_.size())) return;
     const auto [b, next_block, pass] = columns_[static_cast<size_t>(column + 1)];
-    const int64_t step_lines = packed_[b].tiles_across(next_block) * schedule_.parts * 16;
+    const int64_t step_lines = packed_[b].tiles_across(next_block) * schedule_.parts.right * 16;
     block.next_lines =
         ceil_div(static_cast<int64_t>(steps_[pass].size()) * step_lines, rows * block.step_count);
     block.next = reinterpret_cast<const char*>(packed_[b].block(next_block, pass)) +
@@ -247,16 +247,16 @@ class ContractionKernel : public Kernel {
 }  // namespace
 
 std::string Schedule::to_string() const {
-  return std::string(kPartsNames[parts - 1]) + (by_columns ? " columns" : " rows") +
+  return std::string(parts.name()) + (by_columns ? " columns" : " rows") +
          (weights_outer ? " weights outer" : "");
 }
 
-std::vector<Schedule> schedules(const Contraction& c, int parts, int threads) {
+std::vector<Schedule> schedules(const Contraction& c, Parts parts, int threads) {
   constexpr int64_t kCached = 1 << 20;  // bytes of weights that stay in a core's own cache
   int64_t columns = 0;
   for (const Branch& branch : c.branches) columns += round_up(branch.out_channels, kTileColumns);
   const int64_t bytes =
-      2 * parts * round_up(c.group_inputs(), kTileDepth) * c.taps.count() * columns;
+      2 * parts.right * round_up(c.group_inputs(), kTileDepth) * c.taps.count() * columns;
   const int64_t rows = c.pass_rows();
   const bool shares_rows = rows >= threads * kBlockRows,
              shares_columns = threads > 1 && columns >= threads * kBlockColumns;

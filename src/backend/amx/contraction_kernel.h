@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "backend/amx/contraction.h"
+#include "backend/amx/tiles.h"
 #include "runtime/kernel.h"
 
 namespace collage::amx {
 
 struct Schedule {
-  int parts = 2;
+  Parts parts;  ///< of the image and of the weights
   /// What the threads share out: blocks of the result's rows, or of its columns.
   bool by_columns = false;
   /// For each block of weights all rows, or for each block of rows all weights.
@@ -21,7 +22,7 @@ struct Schedule {
 };
 
 /// Those worth measuring, most promising first.
-std::vector<Schedule> schedules(const Contraction& contraction, int parts, int threads);
+std::vector<Schedule> schedules(const Contraction& contraction, Parts parts, int threads);
 
 Result<std::unique_ptr<Kernel>> make_contraction_kernel(Contraction contraction,
                                                         const Schedule& schedule, int threads);

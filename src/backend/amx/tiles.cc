@@ -71,28 +71,28 @@ class Unit {
   static constexpr int64_t kRowBytes = kBlockColumns * 4, kLower = kTileRows * kBlockColumns;
 };
 
-template <int Down, int Across, int Parts>
+template <int Down, int Across, int Left, int Right>
 COLLAGE_AMX void multiply_tiles(const Block& block) {
   using U = Unit<Down, Across>;
   constexpr int64_t kPart = Across * kTileElements;
   U::clear();
   const uint16_t* b = block.b;
   const char* next = block.next;
-  for (int64_t s = 0; s < block.step_count; ++s, b += Parts * kPart) {
+  for (int64_t s = 0; s < block.step_count; ++s, b += Right * kPart) {
     const char* a0 = reinterpret_cast<const char*>(block.a[0]) + block.steps[s];
     const char* a1 = reinterpret_cast<const char*>(block.a[Down - 1]) + block.steps[s];
     for (int64_t line = 0; line < block.next_lines; ++line, next += 64)
       _mm_prefetch(next, _MM_HINT_T1);
-    // Part j of B meets parts i of A with i + j < Parts; the order keeps what is loaded.
+    // Part j of B meets parts i of A with i + j < Right; the order keeps what is loaded.
     U::load_b(b);
-    if constexpr (Parts == 3) {
+    if constexpr (Left == 3) {
       U::load_a(a0 + 128, a1 + 128, block.a_row_bytes);
       U::multiply();
     }
-    if constexpr (Parts >= 2) {
+    if constexpr (Left >= 2) {
       U::load_a(a0 + 64, a1 + 64, block.a_row_bytes);
       U::multiply();
-      if constexpr (Parts == 3) {
+      if constexpr (Left == 3) {
         U::load_b(b + kPart);
         U::multiply();
         U::load_b(b);
@@ -100,7 +100,7 @@ COLLAGE_AMX void multiply_tiles(const Block& block) {
     }
     U::load_a(a0, a1, block.a_row_bytes);
     U::multiply();
-    for (int j = 1; j < Parts; ++j) {
+    for (int j = 1; j < Right; ++j) {
       U::load_b(b + j * kPart);
       U::multiply();
     }
@@ -108,12 +108,14 @@ COLLAGE_AMX void multiply_tiles(const Block& block) {
   U::store(block.c);
 }
 
-template <int Parts>
+template <int Left, int Right>
 void multiply_parts(const Block& block, int tiles_down, int tiles_across) {
   if (tiles_down == 2) {
-    tiles_across == 2 ? multiply_tiles<2, 2, Parts>(block) : multiply_tiles<2, 1, Parts>(block);
+    tiles_across == 2 ? multiply_tiles<2, 2, Left, Right>(block)
+                      : multiply_tiles<2, 1, Left, Right>(block);
   } else {
-    tiles_across == 2 ? multiply_tiles<1, 2, Parts>(block) : multiply_tiles<1, 1, Parts>(block);
+    tiles_across == 2 ? multiply_tiles<1, 2, Left, Right>(block)
+                      : multiply_tiles<1, 1, Left, Right>(block);
   }
 }
 
@@ -137,11 +139,25 @@ COLLAGE_AMX TileScope::TileScope() {
 
 COLLAGE_AMX TileScope::~TileScope() { __asm__ volatile("ldtilecfg %0" ::"m"(before_)); }
 
-void multiply_block(const Block& block, int tiles_down, int tiles_across, int parts) {
+const char* Parts::name() const {
+  switch (products()) {
+    case 1:
+      return "bf16";
+    case 2:
+      return "bf16x2";
+    case 3:
+      return "bf16x3";
+    default:
+      return "bf16x6";
+  }
+}
+
+void multiply_block(const Block& block, int tiles_down, int tiles_across, Parts parts) {
   __asm__ volatile("" ::: "memory");  // what was written is there before the tiles are loaded
-  if (parts == 1) multiply_parts<1>(block, tiles_down, tiles_across);
-  if (parts == 2) multiply_parts<2>(block, tiles_down, tiles_across);
-  if (parts == 3) multiply_parts<3>(block, tiles_down, tiles_across);
+  if (parts == Parts{1, 1}) multiply_parts<1, 1>(block, tiles_down, tiles_across);
+  if (parts == Parts{1, 2}) multiply_parts<1, 2>(block, tiles_down, tiles_across);
+  if (parts == Parts{2, 2}) multiply_parts<2, 2>(block, tiles_down, tiles_across);
+  if (parts == Parts{3, 3}) multiply_parts<3, 3>(block, tiles_down, tiles_across);
 }
 
 }  // namespace collage::amx

@@ -7,9 +7,10 @@
 // does not see the last digits are left out (G. Henry, P. T. P. Tang, A. Heinecke, "Leveraging the
 // bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", ARITH 2019):
 //
-//   parts 1: hi·hi                                    errs by 2^-9: bfloat16
-//   parts 2: hi·hi + hi·lo + lo·hi                    errs by 2^-17 a term
-//   parts 3: the six products of parts i, j, i+j < 3   errs as float32 does
+//   parts 1 and 1: hi·hi                             errs by 2^-8 a term: bfloat16
+//   parts 1 and 2: hi·hi + hi·lo                      by 2^-9: only the left operand is rounded
+//   parts 2 and 2: hi·hi + hi·lo + lo·hi              by 2^-17
+//   parts 3 and 3: the six of parts i, j, i+j < 3      as float32 does
 //
 // Exponents are float32's. An infinite operand gives NaN where float32 gives infinity.
 #pragma once
@@ -24,9 +25,17 @@ constexpr int64_t kTileRows = 16;
 constexpr int64_t kTileColumns = 16;  ///< of the right operand and of the result
 constexpr int64_t kTileDepth = 32;    ///< columns of the left operand, rows of the right one
 constexpr int64_t kTileElements = kTileRows * kTileDepth;  ///< bfloat16 numbers of an operand
-constexpr int kMostParts = 3;
-/// What a product of 1, 2 and 3 parts is called: by the number of products it takes.
-constexpr const char* kPartsNames[kMostParts] = {"bf16", "bf16x3", "bf16x6"};
+/// Into how many parts the operands of a product are cut.
+struct Parts {
+  int left = 2, right = 2;
+
+  int products() const { return left < right ? left * right : left * (left + 1) / 2; }
+  /// By the number of products.
+  const char* name() const;
+  bool operator==(const Parts&) const = default;
+};
+/// Those there are.
+constexpr Parts kAllParts[] = {{1, 1}, {1, 2}, {2, 2}, {3, 3}};
 
 /// Whether this processor has the unit and the system lets this process use it.
 Status matrix_unit();
@@ -62,6 +71,6 @@ struct Block {
 constexpr int64_t kBlockColumns = 2 * kTileColumns;
 
 /// c = A · B. Within a TileScope.
-void multiply_block(const Block& block, int tiles_down, int tiles_across, int parts);
+void multiply_block(const Block& block, int tiles_down, int tiles_across, Parts parts);
 
 }  // namespace collage::amx

@@ -2,6 +2,7 @@
 // values beyond bfloat16's range become; and that the unit's state is left as others set it.
 #include <cmath>
 #include <functional>
+#include <map>
 #include <random>
 
 #include "backend/amx/check.h"
@@ -89,6 +90,37 @@ TEST_F(MatrixUnit, ErrorsBesideAFloat32Sum) {
         }
       }
     }
+}
+
+TEST_F(MatrixUnit, TwoProductsRoundTheImageAlone) {
+  constexpr int64_t kDepth = 576;
+  const Tensor w = drawn({kColumns, kDepth}, kValues[0].draw, 2);
+  const Draw whole = [](std::mt19937& r) { return static_cast<float>(r() % 256) - 128; };
+  const Tensor a = drawn({kRows, kDepth}, whole, 1);  // as bfloat16 it is the same
+  Graph graph;
+  const Function function =
+      graph.function(graph.call("nn.dense", {graph.input(a.shape()), make_constant(w)}));
+  std::vector<double> exact;
+  for (int64_t i = 0; i < kRows; ++i)
+    for (int64_t j = 0; j < kColumns; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < kDepth; ++k)
+        sum += static_cast<double>(a.data<float>()[i * kDepth + k]) *
+               static_cast<double>(w.data<float>()[j * kDepth + k]);
+      exact.push_back(sum);
+    }
+  const Target target{"amx", {}, {}};
+  auto variants = amx_backend().lowered_variants(function, target, {1, ""});
+  ASSERT_TRUE(variants.ok()) << variants.status().to_string();
+  std::map<std::string, double> mean;  // by the variant's first word
+  for (const Variant& variant : *variants) {
+    auto kernel = amx_backend().compile(function, variant, target, {1, ""});
+    ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+    const Tensor got = run_guarded(**kernel, function, variant, {a}).front();
+    mean[variant.name.substr(0, variant.name.find(' '))] = errors(exact, got.data<float>()).mean;
+  }
+  ASSERT_EQ(mean.size(), 2U);
+  EXPECT_LT(mean.at("bf16x2"), mean.at("bf16") * 0x1p-6);
 }
 
 TEST_F(MatrixUnit, ValuesBeyondBfloat16BecomeNaN) {
