@@ -160,7 +160,11 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
     chosen.timed.push_back({cover.name, cover.single_backend, predicted, std::nullopt, "", false,
                             predicted > 0 ? predicted - parts.seconds : 0});
   }
-  auto [entries, entry_of, contestants] = enter_covers(covers, candidates, database, options);
+  // No structured binding: clang 14 captures none in lambdas.
+  Entries all = enter_covers(covers, candidates, database, options);
+  std::vector<Entry>& entries = all.entries;
+  std::vector<size_t>& entry_of = all.entry_of;
+  std::vector<Contestant>& contestants = all.contestants;
   auto is_known = [](const Contestant& c) { return c.measured || !c.failure.empty(); };
   std::vector<Contestant> before = contestants;
   const bool all_known = std::all_of(before.begin(), before.end(), is_known);
