@@ -161,9 +161,8 @@ CacheState cache_state(const Function& function, int threads) {
   double all = 0;
   for (const Expr& expr : post_order(function->body))
     if (expr->kind() != ExprKind::kTuple) all += bytes_of(expr);
-  if (all <= private_caches) return CacheState::warm();
-  const double constants = constant_bytes(function);
-  return constants <= kSharedCache ? CacheState() : CacheState::streaming(constants);
+  if (all <= private_caches) return CacheState::kWarm;
+  return constant_bytes(function) <= kSharedCache ? CacheState::kCold : CacheState::kStreaming;
 }
 
 }  // namespace collage

@@ -30,23 +30,10 @@ inline double median_seconds(const Cost& cost) {
 // Of how kernels are timed: raised when figures change their meaning. A part of every key.
 constexpr int kTimingMethod = 3;
 
-// What the caches keep from one run of a kernel to the next in its model. A part of every key.
-struct CacheState {
-  enum class Kind {
-    kWarm,       // everything: all of the model fits the private caches of the cores
-    kCold,       // in shared caches everything, in private ones nothing but the kernel's inputs
-    kStreaming,  // what `megabytes` of other data, passing through the shared caches, leave there
-  };
-  Kind kind = Kind::kCold;
-  int megabytes = 0;
-
-  static CacheState warm() { return {Kind::kWarm}; }
-  // Of a model with so many bytes of constants. In few steps, 192 MB to 1 GB, so that models of
-  // about the same size share measurements.
-  static CacheState streaming(double bytes);
-  bool is_warm() const { return kind == Kind::kWarm; }
-  bool is_streaming() const { return kind == Kind::kStreaming; }
-  std::string name() const;
-};
+// What is in the caches when a kernel starts, see timing.h. A part of every key.
+enum class CacheState { kWarm, kCold, kStreaming };
+inline const char* cache_state_name(CacheState state) {
+  return state == CacheState::kWarm ? "warm" : state == CacheState::kCold ? "cold" : "streaming";
+}
 
 }  // namespace collage

@@ -40,7 +40,8 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
       options_(std::move(options)),
       worker_(options_.worker_command, options_.limits),
       processor_(fmt::format("{} threads={}", processor_name(), options_.compile.threads)),
-      machine_(fmt::format("{} {} {}", processor_, options_.cache.name(), kTimingMethod)) {}
+      machine_(
+          fmt::format("{} {} {}", processor_, cache_state_name(options_.cache), kTimingMethod)) {}
 
 std::string MeasuredCosts::backend_versions() {
   std::string lines;

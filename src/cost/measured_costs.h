@@ -18,7 +18,7 @@ struct CostOptions {
   Effort effort = Effort::kDefault;
   bool frozen = false;  // a miss is an error (kFrozenCosts)
   WorkerLimits limits = WorkerLimits::from_environment();
-  CacheState cache;
+  CacheState cache = CacheState::kStreaming;
 };
 
 struct CostCounts {

@@ -143,7 +143,7 @@ json to_json(const MeasureTask& task) {
                  {"effort", effort_name(task.effort)},
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder},
-                 {"caches", {static_cast<int>(task.cache.kind), task.cache.megabytes}}};
+                 {"caches", static_cast<int>(task.cache)}};
   if (task.is_conversion()) {
     result["shape"] = task.type.shape;
     result["dtype"] = dtype_name(task.type.dtype);
@@ -165,8 +165,7 @@ Result<MeasureTask> task_from_json(const json& j) {
     task.effort = TRY(parse_effort(j.at("effort").get<std::string>()));
     task.options.threads = j.at("threads").get<int>();
     task.options.cache_folder = j.at("cache").get<std::string>();
-    const auto caches = j.at("caches").get<std::pair<int, int>>();
-    task.cache = {static_cast<CacheState::Kind>(caches.first), caches.second};
+    task.cache = static_cast<CacheState>(j.at("caches").get<int>());
     if (task.is_conversion()) {
       task.type.shape = j.at("shape").get<Shape>();
       task.type.dtype = TRY(parse_dtype(j.at("dtype").get<std::string>()));

@@ -66,7 +66,7 @@ struct MeasureTask {
   TensorType type;
   Encoding from, to;
   CompileOptions options;
-  CacheState cache;  // what to time in
+  CacheState cache = CacheState::kStreaming;  // what to time in
   Effort effort = Effort::kDefault;
   bool is_conversion() const { return function_text.empty(); }
   bool excludes(const std::string& subject) const {

@@ -61,7 +61,7 @@ class Evictor {
 
   // Those numbered in `turns` run in turns from now on.
   Status begin_round(const std::vector<TimedKernel>& kernels, const std::vector<size_t>& turns) {
-    if (state_.is_warm()) return {};
+    if (state_ == CacheState::kWarm) return {};
     size_t streaming = 0, own = 0;
     for (size_t k : turns) {
       if (!streams(kernels[k])) continue;
@@ -70,9 +70,8 @@ class Evictor {
     }
     turn_ = 0;
     if (streaming > 0) {
-      const size_t all = static_cast<size_t>(state_.megabytes) << 20;
-      ring_ = round_up(all / threads_, kStep);
-      if (all > own) turn_ = round_up((all - own) / streaming / threads_, kStep);
+      ring_ = round_up(kShared / threads_, kStep);
+      if (kShared > own) turn_ = round_up((kShared - own) / streaming / threads_, kStep);
     }
     return buffers().reserve(threads_, kPrivate + ring_);
   }
@@ -96,16 +95,19 @@ class Evictor {
   }
 
  private:
-  static constexpr size_t kPrivate = 8 << 20;       // a thread: more than a private cache
-  static constexpr size_t kFromMemory = 256 << 10;  // less than that is not worth a stream
-  static constexpr size_t kStep = 512;              // of streaming: eight lines
+  static constexpr size_t kPrivate = 8 << 20;   // a thread: more than a private cache
+  static constexpr size_t kShared = 768 << 20;  // of all threads: more than a shared cache keeps
+  // Less than that a core's own cache holds while a kernel runs; what is read there several times
+  // stays in the shared one.
+  static constexpr size_t kFromMemory = 1536 << 10;
+  static constexpr size_t kStep = 512;  // of streaming: eight lines
 
   static EvictionBuffers& buffers() {
     static EvictionBuffers buffers;
     return buffers;
   }
   bool streams(const TimedKernel& timed) const {
-    return state_.is_streaming() && from_memory(timed) > kFromMemory;
+    return state_ == CacheState::kStreaming && from_memory(timed) > kFromMemory;
   }
   // Bytes that streaming pushes out. Large tensors lie where the model wrote a while ago: it takes
   // time to write so much elsewhere.
@@ -166,7 +168,7 @@ class Timer {
     for (size_t k : order) warm_up(k);
     std::mt19937 random(1);
     std::shuffle(order.begin(), order.end(), random);
-    const bool in_turns = options_.cache.is_streaming();
+    const bool in_turns = options_.cache == CacheState::kStreaming;
     for (int round = 0; round < options_.max_rounds && !order.empty(); ++round) {
       std::erase_if(order, [&](size_t k) { return !states_[k].failure.ok(); });
       if (!in_turns) std::shuffle(order.begin(), order.end(), random);
@@ -222,14 +224,14 @@ class Timer {
   void warm_up(size_t k) {
     State& state = states_[k];
     double once = run_batch(k, 1, 2);
-    if (options_.cache.is_warm())
+    if (options_.cache == CacheState::kWarm)
       state.batch =
           std::clamp(static_cast<int>(options_.batch_seconds / std::max(once, 1e-8)) + 1, 1, 10000);
   }
 
   void sample(size_t k, Evictor& evictor) {
     State& state = states_[k];
-    const bool warm = options_.cache.is_warm();
+    const bool warm = options_.cache == CacheState::kWarm;
     const Stopwatch watch;
     if (!warm) evictor.evict(kernels_[k]);
     state.samples.push_back(run_batch(k, state.batch, warm ? 1 : 0));

@@ -47,7 +47,7 @@ struct TimingOptions {
   int least_rounds = 8;
   double max_seconds_per_kernel = 1.5;  // overrides all of these (but never fewer than 3 rounds)
   double batch_seconds = 200e-6;        // warm runs are batched until one sample lasts this long
-  CacheState cache;                     // but for a warm one: one run a sample
+  CacheState cache = CacheState::kStreaming;  // but for kWarm: one run a sample
   // Where somebody watches (see MeasureHooks): the kernel that runs, and a count of batches.
   std::atomic<int32_t>* running = nullptr;
   std::atomic<uint32_t>* beats = nullptr;

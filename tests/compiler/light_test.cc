@@ -133,7 +133,7 @@ TEST_F(Light, DoesNotUseWhatIsKnownToBeInvalid) {
     std::unique_ptr<CostDatabase> database = CostDatabase::open(folder_ / "costs.db");
     CostOptions costs;
     costs.compile.threads = 1;
-    costs.cache = CacheState::warm();
+    costs.cache = CacheState::kWarm;
     costs.worker_command = {options_.worker.string(), "worker"};
     MeasuredCosts measured_costs(*database, costs);
     Function tanh = model("  tanh(%x)", "(3, 3)").impl().module.main();

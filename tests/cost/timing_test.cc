@@ -49,7 +49,7 @@ TEST(TimeKernels, GivesEachKernelItsOwnAnswer) {
   std::atomic<int32_t> running{-1};
   std::atomic<uint32_t> beats{0};
   TimingOptions options = TimingOptions::of(Effort::kFast);
-  options.cache = CacheState::warm();
+  options.cache = CacheState::kWarm;
   options.running = &running;
   options.beats = &beats;
   ThreadTeam team(1);
@@ -62,18 +62,6 @@ TEST(TimeKernels, GivesEachKernelItsOwnAnswer) {
   EXPECT_LE(results[1]->median, results[1]->p90);
   EXPECT_EQ(running, 1) << "the last one that ran";
   EXPECT_GE(beats, 7u);
-}
-
-TEST(CacheState, ModelsOfAboutTheSameSizeShareOne) {
-  auto name = [](double megabytes) { return CacheState::streaming(megabytes * (1 << 20)).name(); };
-  EXPECT_EQ(name(30), "streaming 192 MB");
-  EXPECT_EQ(name(97), "streaming 192 MB");
-  EXPECT_EQ(name(236), "streaming 256 MB");
-  EXPECT_EQ(name(352), "streaming 384 MB");
-  EXPECT_EQ(name(1000), "streaming 1024 MB");
-  EXPECT_EQ(name(5000), "streaming 1024 MB");
-  EXPECT_EQ(CacheState().name(), "cold");
-  EXPECT_EQ(CacheState::warm().name(), "warm");
 }
 
 TEST(TimeKernels, StreamingKernelsTakeTurns) {
@@ -91,7 +79,7 @@ TEST(TimeKernels, StreamingKernelsTakeTurns) {
   TimingOptions options = TimingOptions::of(Effort::kFast);
   options.min_rounds = options.max_rounds = 4;
   options.max_seconds_per_kernel = 1e9;
-  options.cache = CacheState::streaming(0);
+  options.cache = CacheState::kStreaming;
   ThreadTeam team(1);
   const std::vector<Result<Measured>> results = time_kernels(kernels, team, options).value();
   for (const Result<Measured>& result : results) EXPECT_TRUE(result.ok());
