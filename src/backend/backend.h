@@ -95,6 +95,8 @@ class Backend {
   // More ways, which round to a smaller float type (Variant::lowered), where that can pay; asked
   // for only by the user's leave, of a backend that says it has some on this processor.
   virtual bool lowers() const { return false; }
+  // It has no others: without that leave it is not among the targets.
+  virtual bool only_lowers() const { return false; }
   virtual Result<std::vector<Variant>> lowered_variants(const Function& function,
                                                         const Target& target,
                                                         const CompileOptions& options) const {

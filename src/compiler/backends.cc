@@ -20,6 +20,7 @@
 #endif
 #if COLLAGE_WITH_AMX
 #include "backend/amx/amx_backend.h"
+#include "backend/amx/vnni_backend.h"
 #endif
 #if COLLAGE_WITH_BLAS
 #include "backend/blas/blas_backend.h"
@@ -47,6 +48,7 @@ void register_all() {
 #endif
 #if COLLAGE_WITH_AMX
     register_backend(make_amx_backend(), KernelSource::kOwn);
+    register_backend(make_vnni_backend(), KernelSource::kOwn);
 #endif
 #if COLLAGE_WITH_BLAS
     register_backend(make_blas_backend());

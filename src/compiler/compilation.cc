@@ -61,7 +61,7 @@ Status Compilation::gather() {
     incompatible_ = config->incompatible;
   }
   specs_ = config ? TRY(configured_targets(*config, constraints_))
-                  : TRY(select_targets(options_.targets, constraints_));
+                  : TRY(select_targets(options_.targets, constraints_, options_.max_error > 0));
   compatible_ = compatible_targets(specs_, incompatible_);
   for (const auto& spec : specs_) report_.targets.push_back(spec->target.to_string());
   module_ = TRY(rewritten_for(specs_, model_.impl().module));

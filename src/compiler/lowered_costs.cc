@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <unordered_map>
 
 #include "ir/visitor.h"
 
@@ -10,15 +11,20 @@ namespace collage {
 
 namespace {
 
-// What a lowered kernel of several products errs by at least: on the random data that it was
-// measured with errors average out as they do not with a model's weights.
+// What a lowered kernel of several products, one after the other, errs by at least: on the random
+// data that it was measured with errors average out as they do not with a model's weights.
 double least_error(const Function& function) {
   constexpr double kRoundoff = 0x1p-9;
-  double products = 0;
-  for (const Expr& expr : post_order(function->body))
+  std::unordered_map<const ExprNode*, double> products;  // on the way to each node, at most
+  double most = 0;
+  for (const Expr& expr : post_order(function->body)) {
+    double& here = products[expr.get()];
+    for (const Expr& input : expr_inputs(expr)) here = std::max(here, products[input.get()]);
     if (const auto* call = as<CallNode>(expr); call != nullptr && call->op != nullptr)
-      products += call->op->kind == FusionKind::kAnchor;
-  return products > 1 ? kRoundoff * std::sqrt(products) : 0;
+      here += call->op->kind == FusionKind::kAnchor;
+    most = std::max(most, here);
+  }
+  return most > 1 ? kRoundoff * std::sqrt(most) : 0;
 }
 
 // What a lowered kernel adds to the error of a cover. Its inputs and results were rounded when it

@@ -94,7 +94,8 @@ Status TargetConstraints::check_pins(std::span<const PartitionSpecPtr> specs) co
 }
 
 Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
-                                                     const TargetConstraints& constraints) {
+                                                     const TargetConstraints& constraints,
+                                                     bool lowering) {
   register_all();
   std::vector<Target> targets;
   for (const std::string& text : requested) {
@@ -112,12 +113,15 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
     Status available = backend->available();
     if (!available.ok())
       return error(ErrorCode::kUnavailable, "target '{}': {}", text, available.message());
+    if (backend->only_lowers() && !lowering)
+      return usage_error("target '{}' rounds more than float32 does: it needs --max-error", text);
     if (std::find(targets.begin(), targets.end(), target) == targets.end())
       targets.push_back(std::move(target));
   }
   if (requested.empty())
     for (Backend* backend : all_backends())
-      if (backend->by_default() && backend->available().ok())
+      if (backend->by_default() && (lowering || !backend->only_lowers()) &&
+          backend->available().ok())
         targets.push_back({backend->name(), {}, {}});
   std::erase_if(targets, [&](const Target& target) {
     return std::any_of(constraints.exclusions.begin(), constraints.exclusions.end(),

@@ -66,9 +66,9 @@ class Bench:
         return {name: np.load(self.path(folder, name)) for name in sorted(os.listdir(self.path(folder)))}
 
 
-def close(actual, expected):
+def close(actual, expected, budget=1e-4):
     assert actual.shape == expected.shape and actual.dtype == expected.dtype, (actual.shape, expected.shape)
-    error, allowed = np.abs(actual - expected), 1e-4 * np.abs(expected).max() + 1e-3 * np.abs(expected)
+    error, allowed = np.abs(actual - expected), budget * np.abs(expected).max() + 1e-3 * np.abs(expected)
     assert (error <= allowed).all(), f"largest error {error.max()}"
 
 
@@ -129,10 +129,14 @@ def check_every_target(bench):
     np.save(bench.path("image.npy"), image)
     expected = onnxruntime_outputs(bench.path(name), {"image": image})[0]
     for target in re.findall(r"^(\w+) +available", bench.run("targets"), re.MULTILINE):
+        flags, budget = (), 1e-4
+        if target == "vnni":  # has nothing but kernels that round
+            bench.run("run", name, "--targets", target, status=2)
+            flags, budget = ("--max-error", "1e-2"), 1e-2
         # Quiet: what is too narrow for a target the host runs, with a warning.
         report, _ = bench.report("run", name, "--inputs", "image=image.npy", "--targets", f"{target},reference",
-                                 "--save-outputs", target, "-q")
-        close(bench.outputs(target)["0_scores.npy"], expected)
+                                 "--save-outputs", target, "-q", *flags)
+        close(bench.outputs(target)["0_scores.npy"], expected, budget)
         assert {k["target"] for k in report["kernels"]} <= {target, "reference"}, report["kernels"]
 
 

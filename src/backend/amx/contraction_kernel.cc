@@ -3,8 +3,12 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 
+#include "backend/amx/dot_products.h"
 #include "backend/amx/geometry.h"
 #include "backend/amx/packed_operand.h"
 #include "base/integers.h"
@@ -13,6 +17,7 @@ namespace collage::amx {
 namespace {
 
 constexpr int64_t kBlockRows = 2 * kTileRows;
+static_assert(2 * kMostDotRows <= kBlockRows);
 
 struct Range {
   int64_t begin, end;
@@ -27,7 +32,8 @@ class ContractionKernel : public Kernel {
       : c_(std::move(contraction)),
         schedule_(schedule),
         threads_(threads),
-        geometry_(plan_geometry(c_)),
+        integers_(schedule.parts.integers),
+        geometry_(integers_ ? plan_geometry(c_, kFewestDotRows, kMostDotRows) : plan_geometry(c_)),
         row_blocks_(ceil_div(geometry_.tiles(), 2)),
         shared_copy_(schedule_.by_columns && c_.taps.count() > 1),
         chunk_(shared_copy_ ? row_blocks_ : chunk_rows()),
@@ -36,7 +42,7 @@ class ContractionKernel : public Kernel {
   Status prepare() {
     for (Branch& branch : c_.branches) {
       const PackedOperand& packed =
-          packed_.emplace_back(TRY(PackedOperand::create(c_, branch, schedule_.parts.right)));
+          packed_.emplace_back(TRY(PackedOperand::create(c_, branch, schedule_.parts)));
       branch.weights = {};  // packed
       for (int64_t block = 0; block < packed.column_blocks(); ++block)
         for (size_t pass = 0; pass < geometry_.passes.size(); ++pass)
@@ -82,6 +88,7 @@ class ContractionKernel : public Kernel {
                                            : static_cast<const float*>(args.inputs[param]));
     }
     auto* workspace = static_cast<char*>(args.workspace);
+    std::vector<float> largests(integers_ ? static_cast<size_t>(threads_) : 0);
 #pragma omp parallel num_threads(threads_)
     {
       const int index = omp_get_thread_num(), team = omp_get_num_threads();
@@ -90,15 +97,26 @@ class ContractionKernel : public Kernel {
       shared = share(shared.end, index, team);
       if (shared_copy_) {
         auto* copy = reinterpret_cast<uint16_t*>(workspace);
-        copy_share(call, share(window_, index, team), copy);
+        const Range part = share(window_, index, team);
+        float largest = 0;
+        if (integers_) {
+          largests[static_cast<size_t>(index)] = largest_of(call, position(0), part);
 #pragma omp barrier
-        multiply(call, rows, columns, copy);
+          largest = largest_of_all(largests, team);
+        }
+        const Scale scale = scale_for(largest);
+        copy_part(call, scale, position(0), part, copy);
+#pragma omp barrier
+        multiply(call, rows, columns, {copy, scale.back});
       } else {
         auto* copy = reinterpret_cast<uint16_t*>(workspace + index * copy_size());
         for (int64_t row = rows.begin; row < rows.end; row += chunk_) {
           const Range chunk{row, std::min(row + chunk_, rows.end)};
-          copy_chunk(call, chunk, copy);
-          multiply(call, chunk, columns, copy);
+          const Range w = window(chunk);
+          const Range part{0, w.end - w.begin};
+          const Scale scale = scale_for(integers_ ? largest_of(call, w.begin, part) : 0);
+          copy_part(call, scale, w.begin, part, copy);
+          multiply(call, chunk, columns, {copy, scale.back});
         }
       }
     }
@@ -113,6 +131,15 @@ class ContractionKernel : public Kernel {
   struct Call {
     const float* image;
     std::vector<BranchCall> branches;
+  };
+  /// What numbers are multiplied by when they are copied as integers, and the results to undo it.
+  struct Scale {
+    float there = 0, back = 1;
+  };
+  /// A copy, and what a unit in it stands for.
+  struct Copy {
+    const uint16_t* at;
+    float unit;
   };
   struct Column {
     size_t branch;
@@ -132,7 +159,7 @@ class ContractionKernel : public Kernel {
   /// The positions of a phase that the blocks of rows read.
   Range window(Range rows) const {
     const int64_t last = std::min(rows.end * 2, geometry_.tiles()) - 1;
-    return {position(rows.begin * 2), position(last) + kTileRows + geometry_.furthest};
+    return {position(rows.begin * 2), position(last) + geometry_.tile_rows + geometry_.furthest};
   }
   int64_t widest_window(int64_t row_blocks) const {
     int64_t widest = 0;
@@ -145,34 +172,53 @@ class ContractionKernel : public Kernel {
   /// How many blocks of rows are copied at once: as many as a core's own caches hold beside the
   /// weights, but the neighbours that are copied along should be few.
   int64_t chunk_rows() const {
-    const int64_t bytes = schedule_.weights_outer ? 1 << 20
-                          : c_.taps.count() == 1  ? 256 << 10
-                                                  : 512 << 10;
+    // Integers are read twice before they are copied: from the smaller caches the second time.
+    const int64_t bytes = schedule_.weights_outer             ? 1 << 20
+                          : integers_ && c_.taps.count() == 1 ? 64 << 10
+                          : c_.taps.count() == 1              ? 256 << 10
+                                                              : 512 << 10;
     const int64_t positions = bytes / copy_bytes(c_, phases(), schedule_.parts.left);
     const int64_t block = ceil_div(geometry_.phase_positions, row_blocks_);
     const int64_t rows = std::max(positions - geometry_.furthest, 3 * geometry_.furthest) / block;
     return std::clamp<int64_t>(rows, 1, row_blocks_);
   }
 
-  void copy_chunk(const Call& call, Range rows, uint16_t* copy) const {
-    const Range w = window(rows);
+  /// Copies `part` of the positions from `first` on to its place in a copy of them.
+  void copy_part(const Call& call, const Scale& scale, int64_t first, Range part,
+                 uint16_t* copy) const {
     for (int64_t phase = 0; phase < phases(); ++phase)
-      copy_image(c_, geometry_, schedule_.parts.left, call.image, static_cast<size_t>(phase),
-                 w.begin, w.end, pitch(), copy + phase * window_ * row_elements());
+      copy_image(c_, geometry_, {schedule_.parts.left, scale.there},
+                 {call.image, static_cast<size_t>(phase), first + part.begin, first + part.end},
+                 pitch(), copy + (phase * window_ + part.begin) * row_elements());
   }
-
-  /// A part of the copy of everything.
-  void copy_share(const Call& call, Range part, uint16_t* copy) const {
-    const int64_t first = position(0);
+  float largest_of(const Call& call, int64_t first, Range part) const {
+    float largest = 0;
     for (int64_t phase = 0; phase < phases(); ++phase)
-      copy_image(c_, geometry_, schedule_.parts.left, call.image, static_cast<size_t>(phase),
-                 first + part.begin, first + part.end, pitch(),
-                 copy + (phase * window_ + part.begin) * row_elements());
+      largest = largest_or_nan(largest, largest_magnitude(c_, geometry_,
+                                                          {call.image, static_cast<size_t>(phase),
+                                                           first + part.begin, first + part.end}));
+    return largest;
+  }
+  static float largest_of_all(const std::vector<float>& largests, int team) {
+    float largest = 0;
+    for (int i = 0; i < team; ++i)
+      largest = largest_or_nan(largest, largests[static_cast<size_t>(i)]);
+    return largest;
+  }
+  static float largest_or_nan(float a, float b) { return a > b || std::isnan(a) ? a : b; }
+  /// Zeros stay zeros. What is beyond float32's range makes all results NaN.
+  Scale scale_for(float largest) const {
+    if (!integers_) return {};
+    if (!std::isfinite(largest)) return {1, std::numeric_limits<float>::quiet_NaN()};
+    constexpr float kLeast = 1e-30f;  // whose inverse float32 holds
+    largest = std::max(largest, kLeast);
+    return {kImageLimit / largest, largest / kImageLimit};
   }
 
   /// `copy` is that of the window of these rows.
-  void multiply(const Call& call, Range rows, Range columns, const uint16_t* copy) const {
-    const TileScope scope;
+  void multiply(const Call& call, Range rows, Range columns, const Copy& copy) const {
+    std::optional<TileScope> scope;
+    if (!integers_) scope.emplace();
     if (schedule_.weights_outer) {
       for (int64_t column = columns.begin; column < columns.end; ++column)
         for (int64_t row = rows.begin; row < rows.end; ++row)
@@ -184,35 +230,53 @@ class ContractionKernel : public Kernel {
     }
   }
 
-  void compute(const Call& call, int64_t row, int64_t column, const uint16_t* copy,
-               Range rows) const {
+  void compute(const Call& call, int64_t row, int64_t column, const Copy& copy, Range rows) const {
     alignas(64) float sums[kBlockRows * kBlockColumns];
-    const int down = 2 * row + 1 < geometry_.tiles() ? 2 : 1;
     const auto [b, column_block, pass] = columns_[static_cast<size_t>(column)];
     const Branch& branch = c_.branches[b];
     const PackedOperand& packed = packed_[b];
     const int across = packed.tiles_across(column_block);
+    const int down = 2 * row + 1 < geometry_.tiles() ? 2 : 1;
+    const uint16_t* depth = copy.at + packed.first_depth(column_block) * pitch() * row_elements();
+    const std::vector<int32_t>& steps = steps_[pass];
     Block block{};
-    const uint16_t* depth = copy + packed.first_depth(column_block) * pitch() * row_elements();
     for (int i = 0; i < down; ++i)
       block.a[i] = depth + (position(2 * row + i) - position(2 * rows.begin)) * row_elements();
     block.a_row_bytes = row_elements() * 2;
-    block.steps = steps_[pass].data();
-    block.step_count = static_cast<int64_t>(steps_[pass].size());
+    block.steps = steps.data();
+    block.step_count = static_cast<int64_t>(steps.size());
     block.b = packed.block(column_block, pass);
     block.c = sums;
     fetch_next(block, row - rows.begin, rows.end - rows.begin, column);
-    multiply_block(block, down, across, schedule_.parts);
+    if (integers_) {
+      multiply_rows({{block.a[0], block.a[1]},
+                     block.steps,
+                     block.step_count,
+                     block.b,
+                     packed.run(),
+                     packed.factors(column_block),
+                     copy.unit,
+                     block.c,
+                     block.next,
+                     block.next_lines},
+                    static_cast<int>(geometry_.tile_rows), down, across);
+    } else {
+      multiply_block(block, down, across, schedule_.parts);
+    }
     const int64_t plane = c_.channels_last ? kTileColumns : c_.pixels_out() * kTileColumns;
     for (int j = 0; j < across; ++j) {
       const int64_t tile_column = 2 * column_block + j, first = tile_column * kTileColumns;
       for (int i = 0; i < down; ++i)
-        finish_tile(branch.steps, sums + i * kTileRows * kBlockColumns + j * kTileColumns,
-                    {&tile_rows_[b][pass][static_cast<size_t>((2 * row + i) * kTileRows)],
-                     tile_column * plane, first,
+        finish_tile(branch.steps, sums + i * geometry_.tile_rows * kBlockColumns + j * kTileColumns,
+                    {rows_of_tile(tile_rows_[b][pass], 2 * row + i), tile_column * plane, first,
                      static_cast<int>(std::min(kTileColumns, branch.out_channels - first)),
                      !c_.channels_last, call.branches[b].out, call.branches[b].tensors});
     }
+  }
+
+  std::span<const int32_t> rows_of_tile(const std::vector<int32_t>& rows, int64_t tile) const {
+    const auto count = static_cast<size_t>(geometry_.tile_rows);
+    return std::span(rows).subspan(static_cast<size_t>(tile) * count, count);
   }
 
   /// The rows of one block of columns fetch the weights of the next one between them. Of a product
@@ -231,6 +295,7 @@ class ContractionKernel : public Kernel {
   Contraction c_;
   Schedule schedule_;
   int threads_;
+  bool integers_;
   Geometry geometry_;
   int64_t row_blocks_;
   /// All threads read one copy of the whole image; otherwise each copies what it needs of it, some

@@ -115,16 +115,16 @@ COLLAGE_AMX inline __m512 activated(const Step& step, __m512 x) {
 }
 
 template <Step::Kind kKind>
-COLLAGE_AMX void activate(const Step& step, float* tile) {
-  for (int64_t r = 0; r < kTileRows; ++r) {
+COLLAGE_AMX void activate(const Step& step, size_t rows, float* tile) {
+  for (size_t r = 0; r < rows; ++r) {
     float* row = tile + r * kBlockColumns;
     _mm512_store_ps(row, activated<kKind>(step, _mm512_load_ps(row)));
   }
 }
 
-COLLAGE_AMX void scale(const Step& step, int64_t first_column, float* tile) {
+COLLAGE_AMX void scale(const Step& step, int64_t first_column, size_t rows, float* tile) {
   const __m512 factors = _mm512_loadu_ps(step.columns.data() + first_column);
-  for (int64_t r = 0; r < kTileRows; ++r) {
+  for (size_t r = 0; r < rows; ++r) {
     float* row = tile + r * kBlockColumns;
     _mm512_store_ps(row, _mm512_mul_ps(_mm512_load_ps(row), factors));
   }
@@ -139,7 +139,7 @@ COLLAGE_AMX void linear(const Step& step, const float* tensor, float* tile,
                              ? _mm512_setzero_ps()
                              : _mm512_loadu_ps(step.columns.data() + place.first_column);
   const __m512 low = _mm512_set1_ps(step.low), high = _mm512_set1_ps(step.high);
-  for (int64_t r = 0; r < kTileRows; ++r) {
+  for (size_t r = 0; r < place.rows.size(); ++r) {
     if (place.rows[r] < 0) continue;
     const int64_t at = place.rows[r] + place.offset;
     float* row = tile + r * kBlockColumns;
@@ -222,25 +222,25 @@ void finish_tile(std::span<const Step> steps, float* tile, const TilePlace& plac
         linear<false>(step, place.tensors[s], tile, place);
         break;
       case Step::Kind::kScale:
-        scale(step, place.first_column, tile);
+        scale(step, place.first_column, place.rows.size(), tile);
         break;
       case Step::Kind::kLeakyRelu:
-        activate<Step::Kind::kLeakyRelu>(step, tile);
+        activate<Step::Kind::kLeakyRelu>(step, place.rows.size(), tile);
         break;
       case Step::Kind::kGeluErf:
-        activate<Step::Kind::kGeluErf>(step, tile);
+        activate<Step::Kind::kGeluErf>(step, place.rows.size(), tile);
         break;
       case Step::Kind::kGeluTanh:
-        activate<Step::Kind::kGeluTanh>(step, tile);
+        activate<Step::Kind::kGeluTanh>(step, place.rows.size(), tile);
         break;
       case Step::Kind::kSigmoid:
-        activate<Step::Kind::kSigmoid>(step, tile);
+        activate<Step::Kind::kSigmoid>(step, place.rows.size(), tile);
         break;
       case Step::Kind::kSilu:
-        activate<Step::Kind::kSilu>(step, tile);
+        activate<Step::Kind::kSilu>(step, place.rows.size(), tile);
         break;
       case Step::Kind::kTanh:
-        activate<Step::Kind::kTanh>(step, tile);
+        activate<Step::Kind::kTanh>(step, place.rows.size(), tile);
         break;
     }
   }

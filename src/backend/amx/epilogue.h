@@ -41,16 +41,16 @@ std::vector<Step> merged(std::vector<Step> steps);
 
 /// Where one tile of a result belongs.
 struct TilePlace {
-  const int32_t* rows;   ///< element offset of each of the 16 rows; -1: the row is none
-  int64_t offset;        ///< added to each: where the tile's first column lies
-  int64_t first_column;  ///< of the whole result
-  int columns;           ///< that exist, of 16
-  bool pad;              ///< write zeros for those that do not
+  std::span<const int32_t> rows;  ///< element offset of each; -1: the row is none
+  int64_t offset;                 ///< added to each: where the tile's first column lies
+  int64_t first_column;           ///< of the whole result
+  int columns;                    ///< that exist, of 16
+  bool pad;                       ///< write zeros for those that do not
   float* out;
   std::span<const float* const> tensors;  ///< one for each step, null where it has none
 };
 
-/// Carries out the steps on a tile (16 rows of kBlockColumns elements, overwritten) and writes it.
+/// Carries out the steps on a tile (rows of kBlockColumns elements, overwritten) and writes it.
 void finish_tile(std::span<const Step> steps, float* tile, const TilePlace& place);
 
 }  // namespace collage::amx

@@ -1,6 +1,7 @@
 #include "backend/amx/geometry.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "backend/amx/vectors.h"
@@ -56,10 +57,41 @@ struct Source {
   int64_t stride;
   __mmask16 low_mask, high_mask;
 };
+COLLAGE_AMX inline __m512 low_of(const Source& source, int64_t pixel) {
+  return _mm512_maskz_loadu_ps(source.low_mask, source.low + pixel * source.stride);
+}
+COLLAGE_AMX inline __m512 high_of(const Source& source, int64_t pixel) {
+  return _mm512_maskz_loadu_ps(source.high_mask, source.high + pixel * source.stride);
+}
+
 COLLAGE_AMX void copy_pixels(const Source& source, int64_t count, int parts, uint16_t* to) {
   for (int64_t i = 0; i < count; ++i, to += parts * kTileDepth)
-    split(_mm512_maskz_loadu_ps(source.low_mask, source.low + i * source.stride),
-          _mm512_maskz_loadu_ps(source.high_mask, source.high + i * source.stride), parts, to);
+    split(low_of(source, i), high_of(source, i), parts, to);
+}
+
+COLLAGE_AMX inline __m256i integers(__m512 x, __m512 scale) {
+  return _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(_mm512_mul_ps(x, scale)));
+}
+COLLAGE_AMX void copy_integers(const Source& source, int64_t count, float scale, uint16_t* to) {
+  const __m512 factor = _mm512_set1_ps(scale);
+  for (int64_t i = 0; i < count; ++i, to += kTileDepth) {
+    auto* row = reinterpret_cast<__m256i*>(to);
+    _mm256_store_si256(row, integers(low_of(source, i), factor));
+    _mm256_store_si256(row + 1, integers(high_of(source, i), factor));
+  }
+}
+
+/// Without their signs floats have the order of their bits, with NaN above infinity.
+COLLAGE_AMX int32_t largest_bits(const Source& source, int64_t count) {
+  const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+  __m512i low = _mm512_setzero_si512(), high = low;
+  for (int64_t i = 0; i < count; ++i) {
+    low =
+        _mm512_max_epi32(low, _mm512_and_si512(_mm512_castps_si512(low_of(source, i)), magnitude));
+    high = _mm512_max_epi32(high,
+                            _mm512_and_si512(_mm512_castps_si512(high_of(source, i)), magnitude));
+  }
+  return _mm512_reduce_max_epi32(_mm512_max_epi32(low, high));
 }
 
 Source source_of(const Extents& c, const float* image, int64_t number, int64_t pixel,
@@ -88,10 +120,49 @@ int32_t pixel_of(const Extents& c, const Pass& pass, int64_t number, const Spati
   return static_cast<int32_t>(pixel);
 }
 
+/// A part of one line of an image, in positions: those from `first` to before `last` lie inside the
+/// image, from `pixel` on.
+struct Line {
+  int64_t begin, end, first, last;
+  int64_t number, pixel;
+};
+
+template <typename Visit>
+void for_each_line(const Extents& c, const Geometry& g, const Stretch& stretch, Visit&& visit) {
+  const Spatial& phase = g.phases[stretch.phase];
+  const int64_t end = std::min(stretch.end, g.phase_positions);  // beyond lies nobody's
+  for (int64_t p = stretch.begin; p < end;) {
+    int64_t rest = p;
+    const int64_t x = rest % g.extent[2];
+    rest /= g.extent[2];
+    const int64_t y = rest % g.extent[1];
+    rest /= g.extent[1];
+    const int64_t z = rest % g.extent[0];
+    const int64_t number = rest / g.extent[0];
+    const int64_t count = std::min(end - p, g.extent[2] - x);
+    const auto source_at = [&](size_t d, int64_t at) {
+      return at * c.taps.stride[d] + phase[d] + g.low[d];
+    };
+    const int64_t from_z = source_at(0, z), from_y = source_at(1, y);
+    int64_t first = x, last = x;
+    if (from_z >= 0 && from_z < c.in[0] && from_y >= 0 && from_y < c.in[1]) {
+      while (first < x + count && source_at(2, first) < 0) ++first;
+      last = first;
+      if (source_at(2, first) < c.in[2])
+        last =
+            std::min(x + count, first + ceil_div(c.in[2] - source_at(2, first), c.taps.stride[2]));
+    }
+    visit(Line{p, p + count, p + first - x, p + last - x, number,
+               (from_z * c.in[1] + from_y) * c.in[2] + source_at(2, first)});
+    p += count;
+  }
+}
+
 }  // namespace
 
-Geometry plan_geometry(const Extents& c) {
+Geometry plan_geometry(const Extents& c, int64_t tile_rows) {
   Geometry g;
+  g.tile_rows = tile_rows;
   g.low = lowest(c.taps);
   Spatial furthest{0, 0, 0};
   for (const Pass& pass : c.taps.passes)
@@ -126,8 +197,8 @@ Geometry plan_geometry(const Extents& c) {
           if (position >= end) {
             g.tile_positions.push_back(position);
             for (PassGeometry& pass : g.passes)
-              pass.tile_pixels.resize(pass.tile_pixels.size() + kTileRows, -1);
-            end = position + kTileRows;
+              pass.tile_pixels.resize(pass.tile_pixels.size() + static_cast<size_t>(tile_rows), -1);
+            end = position + tile_rows;
           }
           for (size_t p = 0; p < g.passes.size(); ++p) {
             std::vector<int32_t>& pixels = g.passes[p].tile_pixels;
@@ -136,6 +207,17 @@ Geometry plan_geometry(const Extents& c) {
           }
         }
   return g;
+}
+
+Geometry plan_geometry(const Extents& c, int64_t fewest_rows, int64_t most_rows) {
+  // A tile costs what half a row does, beside its rows.
+  const auto cost = [](const Geometry& g) { return g.tiles() * (2 * g.tile_rows + 1); };
+  Geometry best = plan_geometry(c, most_rows);
+  for (int64_t rows = most_rows - 1; rows >= fewest_rows; --rows) {
+    Geometry other = plan_geometry(c, rows);
+    if (cost(other) < cost(best)) best = std::move(other);
+  }
+  return best;
 }
 
 std::vector<int32_t> row_offsets(const Extents& c, const PassGeometry& pass, int64_t out_channels) {
@@ -158,46 +240,39 @@ int64_t copy_bytes(const Extents& c, int64_t positions, int parts) {
   return depth_blocks(c) * positions * parts * kTileDepth * 2;
 }
 
-void copy_image(const Extents& c, const Geometry& g, int parts, const float* image,
-                size_t phase_index, int64_t begin, int64_t end, int64_t pitch, uint16_t* copy) {
-  const int64_t row = parts * kTileDepth;  // elements
+void copy_image(const Extents& c, const Geometry& g, const CopyFormat& format,
+                const Stretch& stretch, int64_t pitch, uint16_t* copy) {
+  const int64_t row = format.parts * kTileDepth;  // elements
   const int64_t blocks = depth_blocks(c);
-  const Spatial& phase = g.phases[phase_index];
-  end = std::min(end, g.phase_positions);  // what lies beyond belongs to no result
-  for (int64_t p = begin; p < end;) {
-    int64_t rest = p;
-    const int64_t x = rest % g.extent[2];
-    rest /= g.extent[2];
-    const int64_t y = rest % g.extent[1];
-    rest /= g.extent[1];
-    const int64_t z = rest % g.extent[0];
-    rest /= g.extent[0];
-    const int64_t number = rest;
-    const int64_t count = std::min(end - p, g.extent[2] - x);
-    const auto source_at = [&](size_t d, int64_t at) {
-      return at * c.taps.stride[d] + phase[d] + g.low[d];
-    };
-    const int64_t from_z = source_at(0, z), from_y = source_at(1, y);
-    // The positions [first, last) of this line lie inside the image.
-    int64_t first = x, last = x;
-    if (from_z >= 0 && from_z < c.in[0] && from_y >= 0 && from_y < c.in[1]) {
-      while (first < x + count && source_at(2, first) < 0) ++first;
-      last = first;
-      if (source_at(2, first) < c.in[2])
-        last =
-            std::min(x + count, first + ceil_div(c.in[2] - source_at(2, first), c.taps.stride[2]));
-    }
+  for_each_line(c, g, stretch, [&](const Line& line) {
     for (int64_t b = 0; b < blocks; ++b) {
-      uint16_t* line = copy + (b * pitch + p - begin - x) * row;
-      std::fill(line + x * row, line + first * row, uint16_t{0});
-      if (last > first)
-        copy_pixels(source_of(c, image, number,
-                              (from_z * c.in[1] + from_y) * c.in[2] + source_at(2, first), b),
-                    last - first, parts, line + first * row);
-      std::fill(line + std::max(first, last) * row, line + (x + count) * row, uint16_t{0});
+      uint16_t* origin = copy + (b * pitch - stretch.begin) * row;
+      const auto zeros = [&](int64_t begin, int64_t end) {
+        std::fill(origin + begin * row, origin + end * row, uint16_t{0});
+      };
+      zeros(line.begin, line.first);
+      if (line.last > line.first) {
+        const Source source = source_of(c, stretch.image, line.number, line.pixel, b);
+        uint16_t* to = origin + line.first * row;
+        format.scale != 0 ? copy_integers(source, line.last - line.first, format.scale, to)
+                          : copy_pixels(source, line.last - line.first, format.parts, to);
+      }
+      zeros(std::max(line.first, line.last), line.end);
     }
-    p += count;
-  }
+  });
+}
+
+float largest_magnitude(const Extents& c, const Geometry& g, const Stretch& stretch) {
+  int32_t largest = 0;
+  const int64_t blocks = depth_blocks(c);
+  for_each_line(c, g, stretch, [&](const Line& line) {
+    if (line.last <= line.first) return;
+    for (int64_t b = 0; b < blocks; ++b)
+      largest =
+          std::max(largest, largest_bits(source_of(c, stretch.image, line.number, line.pixel, b),
+                                         line.last - line.first));
+  });
+  return std::bit_cast<float>(largest);
 }
 
 }  // namespace collage::amx

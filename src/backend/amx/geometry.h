@@ -5,6 +5,8 @@
 //
 //   copy[block of 32 channels][position][part][32]
 //
+// Where products are of integers there is one part, of 16-bit integers.
+//
 // Positions number the padded pixels: (image, depth, height, width), row-major. A stride s
 // makes s phases of each dimension, one for each remainder, so that the pixels one tap reads for
 // neighbouring results are neighbours too. The result's pixels have positions of the same pitch:
@@ -33,14 +35,17 @@ struct Geometry {
   std::vector<Spatial> phases;
   Spatial extent{1, 1, 1};  ///< positions of one phase of one image, per dimension
   int64_t phase_positions = 0;
-  int64_t furthest = 0;                 ///< of the taps' ahead
-  std::vector<int64_t> tile_positions;  ///< where each tile of 16 positions begins (in phase 0)
+  int64_t furthest = 0;  ///< of the taps' ahead
+  int64_t tile_rows = kTileRows;
+  std::vector<int64_t> tile_positions;  ///< where each tile of so many begins (in phase 0)
   std::vector<PassGeometry> passes;
 
   int64_t tiles() const { return static_cast<int64_t>(tile_positions.size()); }
 };
 
-Geometry plan_geometry(const Extents& extents);
+Geometry plan_geometry(const Extents& extents, int64_t tile_rows = kTileRows);
+/// That whose tiles, of between so many rows, cost the least in all.
+Geometry plan_geometry(const Extents& extents, int64_t fewest_rows, int64_t most_rows);
 
 /// For each row of a pass' tiles the element at which its channels begin in a result of so many, or
 /// -1.
@@ -52,9 +57,25 @@ int64_t depth_blocks(const Extents& extents);
 /// Bytes of a copy of so many positions.
 int64_t copy_bytes(const Extents& extents, int64_t positions, int parts);
 
-/// Writes positions [begin, end) of a phase, all channel blocks, to where position `begin` of the
-/// first one lies; blocks are `pitch` positions apart.
-void copy_image(const Extents& extents, const Geometry& geometry, int parts, const float* image,
-                size_t phase, int64_t begin, int64_t end, int64_t pitch, uint16_t* copy);
+/// Positions [begin, end) of a phase of an image.
+struct Stretch {
+  const float* image;
+  size_t phase;
+  int64_t begin, end;
+};
+
+/// How a copy holds numbers.
+struct CopyFormat {
+  int parts = 1;    ///< of bfloat16
+  float scale = 0;  ///< or integers, of which 1 is so many
+};
+
+/// Writes them, all channel blocks, to where the first position of the first one lies; blocks are
+/// `pitch` positions apart.
+void copy_image(const Extents& extents, const Geometry& geometry, const CopyFormat& format,
+                const Stretch& stretch, int64_t pitch, uint16_t* copy);
+
+/// The largest magnitude among them: infinite or NaN where one is.
+float largest_magnitude(const Extents& extents, const Geometry& geometry, const Stretch& stretch);
 
 }  // namespace collage::amx

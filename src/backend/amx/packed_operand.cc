@@ -1,13 +1,53 @@
 #include "backend/amx/packed_operand.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "backend/amx/dot_products.h"
 #include "backend/amx/geometry.h"
 #include "base/integers.h"
 #include "ops/half.h"
 #include "runtime/huge_pages.h"
 
 namespace collage::amx {
+namespace {
+
+/// Calls visit(input channel of the group, pass, tap of it, weight) for all that a column has.
+template <typename Visit>
+void for_each_weight(const Extents& c, const Branch& branch, int64_t column, int64_t group_outputs,
+                     Visit&& visit) {
+  const float* weights = branch.weights.data<float>() +
+                         column / group_outputs * branch.group_stride +
+                         column % group_outputs * branch.column_stride;
+  for (int64_t input = 0; input < c.group_inputs(); ++input) {
+    const float* from = weights + input * branch.channel_stride;
+    for (size_t pass = 0; pass < c.taps.passes.size(); ++pass) {
+      const std::vector<Tap>& taps = c.taps.passes[pass].taps;
+      for (size_t tap = 0; tap < taps.size(); ++tap) {
+        double weight = 0;
+        for (int64_t element : taps[tap].elements) weight += static_cast<double>(from[element]);
+        visit(input, pass, tap, weight);
+      }
+    }
+  }
+}
+
+/// The most steps, `most` at most, that can be taken at a time while the sums stay below kRunLimit.
+int64_t longest_run(const std::vector<int64_t>& steps, int64_t most) {
+  for (int64_t run = most; run > 1; --run) {
+    bool fits = true;
+    int64_t sum = 0;
+    for (size_t s = 0; s < steps.size() && fits; ++s) {
+      sum = static_cast<int64_t>(s) % run == 0 ? steps[s] : sum + steps[s];
+      fits = sum <= kRunLimit;
+    }
+    if (fits) return run;
+  }
+  return 1;
+}
+
+}  // namespace
+
 int64_t PackedOperand::first_input(int64_t block) const {
   return block * kBlockColumns / group_outputs_ * group_inputs_;
 }
@@ -21,8 +61,10 @@ int64_t PackedOperand::first_depth(int64_t block) const {
   return std::min(first_input(block) / kTileDepth, depth_blocks_ - depth_count_);
 }
 
-Result<PackedOperand> PackedOperand::create(const Extents& c, const Branch& branch, int parts) {
+Result<PackedOperand> PackedOperand::create(const Extents& c, const Branch& branch,
+                                            const Parts& parts) {
   PackedOperand packed;
+  packed.parts_ = parts.right;
   packed.column_tiles_ = ceil_div(branch.out_channels, kTileColumns);
   packed.group_inputs_ = c.group_inputs();
   packed.group_outputs_ = branch.out_channels / c.groups;
@@ -32,7 +74,7 @@ Result<PackedOperand> PackedOperand::create(const Extents& c, const Branch& bran
     packed.depth_count_ =
         std::max(packed.depth_count_, packed.last_input(block) / kTileDepth -
                                           packed.first_input(block) / kTileDepth + 1);
-  packed.step_tile_ = parts * kTileElements;
+  packed.step_tile_ = packed.parts_ * kTileElements;
   packed.tile_column_ = packed.depth_count_ * c.taps.count() * packed.step_tile_;
   for (int64_t first = 0; const Pass& pass : c.taps.passes) {
     packed.first_steps_.push_back(first);
@@ -40,38 +82,70 @@ Result<PackedOperand> PackedOperand::create(const Extents& c, const Branch& bran
   }
   packed.memory_ = TRY(allocate_on_huge_pages(packed.bytes()));
   packed.data_ = static_cast<uint16_t*>(packed.memory_.get());
-  const float* weights = branch.weights.data<float>();
-#pragma omp parallel for schedule(static)
-  for (int64_t column = 0; column < branch.out_channels; ++column) {
-    const int64_t block = column / kBlockColumns, across = packed.tiles_across(block);
-    const int64_t tile = column / kTileColumns % 2, inside = column % kTileColumns;
-    const int64_t group = column / packed.group_outputs_;
-    const int64_t first = group * packed.group_inputs_;
-    const int64_t first_depth = packed.first_depth(block);
-    for (int64_t input = 0; input < packed.group_inputs_; ++input) {
-      const float* from = weights + group * branch.group_stride +
-                          column % packed.group_outputs_ * branch.column_stride +
-                          input * branch.channel_stride;
-      const int64_t channel = first + input, depth = channel % kTileDepth;
-      const int64_t at = depth / 2 * 2 * kTileColumns + inside * 2 + depth % 2;
-      for (size_t pass = 0; pass < c.taps.passes.size(); ++pass) {
-        const std::vector<Tap>& taps = c.taps.passes[pass].taps;
-        uint16_t* to = packed.data_ + packed.offset(block, pass);
-        int64_t step = (channel / kTileDepth - first_depth) * static_cast<int64_t>(taps.size());
-        for (const Tap& tap : taps) {
-          double rest = 0;
-          for (int64_t element : tap.elements) rest += static_cast<double>(from[element]);
-          for (int part = 0; part < parts; ++part) {
-            const uint16_t bits = float_to_bfloat16(static_cast<float>(rest));
-            to[((step * parts + part) * across + tile) * kTileElements + at] = bits;
-            rest -= static_cast<double>(bfloat16_to_float(bits));
-          }
-          ++step;
-        }
-      }
-    }
-  }
+  parts.integers ? packed.fill_integers(c, branch) : packed.fill_parts(c, branch);
   return packed;
+}
+
+int64_t PackedOperand::place(const Extents& c, int64_t column, int64_t input, size_t pass,
+                             size_t tap, int part) const {
+  const int64_t block = column / kBlockColumns, tile = column / kTileColumns % 2;
+  const int64_t channel = column / group_outputs_ * group_inputs_ + input;
+  const int64_t depth = channel % kTileDepth;
+  const int64_t step = (channel / kTileDepth - first_depth(block)) *
+                           static_cast<int64_t>(c.taps.passes[pass].taps.size()) +
+                       static_cast<int64_t>(tap);
+  return offset(block, pass) +
+         ((step * parts_ + part) * tiles_across(block) + tile) * kTileElements +
+         depth / 2 * 2 * kTileColumns + column % kTileColumns * 2 + depth % 2;
+}
+
+void PackedOperand::fill_parts(const Extents& c, const Branch& branch) {
+#pragma omp parallel for schedule(static)
+  for (int64_t column = 0; column < out_channels_; ++column)
+    for_each_weight(c, branch, column, group_outputs_,
+                    [&](int64_t input, size_t pass, size_t tap, double weight) {
+                      for (int part = 0; part < parts_; ++part) {
+                        const uint16_t bits = float_to_bfloat16(static_cast<float>(weight));
+                        data_[place(c, column, input, pass, tap, part)] = bits;
+                        weight -= static_cast<double>(bfloat16_to_float(bits));
+                      }
+                    });
+}
+
+void PackedOperand::fill_integers(const Extents& c, const Branch& branch) {
+  factors_.assign(static_cast<size_t>(column_blocks() * kBlockColumns), 0.0f);
+  size_t taps = 0;
+  for (const Pass& pass : c.taps.passes) taps = std::max(taps, pass.taps.size());
+  const int64_t most_steps = depth_count_ * static_cast<int64_t>(std::max<size_t>(taps, 1));
+  int64_t run = most_steps;
+#pragma omp parallel for schedule(static) reduction(min : run)
+  for (int64_t column = 0; column < out_channels_; ++column) {
+    double largest = 0;
+    for_each_weight(c, branch, column, group_outputs_, [&](int64_t, size_t, size_t, double weight) {
+      largest = std::max(largest, std::abs(weight));
+    });
+    const double unit = largest > 0 ? largest / kWeightLimit : 1;
+    factors_[static_cast<size_t>(column)] = static_cast<float>(unit);
+    const int64_t first = first_depth(column / kBlockColumns);
+    // The magnitudes that each step of each pass meets.
+    std::vector<std::vector<int64_t>> sums;
+    for (const Pass& pass : c.taps.passes)
+      sums.emplace_back(static_cast<size_t>(depth_count_) * pass.taps.size());
+    for_each_weight(
+        c, branch, column, group_outputs_,
+        [&](int64_t input, size_t pass, size_t tap, double weight) {
+          const auto integer = static_cast<int16_t>(std::lrint(weight / unit));
+          data_[place(c, column, input, pass, tap, 0)] = static_cast<uint16_t>(integer);
+          const int64_t depth =
+              (column / group_outputs_ * group_inputs_ + input) / kTileDepth - first;
+          sums[pass][static_cast<size_t>(depth) * c.taps.passes[pass].taps.size() + tap] +=
+              std::abs(integer);
+        });
+    // Inside the reduction `run` starts as the largest number there is.
+    for (const std::vector<int64_t>& steps : sums)
+      run = std::min(run, longest_run(steps, std::min(run, most_steps)));
+  }
+  run_ = run;
 }
 
 }  // namespace collage::amx

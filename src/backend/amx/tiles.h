@@ -28,14 +28,18 @@ constexpr int64_t kTileElements = kTileRows * kTileDepth;  ///< bfloat16 numbers
 /// Into how many parts the operands of a product are cut.
 struct Parts {
   int left = 2, right = 2;
+  /// Of one part each: 16-bit integers (dot_products.h) instead of bfloat16.
+  bool integers = false;
 
   int products() const { return left < right ? left * right : left * (left + 1) / 2; }
   /// By the number of products.
   const char* name() const;
   bool operator==(const Parts&) const = default;
 };
-/// Those there are.
+/// Those that the matrix unit computes.
 constexpr Parts kAllParts[] = {{1, 1}, {1, 2}, {2, 2}, {3, 3}};
+/// What the vector unit computes.
+constexpr Parts kIntegers{1, 1, true};
 
 /// Whether this processor has the unit and the system lets this process use it.
 Status matrix_unit();

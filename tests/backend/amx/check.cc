@@ -1,7 +1,9 @@
 #include "backend/amx/check.h"
 
 #include "backend/amx/amx_backend.h"
+#include "backend/amx/dot_products.h"
 #include "backend/amx/tiles.h"
+#include "backend/amx/vnni_backend.h"
 #include "ops/registry.h"
 #include "partition/rules/rule.h"
 
@@ -15,38 +17,80 @@ const Backend& amx_backend() {
   return *instance;
 }
 
+const Backend& vnni_backend() {
+  static const Backend* instance = [] {
+    register_all_ops();
+    return make_vnni_backend().release();
+  }();
+  return *instance;
+}
+
 void MatrixUnit::SetUp() {
   if (const Status status = amx::matrix_unit(); !status.ok()) GTEST_SKIP() << status.message();
 }
 
-void check_amx(const Function& function, std::vector<Tensor> inputs) {
-  struct Offer {
-    Target target;
-    bool lowered;
-    Tolerance tolerance;
-  };
-  const Offer offers[] = {
-      {{"amx", {}, {}}, false, {.mean = 0, .largest = 2e-5}},
-      {{"amx", {{"parts", "3"}}, {}}, false, {.mean = 0, .largest = 1e-6, .element = 2e-6}},
-      {{"amx", {}, {}}, true, {.mean = 0, .largest = 1e-2, .element = 1e-2}},
-  };
+void Contractions::SetUp() {
+  if (!amx::matrix_unit().ok() && !amx::dot_products().ok())
+    GTEST_SKIP() << "this processor has neither a matrix unit nor AVX-512 VNNI";
+}
+
+void DotProducts::SetUp() {
+  if (const Status status = amx::dot_products(); !status.ok()) GTEST_SKIP() << status.message();
+}
+
+namespace {
+
+struct Offer {
+  const Backend& backend;
+  Target target;
+  bool lowered;
+  Tolerance tolerance;
+};
+
+void check_offers(const std::vector<Offer>& offers, const Function& function,
+                  std::vector<Tensor> inputs) {
   if (inputs.empty()) inputs = random_inputs(function);
   const std::vector<Tensor> expected = evaluate(function, inputs);
   for (const int threads : {1, 3})
-    for (const auto& [target, lowered, tolerance] : offers) {
+    for (const auto& [backend, target, lowered, tolerance] : offers) {
       SCOPED_TRACE(target.to_string() + " on " + std::to_string(threads) + " threads");
       const CompileOptions options{threads, ""};
-      auto variants = lowered ? amx_backend().lowered_variants(function, target, options)
-                              : amx_backend().variants(function, target, options);
+      auto variants = lowered ? backend.lowered_variants(function, target, options)
+                              : backend.variants(function, target, options);
       ASSERT_TRUE(variants.ok()) << variants.status().to_string();
       EXPECT_FALSE(variants->empty());
       for (const Variant& variant : *variants) {
         EXPECT_EQ(variant.lowered, lowered);
         EXPECT_EQ(variant.relaxed, !lowered && target.options.empty());
-        check_variant(amx_backend(), target, options, function, variant, inputs, expected,
-                      tolerance);
+        check_variant(backend, target, options, function, variant, inputs, expected, tolerance);
       }
     }
+}
+
+std::vector<Offer> amx_offers() {
+  return {
+      {amx_backend(), {"amx", {}, {}}, false, {.mean = 0, .largest = 2e-5}},
+      {amx_backend(),
+       {"amx", {{"parts", "3"}}, {}},
+       false,
+       {.mean = 0, .largest = 1e-6, .element = 2e-6}},
+      {amx_backend(), {"amx", {}, {}}, true, {.mean = 0, .largest = 1e-2, .element = 1e-2}},
+  };
+}
+
+}  // namespace
+
+void check_amx(const Function& function, std::vector<Tensor> inputs) {
+  check_offers(amx_offers(), function, std::move(inputs));
+}
+
+void check_contraction(const Function& function, std::vector<Tensor> inputs) {
+  std::vector<Offer> offers;
+  if (amx::matrix_unit().ok()) offers = amx_offers();
+  if (amx::dot_products().ok())
+    offers.push_back(
+        {vnni_backend(), {"vnni", {}, {}}, true, {.mean = 0, .largest = 1.5e-3, .element = 1e-3}});
+  check_offers(offers, function, std::move(inputs));
 }
 
 std::string refusal(const Function& function) {

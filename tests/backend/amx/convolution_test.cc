@@ -10,11 +10,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using Convolutions = MatrixUnitWith<Conv>;
+using Convolutions = ContractionsWith<Conv>;
 
 TEST_P(Convolutions, MatchTheReference) {
   Graph graph;
-  check_amx(graph.function(conv(graph, GetParam())));
+  check_contraction(graph.function(conv(graph, GetParam())));
 }
 
 TEST_P(Convolutions, WithBiasResidualAndRelu) {
@@ -22,7 +22,7 @@ TEST_P(Convolutions, WithBiasResidualAndRelu) {
   Expr y = conv(graph, GetParam());
   y = graph.call("nn.bias_add", {y, graph.constant({GetParam().outputs})});
   y = graph.call("add", {y, graph.input(y->tensor_type().shape)});
-  check_amx(graph.function(graph.call("nn.relu", {y})));
+  check_contraction(graph.function(graph.call("nn.relu", {y})));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
         Conv{{2, 17, 4, 5, 6}, 33, {2, 3, 3}, {2, 1, 2}, {0, 1, 1, 1, 0, 1}},
         Conv{{1, 16, 5, 5, 5}, 16, {3, 1, 3}, {1, 2, 1}, {2, 0, 2, 2, 0, 2}, {2, 1, 2}}));
 
-TEST_F(MatrixUnit, ConvolutionsOfRandomShapes) {
+TEST_F(Contractions, ConvolutionsOfRandomShapes) {
   std::mt19937 random(20);
   const auto pick = [&](int64_t from, int64_t to) {
     return std::uniform_int_distribution<int64_t>(from, to)(random);
@@ -92,7 +92,7 @@ TEST_F(MatrixUnit, ConvolutionsOfRandomShapes) {
     Graph graph(static_cast<uint64_t>(trial));
     Expr y = conv(graph, c);
     if (trial % 2 == 0) y = graph.call("add", {y, graph.input(y->tensor_type().shape)});
-    check_amx(graph.function(y));
+    check_contraction(graph.function(y));
     if (HasFailure()) return;
   }
 }

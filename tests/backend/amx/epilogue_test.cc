@@ -53,17 +53,17 @@ const Follow kBias = [](Graph& graph, Expr x, size_t axis) {
 const Follow kResidual = [](Graph& graph, Expr x, size_t) { return residual(graph, x); };
 const Follow kRelu = unary("nn.relu");
 
-using Chains = MatrixUnitWith<Chain>;
+using Chains = ContractionsWith<Chain>;
 
 TEST_P(Chains, FollowConvolutionsAndProducts) {
   for (int64_t outputs : {32, 19}) {
     SCOPED_TRACE(outputs);
     Graph image;
     Expr y = conv(image, {{2, 16, 5, 7}, outputs, {3, 3}, {}, {1, 1, 1, 1}});
-    check_amx(image.function(GetParam().follow(image, y, 1)));
+    check_contraction(image.function(GetParam().follow(image, y, 1)));
     Graph matrix;
     y = matrix.call("nn.dense", {matrix.input({21, 48}), matrix.constant({outputs, 48}, 0.2)});
-    check_amx(matrix.function(GetParam().follow(matrix, y, 1)));
+    check_contraction(matrix.function(GetParam().follow(matrix, y, 1)));
   }
 }
 
@@ -111,24 +111,24 @@ INSTANTIATE_TEST_SUITE_P(
                     with_channels("multiply"), unary("nn.leaky_relu", {{"alpha", 0.2}})})}),
     [](const auto& info) { return info.param.name; });
 
-TEST_F(MatrixUnit, ResidualsMayBeTheImageItself) {
+TEST_F(Contractions, ResidualsMayBeTheImageItself) {
   Graph image;
   Expr x = image.input({1, 24, 9, 9});
   Expr y = image.call("nn.conv2d", {x, image.constant({24, 24, 3, 3}, 0.1)},
                       {{"padding", Ints{1, 1, 1, 1}}});
-  check_amx(image.function(image.call("nn.relu", {image.call("add", {y, x})})));
+  check_contraction(image.function(image.call("nn.relu", {image.call("add", {y, x})})));
   Graph matrix;
   x = matrix.input({40, 48});
   y = matrix.call("nn.dense", {x, matrix.constant({48, 48}, 0.2)});
-  check_amx(matrix.function(matrix.call("add", {x, y})));
+  check_contraction(matrix.function(matrix.call("add", {x, y})));
 }
 
-TEST_F(MatrixUnit, OneResidualTwice) {
+TEST_F(Contractions, OneResidualTwice) {
   Graph graph;
   Expr y = conv(graph, {{1, 16, 6, 6}, 17, {3, 3}});
   const Expr r = graph.input(y->tensor_type().shape);
   y = graph.call("nn.relu", {graph.call("add", {y, r})});
-  check_amx(graph.function(graph.call("add", {y, r})));
+  check_contraction(graph.function(graph.call("add", {y, r})));
 }
 
 // What is no number stays so, in its own results and in no others, through every step.

@@ -40,14 +40,14 @@ Expr enlarged_conv(Graph& graph, const Enlarged& e) {
 template <typename Case>
 void check_both(const Case& given, Expr (*make)(Graph&, const Case&)) {
   Graph plain, followed;
-  check_amx(plain.function(make(plain, given)));
+  check_contraction(plain.function(make(plain, given)));
   Expr y = make(followed, given);
   y = followed.call("nn.bias_add", {y, followed.constant({given.conv.outputs})});
   y = followed.call("add", {y, followed.input(y->tensor_type().shape)});
-  check_amx(followed.function(followed.call("tanh", {y})));
+  check_contraction(followed.function(followed.call("tanh", {y})));
 }
 
-using TransposedConvolutions = MatrixUnitWith<TransposedConv>;
+using TransposedConvolutions = ContractionsWith<TransposedConv>;
 TEST_P(TransposedConvolutions, MatchTheReference) { check_both(GetParam(), transposed_conv); }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
         TransposedConv{{{1, 16, 3, 4, 5}, 20, {3, 3, 3}, {2, 2, 2}, {1, 1, 1, 1, 1, 1}},
                        {1, 0, 1}}));
 
-using EnlargedConvolutions = MatrixUnitWith<Enlarged>;
+using EnlargedConvolutions = ContractionsWith<Enlarged>;
 TEST_P(EnlargedConvolutions, MatchTheReference) { check_both(GetParam(), enlarged_conv); }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -120,7 +120,7 @@ struct RandomConv {
   }
 };
 
-TEST_F(MatrixUnit, TransposedConvolutionsOfRandomShapes) {
+TEST_F(Contractions, TransposedConvolutionsOfRandomShapes) {
   RandomConv random{std::mt19937(3)};
   int checked = 0;
   for (int trial = 0; trial < 80; ++trial) {
@@ -140,14 +140,14 @@ TEST_F(MatrixUnit, TransposedConvolutionsOfRandomShapes) {
     Graph graph(static_cast<uint64_t>(trial));
     Expr y = transposed_conv(graph, t);
     if (trial % 2 == 0) y = graph.call("nn.bias_add", {y, graph.constant({t.conv.outputs})});
-    check_amx(graph.function(y));
+    check_contraction(graph.function(y));
     if (HasFailure()) return;
     ++checked;
   }
   EXPECT_GT(checked, 40);
 }
 
-TEST_F(MatrixUnit, EnlargedConvolutionsOfRandomShapes) {
+TEST_F(Contractions, EnlargedConvolutionsOfRandomShapes) {
   RandomConv random{std::mt19937(4)};
   int checked = 0;
   for (int trial = 0; trial < 80; ++trial) {
@@ -168,7 +168,7 @@ TEST_F(MatrixUnit, EnlargedConvolutionsOfRandomShapes) {
     Graph graph(static_cast<uint64_t>(trial));
     Expr y = enlarged_conv(graph, e);
     if (trial % 2 == 0) y = graph.call("nn.bias_add", {y, graph.constant({e.conv.outputs})});
-    check_amx(graph.function(y));
+    check_contraction(graph.function(y));
     if (HasFailure()) return;
     ++checked;
   }

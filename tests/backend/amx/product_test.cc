@@ -10,11 +10,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST_F(MatrixUnit, DenseOfAnyRows) {
+TEST_F(Contractions, DenseOfAnyRows) {
   for (int64_t rows : {8, 15, 16, 17, 31, 32, 33, 64, 130}) {
     SCOPED_TRACE(rows);
     Graph graph;
-    check_amx(graph.function(
+    check_contraction(graph.function(
         graph.call("nn.dense", {graph.input({rows, 48}), graph.constant({40, 48}, 0.2)})));
   }
 }
@@ -24,7 +24,7 @@ struct Product {
   Shape left, right;
   bool transposed;
 };
-using Products = MatrixUnitWith<Product>;
+using Products = ContractionsWith<Product>;
 
 TEST_P(Products, MatchTheReference) {
   const auto& [op, left, right, transposed] = GetParam();
@@ -32,10 +32,10 @@ TEST_P(Products, MatchTheReference) {
   Attrs attrs;
   if (std::string_view(op) != "nn.dense") attrs.set("transpose_b", transposed);
   Expr y = graph.call(op, {graph.input(left), graph.constant(right, 0.2)}, attrs);
-  check_amx(graph.function(y));
+  check_contraction(graph.function(y));
   y = graph.call("add", {y, graph.constant({y->tensor_type().shape.back()})});
   y = graph.call("add", {y, graph.input(y->tensor_type().shape)});
-  check_amx(graph.function(graph.call("nn.relu", {y})));
+  check_contraction(graph.function(graph.call("nn.relu", {y})));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Product{"nn.batch_matmul", {1, 19, 32}, {1, 35, 32}, true},
                       Product{"nn.batch_matmul", {1, 19, 32}, {1, 32, 35}, false}));
 
-TEST_F(MatrixUnit, ProductsOfRandomShapes) {
+TEST_F(Contractions, ProductsOfRandomShapes) {
   std::mt19937 random(21);
   const auto pick = [&](int64_t from, int64_t to) {
     return std::uniform_int_distribution<int64_t>(from, to)(random);
@@ -67,9 +67,9 @@ TEST_F(MatrixUnit, ProductsOfRandomShapes) {
                  << rows << "x" << depth << "x" << columns << " " << transposed);
     Graph graph(static_cast<uint64_t>(trial));
     const Shape right = transposed ? Shape{columns, depth} : Shape{depth, columns};
-    check_amx(graph.function(graph.call("nn.matmul",
-                                        {graph.input({rows, depth}), graph.constant(right, 0.1)},
-                                        {{"transpose_b", transposed}})));
+    check_contraction(graph.function(
+        graph.call("nn.matmul", {graph.input({rows, depth}), graph.constant(right, 0.1)},
+                   {{"transpose_b", transposed}})));
     if (HasFailure()) return;
   }
 }

@@ -1,0 +1,133 @@
+#include "backend/amx/dot_products.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "backend/amx/tiles.h"
+#include "backend/amx/vectors.h"
+
+#define COLLAGE_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+
+namespace collage::amx {
+namespace {
+
+#define COLLAGE_INSIDE COLLAGE_VNNI __attribute__((always_inline)) inline
+
+constexpr int kPairs = static_cast<int>(kTileDepth / 2);
+constexpr int64_t kRowBytes = kTileDepth * 2;  // from row to row of the image
+
+COLLAGE_INSIDE __m512i broadcast(const char* pair) {
+  int32_t bits;
+  std::memcpy(&bits, pair, sizeof bits);
+  return _mm512_set1_epi32(bits);
+}
+
+// GCC 12 spills the sums of its own intrinsic, which it takes for new variables each time.
+COLLAGE_INSIDE void add_products(__m512i& sum, __m512i a, __m512i b) {
+  __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+}
+
+COLLAGE_INSIDE void store(__m512i sum, __m512 factor, bool first, float* c) {
+  const __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), factor);
+  _mm512_store_ps(c, first ? value : _mm512_add_ps(value, _mm512_load_ps(c)));
+}
+
+// The sums of so many rows. No array: compilers keep those in memory beside the registers.
+template <int kRows, int kAcross>
+struct Sums {
+  __m512i left, right;  // tile across
+  Sums<kRows - 1, kAcross> below;
+
+  COLLAGE_INSIDE void clear() {
+    left = right = _mm512_setzero_si512();
+    below.clear();
+  }
+  COLLAGE_INSIDE void add(const char* a, __m512i b0, __m512i b1) {
+    const __m512i pair = broadcast(a);
+    add_products(left, pair, b0);
+    if constexpr (kAcross == 2) add_products(right, pair, b1);
+    below.add(a + kRowBytes, b0, b1);
+  }
+  COLLAGE_INSIDE void store_to(float* c, __m512 factor0, __m512 factor1, bool first) const {
+    store(left, factor0, first, c);
+    if constexpr (kAcross == 2) store(right, factor1, first, c + kTileColumns);
+    below.store_to(c + kBlockColumns, factor0, factor1, first);
+  }
+};
+template <int kAcross>
+struct Sums<0, kAcross> {
+  COLLAGE_INSIDE void clear() {}
+  COLLAGE_INSIDE void add(const char*, __m512i, __m512i) {}
+  COLLAGE_INSIDE void store_to(float*, __m512, __m512, bool) const {}
+};
+
+template <int kRows, int kDown, int kAcross>
+COLLAGE_VNNI void multiply(const DotBlock& block) {
+  constexpr int64_t kLast = kAcross - 1;
+  const __m512 unit = _mm512_set1_ps(block.factor);
+  const __m512 factor0 = _mm512_mul_ps(_mm512_loadu_ps(block.factors), unit);
+  const __m512 factor1 = _mm512_mul_ps(_mm512_loadu_ps(block.factors + kLast * kTileColumns), unit);
+  const uint16_t* b = block.b;
+  const char* next = block.next;
+  int64_t step = 0;
+  do {
+    Sums<kRows, kAcross> upper;
+    Sums<kDown == 2 ? kRows : 0, kAcross> lower;
+    upper.clear();
+    lower.clear();
+    const bool first = step == 0;
+    const int64_t end = std::min(step + block.run, block.step_count);
+    do {
+      for (int64_t line = 0; line < block.next_lines; ++line, next += 64)
+        _mm_prefetch(next, _MM_HINT_T1);
+      const char* a0 = reinterpret_cast<const char*>(block.a[0]) + block.steps[step];
+      const char* a1 = reinterpret_cast<const char*>(block.a[kDown - 1]) + block.steps[step];
+      const char* const row_end = a0 + kRowBytes;
+      do {
+        const __m512i b0 = _mm512_load_si512(b), b1 = _mm512_load_si512(b + kLast * kTileElements);
+        upper.add(a0, b0, b1);
+        lower.add(a1, b0, b1);
+        a0 += 4;
+        a1 += 4;
+        b += 2 * kTileColumns;
+      } while (a0 != row_end);
+      b += kLast * kTileElements;
+    } while (++step < end);
+    upper.store_to(block.c, factor0, factor1, first);
+    lower.store_to(block.c + kRows * kBlockColumns, factor0, factor1, first);
+  } while (step < block.step_count);
+}
+
+using Multiply = void (*)(const DotBlock&);
+template <int kDown, int kAcross, int... kMore>
+constexpr auto table(std::integer_sequence<int, kMore...>) {
+  return std::array<Multiply, sizeof...(kMore)>{
+      multiply<kFewestDotRows + kMore, kDown, kAcross>...};
+}
+using Rows = std::make_integer_sequence<int, kMostDotRows - kFewestDotRows + 1>;
+/// By tiles down, tiles across and rows of a tile.
+constexpr std::array kMultiply = {std::array{table<1, 1>(Rows()), table<1, 2>(Rows())},
+                                  std::array{table<2, 1>(Rows()), table<2, 2>(Rows())}};
+
+}  // namespace
+
+Status dot_products() {
+  for (const bool has : {__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512bw"),
+                         __builtin_cpu_supports("avx512vl"), __builtin_cpu_supports("avx512dq"),
+                         __builtin_cpu_supports("avx512vnni")})
+    if (!has) return error(ErrorCode::kUnavailable, "this processor has no AVX-512 VNNI");
+  return {};
+}
+
+void multiply_rows(const DotBlock& block, int tile_rows, int tiles_down, int tiles_across) {
+  if (block.step_count == 0) {  // the kernels take a step at least
+    std::fill_n(block.c, tiles_down * tile_rows * kBlockColumns, 0.0f);
+    return;
+  }
+  kMultiply[static_cast<size_t>(tiles_down - 1)][static_cast<size_t>(tiles_across - 1)]
+           [static_cast<size_t>(tile_rows - kFewestDotRows)](block);
+}
+
+}  // namespace collage::amx

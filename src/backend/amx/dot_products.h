@@ -1,0 +1,46 @@
+// Products of 16-bit integers by the vector unit (AVX-512 VNNI), for processors without a matrix
+// unit: an instruction adds the products of 16 pairs, twice as many as float32's multiply-add, and
+// as many as one of bfloat16, which has 8 digits where these have 13 and more.
+//
+// The image is scaled so that the largest number of what is copied at a time becomes kImageLimit,
+// the weights of each column so that their largest becomes kWeightLimit; both are rounded. A number
+// errs by half a unit of these, however small it is: 2^-14 of the largest, and 2^-13. Products add
+// up in 32 bits without overflow for as many steps as the weights allow (PackedOperand::run), then
+// in float32.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace collage::amx {
+
+constexpr int kImageLimit = (1 << 13) - 1, kWeightLimit = (1 << 12) - 1;
+/// Of the absolute values of the weights that one sum of products may meet.
+constexpr int64_t kRunLimit = (int64_t{1} << 31) / (kImageLimit + 1) - 1;
+
+/// Whether this processor has such products.
+Status dot_products();
+
+/// Rows of a tile: the sums of two tiles by 32 columns are as many as registers hold.
+constexpr int kFewestDotRows = 4, kMostDotRows = 7;
+
+/// One block of a result: up to two tiles down and two across.
+struct DotBlock {
+  const uint16_t* a[2];  ///< the first row of each tile of rows, which lie 64 bytes apart
+  const int32_t* steps;  ///< bytes from a[i] to what each step reads
+  int64_t step_count;
+  const uint16_t* b;     ///< for each step the tiles across
+  int64_t run;           ///< steps that add up without overflow
+  const float* factors;  ///< what a unit of each column stands for,
+  float factor;          ///< and one of the image
+  float* c;              ///< rows of kBlockColumns elements, tile after tile: overwritten
+  /// As in a Block of the matrix unit.
+  const char* next;
+  int64_t next_lines;
+};
+
+/// c = A · B, for tiles of kFewestDotRows to kMostDotRows rows.
+void multiply_rows(const DotBlock& block, int tile_rows, int tiles_down, int tiles_across);
+
+}  // namespace collage::amx

@@ -1,0 +1,116 @@
+// 16-bit integers: sums that would overflow, numbers of very different size, and what is no number.
+#include <cmath>
+#include <limits>
+
+#include "backend/amx/check.h"
+
+namespace collage::testing {
+namespace {
+
+struct Ran {
+  Tensor result, expected;
+};
+
+// What the first variant gives, beside the reference.
+Ran run_vnni(const Function& function, const std::vector<Tensor>& inputs) {
+  const Target target{"vnni", {}, {}};
+  const auto variants = vnni_backend().lowered_variants(function, target, {1, ""});
+  EXPECT_TRUE(variants.ok()) << variants.status().to_string();
+  const auto kernel = vnni_backend().compile(function, variants->front(), target, {1, ""});
+  EXPECT_TRUE(kernel.ok()) << kernel.status().to_string();
+  return {run_guarded(**kernel, function, variants->front(), inputs)[0],
+          evaluate(function, inputs)[0]};
+}
+
+// The root of the mean of squared errors, as a part of that of the results.
+double relative_error(const Ran& ran) {
+  double error = 0, size = 0;
+  for (int64_t i = 0; i < ran.expected.size(); ++i) {
+    const double expected = static_cast<double>(ran.expected.data<float>()[i]);
+    error += std::pow(static_cast<double>(ran.result.data<float>()[i]) - expected, 2);
+    size += expected * expected;
+  }
+  return std::sqrt(error / size);
+}
+
+Tensor filled(const Shape& shape, float value) {
+  Tensor tensor = Tensor::zeros(DType::kFloat32, shape);
+  std::fill_n(tensor.data<float>(), tensor.size(), value);
+  return tensor;
+}
+
+// Every product is the largest there is: sums have to go to float32 after each step.
+TEST_F(DotProducts, TheLargestSumsDoNotOverflow) {
+  for (const float sign : {1.0f, -1.0f}) {
+    Graph graph;
+    const Expr x = graph.input({20, 1000});
+    const Function function = graph.function(
+        graph.call("nn.dense", {x, make_constant(filled({48, 1000}, sign * 3), "w")}));
+    const Ran ran = run_vnni(function, {filled({20, 1000}, 0.7f)});
+    for (int64_t i = 0; i < ran.result.size(); ++i)
+      ASSERT_NEAR(ran.result.data<float>()[i], sign * 2100, 0.01);
+  }
+}
+
+// bfloat16 errs by some 2e-3 on the same numbers.
+TEST_F(DotProducts, ErrAFifthOfBfloat16) {
+  Graph graph;
+  const Expr x = graph.input({64, 512});
+  const Function function =
+      graph.function(graph.call("nn.dense", {x, graph.constant({96, 512}, 0.3)}));
+  const double error = relative_error(run_vnni(function, random_inputs(function)));
+  EXPECT_LT(error, 4e-4);
+  EXPECT_GT(error, 1e-6);  // it does round
+}
+
+// Each column has a unit of its own, and so has the image.
+TEST_F(DotProducts, ColumnsOfVeryDifferentSize) {
+  Graph graph;
+  const Expr x = graph.input({32, 64});
+  Tensor weights = as<ConstantNode>(graph.constant({40, 64}))->value.clone();
+  for (int64_t n = 0; n < 40; ++n)
+    for (int64_t k = 0; k < 64; ++k)
+      weights.data<float>()[n * 64 + k] *= std::pow(10.0f, static_cast<float>(n) / 2 - 10);
+  const Function function =
+      graph.function(graph.call("nn.dense", {x, make_constant(weights, "w")}));
+  std::vector<Tensor> inputs = random_inputs(function);
+  for (int64_t i = 0; i < inputs[0].size(); ++i) inputs[0].data<float>()[i] *= 1e-12f;
+  const Ran ran = run_vnni(function, inputs);
+  for (int64_t n = 0; n < 40; ++n) {
+    double error = 0, size = 0;
+    for (int64_t r = 0; r < 32; ++r) {
+      const double expected = static_cast<double>(ran.expected.data<float>()[r * 40 + n]);
+      error += std::pow(static_cast<double>(ran.result.data<float>()[r * 40 + n]) - expected, 2);
+      size += expected * expected;
+    }
+    EXPECT_LT(std::sqrt(error / size), 1e-3) << n;
+  }
+}
+
+// Whose results are copied along with it, nobody's are silently wrong.
+TEST_F(DotProducts, WhatIsNoNumberMakesNaN) {
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    Graph graph;
+    const Expr x = graph.input({1, 16, 8, 8});
+    const Function function = graph.function(graph.call(
+        "nn.conv2d", {x, graph.constant({16, 16, 3, 3}, 0.1)}, {{"padding", Ints{1, 1, 1, 1}}}));
+    std::vector<Tensor> inputs = random_inputs(function);
+    inputs[0].data<float>()[5] = value;
+    const Ran ran = run_vnni(function, inputs);
+    for (int64_t i = 0; i < ran.result.size(); ++i)
+      ASSERT_TRUE(std::isnan(ran.result.data<float>()[i]));
+  }
+}
+
+TEST_F(DotProducts, ZerosGiveZeros) {
+  Graph graph;
+  const Expr x = graph.input({9, 32});
+  const Function function =
+      graph.function(graph.call("nn.dense", {x, graph.constant({16, 32}, 1)}));
+  const Ran ran = run_vnni(function, {Tensor::zeros(DType::kFloat32, {9, 32})});
+  for (int64_t i = 0; i < ran.result.size(); ++i) ASSERT_EQ(ran.result.data<float>()[i], 0);
+}
+
+}  // namespace
+}  // namespace collage::testing

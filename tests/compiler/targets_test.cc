@@ -1,0 +1,55 @@
+// Which backends are targets.
+#include "compiler/targets.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "backend/backend.h"
+#include "compiler/backends.h"
+#include "partition/rules/union_rule.h"
+
+namespace collage {
+namespace {
+
+// Has nothing but lowered variants.
+class RoundingBackend : public Backend {
+ public:
+  std::string name() const override { return "rounding"; }
+  std::string version() const override { return "1"; }
+  PartitionRulePtr partition_rule(const Target&) const override {
+    return std::make_shared<UnionPartitionRule>("rounding", std::vector<PartitionRulePtr>{});
+  }
+  bool lowers() const override { return true; }
+  bool only_lowers() const override { return true; }
+  Result<std::vector<Variant>> variants(const Function&, const Target&,
+                                        const CompileOptions&) const override {
+    return std::vector<Variant>();
+  }
+  Result<std::unique_ptr<Kernel>> compile(const Function&, const Variant&, const Target&,
+                                          const CompileOptions&) const override {
+    return unsupported("rounding");
+  }
+};
+
+bool has_rounding(const Result<std::vector<PartitionSpecPtr>>& specs) {
+  return specs.ok() && std::any_of(specs->begin(), specs->end(), [](const PartitionSpecPtr& spec) {
+           return spec->target.kind == "rounding";
+         });
+}
+
+TEST(Targets, ThoseThatOnlyLowerNeedLeave) {
+  register_all();
+  if (find_backend("rounding") == nullptr) register_backend(std::make_unique<RoundingBackend>());
+  EXPECT_FALSE(has_rounding(select_targets({}, {})));
+  EXPECT_TRUE(has_rounding(select_targets({}, {}, true)));
+  EXPECT_TRUE(has_rounding(select_targets({"rounding"}, {}, true)));
+  const auto refused = select_targets({"rounding"}, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().exit_code(), 2);
+  EXPECT_EQ(refused.status().message(),
+            "target 'rounding' rounds more than float32 does: it needs --max-error");
+}
+
+}  // namespace
+}  // namespace collage
