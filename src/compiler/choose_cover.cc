@@ -9,6 +9,7 @@
 #include "compiler/cover_contest.h"
 #include "compiler/cover_timing.h"
 #include "compiler/prediction.h"
+#include "cost/probe.h"
 
 namespace collage {
 
@@ -192,9 +193,11 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
       }
       return ready.status();
     }
-    return RunBlock([contender = *ready, judge](std::vector<double>& samples) {
-      return run_block(contender->executor, judge->inputs(), contender->outputs, {}, samples);
-    });
+    return RunBlock(
+        [contender = *ready, judge, threads = options.threads](std::vector<double>& samples) {
+          await_quiet(threads);
+          return run_block(contender->executor, judge->inputs(), contender->outputs, {}, samples);
+        });
   };
   ContestOptions contest;
   contest.alive = std::min(

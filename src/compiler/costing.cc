@@ -1,9 +1,8 @@
 #include "compiler/costing.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
+#include "base/cache_sizes.h"
 #include "compiler/tuning_task.h"
 #include "ir/visitor.h"
 
@@ -156,8 +155,7 @@ CacheState cache_state(const Function& function, int threads) {
   // Of a shared cache that other processes and machines use too, whatever its nominal size: what
   // survives a run of some milliseconds.
   constexpr double kSharedCache = 24 << 20;
-  long reported = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
-  double private_caches = threads * (reported > 0 ? static_cast<double>(reported) : 1 << 20);
+  const double private_caches = threads * static_cast<double>(private_cache_bytes());
   double all = 0;
   for (const Expr& expr : post_order(function->body))
     if (expr->kind() != ExprKind::kTuple) all += bytes_of(expr);

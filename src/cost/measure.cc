@@ -231,12 +231,14 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
     if (variants->empty()) entry.refusal = "no variants";
     for (Variant& variant : *variants) entry.variants.push_back({std::move(variant), Unknown{}});
   }
+  const bool turns = task.cache == CacheState::kStreaming && !task.until_right;
   for (TargetCosts& entry : results) {
     Target target = TRY(Target::parse(entry.target));
     for (MeasuredVariant& row : entry.variants) {
       measurement.try_variant(entry.target, row, [&]() -> Result<std::unique_ptr<Kernel>> {
-        return compile_kernel(*find_backend(target.kind), TRY(with_own_constants(function)),
-                              row.variant, target, task.options);
+        return compile_kernel(*find_backend(target.kind),
+                              turns ? TRY(with_own_constants(function)) : function, row.variant,
+                              target, task.options);
       });
       if (task.until_right && row.tried) break;
     }

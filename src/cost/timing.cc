@@ -10,9 +10,11 @@
 #include <random>
 #include <thread>
 
+#include "base/cache_sizes.h"
 #include "base/integers.h"
 #include "base/statistics.h"
 #include "base/stopwatch.h"
+#include "cost/probe.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {
@@ -21,6 +23,8 @@ namespace {
 
 // Longer than idle libgomp and TBB workers spin.
 constexpr auto kSettle = std::chrono::milliseconds(15);
+// Before it is looked again whether the machine is quiet.
+constexpr auto kPause = std::chrono::milliseconds(1);
 
 // What an Evictor reads, a buffer for each thread. They live as long as the process: filling them
 // again for every task takes longer than the rounds of many a kernel.
@@ -70,14 +74,16 @@ class Evictor {
     }
     turn_ = 0;
     if (streaming > 0) {
-      ring_ = round_up(kShared / threads_, kStep);
-      if (kShared > own) turn_ = round_up((kShared - own) / streaming / threads_, kStep);
+      ring_ = round_up(shared_ / threads_, kStep);
+      if (shared_ > own) turn_ = round_up((shared_ - own) / streaming / threads_, kStep);
     }
     return buffers().reserve(threads_, kPrivate + ring_);
   }
 
-  void evict(const TimedKernel& timed) {
-    const bool streaming = streams(timed);
+  // Gives the longest of the threads' bursts (cost/probe.h) at the end.
+  double evict(const TimedKernel& timed) {
+    const bool streaming = streams(timed), warm = state_ == CacheState::kWarm;
+    std::vector<double> bursts(static_cast<size_t>(threads_));
     everywhere_([&](int thread) {
       if (streaming) {
         const size_t first = std::min(turn_, ring_ - next_);
@@ -88,18 +94,25 @@ class Evictor {
           if (!is_large(output)) rewrite(output, thread);
         if (!is_large(timed.workspace)) rewrite(timed.workspace, thread);
       }
-      stream(thread, 0, kPrivate);
-      for (const TimedBuffer& input : timed.inputs) rewrite(input, thread);
+      if (!warm) stream(thread, 0, kPrivate);
+      if (!warm)
+        for (const TimedBuffer& input : timed.inputs) rewrite(input, thread);
+      bursts[static_cast<size_t>(thread)] = burst_seconds();
     });
     if (streaming) next_ = (next_ + turn_) % ring_;
+    return *std::max_element(bursts.begin(), bursts.end());
   }
 
  private:
-  static constexpr size_t kPrivate = 8 << 20;   // a thread: more than a private cache
-  static constexpr size_t kShared = 768 << 20;  // of all threads: more than a shared cache keeps
-  // Less than that a core's own cache holds while a kernel runs; what is read there several times
-  // stays in the shared one.
-  static constexpr size_t kFromMemory = 1536 << 10;
+  static constexpr size_t kPrivate = 8 << 20;  // a thread: more than a private cache
+  // Of all threads: more than a shared cache keeps. One of hundreds of megabytes is used by many
+  // guests, and keeps more or less from one hour to the next.
+  const size_t shared_ = std::clamp<size_t>(4 * shared_cache_bytes(), 128 << 20, 768 << 20);
+  // Constants of that size stay in a large shared cache: a core's own one holds them while a kernel
+  // runs, and what is read there several times is kept in the shared one. A small one is passed
+  // through by all that a model reads.
+  const size_t stays_ = shared_cache_bytes() >= kLargeSharedCache ? 1536 << 10 : 0;
+  static constexpr size_t kLargeSharedCache = 128 << 20;
   static constexpr size_t kStep = 512;  // of streaming: eight lines
 
   static EvictionBuffers& buffers() {
@@ -107,7 +120,7 @@ class Evictor {
     return buffers;
   }
   bool streams(const TimedKernel& timed) const {
-    return state_ == CacheState::kStreaming && from_memory(timed) > kFromMemory;
+    return state_ == CacheState::kStreaming && from_memory(timed) > stays_;
   }
   // Bytes that streaming pushes out. Large tensors lie where the model wrote a while ago: it takes
   // time to write so much elsewhere.
@@ -230,12 +243,18 @@ class Timer {
   }
 
   void sample(size_t k, Evictor& evictor) {
+    static QuietGate gate;
     State& state = states_[k];
     const bool warm = options_.cache == CacheState::kWarm;
-    const Stopwatch watch;
-    if (!warm) evictor.evict(kernels_[k]);
+    Stopwatch watch;
+    while (!gate.is_quiet(evictor.evict(kernels_[k])) && gate.may_wait()) {
+      if (options_.beats != nullptr) options_.beats->fetch_add(1);
+      std::this_thread::sleep_for(kPause);
+      gate.waited(watch.restart());
+    }
     state.samples.push_back(run_batch(k, state.batch, warm ? 1 : 0));
     state.spent += watch.seconds();
+    gate.timed(watch.seconds());
   }
 
   std::vector<TimedKernel>& kernels_;

@@ -10,6 +10,7 @@
 
 #include "base/statistics.h"
 #include "compiler/cover_timing.h"
+#include "cost/probe.h"
 #include "options.h"
 #include "peer.h"
 #include "report/layers.h"
@@ -107,8 +108,10 @@ Status bench(const BenchOptions& options) {
                    ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
                    : std::max(3, static_cast<int>(options.duration / block_seconds));
   for (int b = 0; b < blocks; ++b) {
+    await_quiet(facts.threads);
     TRY(run_block(*program.impl().executor, inputs, outputs, block, facts.samples));
     for (size_t p = 0; p < peers.size(); ++p) {
+      await_quiet(facts.threads);
       std::vector<double> samples = TRY(peers[p]->run(options.warm_ups, block.runs_per_block));
       std::vector<double>& all = facts.peers[names[p]].samples;
       all.insert(all.end(), samples.begin(), samples.end());

@@ -1,13 +1,12 @@
 #include "backend/native/winograd_template.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <functional>
 
 #include "backend/native/cook_toom.h"
 #include "backend/native/halide_names.h"
 #include "backend/native/padded_input.h"
+#include "base/cache_sizes.h"
 
 namespace collage::native {
 namespace {
@@ -48,10 +47,7 @@ bool applies(const ConvProblem& p) {
 constexpr double kMuchWaste = 1.2;  // computed outputs to real ones
 constexpr int64_t kWideRow = 10;    // tiles
 
-int64_t l2_bytes() {
-  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? bytes : 1 << 20;
-}
+int64_t l2_bytes() { return static_cast<int64_t>(private_cache_bytes()); }
 
 /// The register tile for a map of tiles_x by tiles_y tiles: few accumulators cannot hide the
 /// latency of a multiply-add, and more than 28 do not fit beside the operands.
