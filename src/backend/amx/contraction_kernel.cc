@@ -35,7 +35,7 @@ class ContractionKernel : public Kernel {
         integers_(schedule.parts.integers),
         geometry_(integers_ ? plan_geometry(c_, kFewestDotRows, kMostDotRows) : plan_geometry(c_)),
         row_blocks_(ceil_div(geometry_.tiles(), 2)),
-        shared_copy_(schedule_.by_columns && c_.taps.count() > 1),
+        shared_copy_(schedule_.by_columns && (integers_ || c_.taps.count() > 1)),
         chunk_(shared_copy_ ? row_blocks_ : chunk_rows()),
         window_(widest_window(chunk_)) {}
 
@@ -237,6 +237,7 @@ class ContractionKernel : public Kernel {
     const PackedOperand& packed = packed_[b];
     const int across = packed.tiles_across(column_block);
     const int down = 2 * row + 1 < geometry_.tiles() ? 2 : 1;
+    const int64_t tile_rows = rows_to_compute(row, down);
     const uint16_t* depth = copy.at + packed.first_depth(column_block) * pitch() * row_elements();
     const std::vector<int32_t>& steps = steps_[pass];
     Block block{};
@@ -248,7 +249,20 @@ class ContractionKernel : public Kernel {
     block.b = packed.block(column_block, pass);
     block.c = sums;
     fetch_next(block, row - rows.begin, rows.end - rows.begin, column);
+    const auto place = [&](int i, int j) {
+      const int64_t tile_column = 2 * column_block + j, first = tile_column * kTileColumns;
+      const int64_t plane = c_.channels_last ? kTileColumns : c_.pixels_out() * kTileColumns;
+      return TilePlace{rows_of_tile(tile_rows_[b][pass], 2 * row + i, tile_rows),
+                       tile_column * plane,
+                       first,
+                       static_cast<int>(std::min(kTileColumns, branch.out_channels - first)),
+                       !c_.channels_last,
+                       call.branches[b].out,
+                       call.branches[b].tensors};
+    };
     if (integers_) {
+      for (int j = 0; j < across; ++j)
+        for (int i = 0; i < down; ++i) fetch_tile(place(i, j));
       multiply_rows({{block.a[0], block.a[1]},
                      block.steps,
                      block.step_count,
@@ -259,30 +273,34 @@ class ContractionKernel : public Kernel {
                      block.c,
                      block.next,
                      block.next_lines},
-                    static_cast<int>(geometry_.tile_rows), down, across);
+                    static_cast<int>(tile_rows), down, across);
     } else {
       multiply_block(block, down, across, schedule_.parts);
     }
-    const int64_t plane = c_.channels_last ? kTileColumns : c_.pixels_out() * kTileColumns;
-    for (int j = 0; j < across; ++j) {
-      const int64_t tile_column = 2 * column_block + j, first = tile_column * kTileColumns;
+    for (int j = 0; j < across; ++j)
       for (int i = 0; i < down; ++i)
-        finish_tile(branch.steps, sums + i * geometry_.tile_rows * kBlockColumns + j * kTileColumns,
-                    {rows_of_tile(tile_rows_[b][pass], 2 * row + i), tile_column * plane, first,
-                     static_cast<int>(std::min(kTileColumns, branch.out_channels - first)),
-                     !c_.channels_last, call.branches[b].out, call.branches[b].tensors});
-    }
+        finish_tile(branch.steps, sums + i * tile_rows * kBlockColumns + j * kTileColumns,
+                    place(i, j));
   }
 
-  std::span<const int32_t> rows_of_tile(const std::vector<int32_t>& rows, int64_t tile) const {
-    const auto count = static_cast<size_t>(geometry_.tile_rows);
-    return std::span(rows).subspan(static_cast<size_t>(tile) * count, count);
+  /// Of each tile of a block of rows: the matrix unit takes all of them.
+  int64_t rows_to_compute(int64_t row, int down) const {
+    if (!integers_) return geometry_.tile_rows;
+    const auto first = geometry_.used_rows.begin() + 2 * row;
+    return std::max<int64_t>(kFewestDotRows, *std::max_element(first, first + down));
+  }
+  /// The first so many rows of a tile.
+  std::span<const int32_t> rows_of_tile(const std::vector<int32_t>& rows, int64_t tile,
+                                        int64_t count) const {
+    return std::span(rows).subspan(static_cast<size_t>(tile * geometry_.tile_rows),
+                                   static_cast<size_t>(std::min(count, geometry_.tile_rows)));
   }
 
   /// The rows of one block of columns fetch the weights of the next one between them. Of a product
   /// these are few enough for the processor to foresee.
   void fetch_next(Block& block, int64_t row, int64_t rows, int64_t column) const {
-    if (!schedule_.weights_outer || c_.taps.count() == 1 || block.step_count == 0) return;
+    const bool foreseen = c_.taps.count() == 1 && !integers_;
+    if (!schedule_.weights_outer || foreseen || block.step_count == 0) return;
     if (column + 1 == static_cast<int64_t>(columns_.size())) return;
     const auto [b, next_block, pass] = columns_[static_cast<size_t>(column + 1)];
     const int64_t step_lines = packed_[b].tiles_across(next_block) * schedule_.parts.right * 16;

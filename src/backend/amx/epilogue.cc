@@ -214,6 +214,15 @@ std::vector<Step> merged(std::vector<Step> steps) {
   return result;
 }
 
+void fetch_tile(const TilePlace& place) {
+  for (const int32_t row : place.rows) {
+    if (row < 0) continue;
+    __builtin_prefetch(place.out + row + place.offset, 1);
+    for (const float* tensor : place.tensors)
+      if (tensor != nullptr) __builtin_prefetch(tensor + row + place.offset);
+  }
+}
+
 void finish_tile(std::span<const Step> steps, float* tile, const TilePlace& place) {
   for (size_t s = 0; s + 1 < steps.size(); ++s) {
     const Step& step = steps[s];

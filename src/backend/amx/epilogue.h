@@ -50,6 +50,9 @@ struct TilePlace {
   std::span<const float* const> tensors;  ///< one for each step, null where it has none
 };
 
+/// Begins to bring what they read and where they write into the core's own cache.
+void fetch_tile(const TilePlace& place);
+
 /// Carries out the steps on a tile (rows of kBlockColumns elements, overwritten) and writes it.
 void finish_tile(std::span<const Step> steps, float* tile, const TilePlace& place);
 

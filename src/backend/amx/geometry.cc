@@ -196,10 +196,12 @@ Geometry plan_geometry(const Extents& c, int64_t tile_rows) {
           const int64_t position = n * one + (z * g.extent[1] + y) * g.extent[2] + x;
           if (position >= end) {
             g.tile_positions.push_back(position);
+            g.used_rows.push_back(0);
             for (PassGeometry& pass : g.passes)
               pass.tile_pixels.resize(pass.tile_pixels.size() + static_cast<size_t>(tile_rows), -1);
             end = position + tile_rows;
           }
+          g.used_rows.back() = static_cast<int32_t>(position + tile_rows - end + 1);
           for (size_t p = 0; p < g.passes.size(); ++p) {
             std::vector<int32_t>& pixels = g.passes[p].tile_pixels;
             pixels[pixels.size() - static_cast<size_t>(end - position)] =

@@ -39,6 +39,8 @@ struct Geometry {
   int64_t tile_rows = kTileRows;
   std::vector<int64_t> tile_positions;  ///< where each tile of so many begins (in phase 0)
   std::vector<PassGeometry> passes;
+  /// Rows of each tile up to the last that is a pixel of some pass.
+  std::vector<int32_t> used_rows;
 
   int64_t tiles() const { return static_cast<int64_t>(tile_positions.size()); }
 };
