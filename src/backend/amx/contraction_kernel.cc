@@ -232,7 +232,9 @@ class ContractionKernel : public Kernel {
 
   void compute(const Call& call, int64_t row, int64_t column, const Copy& copy, Range rows) const {
     alignas(64) float sums[kBlockRows * kBlockColumns];
-    const auto [b, column_block, pass] = columns_[static_cast<size_t>(column)];
+    const Column& where = columns_[static_cast<size_t>(column)];
+    const size_t b = where.branch, pass = where.pass;  // lambdas of clang 14 take no bindings
+    const int64_t column_block = where.block;
     const Branch& branch = c_.branches[b];
     const PackedOperand& packed = packed_[b];
     const int across = packed.tiles_across(column_block);

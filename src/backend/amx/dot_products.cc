@@ -15,7 +15,6 @@ namespace {
 
 #define COLLAGE_INSIDE COLLAGE_VNNI __attribute__((always_inline)) inline
 
-constexpr int kPairs = static_cast<int>(kTileDepth / 2);
 constexpr int64_t kRowBytes = kTileDepth * 2;  // from row to row of the image
 
 COLLAGE_INSIDE __m512i broadcast(const char* pair) {

@@ -1,6 +1,7 @@
 #include "backend/amx/epilogue.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "backend/amx/vector_math.h"
 #include "base/integers.h"
@@ -84,7 +85,8 @@ COLLAGE_AMX inline __m512 error_function(__m512 x) {
   for (float factor : {-1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f})
     p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(factor));
   p = _mm512_mul_ps(p, t);
-  const __m512 decay = exponential(_mm512_sub_ps(_mm512_setzero_ps(), _mm512_mul_ps(x, x)));
+  const __m512 decay =
+      power_of_two<5>(_mm512_mul_ps(_mm512_mul_ps(x, x), _mm512_set1_ps(-1.44269504f)));
   const __m512 value = _mm512_fnmadd_ps(p, decay, one);
   const __m512 sign = _mm512_and_ps(x, _mm512_set1_ps(-0.0f));
   return _mm512_or_ps(value, sign);
@@ -130,31 +132,88 @@ COLLAGE_AMX void scale(const Step& step, int64_t first_column, size_t rows, floa
   }
 }
 
+/// A linear step on one row.
+struct Linear {
+  __m512 columns, low, high;
+  const float* tensor;
+  __mmask16 mask;
+
+  COLLAGE_AMX Linear(const Step& step, const float* added, const TilePlace& place)
+      : columns(step.columns.empty() ? _mm512_setzero_ps()
+                                     : _mm512_loadu_ps(step.columns.data() + place.first_column)),
+        low(_mm512_set1_ps(step.low)),
+        high(_mm512_set1_ps(step.high)),
+        tensor(added),
+        mask(static_cast<__mmask16>((1u << place.columns) - 1u)) {}
+  COLLAGE_AMX __m512 of(__m512 value, int64_t at) const {
+    value = _mm512_add_ps(value, columns);
+    if (tensor != nullptr) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, tensor + at));
+    // In this order NaN stays.
+    return _mm512_min_ps(high, _mm512_max_ps(low, value));
+  }
+};
+
+COLLAGE_AMX inline void write(__m512 value, __mmask16 mask, const TilePlace& place, int64_t at) {
+  if (place.pad) {
+    _mm512_storeu_ps(place.out + at, _mm512_maskz_mov_ps(mask, value));
+  } else {
+    _mm512_mask_storeu_ps(place.out + at, mask, value);
+  }
+}
+
 /// A linear step; `kWrite`: the last one, whose result goes to its place.
 template <bool kWrite>
 COLLAGE_AMX void linear(const Step& step, const float* tensor, float* tile,
                         const TilePlace& place) {
-  const auto mask = static_cast<__mmask16>((1u << place.columns) - 1u);
-  const __m512 columns = step.columns.empty()
-                             ? _mm512_setzero_ps()
-                             : _mm512_loadu_ps(step.columns.data() + place.first_column);
-  const __m512 low = _mm512_set1_ps(step.low), high = _mm512_set1_ps(step.high);
+  const Linear line(step, tensor, place);
   for (size_t r = 0; r < place.rows.size(); ++r) {
     if (place.rows[r] < 0) continue;
     const int64_t at = place.rows[r] + place.offset;
     float* row = tile + r * kBlockColumns;
-    __m512 value = _mm512_add_ps(_mm512_load_ps(row), columns);
-    if (tensor != nullptr) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, tensor + at));
-    // In this order NaN stays.
-    value = _mm512_min_ps(high, _mm512_max_ps(low, value));
-    if (!kWrite) {
-      _mm512_store_ps(row, value);
-    } else if (place.pad) {
-      _mm512_storeu_ps(place.out + at, _mm512_maskz_mov_ps(mask, value));
+    const __m512 value = line.of(_mm512_load_ps(row), at);
+    if (kWrite) {
+      write(value, line.mask, place, at);
     } else {
-      _mm512_mask_storeu_ps(place.out + at, mask, value);
+      _mm512_store_ps(row, value);
     }
   }
+}
+
+/// What most activations stand in, in one go: linear, activation, linear and last.
+template <Step::Kind kKind>
+COLLAGE_AMX void activate_between(std::span<const Step> steps, const float* tile,
+                                  const TilePlace& place) {
+  const Linear before(steps[0], place.tensors[0], place), after(steps[2], place.tensors[2], place);
+  for (size_t r = 0; r < place.rows.size(); ++r) {
+    if (place.rows[r] < 0) continue;
+    const int64_t at = place.rows[r] + place.offset;
+    const __m512 value = before.of(_mm512_load_ps(tile + r * kBlockColumns), at);
+    write(after.of(activated<kKind>(steps[1], value), at), after.mask, place, at);
+  }
+}
+
+/// Calls with the kind as a constant; false where it is no activation.
+template <typename Call>
+bool with_activation(Step::Kind kind, Call&& call) {
+  using Kind = Step::Kind;
+  switch (kind) {
+    case Kind::kLeakyRelu:
+      return call(std::integral_constant<Kind, Kind::kLeakyRelu>()), true;
+    case Kind::kGeluErf:
+      return call(std::integral_constant<Kind, Kind::kGeluErf>()), true;
+    case Kind::kGeluTanh:
+      return call(std::integral_constant<Kind, Kind::kGeluTanh>()), true;
+    case Kind::kSigmoid:
+      return call(std::integral_constant<Kind, Kind::kSigmoid>()), true;
+    case Kind::kSilu:
+      return call(std::integral_constant<Kind, Kind::kSilu>()), true;
+    case Kind::kTanh:
+      return call(std::integral_constant<Kind, Kind::kTanh>()), true;
+    case Kind::kLinear:
+    case Kind::kScale:
+      break;
+  }
+  return false;
 }
 
 }  // namespace
@@ -224,33 +283,19 @@ void fetch_tile(const TilePlace& place) {
 }
 
 void finish_tile(std::span<const Step> steps, float* tile, const TilePlace& place) {
+  if (steps.size() == 3 && steps[0].kind == Step::Kind::kLinear &&
+      with_activation(steps[1].kind,
+                      [&](auto kind) { activate_between<kind()>(steps, tile, place); }))
+    return;
   for (size_t s = 0; s + 1 < steps.size(); ++s) {
     const Step& step = steps[s];
-    switch (step.kind) {
-      case Step::Kind::kLinear:
-        linear<false>(step, place.tensors[s], tile, place);
-        break;
-      case Step::Kind::kScale:
-        scale(step, place.first_column, place.rows.size(), tile);
-        break;
-      case Step::Kind::kLeakyRelu:
-        activate<Step::Kind::kLeakyRelu>(step, place.rows.size(), tile);
-        break;
-      case Step::Kind::kGeluErf:
-        activate<Step::Kind::kGeluErf>(step, place.rows.size(), tile);
-        break;
-      case Step::Kind::kGeluTanh:
-        activate<Step::Kind::kGeluTanh>(step, place.rows.size(), tile);
-        break;
-      case Step::Kind::kSigmoid:
-        activate<Step::Kind::kSigmoid>(step, place.rows.size(), tile);
-        break;
-      case Step::Kind::kSilu:
-        activate<Step::Kind::kSilu>(step, place.rows.size(), tile);
-        break;
-      case Step::Kind::kTanh:
-        activate<Step::Kind::kTanh>(step, place.rows.size(), tile);
-        break;
+    if (step.kind == Step::Kind::kLinear) {
+      linear<false>(step, place.tensors[s], tile, place);
+    } else if (step.kind == Step::Kind::kScale) {
+      scale(step, place.first_column, place.rows.size(), tile);
+    } else {
+      with_activation(step.kind,
+                      [&](auto kind) { activate<kind()>(step, place.rows.size(), tile); });
     }
   }
   linear<true>(steps.back(), place.tensors.back(), tile, place);
