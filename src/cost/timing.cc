@@ -80,8 +80,8 @@ class Evictor {
     return buffers().reserve(threads_, kPrivate + ring_);
   }
 
-  // Gives the longest of the threads' bursts (cost/probe.h) at the end.
-  double evict(const TimedKernel& timed) {
+  // Does so for one run, and gives the longest of the threads' bursts (cost/probe.h) after it.
+  double prepare(const TimedKernel& timed) {
     const bool streaming = streams(timed), warm = state_ == CacheState::kWarm;
     std::vector<double> bursts(static_cast<size_t>(threads_));
     everywhere_([&](int thread) {
@@ -247,7 +247,7 @@ class Timer {
     State& state = states_[k];
     const bool warm = options_.cache == CacheState::kWarm;
     Stopwatch watch;
-    while (!gate.is_quiet(evictor.evict(kernels_[k])) && gate.may_wait()) {
+    while (!gate.is_quiet(evictor.prepare(kernels_[k])) && gate.may_wait()) {
       if (options_.beats != nullptr) options_.beats->fetch_add(1);
       std::this_thread::sleep_for(kPause);
       gate.waited(watch.restart());

@@ -172,7 +172,8 @@ class ContractionKernel : public Kernel {
   /// How many blocks of rows are copied at once: as many as a core's own caches hold beside the
   /// weights, but the neighbours that are copied along should be few.
   int64_t chunk_rows() const {
-    // Integers are read twice before they are copied: from the smaller caches the second time.
+    // What becomes integers is read for its largest number first: the second time from a near
+    // cache.
     const int64_t bytes = schedule_.weights_outer             ? 1 << 20
                           : integers_ && c_.taps.count() == 1 ? 64 << 10
                           : c_.taps.count() == 1              ? 256 << 10

@@ -12,26 +12,6 @@
 namespace collage::amx {
 namespace {
 
-/// Calls visit(input channel of the group, pass, tap of it, weight) for all that a column has.
-template <typename Visit>
-void for_each_weight(const Extents& c, const Branch& branch, int64_t column, int64_t group_outputs,
-                     Visit&& visit) {
-  const float* weights = branch.weights.data<float>() +
-                         column / group_outputs * branch.group_stride +
-                         column % group_outputs * branch.column_stride;
-  for (int64_t input = 0; input < c.group_inputs(); ++input) {
-    const float* from = weights + input * branch.channel_stride;
-    for (size_t pass = 0; pass < c.taps.passes.size(); ++pass) {
-      const std::vector<Tap>& taps = c.taps.passes[pass].taps;
-      for (size_t tap = 0; tap < taps.size(); ++tap) {
-        double weight = 0;
-        for (int64_t element : taps[tap].elements) weight += static_cast<double>(from[element]);
-        visit(input, pass, tap, weight);
-      }
-    }
-  }
-}
-
 /// The most steps, `most` at most, that can be taken at a time while the sums stay below kRunLimit.
 int64_t longest_run(const std::vector<int64_t>& steps, int64_t most) {
   for (int64_t run = most; run > 1; --run) {
@@ -86,30 +66,43 @@ Result<PackedOperand> PackedOperand::create(const Extents& c, const Branch& bran
   return packed;
 }
 
-int64_t PackedOperand::place(const Extents& c, int64_t column, int64_t input, size_t pass,
-                             size_t tap, int part) const {
-  const int64_t block = column / kBlockColumns, tile = column / kTileColumns % 2;
-  const int64_t channel = column / group_outputs_ * group_inputs_ + input;
-  const int64_t depth = channel % kTileDepth;
-  const int64_t step = (channel / kTileDepth - first_depth(block)) *
-                           static_cast<int64_t>(c.taps.passes[pass].taps.size()) +
-                       static_cast<int64_t>(tap);
-  return offset(block, pass) +
-         ((step * parts_ + part) * tiles_across(block) + tile) * kTileElements +
-         depth / 2 * 2 * kTileColumns + column % kTileColumns * 2 + depth % 2;
+template <typename Visit>
+void PackedOperand::for_each_weight(const Extents& c, const Branch& branch, int64_t column,
+                                    Visit&& visit) const {
+  const int64_t block = column / kBlockColumns, group = column / group_outputs_;
+  const int64_t tile = column / kTileColumns % 2, inside = column % kTileColumns;
+  const int64_t step_elements = tiles_across(block) * step_tile_, first = first_depth(block);
+  const float* weights = branch.weights.data<float>() + group * branch.group_stride +
+                         column % group_outputs_ * branch.column_stride;
+  for (int64_t input = 0; input < group_inputs_; ++input) {
+    const float* from = weights + input * branch.channel_stride;
+    const int64_t channel = group * group_inputs_ + input, depth = channel % kTileDepth;
+    const int64_t at = tile * kTileElements + depth / 2 * 2 * kTileColumns + inside * 2 + depth % 2;
+    for (size_t pass = 0; pass < c.taps.passes.size(); ++pass) {
+      const std::vector<Tap>& taps = c.taps.passes[pass].taps;
+      uint16_t* to = data_ + offset(block, pass) + at;
+      int64_t step = (channel / kTileDepth - first) * static_cast<int64_t>(taps.size());
+      for (const Tap& tap : taps) {
+        double weight = 0;
+        for (int64_t element : tap.elements) weight += static_cast<double>(from[element]);
+        visit(pass, step, to + step * step_elements, weight);
+        ++step;
+      }
+    }
+  }
 }
 
 void PackedOperand::fill_parts(const Extents& c, const Branch& branch) {
 #pragma omp parallel for schedule(static)
-  for (int64_t column = 0; column < out_channels_; ++column)
-    for_each_weight(c, branch, column, group_outputs_,
-                    [&](int64_t input, size_t pass, size_t tap, double weight) {
-                      for (int part = 0; part < parts_; ++part) {
-                        const uint16_t bits = float_to_bfloat16(static_cast<float>(weight));
-                        data_[place(c, column, input, pass, tap, part)] = bits;
-                        weight -= static_cast<double>(bfloat16_to_float(bits));
-                      }
-                    });
+  for (int64_t column = 0; column < out_channels_; ++column) {
+    const int64_t part_elements = tiles_across(column / kBlockColumns) * kTileElements;
+    for_each_weight(c, branch, column, [&](size_t, int64_t, uint16_t* to, double weight) {
+      for (int part = 0; part < parts_; ++part, to += part_elements) {
+        *to = float_to_bfloat16(static_cast<float>(weight));
+        weight -= static_cast<double>(bfloat16_to_float(*to));
+      }
+    });
+  }
 }
 
 void PackedOperand::fill_integers(const Extents& c, const Branch& branch) {
@@ -121,26 +114,20 @@ void PackedOperand::fill_integers(const Extents& c, const Branch& branch) {
 #pragma omp parallel for schedule(static) reduction(min : run)
   for (int64_t column = 0; column < out_channels_; ++column) {
     double largest = 0;
-    for_each_weight(c, branch, column, group_outputs_, [&](int64_t, size_t, size_t, double weight) {
+    for_each_weight(c, branch, column, [&](size_t, int64_t, uint16_t*, double weight) {
       largest = std::max(largest, std::abs(weight));
     });
     const double unit = largest > 0 ? largest / kWeightLimit : 1;
     factors_[static_cast<size_t>(column)] = static_cast<float>(unit);
-    const int64_t first = first_depth(column / kBlockColumns);
     // The magnitudes that each step of each pass meets.
     std::vector<std::vector<int64_t>> sums;
     for (const Pass& pass : c.taps.passes)
       sums.emplace_back(static_cast<size_t>(depth_count_) * pass.taps.size());
-    for_each_weight(
-        c, branch, column, group_outputs_,
-        [&](int64_t input, size_t pass, size_t tap, double weight) {
-          const auto integer = static_cast<int16_t>(std::lrint(weight / unit));
-          data_[place(c, column, input, pass, tap, 0)] = static_cast<uint16_t>(integer);
-          const int64_t depth =
-              (column / group_outputs_ * group_inputs_ + input) / kTileDepth - first;
-          sums[pass][static_cast<size_t>(depth) * c.taps.passes[pass].taps.size() + tap] +=
-              std::abs(integer);
-        });
+    for_each_weight(c, branch, column, [&](size_t pass, int64_t step, uint16_t* to, double weight) {
+      const auto integer = static_cast<int16_t>(std::lrint(weight / unit));
+      *to = static_cast<uint16_t>(integer);
+      sums[pass][static_cast<size_t>(step)] += std::abs(integer);
+    });
     // Inside the reduction `run` starts as the largest number there is.
     for (const std::vector<int64_t>& steps : sums)
       run = std::min(run, longest_run(steps, std::min(run, most_steps)));

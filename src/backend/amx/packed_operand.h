@@ -31,9 +31,10 @@ class PackedOperand {
   int64_t offset(int64_t block, size_t pass) const {
     return block * 2 * tile_column_ + first_steps_[pass] * tiles_across(block) * step_tile_;
   }
-  /// Where a column's weight for a step and an input channel lies.
-  int64_t place(const Extents& extents, int64_t column, int64_t input, size_t pass, size_t tap,
-                int part) const;
+  /// Calls visit(pass, step of it, where its part 0 lies, weight) for all that a column has.
+  template <typename Visit>
+  void for_each_weight(const Extents& extents, const Branch& branch, int64_t column,
+                       Visit&& visit) const;
   void fill_parts(const Extents& extents, const Branch& branch);
   void fill_integers(const Extents& extents, const Branch& branch);
   int64_t first_input(int64_t block) const;
