@@ -72,6 +72,9 @@ struct ProgramOptions {
   int threads = 0;                   // 0: the cores this process may use
   std::filesystem::path database;    // of measured costs; empty: in the user's cache folder
   Effort effort = Effort::kDefault;  // costs measured with less are measured again
+  // Seconds that measuring may wait for quiet moments of a machine that others use too, beside as
+  // long as it takes itself.
+  double patience = 10;
   // Measure even where one toolchain is left besides the host. Otherwise such programs are made
   // without measuring, unless the effort is kMax or all costs are known.
   bool always_measure = false;

@@ -9,7 +9,6 @@
 #include "compiler/cover_contest.h"
 #include "compiler/cover_timing.h"
 #include "compiler/prediction.h"
-#include "cost/probe.h"
 
 namespace collage {
 
@@ -193,11 +192,13 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
       }
       return ready.status();
     }
-    return RunBlock(
-        [contender = *ready, judge, threads = options.threads](std::vector<double>& samples) {
-          await_quiet(threads);
-          return run_block(contender->executor, judge->inputs(), contender->outputs, {}, samples);
-        });
+    return RunBlock([contender = *ready, judge,
+                     threads = options.threads](std::vector<double>& samples) {
+      BlockOptions block;
+      block.quiet = &Quiet::here();
+      block.quiet->await(threads);
+      return run_block(contender->executor, judge->inputs(), contender->outputs, block, samples);
+    });
   };
   ContestOptions contest;
   contest.alive = std::min(

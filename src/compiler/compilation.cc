@@ -17,6 +17,7 @@
 #include "compiler/precision.h"
 #include "compiler/refine_cover.h"
 #include "compiler/worker_command.h"
+#include "cost/quiet.h"
 #include "ir/text_printer.h"
 #include "partition/prune.h"
 #include "partition/rewrite.h"
@@ -80,6 +81,8 @@ Status Compilation::open_costs() {
   CostOptions costs;
   costs.compile = compile_;
   costs.effort = options_.effort;
+  costs.patience = options_.patience;
+  Quiet::here().allow(options_.patience);
   costs.frozen = options_.frozen_costs || light_;
   costs.cache = cache_state(graph_->function(), compile_.threads);
   costs.worker_command = TRY(worker_command(options_.worker));

@@ -49,6 +49,9 @@ Status check_row(const CostRow& row) {
   } else if (row.kind == "quarantine") {
     for (const auto& [subject, reason] : value.items())
       if (!reason.is_string()) return bad("a reason is no text");
+  } else if (row.kind == "machine") {
+    for (const auto& [name, number] : value.items())
+      if (!number.is_number()) return bad("what it knows is no number");
   } else if (row.kind == "prices") {
     if (!value.contains("prices") || !value["prices"].is_array())
       return bad("its value lacks the prices");
@@ -103,7 +106,7 @@ std::string days_ago(double days) {
 bool is_refused(const CostRow& row) {
   if (row.kind == "quarantine") return true;
   json value = parse_json(row.value);
-  if (row.kind == "cover" || row.kind == "prices") return false;
+  if (row.kind == "cover" || row.kind == "prices" || row.kind == "machine") return false;
   if (!is_of_function(row, value)) return value.is_object() && value.value("backend", "").empty();
   Result<TargetCosts> costs = target_costs_from_json(value);
   return !costs ||

@@ -9,6 +9,7 @@
 #include "backend/compile_kernel.h"
 #include "base/stopwatch.h"
 #include "cost/probe.h"
+#include "cost/quiet.h"
 #include "cost/timing.h"
 #include "cost/timing_memory.h"
 #include "cost/trial.h"
@@ -107,6 +108,7 @@ class Measurement {
     for (TargetCosts& entry : results) {
       entry.effort = task_.effort;
       entry.conditions = conditions_;
+      entry.conditions.crowding = core_gate().usual();
     }
     return {};
   }
@@ -161,6 +163,7 @@ class Measurement {
     options.cache = task_.cache;
     options.running = hooks_.running;
     options.beats = hooks_.beats;
+    options.patience = task_.patience;
     std::vector<Result<Measured>> results;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const Stopwatch stopwatch;
@@ -202,6 +205,7 @@ class Measurement {
 Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
                                                   const MeasureHooks& hooks) {
   hooks.begin("preparing");
+  core_gate().know(task.crowding);
   ThreadTeam team(task.options.threads);
   Measurement measurement(task, hooks, TRY(Subject::of_function(task)), team);
   const Function& function = measurement.subject().function();

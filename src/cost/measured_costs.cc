@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/stopwatch.h"
+#include "cost/quiet.h"
 #include "ir/text_printer.h"
 
 namespace collage {
@@ -29,6 +30,9 @@ std::string processor_name() {
 
 namespace {
 
+// The row of what is known of the cores in quiet moments: its text, and the number in its value.
+constexpr const char* kCrowding = "crowding";
+
 std::string conversion_text(const TensorType& type, const Encoding& from, const Encoding& to) {
   return fmt::format("{} {} -> {}", type.to_string(), from.to_string(), to.to_string());
 }
@@ -41,7 +45,22 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
       worker_(options_.worker_command, options_.limits),
       processor_(fmt::format("{} threads={}", processor_name(), options_.compile.threads)),
       machine_(
-          fmt::format("{} {} {}", processor_, cache_state_name(options_.cache), kTimingMethod)) {}
+          fmt::format("{} {} {}", processor_, cache_state_name(options_.cache), kTimingMethod)) {
+  if (auto row = database_.find("machine", CostDatabase::key_of(kCrowding, processor_)))
+    if (const json known = parse_json(*row); known.is_object())
+      crowding_ = known.value(kCrowding, 0.0);
+  core_gate().know(crowding_);
+}
+
+void MeasuredCosts::learn_crowding(const Conditions& conditions) {
+  constexpr double kNews = 0.98;
+  const double seen = conditions.crowding;
+  if (seen == 0 || (crowding_ != 0 && seen > kNews * crowding_)) return;
+  crowding_ = seen;
+  core_gate().know(seen);
+  database_.put("machine", CostDatabase::key_of(kCrowding, processor_), kCrowding,
+                json{{kCrowding, seen}}.dump(), processor_);
+}
 
 std::string MeasuredCosts::backend_versions() {
   std::string lines;
@@ -158,6 +177,8 @@ MeasureTask MeasuredCosts::function_task(const std::string& text) const {
   task.options = options_.compile;
   task.cache = options_.cache;
   task.effort = options_.effort;
+  task.crowding = crowding_;
+  task.patience = options_.patience;
   return task;
 }
 
@@ -213,6 +234,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
       entry.seconds = seconds / static_cast<double>(missing.size());
       ++counts_.measured;
       counts_.disturbed += entry.conditions.disturbed;
+      learn_crowding(entry.conditions);
       std::string context = function_context(targets[missing[m]], precision);
       measured_now_.insert(context + text);
       database_.put("function", CostDatabase::key_of(text, context), text, to_json(entry).dump(),

@@ -16,6 +16,7 @@ struct CostOptions {
   CompileOptions compile;
   std::vector<std::string> worker_command;
   Effort effort = Effort::kDefault;
+  double patience = 0;  // seconds for quiet moments (quiet.h)
   bool frozen = false;  // a miss is an error (kFrozenCosts)
   WorkerLimits limits = WorkerLimits::from_environment();
   CacheState cache = CacheState::kStreaming;
@@ -103,6 +104,8 @@ class MeasuredCosts {
   MeasureTask function_task(const std::string& text) const;  // without targets
   MeasureTask conversion_task(const TensorType& type, const Encoding& from,
                               const Encoding& to) const;
+  // Keeps what a worker saw of the cores in quiet moments, if that is news.
+  void learn_crowding(const Conditions& conditions);
   void add_quarantine(MeasureTask& task, const std::string& text);
   Result<std::vector<TargetCosts>> run_worker(MeasureTask task, const std::string& text);
 
@@ -111,6 +114,7 @@ class MeasuredCosts {
   Worker worker_;
   std::string processor_;  // and threads
   std::string machine_;    // these and the cache state
+  double crowding_ = 0;    // what is known of the cores in quiet moments (quiet.h)
   CostCounts counts_;
   std::set<std::string> measured_now_;  // context and text; by this object
   std::set<std::string> seen_again_;    // these and the variant

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <sstream>
-#include <thread>
 #include <vector>
 
 #include "base/statistics.h"
@@ -58,45 +56,6 @@ ProbeSeconds run_probes() {
   seconds.compute = median_seconds([] { keep(static_cast<int64_t>(compute())); });
   seconds.bandwidth = median_seconds([] { keep(stream(buffer)); });
   return seconds;
-}
-
-double burst_seconds() {
-  using Four = float __attribute__((vector_size(16)));
-  constexpr int kChains = 12;  // more than the latency of a multiplication and an addition
-  Four x[kChains];
-  for (Four& chain : x) chain = Four{1, 1, 1, 1};
-  const Four factor{0.999f, 0.999f, 0.999f, 0.999f}, addend{0.001f, 0.001f, 0.001f, 0.001f};
-  const Stopwatch watch;
-  for (int i = 0; i < 1000; ++i)
-    for (Four& chain : x) {
-      chain = chain * factor + addend;
-      asm volatile("" : "+x"(chain));
-    }
-  return watch.seconds();
-}
-
-bool QuietGate::is_quiet(double slowest) {
-  fastest_ = fastest_ == 0 ? slowest : std::min(fastest_, slowest);
-  return slowest <= kSlow * fastest_;
-}
-
-void await_quiet(int threads) {
-  static QuietGate gate;
-  static Stopwatch since;
-  gate.timed(since.restart());
-  std::vector<double> bursts(static_cast<size_t>(threads));
-  const auto burst = [&] {
-    std::vector<std::thread> others;
-    for (size_t t = 1; t < bursts.size(); ++t)
-      others.emplace_back([&, t] { bursts[t] = std::max(burst_seconds(), burst_seconds()); });
-    bursts[0] = std::max(burst_seconds(), burst_seconds());
-    for (std::thread& other : others) other.join();
-    return *std::max_element(bursts.begin(), bursts.end());
-  };
-  while (!gate.is_quiet(burst()) && gate.may_wait()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    gate.waited(since.restart());
-  }
 }
 
 CpuSeconds read_cpu_seconds() {

@@ -21,31 +21,6 @@ struct ProbeSeconds {
 };
 ProbeSeconds run_probes();
 
-// Seconds of a few microseconds of independent multiply-adds on the calling thread, as many as its
-// core can take. Where another guest runs on the same core its units are shared, often for
-// milliseconds to minutes, and everything takes up to twice as long; the clock does not show it.
-double burst_seconds();
-
-// Tells quiet moments from those, by the bursts that it has seen in this process.
-class QuietGate {
- public:
-  // `slowest` is the longest of the bursts of all threads at one moment.
-  bool is_quiet(double slowest);
-  // Accounts for what waiting for a quiet moment took, and for what timing took.
-  void waited(double seconds) { waited_ += seconds; }
-  void timed(double seconds) { timed_ += seconds; }
-  // On a machine that is never quiet timing may take that much longer.
-  bool may_wait() const { return waited_ < kWaiting * timed_ + kFirstSeconds; }
-
- private:
-  static constexpr double kSlow = 1.15, kWaiting = 1, kFirstSeconds = 1;
-  double fastest_ = 0, waited_ = 0, timed_ = 0;
-};
-
-// Waits for a moment in which bursts on so many threads at once are quick, as long as the gate of
-// this process allows.
-void await_quiet(int threads);
-
 // CPU seconds since boot of the cores this process may use (others' time included, and time stolen
 // from a virtual machine), and this process's own.
 struct CpuSeconds {

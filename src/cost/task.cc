@@ -104,7 +104,8 @@ json to_json(const TargetCosts& costs) {
   const Conditions& conditions = costs.conditions;
   result["conditions"] = {{"compute", conditions.compute},
                           {"bandwidth", conditions.bandwidth},
-                          {"other_load", conditions.other_load}};
+                          {"other_load", conditions.other_load},
+                          {"crowding", conditions.crowding}};
   if (conditions.disturbed) result["conditions"]["disturbed"] = true;
   if (!costs.refusal.empty()) result["refusal"] = costs.refusal;
   return result;
@@ -120,7 +121,8 @@ Result<TargetCosts> target_costs_from_json(const json& j) {
     if (j.contains("conditions")) {
       const json& c = j.at("conditions");
       costs.conditions = {c.value("compute", 0.0), c.value("bandwidth", 0.0),
-                          c.value("other_load", 0.0), c.value("disturbed", false)};
+                          c.value("other_load", 0.0), c.value("disturbed", false),
+                          c.value("crowding", 0.0)};
     }
     costs.variants = TRY(list_from<MeasuredVariant>(
         j.at("variants"), [](const json& entry) -> Result<MeasuredVariant> {
@@ -143,7 +145,9 @@ json to_json(const MeasureTask& task) {
                  {"effort", effort_name(task.effort)},
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder},
-                 {"caches", static_cast<int>(task.cache)}};
+                 {"caches", static_cast<int>(task.cache)},
+                 {"crowding", task.crowding},
+                 {"patience", task.patience}};
   if (task.is_conversion()) {
     result["shape"] = task.type.shape;
     result["dtype"] = dtype_name(task.type.dtype);
@@ -166,6 +170,8 @@ Result<MeasureTask> task_from_json(const json& j) {
     task.options.threads = j.at("threads").get<int>();
     task.options.cache_folder = j.at("cache").get<std::string>();
     task.cache = static_cast<CacheState>(j.at("caches").get<int>());
+    task.crowding = j.at("crowding").get<double>();
+    task.patience = j.at("patience").get<double>();
     if (task.is_conversion()) {
       task.type.shape = j.at("shape").get<Shape>();
       task.type.dtype = TRY(parse_dtype(j.at("dtype").get<std::string>()));

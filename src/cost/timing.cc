@@ -14,7 +14,7 @@
 #include "base/integers.h"
 #include "base/statistics.h"
 #include "base/stopwatch.h"
-#include "cost/probe.h"
+#include "cost/quiet.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {
@@ -80,15 +80,18 @@ class Evictor {
     return buffers().reserve(threads_, kPrivate + ring_);
   }
 
-  // Does so for one run, and gives the longest of the threads' bursts (cost/probe.h) after it.
-  double prepare(const TimedKernel& timed) {
+  // Does so for one run, and tells whether the machine is quiet after it.
+  bool prepare(const TimedKernel& timed) {
     const bool streaming = streams(timed), warm = state_ == CacheState::kWarm;
-    std::vector<double> bursts(static_cast<size_t>(threads_));
+    std::vector<double> crowding(static_cast<size_t>(threads_)), streamed(crowding.size());
     everywhere_([&](int thread) {
+      const auto own = static_cast<size_t>(thread);
       if (streaming) {
+        const Stopwatch watch;
         const size_t first = std::min(turn_, ring_ - next_);
         stream(thread, kPrivate + next_, first);
         stream(thread, kPrivate, turn_ - first);
+        streamed[own] = watch.seconds();
         // The rest was in use a few kernels ago.
         for (const TimedBuffer& output : timed.outputs)
           if (!is_large(output)) rewrite(output, thread);
@@ -97,10 +100,16 @@ class Evictor {
       if (!warm) stream(thread, 0, kPrivate);
       if (!warm)
         for (const TimedBuffer& input : timed.inputs) rewrite(input, thread);
-      bursts[static_cast<size_t>(thread)] = burst_seconds();
+      crowding[own] = core_crowding();
     });
-    if (streaming) next_ = (next_ + turn_) % ring_;
-    return *std::max_element(bursts.begin(), bursts.end());
+    bool quiet = core_gate().is_quiet(*std::max_element(crowding.begin(), crowding.end()));
+    if (streaming) {
+      next_ = (next_ + turn_) % ring_;
+      if (turn_ >= kTelling)
+        quiet &= memory_gate().is_quiet(*std::max_element(streamed.begin(), streamed.end()) /
+                                        static_cast<double>(turn_));
+    }
+    return quiet;
   }
 
  private:
@@ -114,6 +123,8 @@ class Evictor {
   const size_t stays_ = shared_cache_bytes() >= kLargeSharedCache ? 1536 << 10 : 0;
   static constexpr size_t kLargeSharedCache = 128 << 20;
   static constexpr size_t kStep = 512;  // of streaming: eight lines
+  // A thread's stream whose time tells how congested the memory is: some 100 µs.
+  static constexpr size_t kTelling = 2 << 20;
 
   static EvictionBuffers& buffers() {
     static EvictionBuffers buffers;
@@ -243,18 +254,19 @@ class Timer {
   }
 
   void sample(size_t k, Evictor& evictor) {
-    static QuietGate gate;
+    static Patience patience;
+    patience.allow(options_.patience);
     State& state = states_[k];
     const bool warm = options_.cache == CacheState::kWarm;
     Stopwatch watch;
-    while (!gate.is_quiet(evictor.prepare(kernels_[k])) && gate.may_wait()) {
+    while (!evictor.prepare(kernels_[k]) && patience.is_left()) {
       if (options_.beats != nullptr) options_.beats->fetch_add(1);
       std::this_thread::sleep_for(kPause);
-      gate.waited(watch.restart());
+      patience.waited(watch.restart());
     }
     state.samples.push_back(run_batch(k, state.batch, warm ? 1 : 0));
     state.spent += watch.seconds();
-    gate.timed(watch.seconds());
+    patience.timed(watch.seconds());
   }
 
   std::vector<TimedKernel>& kernels_;

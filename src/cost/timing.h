@@ -48,6 +48,7 @@ struct TimingOptions {
   double max_seconds_per_kernel = 1.5;  // overrides all of these (but never fewer than 3 rounds)
   double batch_seconds = 200e-6;        // warm runs are batched until one sample lasts this long
   CacheState cache = CacheState::kStreaming;  // but for kWarm: one run a sample
+  double patience = 0;  // seconds that this process may wait for quiet moments (quiet.h)
   // Where somebody watches (see MeasureHooks): the kernel that runs, and a count of batches.
   std::atomic<int32_t>* running = nullptr;
   std::atomic<uint32_t>* beats = nullptr;

@@ -1,5 +1,6 @@
 #include "runtime/executor.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -125,6 +126,12 @@ Status Executor::execute(std::vector<double>* seconds) {
     if (!status.ok()) return status;
   }
   return status;
+}
+
+ThreadTeam* Executor::team() {
+  const bool own = std::any_of(groups_.begin(), groups_.end(),
+                               [](const Group& group) { return group.use == ThreadUse::kOwnPool; });
+  return own ? nullptr : &team_;
 }
 
 Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {

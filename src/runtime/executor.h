@@ -17,6 +17,9 @@ class Executor {
   static Result<Executor> create(std::shared_ptr<const Plan> plan, int threads);
 
   const Plan& plan() const { return *plan_; }
+  // The team that runs it; null where kernels bring threads of their own, which a team that is
+  // awake would disturb.
+  ThreadTeam* team();
   // Inputs and outputs in the plan's order; shapes and dtypes must be the plan's (kBadModel
   // otherwise). Outputs are allocated when undefined. Tensors that are not 64-byte aligned are
   // copied. One call at a time.

@@ -7,6 +7,7 @@
 
 #include "cost/effort.h"
 #include "cost/probe.h"
+#include "cost/quiet.h"
 #include "planted_kernel.h"
 
 namespace collage {
@@ -116,6 +117,27 @@ TEST(ProbeHistory, LearnsANewUsual) {
   for (int i = 0; i < 64; ++i) history.add({100e-6, 400e-6});
   for (int i = 0; i < 64; ++i) history.add({150e-6, 600e-6});
   EXPECT_FALSE(history.is_disturbed({150e-6, 600e-6, 0, false}));
+}
+
+TEST(QuietGate, SeesWhatIsUnusual) {
+  QuietGate gate(1.2);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(gate.is_quiet(1.0 + 0.001 * (i % 10)));
+  gate.is_quiet(0.1);  // one that is far too small changes nothing
+  EXPECT_TRUE(gate.is_quiet(1.1));
+  EXPECT_FALSE(gate.is_quiet(1.4));
+  for (int i = 0; i < 300; ++i) gate.is_quiet(2.0);
+  EXPECT_TRUE(gate.is_quiet(2.1)) << "usual by now";
+}
+
+TEST(Quiet, RunsAgainWhileThereIsPatience) {
+  Patience patience;
+  patience.allow(1);
+  EXPECT_TRUE(patience.is_left());
+  patience.waited(2);
+  EXPECT_FALSE(patience.is_left());
+  patience.timed(5);
+  EXPECT_TRUE(patience.is_left());
+  EXPECT_GT(core_crowding(), 0);
 }
 
 TEST(Probe, ReadsTheMachine) {

@@ -10,7 +10,7 @@
 
 #include "base/statistics.h"
 #include "compiler/cover_timing.h"
-#include "cost/probe.h"
+#include "cost/quiet.h"
 #include "options.h"
 #include "peer.h"
 #include "report/layers.h"
@@ -107,11 +107,14 @@ Status bench(const BenchOptions& options) {
   int blocks = options.iterations > 0
                    ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
                    : std::max(3, static_cast<int>(options.duration / block_seconds));
+  // Of peers nobody sees when they were disturbed: their runs all count, and so do ours then.
+  Quiet& quiet = Quiet::here();
+  if (peers.empty()) block.quiet = &quiet;
   for (int b = 0; b < blocks; ++b) {
-    await_quiet(facts.threads);
+    quiet.await(facts.threads);
     TRY(run_block(*program.impl().executor, inputs, outputs, block, facts.samples));
     for (size_t p = 0; p < peers.size(); ++p) {
-      await_quiet(facts.threads);
+      quiet.await(facts.threads);
       std::vector<double> samples = TRY(peers[p]->run(options.warm_ups, block.runs_per_block));
       std::vector<double>& all = facts.peers[names[p]].samples;
       all.insert(all.end(), samples.begin(), samples.end());

@@ -126,6 +126,12 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
       ->allow_extra_args(false);
   command.add_option("--db", options.database, "the cost database (default: in the cache folder)");
   command.add_flag("--frozen-costs", options.frozen_costs, "fail instead of measuring");
+  command
+      .add_option(
+          "--patience", options.patience,
+          "seconds to wait at most for moments in which nobody else uses the machine, beside "
+          "as long as measuring takes")
+      ->check(CLI::Range(0.0, 1e5));
   command.add_option("--effort", options.effort, "of measuring: how much care it takes")
       ->check(CLI::IsMember({"fast", "default", "max"}));
   command
@@ -205,6 +211,7 @@ Result<ProgramOptions> program_options(const SharedOptions& options) {
   program.threads = options.threads;
   program.database = options.database;
   program.effort = TRY(parse_effort(options.effort));
+  program.patience = options.patience;
   if (options.search == "evolutionary") program.search = SearchMethod::kEvolutionary;
   program.frozen_costs = options.frozen_costs;
   program.always_measure = options.always_measure;

@@ -16,6 +16,7 @@ struct SharedOptions {
   std::vector<std::string> targets, exclude, pin, shapes, dims, inputs, plugins;
   int threads = 0;
   int64_t seed = 0;
+  double patience = 10;
   std::string database, accuracy = "default", effort = "default", search = "dijkstra",
                         precision = "f32", json, save_outputs, progress = "auto", config;
   bool frozen_costs = false, deterministic = false;

@@ -1,0 +1,70 @@
+// Quiet moments of a shared machine. Where another guest runs on the other half of a core, what
+// computes takes up to twice as long, for milliseconds to minutes, and the clock does not show it;
+// where one uses the memory, what streams does. Timing waits for moments in which neither is so.
+#pragma once
+
+#include <deque>
+
+#include "runtime/thread_team.h"
+
+namespace collage {
+
+// How long independent multiply-adds take on the calling thread's core as a part of what as many
+// rounds of dependent ones take, which need a fraction of the core: about the same everywhere at
+// any clock, up to twice as much on a core that is shared. Some 7 µs.
+double core_crowding();
+
+// Accounts for waiting: on a machine that is never quiet timing may take twice as long, and so many
+// seconds more as are allowed.
+class Patience {
+ public:
+  void allow(double seconds) { allowed_ = seconds; }
+  void waited(double seconds) { waited_ += seconds; }
+  void timed(double seconds) { timed_ += seconds; }
+  bool is_left() const { return waited_ < timed_ + allowed_; }
+
+ private:
+  double allowed_ = 0, waited_ = 0, timed_ = 0;
+};
+
+// Tells quiet moments from others by what this process has seen: `value` is larger than usual in
+// the latter. Usual is what a tenth of the latest values is below, so that one that is far too
+// small changes nothing, or less where that is known.
+class QuietGate {
+ public:
+  explicit QuietGate(double tolerance) : tolerance_(tolerance) {}
+  bool is_quiet(double value);
+  // 0 while it has seen too little to tell.
+  double usual() const;
+  void know(double usual) { known_ = usual; }
+
+ private:
+  double tolerance_, known_ = 0;
+  std::deque<double> latest_;
+};
+
+// The gate of this process for the largest crowding of all cores, and one for the seconds that a
+// byte of memory takes.
+QuietGate& core_gate();
+QuietGate& memory_gate();
+
+// Whether programs that this process runs are undisturbed at the moment, by the crowding of all
+// cores.
+class Quiet {
+ public:
+  void allow(double seconds) { patience_.allow(seconds); }
+  // Waits for it, as long as there is patience.
+  void await(int threads);
+  // After something has run for so long: whether it still is. False only where there is patience to
+  // run it again. `team`: null where its threads should not be woken; then this core speaks for
+  // all.
+  bool is_kept(double seconds, ThreadTeam* team);
+
+  // That of the process.
+  static Quiet& here();
+
+ private:
+  Patience patience_;
+};
+
+}  // namespace collage
