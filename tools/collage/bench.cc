@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/statistics.h"
+#include "base/stopwatch.h"
 #include "compiler/cover_timing.h"
 #include "cost/quiet.h"
 #include "options.h"
@@ -27,6 +28,7 @@ struct BenchOptions : SharedOptions {
   int warm_ups = 2;     // before each block
   bool layers = false, roofline = false;
   std::string profile;  // where the Chrome trace goes
+  std::string against;  // another cost database
 };
 
 constexpr int kBlockRuns = 20;
@@ -53,6 +55,42 @@ struct ScratchFolder {
   }
 };
 
+// What --against asks for: short blocks of both programs in turns, so that a machine that changes
+// its pace does so for both.
+Status race(Program& program, Program& other, const std::vector<Tensor>& inputs,
+            const BenchOptions& options, int threads) {
+  constexpr int kRuns = 4;
+  BlockOptions block;
+  block.warm_ups = 1;
+  block.runs_per_block = kRuns;
+  block.seconds_per_block = 1e9;
+  block.pause_ms = 15;
+  block.quiet = &Quiet::here();
+  Program* const programs[] = {&program, &other};
+  std::vector<Tensor> outputs[2];
+  std::vector<double> samples[2], ratios;
+  const Stopwatch watch;
+  for (int pair = 0; pair < 3 || watch.seconds() < 2 * options.duration; ++pair) {
+    double medians[2] = {};
+    for (int turn = 0; turn < 2; ++turn) {
+      const auto p = static_cast<size_t>((pair + turn) % 2);  // each is the first as often
+      std::vector<double> now;
+      block.quiet->await(threads);
+      TRY(run_block(*programs[p]->impl().executor, inputs, outputs[p], block, now));
+      medians[p] = median(now);
+      samples[p].insert(samples[p].end(), now.begin(), now.end());
+    }
+    ratios.push_back(medians[1] / medians[0]);
+  }
+  fmt::print(
+      "{}\n{}\nthe other takes {:+.1f}% (median of {} pairs of blocks; p10 {:+.1f}%, p90 "
+      "{:+.1f}%)\n",
+      statistics_line("collage", samples[0]), statistics_line("the other", samples[1]),
+      100 * (median(ratios) - 1), ratios.size(), 100 * (percentile(ratios, 0.1) - 1),
+      100 * (percentile(ratios, 0.9) - 1));
+  return {};
+}
+
 // What --layers, --roofline and --profile ask for.
 Status show_layers(Program& program, const std::vector<Tensor>& inputs,
                    const BenchOptions& options) {
@@ -76,6 +114,13 @@ Status bench(const BenchOptions& options) {
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds));
 
+  if (!options.against.empty()) {
+    BenchOptions other = options;
+    other.database = options.against;
+    double seconds = 0;
+    Program rival = TRY(compile(model, other, &seconds));
+    return race(program, rival, inputs, options, facts.threads);
+  }
   ScratchFolder scratch;
   if (!options.compare.empty()) TRY(save_tensors(scratch.path.string(), model.inputs(), inputs));
   std::vector<std::unique_ptr<Peer>> peers;
@@ -156,6 +201,12 @@ Command add_bench(CLI::App& app) {
                    "onnxruntime, openvino: run these too, interleaved, in processes of their own")
       ->delimiter(',')
       ->check(CLI::IsMember({"onnxruntime", "openvino"}));
+  command
+      ->add_option(
+          "--against", options->against,
+          "a second cost database: the program it gives runs in turns with this one's, and "
+          "nothing else is done")
+      ->check(CLI::ExistingFile);
   command->add_option("--iterations", options->iterations, "timed runs of each runtime")
       ->check(positive_number());
   command
