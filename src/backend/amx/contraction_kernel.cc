@@ -11,6 +11,7 @@
 #include "backend/amx/dot_products.h"
 #include "backend/amx/geometry.h"
 #include "backend/amx/packed_operand.h"
+#include "backend/amx/shares.h"
 #include "base/integers.h"
 
 namespace collage::amx {
@@ -37,7 +38,8 @@ class ContractionKernel : public Kernel {
         row_blocks_(ceil_div(geometry_.tiles(), 2)),
         shared_copy_(schedule_.by_columns && (integers_ || c_.taps.count() > 1)),
         chunk_(shared_copy_ ? row_blocks_ : chunk_rows()),
-        window_(widest_window(chunk_)) {}
+        window_(widest_window(chunk_)),
+        shares_(threads) {}
 
   Status prepare() {
     for (Branch& branch : c_.branches) {
@@ -89,12 +91,11 @@ class ContractionKernel : public Kernel {
     }
     auto* workspace = static_cast<char*>(args.workspace);
     std::vector<float> largests(integers_ ? static_cast<size_t>(threads_) : 0);
+    const Range all_columns{0, static_cast<int64_t>(columns_.size())};
+    shares_.deal(schedule_.by_columns ? all_columns.end : chunks());
 #pragma omp parallel num_threads(threads_)
     {
       const int index = omp_get_thread_num(), team = omp_get_num_threads();
-      Range rows{0, row_blocks_}, columns{0, static_cast<int64_t>(columns_.size())};
-      Range& shared = schedule_.by_columns ? columns : rows;
-      shared = share(shared.end, index, team);
       if (shared_copy_) {
         auto* copy = reinterpret_cast<uint16_t*>(workspace);
         const Range part = share(window_, index, team);
@@ -107,16 +108,24 @@ class ContractionKernel : public Kernel {
         const Scale scale = scale_for(largest);
         copy_part(call, scale, position(0), part, copy);
 #pragma omp barrier
-        multiply(call, rows, columns, {copy, scale.back});
+        while (const std::optional<int64_t> column = shares_.next(index))
+          multiply(call, {0, row_blocks_}, {*column, *column + 1}, {copy, scale.back});
       } else {
         auto* copy = reinterpret_cast<uint16_t*>(workspace + index * copy_size());
-        for (int64_t row = rows.begin; row < rows.end; row += chunk_) {
-          const Range chunk{row, std::min(row + chunk_, rows.end)};
+        const auto multiply_chunk = [&](int64_t piece, Range columns) {
+          const Range chunk{piece * chunk_, std::min((piece + 1) * chunk_, row_blocks_)};
           const Range w = window(chunk);
           const Range part{0, w.end - w.begin};
           const Scale scale = scale_for(integers_ ? largest_of(call, w.begin, part) : 0);
           copy_part(call, scale, w.begin, part, copy);
           multiply(call, chunk, columns, {copy, scale.back});
+        };
+        if (schedule_.by_columns) {  // each thread copies all of the image
+          const Range own = share(all_columns.end, index, team);
+          for (int64_t piece = 0; piece < chunks(); ++piece) multiply_chunk(piece, own);
+        } else {
+          while (const std::optional<int64_t> piece = shares_.next(index))
+            multiply_chunk(*piece, all_columns);
         }
       }
     }
@@ -169,8 +178,10 @@ class ContractionKernel : public Kernel {
     }
     return widest;
   }
+  int64_t chunks() const { return ceil_div(row_blocks_, chunk_); }
   /// How many blocks of rows are copied at once: as many as a core's own caches hold beside the
-  /// weights, but the neighbours that are copied along should be few.
+  /// weights, but the neighbours that are copied along should be few. Where rows are shared out,
+  /// equally many chunks a thread.
   int64_t chunk_rows() const {
     // What becomes integers is read for its largest number first: the second time from a near
     // cache.
@@ -181,7 +192,12 @@ class ContractionKernel : public Kernel {
     const int64_t positions = bytes / copy_bytes(c_, phases(), schedule_.parts.left);
     const int64_t block = ceil_div(geometry_.phase_positions, row_blocks_);
     const int64_t rows = std::max(positions - geometry_.furthest, 3 * geometry_.furthest) / block;
-    return std::clamp<int64_t>(rows, 1, row_blocks_);
+    const int64_t most = std::clamp<int64_t>(rows, 1, row_blocks_);
+    if (schedule_.by_columns) return most;
+    // Some for others to take, unless each reads all weights from memory again.
+    constexpr int64_t kPieces = 3;
+    const int64_t own = ceil_div(row_blocks_, int64_t{threads_});
+    return ceil_div(own, std::max(ceil_div(own, most), schedule_.weights_outer ? 1 : kPieces));
   }
 
   /// Copies `part` of the positions from `first` on to its place in a copy of them.
@@ -324,6 +340,7 @@ class ContractionKernel : public Kernel {
   bool shared_copy_;
   int64_t chunk_;                                             ///< blocks of rows of one copy
   int64_t window_;                                            ///< positions of one phase in a copy
+  Shares shares_;                                             ///< of columns or chunks
   std::vector<PackedOperand> packed_;                         ///< of each branch
   std::vector<std::vector<std::vector<int32_t>>> tile_rows_;  ///< of each branch's passes
   std::vector<Column> columns_;              ///< all branches' blocks of columns, in each pass

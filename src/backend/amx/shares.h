@@ -1,0 +1,55 @@
+// Pieces of work that threads share out: each begins with a part of its own, front to back, and who
+// is done takes pieces from the back of another's. So a core that others use too, or whose data lie
+// farther away, does fewer. Which piece is which does not depend on who does it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace collage::amx {
+
+class Shares {
+ public:
+  explicit Shares(int threads) : of_(static_cast<size_t>(threads)) {}
+
+  /// Pieces 0 to `count`, before the threads begin. Those of a thread that never comes are done by
+  /// the others.
+  void deal(int64_t count) {
+    for (int64_t t = 0; t < threads(); ++t)
+      of_[static_cast<size_t>(t)].rest = packed(count * t / threads(), count * (t + 1) / threads());
+  }
+
+  /// The next piece for that thread; nothing when all are taken.
+  std::optional<int64_t> next(int thread) {
+    for (int64_t other = 0; other < threads(); ++other) {
+      std::atomic<uint64_t>& rest = of_[static_cast<size_t>((thread + other) % threads())].rest;
+      uint64_t was = rest.load(std::memory_order_relaxed);
+      for (int64_t begin = first(was), end = last(was); begin < end;
+           begin = first(was), end = last(was)) {
+        const bool own = other == 0;
+        if (rest.compare_exchange_weak(was, own ? packed(begin + 1, end) : packed(begin, end - 1),
+                                       std::memory_order_relaxed))
+          return own ? begin : end - 1;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct alignas(64) Share {
+    std::atomic<uint64_t> rest{0};
+  };
+  static uint64_t packed(int64_t begin, int64_t end) {
+    return static_cast<uint64_t>(begin) << 32 | static_cast<uint64_t>(end);
+  }
+  static int64_t first(uint64_t rest) { return static_cast<int64_t>(rest >> 32); }
+  static int64_t last(uint64_t rest) { return static_cast<int64_t>(rest & 0xffffffffu); }
+
+  int64_t threads() const { return static_cast<int64_t>(of_.size()); }
+
+  std::vector<Share> of_;
+};
+
+}  // namespace collage::amx
