@@ -268,20 +268,21 @@ class ContractionKernel : public Kernel {
     block.b = packed.block(column_block, pass);
     block.c = sums;
     fetch_next(block, row - rows.begin, rows.end - rows.begin, column);
-    const auto place = [&](int i, int j) {
-      const int64_t tile_column = 2 * column_block + j, first = tile_column * kTileColumns;
-      const int64_t plane = c_.channels_last ? kTileColumns : c_.pixels_out() * kTileColumns;
-      return TilePlace{rows_of_tile(tile_rows_[b][pass], 2 * row + i, tile_rows),
-                       tile_column * plane,
-                       first,
-                       static_cast<int>(std::min(kTileColumns, branch.out_channels - first)),
-                       !c_.channels_last,
-                       call.branches[b].out,
-                       call.branches[b].tensors};
-    };
+    TilePlace places[2][2];  // down, across
+    const int64_t plane = c_.channels_last ? kTileColumns : c_.pixels_out() * kTileColumns;
+    for (int i = 0; i < down; ++i)
+      for (int j = 0; j < across; ++j) {
+        const int64_t tile_column = 2 * column_block + j, first = tile_column * kTileColumns;
+        places[i][j] = {rows_of_tile(tile_rows_[b][pass], 2 * row + i, tile_rows),
+                        tile_column * plane,
+                        first,
+                        static_cast<int>(std::min(kTileColumns, branch.out_channels - first)),
+                        !c_.channels_last,
+                        call.branches[b].out,
+                        call.branches[b].tensors};
+        if (integers_) fetch_tile(places[i][j]);
+      }
     if (integers_) {
-      for (int j = 0; j < across; ++j)
-        for (int i = 0; i < down; ++i) fetch_tile(place(i, j));
       multiply_rows({{block.a[0], block.a[1]},
                      block.steps,
                      block.step_count,
@@ -299,7 +300,7 @@ class ContractionKernel : public Kernel {
     for (int j = 0; j < across; ++j)
       for (int i = 0; i < down; ++i)
         finish_tile(branch.steps, sums + i * tile_rows * kBlockColumns + j * kTileColumns,
-                    place(i, j));
+                    places[i][j]);
   }
 
   /// Of each tile of a block of rows: the matrix unit takes all of them.
