@@ -272,6 +272,16 @@ def check_bench(bench):
         assert report["peers"][peer]["version"].startswith(peer) and report["peers"][peer]["count"] >= 5, report["peers"]
 
 
+def check_against(bench):
+    """Two databases' programs in turns; here one against itself."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    bench.run("run", name)
+    printed = bench.run("bench", name, "--duration", "0.1", "--against", os.path.join(bench.cache, "costs.db"))
+    line = r"\s+median\s+\d+\.\d+ ms   p10\s+\d+\.\d+   p90\s+\d+\.\d+   \d+ runs\n"
+    pairs = re.fullmatch(rf"collage{line}the other{line}the other takes [+-]\d+\.\d% \(median of (\d+) pairs .*\)\n", printed)
+    assert pairs and int(pairs[1]) >= 3, printed
+
+
 def trace_problems(trace):
     """Where a Chrome trace breaks the format (a JSON object of complete events) that chrome://tracing and Perfetto read."""
     found = [] if trace.get("displayTimeUnit") in ("ms", "ns") else ["displayTimeUnit"]
@@ -390,8 +400,8 @@ def check_relay(bench):
 
 
 CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_partition, check_config,
-          check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_profile, check_max_error,
-          check_targets, check_strange_names, check_dynamic_dimension, check_relay, check_tensor_programs)
+          check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_against, check_profile,
+          check_max_error, check_targets, check_strange_names, check_dynamic_dimension, check_relay, check_tensor_programs)
 
 
 if __name__ == "__main__":

@@ -233,6 +233,23 @@ TEST_F(Database, VerifySeesAChangedKeyAndDamagedPages) {
   EXPECT_FALSE(database.ok() && verify_costs(**database).ok());
 }
 
+// It depends on no backend, so that no new version of one makes it stale.
+TEST_F(Database, WhatIsKnownOfTheMachineStays) {
+  auto database = CostDatabase::open(file());
+  const auto known = [&](const std::string& value) {
+    database->put("machine", CostDatabase::key_of("crowding", "a processor"), "crowding", value,
+                  "a processor");
+  };
+  known(R"({"crowding":1.1})");
+  EXPECT_EQ(verify_costs(*database).value(), 1);
+  PruneOptions options;
+  options.stale = options.refused = true;
+  EXPECT_TRUE(prune_costs(*database, options).ok());
+  EXPECT_EQ(rows(*database), 1);
+  known(R"({"crowding":"little"})");
+  EXPECT_THAT(verify_costs(*database).status().to_string(), HasSubstr("no number"));
+}
+
 TEST_F(Database, PruneForgetsWhatIsAskedAndNoMore) {
   auto fill = [&] {
     fs::remove(file());

@@ -201,12 +201,13 @@ Command add_bench(CLI::App& app) {
                    "onnxruntime, openvino: run these too, interleaved, in processes of their own")
       ->delimiter(',')
       ->check(CLI::IsMember({"onnxruntime", "openvino"}));
-  command
-      ->add_option(
-          "--against", options->against,
-          "a second cost database: the program it gives runs in turns with this one's, and "
-          "nothing else is done")
-      ->check(CLI::ExistingFile);
+  CLI::Option* against =
+      command
+          ->add_option(
+              "--against", options->against,
+              "a second cost database: the program it gives runs in turns with this one's, and "
+              "nothing else is done")
+          ->check(CLI::ExistingFile);
   command->add_option("--iterations", options->iterations, "timed runs of each runtime")
       ->check(positive_number());
   command
@@ -220,6 +221,9 @@ Command add_bench(CLI::App& app) {
                     "the same against the measured peaks of this machine");
   command->add_option("--profile", options->profile,
                       "write a Chrome trace of one run to this file");
+  for (const char* other : {"--compare", "--iterations", "--layers", "--roofline", "--profile",
+                            "--json", "--save-outputs"})
+    against->excludes(command->get_option(other));
   return {command, [options] { return bench(*options); }};
 }
 

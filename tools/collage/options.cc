@@ -89,12 +89,13 @@ Status check_writable_file(const std::string& flag, const std::string& path) {
   return {};
 }
 
-CLI::Validator positive_number() {
+CLI::Validator positive_number(bool or_zero) {
   return CLI::Validator(
-      [](std::string& text) {
+      [or_zero](std::string& text) {
         double value = 0;
-        bool positive = CLI::detail::lexical_cast(text, value) && value > 0 && value < 1e9;
-        return positive ? std::string() : text + " is not a number above 0";
+        const bool number = CLI::detail::lexical_cast(text, value) && value < 1e9;
+        if (number && (value > 0 || (or_zero && value == 0))) return std::string();
+        return text + (or_zero ? " is not 0 or a number above" : " is not a number above 0");
       },
       "NUMBER", "positive");
 }
@@ -131,7 +132,7 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
           "--patience", options.patience,
           "seconds to wait at most for moments in which nobody else uses the machine, beside "
           "as long as measuring takes")
-      ->check(CLI::Range(0.0, 1e5));
+      ->check(positive_number(true));
   command.add_option("--effort", options.effort, "of measuring: how much care it takes")
       ->check(CLI::IsMember({"fast", "default", "max"}));
   command

@@ -35,7 +35,7 @@ void add_output_option(CLI::App& command, SharedOptions& options);
 void add_config_option(CLI::App& command, SharedOptions& options);
 
 // Refuses numbers that are not positive, in words that a person wants to read.
-CLI::Validator positive_number();
+CLI::Validator positive_number(bool or_zero = false);
 
 // Refuses a file that could not be written, before the work whose result it shall hold; "" is none.
 Status check_writable_file(const std::string& flag, const std::string& path);
