@@ -221,6 +221,7 @@ TEST_F(Faults, ASecondLookKeepsTheQuieterFigure) {
   nlohmann::json row;
   ASSERT_TRUE(database
                   ->for_each([&](const CostRow& found) -> Status {
+                    if (found.kind != "function") return {};
                     context = found.context, key = found.key, text = found.text;
                     row = nlohmann::json::parse(found.value);
                     return {};
