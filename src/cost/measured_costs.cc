@@ -47,8 +47,8 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
       machine_(
           fmt::format("{} {} {}", processor_, cache_state_name(options_.cache), kTimingMethod)) {
   if (auto row = database_.find("machine", CostDatabase::key_of(kCrowding, processor_)))
-    if (const json known = parse_json(*row); known.is_object())
-      crowding_ = known.value(kCrowding, 0.0);
+    if (json known = parse_json(*row); known.is_object() && known[kCrowding].is_number())
+      crowding_ = known[kCrowding].get<double>();
   core_gate().know(crowding_);
 }
 
