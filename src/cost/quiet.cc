@@ -43,20 +43,11 @@ double independent_seconds() {
   return watch.seconds();
 }
 
-// On a team of the moment, which leaves no thread behind.
-double crowding_of_cores(int threads) {
+// The largest of so many threads, on which `everywhere` runs a function of their number.
+template <typename Everywhere>
+double crowding_of_cores(int threads, Everywhere&& everywhere) {
   std::vector<double> each(static_cast<size_t>(threads));
-  std::vector<std::thread> others;
-  for (size_t t = 1; t < each.size(); ++t)
-    others.emplace_back([&, t] { each[t] = core_crowding(); });
-  each[0] = core_crowding();
-  for (std::thread& other : others) other.join();
-  return *std::max_element(each.begin(), each.end());
-}
-
-double crowding_of_team(ThreadTeam& team) {
-  std::vector<double> each(static_cast<size_t>(team.size()));
-  team.run([&](int thread) { each[static_cast<size_t>(thread)] = core_crowding(); });
+  everywhere([&](int thread) { each[static_cast<size_t>(thread)] = core_crowding(); });
   return *std::max_element(each.begin(), each.end());
 }
 
@@ -93,16 +84,21 @@ QuietGate& memory_gate() {
 }
 
 void Quiet::await(int threads) {
+  const auto crowding = [&] {
+    return crowding_of_cores(threads, [&](auto&& body) { run_on_new_threads(threads, body); });
+  };
   Stopwatch since;
-  while (!core_gate().is_quiet(crowding_of_cores(threads)) && patience_.is_left()) {
+  while (!core_gate().is_quiet(crowding()) && patience_.is_left()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     patience_.waited(since.restart());
   }
 }
 
 bool Quiet::is_kept(double seconds, ThreadTeam* team) {
-  if (core_gate().is_quiet(team == nullptr ? core_crowding() : crowding_of_team(*team)) ||
-      !patience_.is_left()) {
+  const double crowding =
+      team == nullptr ? core_crowding()
+                      : crowding_of_cores(team->size(), [&](auto&& body) { team->run(body); });
+  if (core_gate().is_quiet(crowding) || !patience_.is_left()) {
     patience_.timed(seconds);
     return true;
   }

@@ -331,10 +331,7 @@ Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& ker
   if (!of_own_pool.empty()) {
     // Inside a parked region of the team there is no team.
     Evictor evictor(options.cache, team.size(), [&](const std::function<void(int)>& body) {
-      std::vector<std::thread> others;
-      for (int i = 1; i < team.size(); ++i) others.emplace_back(body, i);
-      body(0);
-      for (std::thread& other : others) other.join();
+      run_on_new_threads(team.size(), body);
     });
     std::this_thread::sleep_for(kSettle);
     Status status;

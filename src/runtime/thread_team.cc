@@ -12,6 +12,8 @@
 #include <exception>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace collage {
 
@@ -91,6 +93,13 @@ void ThreadTeam::park(const std::function<void()>& body) {
     }
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+void run_on_new_threads(int threads, const std::function<void(int)>& body) {
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) others.emplace_back(body, i);
+  body(0);
+  for (std::thread& other : others) other.join();
 }
 
 }  // namespace collage

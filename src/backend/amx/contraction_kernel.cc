@@ -195,9 +195,9 @@ class ContractionKernel : public Kernel {
     const int64_t most = std::clamp<int64_t>(rows, 1, row_blocks_);
     if (schedule_.by_columns) return most;
     // Some for others to take, unless each reads all weights from memory again.
-    constexpr int64_t kPieces = 3;
+    const int64_t pieces = threads_ == 1 || schedule_.weights_outer ? 1 : 3;
     const int64_t own = ceil_div(row_blocks_, int64_t{threads_});
-    return ceil_div(own, std::max(ceil_div(own, most), schedule_.weights_outer ? 1 : kPieces));
+    return ceil_div(own, std::max(ceil_div(own, most), pieces));
   }
 
   /// Copies `part` of the positions from `first` on to its place in a copy of them.

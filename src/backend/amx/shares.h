@@ -26,12 +26,11 @@ class Shares {
     for (int64_t other = 0; other < threads(); ++other) {
       std::atomic<uint64_t>& rest = of_[static_cast<size_t>((thread + other) % threads())].rest;
       uint64_t was = rest.load(std::memory_order_relaxed);
-      for (int64_t begin = first(was), end = last(was); begin < end;
-           begin = first(was), end = last(was)) {
+      while (first(was) < last(was)) {
         const bool own = other == 0;
-        if (rest.compare_exchange_weak(was, own ? packed(begin + 1, end) : packed(begin, end - 1),
-                                       std::memory_order_relaxed))
-          return own ? begin : end - 1;
+        const int64_t piece = own ? first(was) : last(was) - 1;
+        const uint64_t left = own ? packed(piece + 1, last(was)) : packed(first(was), piece);
+        if (rest.compare_exchange_weak(was, left, std::memory_order_relaxed)) return piece;
       }
     }
     return std::nullopt;

@@ -98,12 +98,8 @@ TEST_F(DotProducts, WhatIsNoNumberMakesNaN) {
     std::vector<Tensor> inputs = random_inputs(function);
     inputs[0].data<float>()[5] = value;
     const Ran ran = run_vnni(function, inputs);
-    for (int64_t i = 0; i < ran.result.size(); ++i) {
-      const float expected = ran.expected.data<float>()[i], result = ran.result.data<float>()[i];
-      ASSERT_TRUE(std::isnan(result) || std::isfinite(expected));
-      if (std::isnan(result)) continue;
-      ASSERT_NEAR(result, expected, 2e-3);
-    }
+    for (int64_t i = 0; i < ran.result.size(); ++i)
+      ASSERT_TRUE(std::isnan(ran.result.data<float>()[i]));
   }
 }
 
