@@ -12,6 +12,8 @@
 #include "backend/amx/geometry.h"
 #include "backend/amx/packed_operand.h"
 #include "backend/amx/shares.h"
+#include "backend/amx/winograd.h"
+#include "backend/amx/winograd_kernel.h"
 #include "base/integers.h"
 
 namespace collage::amx {
@@ -352,7 +354,9 @@ class ContractionKernel : public Kernel {
 
 std::string Schedule::to_string() const {
   return std::string(parts.name()) + (by_columns ? " columns" : " rows") +
-         (weights_outer ? " weights outer" : "");
+         (winograd        ? " winograd"
+          : weights_outer ? " weights outer"
+                          : "");
 }
 
 std::vector<Schedule> schedules(const Contraction& c, Parts parts, int threads) {
@@ -367,11 +371,19 @@ std::vector<Schedule> schedules(const Contraction& c, Parts parts, int threads) 
   std::vector<Schedule> list;
   if (shares_rows || !shares_columns) list.push_back({parts, false, bytes > kCached});
   if (shares_columns && (!shares_rows || bytes > kCached / 4)) list.push_back({parts, true, true});
+  if (parts.integers && winograd::can_compute(c)) {
+    const int64_t patches = rows / 4;
+    if (patches >= threads * kFewestDotRows || !shares_columns)
+      list.push_back({parts, false, true, true});
+    if (shares_columns) list.push_back({parts, true, true, true});
+  }
   return list;
 }
 
 Result<std::unique_ptr<Kernel>> make_contraction_kernel(Contraction contraction,
                                                         const Schedule& schedule, int threads) {
+  if (schedule.winograd)
+    return make_winograd_kernel(std::move(contraction), schedule.by_columns, threads);
   auto kernel = std::make_unique<ContractionKernel>(std::move(contraction), schedule, threads);
   TRY(kernel->prepare());
   return std::unique_ptr<Kernel>(std::move(kernel));

@@ -17,6 +17,7 @@ struct Schedule {
   bool by_columns = false;
   /// For each block of weights all rows, or for each block of rows all weights.
   bool weights_outer = false;
+  bool winograd = false;  ///< of winograd.h; otherwise tap by tap
 
   std::string to_string() const;
 };

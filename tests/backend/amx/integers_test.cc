@@ -11,15 +11,25 @@ struct Ran {
   Tensor result, expected;
 };
 
-// What the first variant gives, beside the reference.
-Ran run_vnni(const Function& function, const std::vector<Tensor>& inputs) {
+// What each variant gives, beside the reference.
+std::vector<Ran> run_vnni(const Function& function, const std::vector<Tensor>& inputs) {
   const Target target{"vnni", {}, {}};
   const auto variants = vnni_backend().lowered_variants(function, target, {1, ""});
   EXPECT_TRUE(variants.ok()) << variants.status().to_string();
-  const auto kernel = vnni_backend().compile(function, variants->front(), target, {1, ""});
-  EXPECT_TRUE(kernel.ok()) << kernel.status().to_string();
-  return {run_guarded(**kernel, function, variants->front(), inputs)[0],
-          evaluate(function, inputs)[0]};
+  std::vector<Ran> runs;
+  for (const Variant& variant : *variants) {
+    const auto kernel = vnni_backend().compile(function, variant, target, {1, ""});
+    EXPECT_TRUE(kernel.ok()) << kernel.status().to_string();
+    runs.push_back(
+        {run_guarded(**kernel, function, variant, inputs)[0], evaluate(function, inputs)[0]});
+  }
+  return runs;
+}
+
+// An image, and its convolution with 3x3 taps.
+Function convolution(Graph& graph, const Shape& image, const Tensor& weights) {
+  return graph.function(graph.call("nn.conv2d", {graph.input(image), make_constant(weights, "w")},
+                                   {{"padding", Ints{1, 1, 1, 1}}}));
 }
 
 // The root of the mean of squared errors, as a part of that of the results.
@@ -46,10 +56,18 @@ TEST_F(DotProducts, TheLargestSumsDoNotOverflow) {
     const Expr x = graph.input({20, 1000});
     const Function function = graph.function(
         graph.call("nn.dense", {x, make_constant(filled({48, 1000}, sign * 3), "w")}));
-    const Ran ran = run_vnni(function, {filled({20, 1000}, 0.7f)});
-    for (int64_t i = 0; i < ran.result.size(); ++i)
-      ASSERT_NEAR(ran.result.data<float>()[i], sign * 2100, 0.01);
+    for (const Ran& ran : run_vnni(function, {filled({20, 1000}, 0.7f)}))
+      for (int64_t i = 0; i < ran.result.size(); ++i)
+        ASSERT_NEAR(ran.result.data<float>()[i], sign * 2100, 0.01);
   }
+}
+
+TEST_F(DotProducts, TheLargestSumsOfAConvolutionDoNotOverflow) {
+  Graph graph;
+  const Function function = convolution(graph, {1, 1000, 6, 6}, filled({32, 1000, 3, 3}, -2));
+  const std::vector<Ran> runs = run_vnni(function, {filled({1, 1000, 6, 6}, 0.7f)});
+  EXPECT_EQ(runs.size(), 2u);  // Winograd's algorithm is one of them
+  for (const Ran& ran : runs) EXPECT_LT(relative_error(ran), 1e-4);
 }
 
 // bfloat16 errs by some 2e-3 on the same numbers.
@@ -58,9 +76,22 @@ TEST_F(DotProducts, ErrAFifthOfBfloat16) {
   const Expr x = graph.input({64, 512});
   const Function function =
       graph.function(graph.call("nn.dense", {x, graph.constant({96, 512}, 0.3)}));
-  const double error = relative_error(run_vnni(function, random_inputs(function)));
-  EXPECT_LT(error, 4e-4);
-  EXPECT_GT(error, 1e-6);  // it does round
+  for (const Ran& ran : run_vnni(function, random_inputs(function))) {
+    const double error = relative_error(ran);
+    EXPECT_LT(error, 4e-4);
+    EXPECT_GT(error, 1e-6);  // it does round
+  }
+}
+
+TEST_F(DotProducts, ErrAThirdOfBfloat16InConvolutions) {
+  Graph graph;
+  const Tensor weights = as<ConstantNode>(graph.constant({48, 80, 3, 3}, 0.3))->value;
+  const Function function = convolution(graph, {1, 80, 15, 13}, weights);
+  for (const Ran& ran : run_vnni(function, random_inputs(function))) {
+    const double error = relative_error(ran);
+    EXPECT_LT(error, 6e-4);
+    EXPECT_GT(error, 1e-6);
+  }
 }
 
 // Each column has a unit of its own, and so has the image.
@@ -75,7 +106,7 @@ TEST_F(DotProducts, ColumnsOfVeryDifferentSize) {
       graph.function(graph.call("nn.dense", {x, make_constant(weights, "w")}));
   std::vector<Tensor> inputs = random_inputs(function);
   for (int64_t i = 0; i < inputs[0].size(); ++i) inputs[0].data<float>()[i] *= 1e-12f;
-  const Ran ran = run_vnni(function, inputs);
+  const Ran ran = run_vnni(function, inputs).at(0);
   for (int64_t n = 0; n < 40; ++n) {
     double error = 0, size = 0;
     for (int64_t r = 0; r < 32; ++r) {
@@ -92,14 +123,13 @@ TEST_F(DotProducts, WhatIsNoNumberMakesNaN) {
   for (const float value :
        {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
     Graph graph;
-    const Expr x = graph.input({1, 16, 8, 8});
-    const Function function = graph.function(graph.call(
-        "nn.conv2d", {x, graph.constant({16, 16, 3, 3}, 0.1)}, {{"padding", Ints{1, 1, 1, 1}}}));
+    const Tensor weights = as<ConstantNode>(graph.constant({16, 16, 3, 3}, 0.1))->value;
+    const Function function = convolution(graph, {1, 16, 8, 8}, weights);
     std::vector<Tensor> inputs = random_inputs(function);
     inputs[0].data<float>()[5] = value;
-    const Ran ran = run_vnni(function, inputs);
-    for (int64_t i = 0; i < ran.result.size(); ++i)
-      ASSERT_TRUE(std::isnan(ran.result.data<float>()[i]));
+    for (const Ran& ran : run_vnni(function, inputs))
+      for (int64_t i = 0; i < ran.result.size(); ++i)
+        ASSERT_TRUE(std::isnan(ran.result.data<float>()[i]));
   }
 }
 
@@ -108,7 +138,7 @@ TEST_F(DotProducts, ZerosGiveZeros) {
   const Expr x = graph.input({9, 32});
   const Function function =
       graph.function(graph.call("nn.dense", {x, graph.constant({16, 32}, 1)}));
-  const Ran ran = run_vnni(function, {Tensor::zeros(DType::kFloat32, {9, 32})});
+  const Ran ran = run_vnni(function, {Tensor::zeros(DType::kFloat32, {9, 32})}).at(0);
   for (int64_t i = 0; i < ran.result.size(); ++i) ASSERT_EQ(ran.result.data<float>()[i], 0);
 }
 

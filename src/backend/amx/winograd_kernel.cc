@@ -1,0 +1,287 @@
+#include "backend/amx/winograd_kernel.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backend/amx/dot_products.h"
+#include "backend/amx/geometry.h"
+#include "backend/amx/packed_operand.h"
+#include "backend/amx/shares.h"
+#include "backend/amx/winograd.h"
+#include "base/integers.h"
+
+namespace collage::amx {
+namespace {
+
+using winograd::kPlaces;
+using winograd::kResults;
+using Numbers = std::array<float, kPlaces>;
+
+constexpr int64_t kMostPatches = 2 * kMostDotRows;  // of a block
+constexpr int64_t kChannels = 16;                   // of a block of channels in memory
+
+/// Rows of a block's tiles, for so many patches: of one tile or of two.
+int64_t tile_rows(int64_t patches) {
+  const int64_t rows = patches > kMostDotRows ? ceil_div(patches, int64_t{2}) : patches;
+  return std::max<int64_t>(rows, kFewestDotRows);
+}
+int64_t tiles_down(int64_t patches) { return patches > kMostDotRows ? 2 : 1; }
+
+/// What so many patches in blocks of `block` cost, in rows: a block costs what one does, beside its
+/// own.
+int64_t cost_of(int64_t patches, int64_t block) {
+  const auto one = [](int64_t count) { return tiles_down(count) * tile_rows(count) + 1; };
+  const int64_t rest = patches % block;
+  return patches / block * one(block) + (rest > 0 ? one(rest) : 0);
+}
+int64_t best_block(int64_t patches) {
+  int64_t best = kMostPatches;
+  for (int64_t block = best - 1; block > kMostDotRows; --block)
+    if (cost_of(patches, block) < cost_of(patches, best)) best = block;
+  return best;
+}
+
+class WinogradKernel : public Kernel {
+ public:
+  WinogradKernel(Contraction c, bool by_columns, int threads)
+      : c_(std::move(c)),
+        by_columns_(by_columns),
+        threads_(threads),
+        patches_(winograd::plan_patches(c_)),
+        chunk_(by_columns ? patches_.count() : chunk_patches()),
+        block_(best_block(chunk_)),
+        window_(chunk_ + kMostPatches),
+        shares_(threads) {
+    for (int64_t depth = 0; depth < depth_blocks(c_); ++depth)
+      steps_.push_back(static_cast<int32_t>(depth * window_ * kTileDepth * 2));
+  }
+
+  Status prepare() {
+    if (copy_size() > std::numeric_limits<int32_t>::max())
+      return unsupported("amx: a copy of {} bytes", copy_size());
+    const Contraction places = winograd::transformed(c_);
+    packed_.emplace(TRY(PackedOperand::create(places, places.branches[0], kIntegers)));
+    branch().weights = {};  // packed
+    return {};
+  }
+
+  size_t workspace_bytes() const override {
+    return static_cast<size_t>((by_columns_ ? 1 : threads_) * copy_size());
+  }
+  size_t constant_bytes() const override { return packed_->bytes(); }
+
+  Status run(const KernelArgs& args) override {
+    Call call{
+        static_cast<const float*>(args.inputs[c_.data]), static_cast<float*>(args.outputs[0]), {}};
+    for (int param : branch().step_params)
+      call.tensors.push_back(param < 0 ? nullptr : static_cast<const float*>(args.inputs[param]));
+    auto* workspace = static_cast<char*>(args.workspace);
+    std::vector<Numbers> largests(static_cast<size_t>(threads_), Numbers{});
+    const int64_t columns = packed_->column_blocks(), count = patches_.count();
+    shares_.deal(by_columns_ ? columns : ceil_div(count, chunk_));
+#pragma omp parallel num_threads(threads_)
+    {
+      const int index = omp_get_thread_num(), team = omp_get_num_threads();
+      if (by_columns_) {
+        auto* copy = reinterpret_cast<uint16_t*>(workspace);
+        const Range own{count * index / team, count * (index + 1) / team};
+        raise_largest(call, own, largests[static_cast<size_t>(index)]);
+#pragma omp barrier
+        Numbers largest{};
+        for (int i = 0; i < team; ++i)
+          for (size_t p = 0; p < kPlaces; ++p)
+            largest[p] = larger_or_nan(largest[p], largests[static_cast<size_t>(i)][p]);
+        const Units units(largest);
+        copy_patches(call, own, units, copy + own.begin * kTileDepth);
+#pragma omp barrier
+        while (const std::optional<int64_t> column = shares_.next(index))
+          multiply(call, {0, count}, {*column, *column + 1}, units, copy);
+      } else {
+        auto* copy = reinterpret_cast<uint16_t*>(workspace + index * copy_size());
+        while (const std::optional<int64_t> piece = shares_.next(index)) {
+          const Range part{*piece * chunk_, std::min((*piece + 1) * chunk_, count)};
+          Numbers largest{};
+          raise_largest(call, part, largest);
+          const Units units(largest);
+          copy_patches(call, part, units, copy);
+          multiply(call, part, {0, columns}, units, copy);
+        }
+      }
+    }
+    return {};
+  }
+
+ private:
+  struct Range {
+    int64_t begin, end;
+  };
+  struct Call {
+    const float* image;
+    float* out;
+    std::vector<const float*> tensors;  ///< of the steps
+  };
+  /// Of each place what numbers are multiplied by when they become integers, and what undoes it.
+  /// What is beyond float32's range makes all results NaN.
+  struct Units {
+    Numbers there, back;
+
+    explicit Units(const Numbers& largest) {
+      constexpr float kLeast = 1e-30f;  // whose inverse float32 holds
+      for (size_t p = 0; p < kPlaces; ++p) {
+        if (!std::isfinite(largest[p])) {
+          there.fill(1);
+          back.fill(std::numeric_limits<float>::quiet_NaN());
+          return;
+        }
+        const float most = std::max(largest[p], kLeast);
+        there[p] = kImageLimit / most;
+        back[p] = most / kImageLimit;
+      }
+    }
+  };
+
+  static float larger_or_nan(float a, float b) { return a > b || std::isnan(a) ? a : b; }
+
+  Branch& branch() { return c_.branches[0]; }
+  const Branch& branch() const { return c_.branches[0]; }
+  /// Of a copy: elements from place to place. An odd number of lines, so that what lies at the same
+  /// line of all places does not meet in the same sets of a cache.
+  int64_t place_elements() const { return (depth_blocks(c_) * window_ | 1) * kTileDepth; }
+  int64_t copy_size() const { return static_cast<int64_t>(kPlaces) * place_elements() * 2; }
+
+  /// How many patches are copied at once where these are shared out: what a core's own cache holds
+  /// beside weights, equally many for each thread, and some pieces for others to take as long as
+  /// these cost next to nothing.
+  int64_t chunk_patches() const {
+    constexpr int64_t kCopy = 512 << 10;                // bytes
+    const int64_t most_pieces = threads_ == 1 ? 1 : 4;  // of a thread
+    const int64_t bytes = static_cast<int64_t>(kPlaces) * depth_blocks(c_) * kTileDepth * 2;
+    int64_t chosen = 0, least = 0;
+    for (int64_t pieces = 1; pieces <= most_pieces || chosen == 0; ++pieces) {
+      const int64_t count = threads_ * pieces, chunk = ceil_div(patches_.count(), count);
+      if (chunk * bytes > kCopy && chunk > kMostPatches) continue;
+      const int64_t cost = count * cost_of(chunk, best_block(chunk));
+      if (chosen == 0 || cost < least) least = cost;
+      if (chosen == 0 || 100 * cost <= 102 * least) chosen = chunk;
+    }
+    return chosen;
+  }
+
+  /// Calls visit(channels of a block of 16, which one).
+  template <typename Visit>
+  void for_each_block(const Call& call, Range patches, Visit&& visit) const {
+    const int64_t blocks = ceil_div(c_.in_channels, kChannels);
+    const int32_t* sources = patches_.sources.data() + patches.begin * int64_t{kPlaces};
+    for (int64_t block = 0; block < blocks; ++block)
+      visit(winograd::Channels{call.image + block * c_.pixels_in() * kChannels, sources,
+                               patches.end - patches.begin},
+            block);
+  }
+  void raise_largest(const Call& call, Range patches, Numbers& largest) const {
+    for_each_block(call, patches, [&](const winograd::Channels& channels, int64_t) {
+      winograd::raise_largest(channels, largest);
+    });
+  }
+  void copy_patches(const Call& call, Range patches, const Units& units, uint16_t* copy) const {
+    const auto at = [&](int64_t block) {
+      return copy + block / 2 * window_ * kTileDepth + block % 2 * kChannels;
+    };
+    for_each_block(call, patches, [&](const winograd::Channels& channels, int64_t block) {
+      winograd::copy_patches(channels, units.there, place_elements() * 2, at(block));
+    });
+    const int64_t blocks = ceil_div(c_.in_channels, kChannels);
+    if (blocks % 2 == 0) return;
+    for (size_t place = 0; place < kPlaces; ++place)  // the rest of the last lines
+      for (int64_t p = 0; p < patches.end - patches.begin; ++p)
+        std::fill_n(at(blocks) + static_cast<int64_t>(place) * place_elements() + p * kTileDepth,
+                    kChannels, uint16_t{0});
+  }
+
+  void multiply(const Call& call, Range patches, Range columns, const Units& units,
+                const uint16_t* copy) const {
+    for (int64_t column = columns.begin; column < columns.end; ++column)
+      for (int64_t p = patches.begin; p < patches.end; p += block_) {
+        const Range block{p, std::min(p + block_, patches.end)};
+        compute(call, block, patches, column, units, copy + (p - patches.begin) * kTileDepth);
+      }
+  }
+
+  void compute(const Call& call, Range block, Range chunk, int64_t column, const Units& units,
+               const uint16_t* copy) const {
+    alignas(64) float sums[kPlaces * kMostPatches * kBlockColumns];
+    alignas(64) float results[kResults * kMostPatches * kBlockColumns];
+    const int64_t count = block.end - block.begin, rows = tile_rows(count),
+                  down = tiles_down(count), all_rows = down * rows;
+    const int across = packed_->tiles_across(column);
+    const int64_t plane = c_.pixels_out() * kTileColumns;
+    TilePlace places[kResults][2];
+    for (size_t r = 0; r < kResults; ++r)
+      for (int j = 0; j < across; ++j) {
+        const int64_t tile_column = 2 * column + j, first = tile_column * kTileColumns;
+        places[r][j] = {std::span(patches_.results[r])
+                            .subspan(static_cast<size_t>(block.begin), static_cast<size_t>(count)),
+                        tile_column * plane,
+                        first,
+                        static_cast<int>(std::min(kTileColumns, branch().out_channels - first)),
+                        true,
+                        call.out,
+                        call.tensors};
+        fetch_tile(places[r][j]);
+      }
+    // The weights of the next block of columns are fetched between those of this one.
+    const auto steps = static_cast<int64_t>(steps_.size());
+    const int64_t blocks = ceil_div(chunk.end - chunk.begin, block_);
+    const int64_t lines =
+        column + 1 < packed_->column_blocks()
+            ? ceil_div(int64_t{packed_->tiles_across(column + 1)} * kTileRows, blocks)
+            : 0;
+    const char* next =
+        lines > 0 ? reinterpret_cast<const char*>(packed_->block(column + 1, 0)) +
+                        (block.begin - chunk.begin) / block_ * int64_t{kPlaces} * steps * lines * 64
+                  : nullptr;
+    for (size_t place = 0; place < kPlaces; ++place, next += steps * lines * 64) {
+      const uint16_t* rows_of_place = copy + static_cast<int64_t>(place) * place_elements();
+      multiply_rows({{rows_of_place, rows_of_place + rows * kTileDepth},
+                     steps_.data(),
+                     steps,
+                     packed_->block(column, place),
+                     packed_->run(),
+                     packed_->factors(column),
+                     units.back[place],
+                     sums + static_cast<int64_t>(place) * all_rows * kBlockColumns,
+                     next,
+                     lines},
+                    static_cast<int>(rows), static_cast<int>(down), across);
+    }
+    winograd::transform_back(sums, all_rows, results);
+    for (size_t r = 0; r < kResults; ++r)
+      for (int j = 0; j < across; ++j)
+        finish_tile(branch().steps,
+                    results + static_cast<int64_t>(r) * all_rows * kBlockColumns + j * kTileColumns,
+                    places[r][j]);
+  }
+
+  Contraction c_;
+  bool by_columns_;
+  int threads_;
+  winograd::Patches patches_;
+  int64_t chunk_;   ///< patches that are copied at once
+  int64_t block_;   ///< and computed
+  int64_t window_;  ///< that a copy has room for: blocks compute more rows than there are patches
+  Shares shares_;   ///< of blocks of columns, or of chunks
+  std::vector<int32_t> steps_;  ///< bytes to what each block of 32 channels reads
+  std::optional<PackedOperand> packed_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> make_winograd_kernel(Contraction c, bool by_columns, int threads) {
+  auto kernel = std::make_unique<WinogradKernel>(std::move(c), by_columns, threads);
+  TRY(kernel->prepare());
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+}  // namespace collage::amx
