@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
@@ -12,20 +11,19 @@
 #include "backend/amx/geometry.h"
 #include "backend/amx/packed_operand.h"
 #include "backend/amx/shares.h"
-#include "backend/amx/winograd.h"
+#include "backend/amx/vectors.h"
 #include "backend/amx/winograd_kernel.h"
 #include "base/integers.h"
 
 namespace collage::amx {
 namespace {
 
-constexpr int64_t kBlockRows = 2 * kTileRows;
 static_assert(2 * kMostDotRows <= kBlockRows);
 
 struct Range {
   int64_t begin, end;
 };
-Range share(int64_t count, int index, int of) {
+Range share(int64_t count, int64_t index, int64_t of) {
   return {count * index / of, count * (index + 1) / of};
 }
 
@@ -94,7 +92,7 @@ class ContractionKernel : public Kernel {
     auto* workspace = static_cast<char*>(args.workspace);
     std::vector<float> largests(integers_ ? static_cast<size_t>(threads_) : 0);
     const Range all_columns{0, static_cast<int64_t>(columns_.size())};
-    shares_.deal(schedule_.by_columns ? all_columns.end : chunks());
+    shares_.deal(schedule_.by_columns ? all_columns.end * row_parts() : chunks());
 #pragma omp parallel num_threads(threads_)
     {
       const int index = omp_get_thread_num(), team = omp_get_num_threads();
@@ -107,20 +105,24 @@ class ContractionKernel : public Kernel {
 #pragma omp barrier
           largest = largest_of_all(largests, team);
         }
-        const Scale scale = scale_for(largest);
-        copy_part(call, scale, position(0), part, copy);
+        const ImageUnit unit = unit_for(largest);
+        copy_part(call, unit, position(0), part, copy);
 #pragma omp barrier
-        while (const std::optional<int64_t> column = shares_.next(index))
-          multiply(call, {0, row_blocks_}, {*column, *column + 1}, {copy, scale.back});
+        const Range all_rows{0, row_blocks_};
+        while (const std::optional<int64_t> piece = shares_.next(index)) {
+          const int64_t column = *piece / row_parts(), part_of_rows = *piece % row_parts();
+          multiply(call, share(row_blocks_, part_of_rows, row_parts()), {column, column + 1},
+                   {copy, all_rows, unit.back});
+        }
       } else {
         auto* copy = reinterpret_cast<uint16_t*>(workspace + index * copy_size());
         const auto multiply_chunk = [&](int64_t piece, Range columns) {
           const Range chunk{piece * chunk_, std::min((piece + 1) * chunk_, row_blocks_)};
           const Range w = window(chunk);
           const Range part{0, w.end - w.begin};
-          const Scale scale = scale_for(integers_ ? largest_of(call, w.begin, part) : 0);
-          copy_part(call, scale, w.begin, part, copy);
-          multiply(call, chunk, columns, {copy, scale.back});
+          const ImageUnit unit = unit_for(integers_ ? largest_of(call, w.begin, part) : 0);
+          copy_part(call, unit, w.begin, part, copy);
+          multiply(call, chunk, columns, {copy, chunk, unit.back});
         };
         if (schedule_.by_columns) {  // each thread copies all of the image
           const Range own = share(all_columns.end, index, team);
@@ -143,13 +145,10 @@ class ContractionKernel : public Kernel {
     const float* image;
     std::vector<BranchCall> branches;
   };
-  /// What numbers are multiplied by when they are copied as integers, and the results to undo it.
-  struct Scale {
-    float there = 0, back = 1;
-  };
-  /// A copy, and what a unit in it stands for.
+  /// A copy, the blocks of rows it is for, and what a unit in it stands for.
   struct Copy {
     const uint16_t* at;
+    Range rows;
     float unit;
   };
   struct Column {
@@ -180,6 +179,9 @@ class ContractionKernel : public Kernel {
     }
     return widest;
   }
+  /// Into how many parts the rows of a block of columns are cut, for threads to share these out:
+  /// the last block takes a while.
+  int64_t row_parts() const { return shared_copy_ && threads_ > 1 && row_blocks_ > 1 ? 2 : 1; }
   int64_t chunks() const { return ceil_div(row_blocks_, chunk_); }
   /// How many blocks of rows are copied at once: as many as a core's own caches hold beside the
   /// weights, but the neighbours that are copied along should be few. Where rows are shared out,
@@ -203,53 +205,45 @@ class ContractionKernel : public Kernel {
   }
 
   /// Copies `part` of the positions from `first` on to its place in a copy of them.
-  void copy_part(const Call& call, const Scale& scale, int64_t first, Range part,
+  void copy_part(const Call& call, const ImageUnit& unit, int64_t first, Range part,
                  uint16_t* copy) const {
     for (int64_t phase = 0; phase < phases(); ++phase)
-      copy_image(c_, geometry_, {schedule_.parts.left, scale.there},
+      copy_image(c_, geometry_, {schedule_.parts.left, unit.there},
                  {call.image, static_cast<size_t>(phase), first + part.begin, first + part.end},
                  pitch(), copy + (phase * window_ + part.begin) * row_elements());
   }
   float largest_of(const Call& call, int64_t first, Range part) const {
     float largest = 0;
     for (int64_t phase = 0; phase < phases(); ++phase)
-      largest = largest_or_nan(largest, largest_magnitude(c_, geometry_,
-                                                          {call.image, static_cast<size_t>(phase),
-                                                           first + part.begin, first + part.end}));
+      largest = larger_or_nan(largest, largest_magnitude(c_, geometry_,
+                                                         {call.image, static_cast<size_t>(phase),
+                                                          first + part.begin, first + part.end}));
     return largest;
   }
   static float largest_of_all(const std::vector<float>& largests, int team) {
     float largest = 0;
     for (int i = 0; i < team; ++i)
-      largest = largest_or_nan(largest, largests[static_cast<size_t>(i)]);
+      largest = larger_or_nan(largest, largests[static_cast<size_t>(i)]);
     return largest;
   }
-  static float largest_or_nan(float a, float b) { return a > b || std::isnan(a) ? a : b; }
-  /// Zeros stay zeros. What is beyond float32's range makes all results NaN.
-  Scale scale_for(float largest) const {
-    if (!integers_) return {};
-    if (!std::isfinite(largest)) return {1, std::numeric_limits<float>::quiet_NaN()};
-    constexpr float kLeast = 1e-30f;  // whose inverse float32 holds
-    largest = std::max(largest, kLeast);
-    return {kImageLimit / largest, largest / kImageLimit};
-  }
+  ImageUnit unit_for(float largest) const { return integers_ ? image_unit(largest) : ImageUnit(); }
 
-  /// `copy` is that of the window of these rows.
+  /// `copy` holds these rows.
   void multiply(const Call& call, Range rows, Range columns, const Copy& copy) const {
     std::optional<TileScope> scope;
     if (!integers_) scope.emplace();
     if (schedule_.weights_outer) {
       for (int64_t column = columns.begin; column < columns.end; ++column)
-        for (int64_t row = rows.begin; row < rows.end; ++row)
-          compute(call, row, column, copy, rows);
+        for (int64_t row = rows.begin; row < rows.end; ++row) compute(call, row, column, copy);
     } else {
       for (int64_t row = rows.begin; row < rows.end; ++row)
         for (int64_t column = columns.begin; column < columns.end; ++column)
-          compute(call, row, column, copy, rows);
+          compute(call, row, column, copy);
     }
   }
 
-  void compute(const Call& call, int64_t row, int64_t column, const Copy& copy, Range rows) const {
+  void compute(const Call& call, int64_t row, int64_t column, const Copy& copy) const {
+    const Range rows = copy.rows;
     alignas(64) float sums[kBlockRows * kBlockColumns];
     const Column& where = columns_[static_cast<size_t>(column)];
     const size_t b = where.branch, pass = where.pass;  // lambdas of clang 14 take no bindings
@@ -270,8 +264,17 @@ class ContractionKernel : public Kernel {
     block.b = packed.block(column_block, pass);
     block.c = sums;
     fetch_next(block, row - rows.begin, rows.end - rows.begin, column);
-    TilePlace places[2][2];  // down, across
     const int64_t plane = c_.channels_last ? kTileColumns : c_.pixels_out() * kTileColumns;
+    const BranchCall& branch_call = call.branches[b];
+    if (integers_ && branch.steps.size() == 1 && block.step_count > 0 &&
+        block.step_count <= packed.run()) {
+      const DotEnding ending = ending_of(branch, branch_call, tile_rows_[b][pass], row,
+                                         column_block, down, across, plane);
+      multiply_rows(dot_block(block, packed, column_block, copy, &ending),
+                    static_cast<int>(tile_rows), down, across);
+      return;
+    }
+    TilePlace places[2][2];  // down, across
     for (int i = 0; i < down; ++i)
       for (int j = 0; j < across; ++j) {
         const int64_t tile_column = 2 * column_block + j, first = tile_column * kTileColumns;
@@ -280,21 +283,12 @@ class ContractionKernel : public Kernel {
                         first,
                         static_cast<int>(std::min(kTileColumns, branch.out_channels - first)),
                         !c_.channels_last,
-                        call.branches[b].out,
-                        call.branches[b].tensors};
+                        branch_call.out,
+                        branch_call.tensors};
         if (integers_) fetch_tile(places[i][j]);
       }
     if (integers_) {
-      multiply_rows({{block.a[0], block.a[1]},
-                     block.steps,
-                     block.step_count,
-                     block.b,
-                     packed.run(),
-                     packed.factors(column_block),
-                     copy.unit,
-                     block.c,
-                     block.next,
-                     block.next_lines},
+      multiply_rows(dot_block(block, packed, column_block, copy, nullptr),
                     static_cast<int>(tile_rows), down, across);
     } else {
       multiply_block(block, down, across, schedule_.parts);
@@ -303,6 +297,43 @@ class ContractionKernel : public Kernel {
       for (int i = 0; i < down; ++i)
         finish_tile(branch.steps, sums + i * tile_rows * kBlockColumns + j * kTileColumns,
                     places[i][j]);
+  }
+
+  static DotBlock dot_block(const Block& block, const PackedOperand& packed, int64_t column_block,
+                            const Copy& copy, const DotEnding* ending) {
+    return {{block.a[0], block.a[1]},
+            block.steps,
+            block.step_count,
+            block.b,
+            packed.run(),
+            packed.factors(column_block),
+            copy.unit,
+            block.c,
+            block.next,
+            block.next_lines,
+            ending};
+  }
+
+  /// Of a branch whose only step is a linear one.
+  DotEnding ending_of(const Branch& branch, const BranchCall& call,
+                      const std::vector<int32_t>& tile_rows, int64_t row, int64_t column_block,
+                      int down, int across, int64_t plane) const {
+    alignas(64) static constexpr float kNothing[kTileColumns] = {};
+    const Step& step = branch.steps[0];
+    DotEnding ending{};
+    for (int i = 0; i < down; ++i)
+      ending.rows[i] = tile_rows.data() + (2 * row + i) * geometry_.tile_rows;
+    for (int j = 0; j < across; ++j) {
+      const int64_t tile_column = 2 * column_block + j, first = tile_column * kTileColumns;
+      ending.out[j] = call.out + tile_column * plane;
+      if (call.tensors[0] != nullptr) ending.tensor[j] = call.tensors[0] + tile_column * plane;
+      ending.columns[j] = step.columns.empty() ? kNothing : step.columns.data() + first;
+      ending.exist[j] = mask_of(branch.out_channels - first);
+    }
+    ending.pad = !c_.channels_last;
+    ending.low = step.low;
+    ending.high = step.high;
+    return ending;
   }
 
   /// Of each tile of a block of rows: the matrix unit takes all of them.
@@ -351,34 +382,6 @@ class ContractionKernel : public Kernel {
 };
 
 }  // namespace
-
-std::string Schedule::to_string() const {
-  return std::string(parts.name()) + (by_columns ? " columns" : " rows") +
-         (winograd        ? " winograd"
-          : weights_outer ? " weights outer"
-                          : "");
-}
-
-std::vector<Schedule> schedules(const Contraction& c, Parts parts, int threads) {
-  constexpr int64_t kCached = 1 << 20;  // bytes of weights that stay in a core's own cache
-  int64_t columns = 0;
-  for (const Branch& branch : c.branches) columns += round_up(branch.out_channels, kTileColumns);
-  const int64_t bytes =
-      2 * parts.right * round_up(c.group_inputs(), kTileDepth) * c.taps.count() * columns;
-  const int64_t rows = c.pass_rows();
-  const bool shares_rows = rows >= threads * kBlockRows,
-             shares_columns = threads > 1 && columns >= threads * kBlockColumns;
-  std::vector<Schedule> list;
-  if (shares_rows || !shares_columns) list.push_back({parts, false, bytes > kCached});
-  if (shares_columns && (!shares_rows || bytes > kCached / 4)) list.push_back({parts, true, true});
-  if (parts.integers && winograd::can_compute(c)) {
-    const int64_t patches = rows / 4;
-    if (patches >= threads * kFewestDotRows || !shares_columns)
-      list.push_back({parts, false, true, true});
-    if (shares_columns) list.push_back({parts, true, true, true});
-  }
-  return list;
-}
 
 Result<std::unique_ptr<Kernel>> make_contraction_kernel(Contraction contraction,
                                                         const Schedule& schedule, int threads) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "backend/amx/tiles.h"
@@ -33,6 +35,50 @@ COLLAGE_INSIDE void store(__m512i sum, __m512 factor, bool first, float* c) {
   _mm512_store_ps(c, first ? value : _mm512_add_ps(value, _mm512_load_ps(c)));
 }
 
+/// Brings what the ending reads and writes into the core's own cache.
+__attribute__((noinline)) void fetch(const DotEnding& ending, int rows, int down, int across) {
+  for (int i = 0; i < down; ++i)
+    for (int r = 0; r < rows; ++r) {
+      const int64_t at = ending.rows[i][r];
+      if (at < 0) continue;
+      for (int j = 0; j < across; ++j) {
+        __builtin_prefetch(ending.out[j] + at, 1);
+        if (ending.tensor[j] != nullptr) __builtin_prefetch(ending.tensor[j] + at);
+      }
+    }
+}
+
+// One tile across of the ending, for sums that were kept as integers.
+COLLAGE_VNNI void finish_tile(const DotBlock& block, int rows, int down, int across) {
+  const DotEnding& ending = *block.ending;
+  const __m512 factor = _mm512_mul_ps(_mm512_loadu_ps(block.factors + across * kTileColumns),
+                                      _mm512_set1_ps(block.factor)),
+               columns = _mm512_loadu_ps(ending.columns[across]), low = _mm512_set1_ps(ending.low),
+               high = _mm512_set1_ps(ending.high);
+  const auto exist = static_cast<__mmask16>(ending.exist[across]);
+  const auto written = ending.pad ? static_cast<__mmask16>(0xffff) : exist;
+  const float* tensor = ending.tensor[across];
+  float* out = ending.out[across];
+  const float* sums = block.c + across * kTileColumns;
+  for (int i = 0; i < down; ++i)
+    for (int r = 0; r < rows; ++r, sums += kBlockColumns) {
+      const int64_t at = ending.rows[i][r];
+      if (at < 0) continue;
+      __m512 value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums)), factor, columns);
+      if (tensor != nullptr)
+        value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(exist, tensor + at));
+      // In this order NaN stays.
+      value = _mm512_min_ps(high, _mm512_max_ps(low, value));
+      _mm512_mask_storeu_ps(out + at, written, _mm512_maskz_mov_ps(exist, value));
+    }
+}
+
+// Not inside: the sums of the products need all registers.
+COLLAGE_VNNI __attribute__((noinline)) void finish(const DotBlock& block, int rows, int down,
+                                                   int across) {
+  for (int j = 0; j < across; ++j) finish_tile(block, rows, down, j);
+}
+
 // The sums of so many rows. No array: compilers keep those in memory beside the registers.
 template <int kRows, int kAcross>
 struct Sums {
@@ -54,12 +100,18 @@ struct Sums {
     if constexpr (kAcross == 2) store(right, factor1, first, c + kTileColumns);
     below.store_to(c + kBlockColumns, factor0, factor1, first);
   }
+  COLLAGE_INSIDE void keep(float* c) const {
+    _mm512_store_si512(c, left);
+    if constexpr (kAcross == 2) _mm512_store_si512(c + kTileColumns, right);
+    below.keep(c + kBlockColumns);
+  }
 };
 template <int kAcross>
 struct Sums<0, kAcross> {
   COLLAGE_INSIDE void clear() {}
   COLLAGE_INSIDE void add(const char*, __m512i, __m512i) {}
   COLLAGE_INSIDE void store_to(float*, __m512, __m512, bool) const {}
+  COLLAGE_INSIDE void keep(float*) const {}
 };
 
 template <int kRows, int kDown, int kAcross>
@@ -71,6 +123,8 @@ COLLAGE_VNNI void multiply(const DotBlock& block) {
   const uint16_t* b = block.b;
   const char* next = block.next;
   int64_t step = 0;
+  const DotEnding* const ending = block.ending;
+  if (ending != nullptr) fetch(*ending, kRows, kDown, kAcross);
   do {
     Sums<kRows, kAcross> upper;
     Sums<kDown == 2 ? kRows : 0, kAcross> lower;
@@ -94,6 +148,12 @@ COLLAGE_VNNI void multiply(const DotBlock& block) {
       } while (a0 != row_end);
       b += kLast * kTileElements;
     } while (++step < end);
+    if (ending != nullptr) {
+      upper.keep(block.c);
+      lower.keep(block.c + kRows * kBlockColumns);
+      finish(block, kRows, kDown, kAcross);
+      return;
+    }
     upper.store_to(block.c, factor0, factor1, first);
     lower.store_to(block.c + kRows * kBlockColumns, factor0, factor1, first);
   } while (step < block.step_count);
@@ -119,6 +179,15 @@ Status dot_products() {
     if (!has) return error(ErrorCode::kUnavailable, "this processor has no AVX-512 VNNI");
   return {};
 }
+
+ImageUnit image_unit(float largest) {
+  if (!std::isfinite(largest)) return {1, std::numeric_limits<float>::quiet_NaN()};
+  constexpr float kLeast = 1e-30f;  // whose inverse float32 holds
+  largest = std::max(largest, kLeast);
+  return {kImageLimit / largest, largest / kImageLimit};
+}
+
+float larger_or_nan(float a, float b) { return a > b || std::isnan(a) ? a : b; }
 
 void multiply_rows(const DotBlock& block, int tile_rows, int tiles_down, int tiles_across) {
   if (block.step_count == 0) {  // the kernels take a step at least

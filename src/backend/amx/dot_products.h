@@ -19,11 +19,34 @@ constexpr int kImageLimit = (1 << 13) - 1, kWeightLimit = (1 << 12) - 1;
 /// Of the absolute values of the weights that one sum of products may meet.
 constexpr int64_t kRunLimit = (int64_t{1} << 31) / (kImageLimit + 1) - 1;
 
+/// What numbers of an image are multiplied by when they become integers, and what undoes it.
+struct ImageUnit {
+  float there = 0, back = 1;
+};
+/// Of an image whose largest magnitude that is. Zeros stay zeros; what is beyond float32's range
+/// makes all results NaN.
+ImageUnit image_unit(float largest);
+/// Of two magnitudes.
+float larger_or_nan(float a, float b);
+
 /// Whether this processor has such products.
 Status dot_products();
 
 /// Rows of a tile: the sums of two tiles by 32 columns are as many as registers hold.
 constexpr int kFewestDotRows = 4, kMostDotRows = 7;
+
+/// What becomes of sums that go straight to the result: held between low and high after a number
+/// for each column and an element of a tensor of the result's shape are added. Of two tiles down or
+/// across.
+struct DotEnding {
+  const int32_t* rows[2];   ///< element offset of each row; -1: the row is none
+  float* out[2];            ///< what the offsets are added to
+  const float* tensor[2];   ///< likewise, or null
+  const float* columns[2];  ///< 16 each
+  uint16_t exist[2];        ///< of the columns, a bit each
+  bool pad;                 ///< write zeros for those that do not
+  float low, high;
+};
 
 /// One block of a result: up to two tiles down and two across.
 struct DotBlock {
@@ -38,6 +61,8 @@ struct DotBlock {
   /// As in a Block of the matrix unit.
   const char* next;
   int64_t next_lines;
+  /// Not null: where the results go; what c holds then is nobody's. The steps must be one run.
+  const DotEnding* ending = nullptr;
 };
 
 /// c = A · B, for tiles of kFewestDotRows to kMostDotRows rows.

@@ -71,8 +71,8 @@ struct Block {
   int64_t next_lines = 0;
 };
 
-/// Elements in a row of a Block's result.
-constexpr int64_t kBlockColumns = 2 * kTileColumns;
+/// Of a Block's result: rows, and elements in each.
+constexpr int64_t kBlockRows = 2 * kTileRows, kBlockColumns = 2 * kTileColumns;
 
 /// c = A · B. Within a TileScope.
 void multiply_block(const Block& block, int tiles_down, int tiles_across, Parts parts);

@@ -54,6 +54,7 @@ class WinogradKernel : public Kernel {
         chunk_(by_columns ? patches_.count() : chunk_patches()),
         block_(best_block(chunk_)),
         window_(chunk_ + kMostPatches),
+        parts_(by_columns && threads > 1 && chunk_ > block_ ? 2 : 1),
         shares_(threads) {
     for (int64_t depth = 0; depth < depth_blocks(c_); ++depth)
       steps_.push_back(static_cast<int32_t>(depth * window_ * kTileDepth * 2));
@@ -81,7 +82,7 @@ class WinogradKernel : public Kernel {
     auto* workspace = static_cast<char*>(args.workspace);
     std::vector<Numbers> largests(static_cast<size_t>(threads_), Numbers{});
     const int64_t columns = packed_->column_blocks(), count = patches_.count();
-    shares_.deal(by_columns_ ? columns : ceil_div(count, chunk_));
+    shares_.deal(by_columns_ ? columns * parts_ : ceil_div(count, chunk_));
 #pragma omp parallel num_threads(threads_)
     {
       const int index = omp_get_thread_num(), team = omp_get_num_threads();
@@ -97,8 +98,13 @@ class WinogradKernel : public Kernel {
         const Units units(largest);
         copy_patches(call, own, units, copy + own.begin * kTileDepth);
 #pragma omp barrier
-        while (const std::optional<int64_t> column = shares_.next(index))
-          multiply(call, {0, count}, {*column, *column + 1}, units, copy);
+        while (const std::optional<int64_t> piece = shares_.next(index)) {
+          const int64_t column = *piece / parts_, part = *piece % parts_;
+          const int64_t blocks = ceil_div(count, block_);
+          const Range patches{blocks * part / parts_ * block_,
+                              std::min(blocks * (part + 1) / parts_ * block_, count)};
+          multiply(call, {copy, {0, count}}, patches, {column, column + 1}, units);
+        }
       } else {
         auto* copy = reinterpret_cast<uint16_t*>(workspace + index * copy_size());
         while (const std::optional<int64_t> piece = shares_.next(index)) {
@@ -107,7 +113,7 @@ class WinogradKernel : public Kernel {
           raise_largest(call, part, largest);
           const Units units(largest);
           copy_patches(call, part, units, copy);
-          multiply(call, part, {0, columns}, units, copy);
+          multiply(call, {copy, part}, part, {0, columns}, units);
         }
       }
     }
@@ -129,21 +135,16 @@ class WinogradKernel : public Kernel {
     Numbers there, back;
 
     explicit Units(const Numbers& largest) {
-      constexpr float kLeast = 1e-30f;  // whose inverse float32 holds
+      float most = 0;
       for (size_t p = 0; p < kPlaces; ++p) {
-        if (!std::isfinite(largest[p])) {
-          there.fill(1);
-          back.fill(std::numeric_limits<float>::quiet_NaN());
-          return;
-        }
-        const float most = std::max(largest[p], kLeast);
-        there[p] = kImageLimit / most;
-        back[p] = most / kImageLimit;
+        const ImageUnit unit = image_unit(largest[p]);
+        there[p] = unit.there;
+        back[p] = unit.back;
+        most = larger_or_nan(most, largest[p]);
       }
+      if (!std::isfinite(most)) back.fill(image_unit(most).back);
     }
   };
-
-  static float larger_or_nan(float a, float b) { return a > b || std::isnan(a) ? a : b; }
 
   Branch& branch() { return c_.branches[0]; }
   const Branch& branch() const { return c_.branches[0]; }
@@ -200,21 +201,25 @@ class WinogradKernel : public Kernel {
                     kChannels, uint16_t{0});
   }
 
-  void multiply(const Call& call, Range patches, Range columns, const Units& units,
-                const uint16_t* copy) const {
+  /// A copy, and the patches in it.
+  struct Copy {
+    const uint16_t* at;
+    Range patches;
+  };
+  void multiply(const Call& call, const Copy& copy, Range patches, Range columns,
+                const Units& units) const {
     for (int64_t column = columns.begin; column < columns.end; ++column)
-      for (int64_t p = patches.begin; p < patches.end; p += block_) {
-        const Range block{p, std::min(p + block_, patches.end)};
-        compute(call, block, patches, column, units, copy + (p - patches.begin) * kTileDepth);
-      }
+      for (int64_t p = patches.begin; p < patches.end; p += block_)
+        compute(call, copy, {p, std::min(p + block_, patches.end)}, column, units);
   }
 
-  void compute(const Call& call, Range block, Range chunk, int64_t column, const Units& units,
-               const uint16_t* copy) const {
+  void compute(const Call& call, const Copy& copy, Range block, int64_t column,
+               const Units& units) const {
     alignas(64) float sums[kPlaces * kMostPatches * kBlockColumns];
     alignas(64) float results[kResults * kMostPatches * kBlockColumns];
     const int64_t count = block.end - block.begin, rows = tile_rows(count),
                   down = tiles_down(count), all_rows = down * rows;
+    const int64_t ahead = block.begin - copy.patches.begin;
     const int across = packed_->tiles_across(column);
     const int64_t plane = c_.pixels_out() * kTileColumns;
     TilePlace places[kResults][2];
@@ -233,17 +238,17 @@ class WinogradKernel : public Kernel {
       }
     // The weights of the next block of columns are fetched between those of this one.
     const auto steps = static_cast<int64_t>(steps_.size());
-    const int64_t blocks = ceil_div(chunk.end - chunk.begin, block_);
+    const int64_t blocks = ceil_div(copy.patches.end - copy.patches.begin, block_);
     const int64_t lines =
         column + 1 < packed_->column_blocks()
             ? ceil_div(int64_t{packed_->tiles_across(column + 1)} * kTileRows, blocks)
             : 0;
-    const char* next =
-        lines > 0 ? reinterpret_cast<const char*>(packed_->block(column + 1, 0)) +
-                        (block.begin - chunk.begin) / block_ * int64_t{kPlaces} * steps * lines * 64
-                  : nullptr;
+    const char* next = lines > 0 ? reinterpret_cast<const char*>(packed_->block(column + 1, 0)) +
+                                       ahead / block_ * int64_t{kPlaces} * steps * lines * 64
+                                 : nullptr;
     for (size_t place = 0; place < kPlaces; ++place, next += steps * lines * 64) {
-      const uint16_t* rows_of_place = copy + static_cast<int64_t>(place) * place_elements();
+      const uint16_t* rows_of_place =
+          copy.at + static_cast<int64_t>(place) * place_elements() + ahead * kTileDepth;
       multiply_rows({{rows_of_place, rows_of_place + rows * kTileDepth},
                      steps_.data(),
                      steps,
@@ -271,7 +276,10 @@ class WinogradKernel : public Kernel {
   int64_t chunk_;   ///< patches that are copied at once
   int64_t block_;   ///< and computed
   int64_t window_;  ///< that a copy has room for: blocks compute more rows than there are patches
-  Shares shares_;   ///< of blocks of columns, or of chunks
+  /// Into how many parts the patches of a block of columns are cut, for threads to share these out:
+  /// the last block takes a while.
+  int64_t parts_;
+  Shares shares_;               ///< of blocks of columns in parts, or of chunks
   std::vector<int32_t> steps_;  ///< bytes to what each block of 32 channels reads
   std::optional<PackedOperand> packed_;
 };
