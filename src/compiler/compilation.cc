@@ -84,7 +84,7 @@ Status Compilation::open_costs() {
   costs.patience = options_.patience;
   Quiet::here().allow(options_.patience);
   costs.frozen = options_.frozen_costs || light_;
-  costs.cache = cache_state(graph_->function(), compile_.threads);
+  report_.cache_state = costs.cache = cache_state(graph_->function(), compile_.threads);
   costs.worker_command = TRY(worker_command(options_.worker));
   costs_.emplace(*database_, costs);
 
@@ -316,6 +316,7 @@ Status Compilation::describe() {
   const TimedCover& best = report_.covers[chosen_.index];
   report_.predicted_seconds = best.predicted_seconds;
   report_.correction_seconds = best.correction_seconds;
+  report_.switches = cover.switches;
   for (const TimedCover& timed : report_.covers)
     if (timed.single_backend && timed.measured &&
         (report_.best_single_backend.empty() ||

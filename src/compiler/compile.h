@@ -124,9 +124,11 @@ struct CompileReport {
   std::vector<ReportedConversion> conversions;
   std::vector<TimedCover> covers;
   double predicted_seconds = 0, lower_bound_seconds = 0;
-  double correction_seconds = 0;  // of it, what other models' covers taught
-  bool exact = false;             // the cheapest cover is proven to be so
-  double gap = 0;                 // what it may be too dear by, as a part of it
+  double correction_seconds = 0;                    // of it, what other models' covers taught
+  size_t switches = 0;                              // of the chosen cover, between thread pools
+  CacheState cache_state = CacheState::kStreaming;  // in which its kernels were timed
+  bool exact = false;                               // the cheapest cover is proven to be so
+  double gap = 0;                                   // what it may be too dear by, as a part of it
   bool light = false;  // boundaries were not searched, nothing was measured (light_cover.h)
   size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
   CostCounts estimates;

@@ -9,9 +9,6 @@ namespace collage {
 
 namespace {
 
-// Between kernels: the executor's dispatch. Measured kernels carry their own call overhead.
-constexpr double kLaunchPenalty = 0.5e-6;
-
 // The host's stand-in until it is measured: one plain variant of unknown cost.
 std::shared_ptr<const TargetCosts> unmeasured(const CostedCandidate& candidate) {
   auto costs = std::make_shared<TargetCosts>();

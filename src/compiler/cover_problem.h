@@ -18,6 +18,8 @@ class CoverProblem {
   // Charged for a kernel with threads of its own: as if it stood alone among kernels of the team,
   // one pool parked and the other woken before and after. Prediction counts switches instead.
   static constexpr double kPoolSwitch = 100e-6;
+  // Between kernels: the executor's dispatch. Measured kernels carry their own call overhead.
+  static constexpr double kLaunchPenalty = 0.5e-6;
 
   // Candidates without costs get a stand-in, until measure_unknown() replaces it.
   CoverProblem(const DataflowGraph& graph, std::vector<CostedCandidate>& candidates,

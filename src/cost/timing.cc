@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -77,7 +78,7 @@ class Evictor {
       ring_ = round_up(shared_ / threads_, kStep);
       if (shared_ > own) turn_ = round_up((shared_ - own) / streaming / threads_, kStep);
     }
-    return buffers().reserve(threads_, kPrivate + ring_);
+    return buffers().reserve(threads_, private_ + ring_);
   }
 
   // Does so for one run, and tells whether the machine is quiet after it.
@@ -89,15 +90,15 @@ class Evictor {
       if (streaming) {
         const Stopwatch watch;
         const size_t first = std::min(turn_, ring_ - next_);
-        stream(thread, kPrivate + next_, first);
-        stream(thread, kPrivate, turn_ - first);
+        stream(thread, private_ + next_, first);
+        stream(thread, private_, turn_ - first);
         streamed[own] = watch.seconds();
         // The rest was in use a few kernels ago.
         for (const TimedBuffer& output : timed.outputs)
           if (!is_large(output)) rewrite(output, thread);
         if (!is_large(timed.workspace)) rewrite(timed.workspace, thread);
       }
-      if (!warm) stream(thread, 0, kPrivate);
+      if (!warm) stream(thread, 0, private_);
       if (!warm)
         for (const TimedBuffer& input : timed.inputs) rewrite(input, thread);
       crowding[own] = core_crowding();
@@ -113,7 +114,9 @@ class Evictor {
   }
 
  private:
-  static constexpr size_t kPrivate = 8 << 20;  // a thread: more than a private cache
+  // Of a thread: more than a private cache holds, but little of a shared one, where a model keeps
+  // what its kernels hand on.
+  const size_t private_ = std::clamp<size_t>(4 * private_cache_bytes(), 2 << 20, 8 << 20);
   // Of all threads: more than a shared cache keeps. One of hundreds of megabytes is used by many
   // guests, and keeps more or less from one hour to the next.
   const size_t shared_ = std::clamp<size_t>(4 * shared_cache_bytes(), 128 << 20, 768 << 20);
@@ -161,11 +164,24 @@ class Evictor {
   CacheState state_;
   int threads_;
   size_t turn_ = 0;  // bytes that each thread streams before a kernel with constants
-  size_t ring_ = 0;  // of its buffer: as many as it has behind the first kPrivate bytes
+  size_t ring_ = 0;  // of its buffer: as many as it has behind the first private_ bytes
   size_t next_ = 0;  // where in the ring the next turn begins
   Everywhere everywhere_;
   std::atomic<int64_t> sink_{0};
 };
+
+// Waits until the machine is quiet, as long as there is patience, each time with the caches
+// prepared once more. Calls `alive` while it waits.
+template <typename Alive>
+void prepare_quietly(const TimedKernel& kernel, Evictor& evictor, Patience& patience,
+                     Alive&& alive) {
+  Stopwatch watch;
+  while (!evictor.prepare(kernel) && patience.is_left()) {
+    alive();
+    std::this_thread::sleep_for(kPause);
+    patience.waited(watch.restart());
+  }
+}
 
 struct State {
   std::vector<void*> inputs, outputs;  // of the kernel, as it wants them
@@ -258,12 +274,10 @@ class Timer {
     patience.allow(options_.patience);
     State& state = states_[k];
     const bool warm = options_.cache == CacheState::kWarm;
-    Stopwatch watch;
-    while (!evictor.prepare(kernels_[k]) && patience.is_left()) {
+    const Stopwatch watch;
+    prepare_quietly(kernels_[k], evictor, patience, [&] {
       if (options_.beats != nullptr) options_.beats->fetch_add(1);
-      std::this_thread::sleep_for(kPause);
-      patience.waited(watch.restart());
-    }
+    });
     state.samples.push_back(run_batch(k, state.batch, warm ? 1 : 0));
     state.spent += watch.seconds();
     patience.timed(watch.seconds());
@@ -276,6 +290,51 @@ class Timer {
 };
 
 }  // namespace
+
+struct Sampler::Impl {
+  ThreadTeam& team;
+  Evictor evictor, parked;  // where the team runs, and where it is parked
+  Patience patience;
+  std::optional<ThreadUse> last;
+
+  Impl(ThreadTeam& on, CacheState state)
+      : team(on),
+        evictor(state, on.size(), [&on](const std::function<void(int)>& body) { on.run(body); }),
+        parked(state, on.size(), [&on](const std::function<void(int)>& body) {
+          run_on_new_threads(on.size(), body);
+        }) {}
+
+  // With the team parked where the kernel brings its own threads.
+  Result<double> sample(const TimedKernel& timed, Evictor& by) {
+    std::vector<void*> inputs, outputs;
+    for (const TimedBuffer& buffer : timed.inputs) inputs.push_back(buffer.data);
+    for (const TimedBuffer& buffer : timed.outputs) outputs.push_back(buffer.data);
+    TRY(by.begin_round({timed}, {0}));
+    prepare_quietly(timed, by, patience, [] {});
+    const Stopwatch watch;
+    TRY(timed.kernel->run({inputs.data(), outputs.data(), timed.workspace.data}));
+    const double seconds = watch.seconds();
+    patience.timed(seconds);
+    return seconds;
+  }
+};
+
+Sampler::Sampler(ThreadTeam& team, CacheState cache, double patience)
+    : impl_(std::make_unique<Impl>(team, cache == CacheState::kWarm ? cache : CacheState::kCold)) {
+  impl_->patience.allow(patience);
+}
+Sampler::~Sampler() = default;
+Sampler::Sampler(Sampler&&) noexcept = default;
+
+Result<double> Sampler::sample(const TimedKernel& timed) {
+  const ThreadUse use = timed.kernel->thread_use();
+  if (impl_->last && *impl_->last != use) std::this_thread::sleep_for(kSettle);
+  impl_->last = use;
+  if (use != ThreadUse::kOwnPool) return impl_->sample(timed, impl_->evictor);
+  Result<double> seconds = 0.0;
+  impl_->team.park([&] { seconds = impl_->sample(timed, impl_->parked); });
+  return seconds;
+}
 
 TimingOptions TimingOptions::of(Effort effort) {
   TimingOptions options;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <vector>
 
 #include "cost/cost.h"
@@ -63,6 +64,22 @@ Interval median_interval(std::vector<double> sample);
 
 // The sample (seconds) must not be empty.
 Measured summarise(const std::vector<double>& samples);
+
+// Takes single samples of kernels that somebody else takes turns with. Constants are as cold as
+// these turns leave them: kStreaming is kCold here.
+class Sampler {
+ public:
+  // Waits `patience` seconds for quiet moments, in all.
+  Sampler(ThreadTeam& team, CacheState cache, double patience);
+  ~Sampler();
+  Sampler(Sampler&&) noexcept;
+  // Seconds of one run, which leaves outputs as that does.
+  Result<double> sample(const TimedKernel& kernel);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 // One result a kernel, in order; an error inside is that kernel's alone. The kernels have run
 // successfully once before (verification). Their outputs are overwritten.

@@ -198,6 +198,8 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       {"peak_memory", {{"planned", report.arena_bytes}}},
   };
   if (!facts.samples.empty()) result["latency_ms"] = latency_json(facts.samples);
+  if (facts.fresh_predicted_seconds)
+    result["fresh_predicted_ms"] = 1e3 * *facts.fresh_predicted_seconds;
   json covers = json::array(), plans = json::array(), rejections = json::array();
   json singles = json::object();
   for (const TimedCover& cover : report.covers) {

@@ -18,6 +18,7 @@ struct RunFacts {
   std::vector<double> samples;  // seconds of single inferences, empty when nothing was run
   int threads = 0;
   double compile_seconds = 0;  // everything before the first inference, import included
+  std::optional<double> fresh_predicted_seconds;  // from costs of the same minutes as the samples
   struct Verification {
     double max_abs = 0, max_rel = 0;
     bool within = true;

@@ -50,6 +50,8 @@ std::string summary(const Model& model, const CompileReport& report, const RunFa
   if (!report.light)
     text += report.exact ? std::string(" (exact search)")
                          : fmt::format(" (search within {:.2g}%)", 100 * report.gap);
+  if (facts.fresh_predicted_seconds)
+    text += fmt::format(", {} from fresh costs", milliseconds(*facts.fresh_predicted_seconds));
   double latency = 0;
   if (!facts.samples.empty()) {
     latency = median(facts.samples);

@@ -144,14 +144,30 @@ Status Executor::run_profiled(std::span<const Tensor> inputs, std::span<Tensor> 
   return run(inputs, outputs, &seconds);
 }
 
+Status Executor::walk(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                      const RunStep& run_step) {
+  TRY(bind(inputs, outputs));
+  for (size_t s = 0; s < bound_.size(); ++s) {
+    Bound& bound = bound_[s];
+    TRY(run_step(s, {bound.inputs.data(), bound.outputs.data(), bound.workspace})
+            .with_context(plan_->steps[s].name));
+  }
+  give_outputs(outputs);
+  return {};
+}
+
 Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                      std::vector<double>* seconds) {
   TRY(bind(inputs, outputs));
   TRY(execute(seconds));
+  give_outputs(outputs);
+  return {};
+}
+
+void Executor::give_outputs(std::span<Tensor> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i)
     if (!is_aligned(outputs[i].raw()))
       std::memcpy(outputs[i].raw(), staged_outputs_[i].raw(), outputs[i].bytes());
-  return {};
 }
 
 }  // namespace collage

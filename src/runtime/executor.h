@@ -27,6 +27,9 @@ class Executor {
   // The same, with the seconds every step took in `seconds` (one entry a step).
   Status run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                       std::vector<double>& seconds);
+  // The same, where the caller runs each step's kernel, as often as it likes.
+  using RunStep = std::function<Status(size_t step, const KernelArgs& args)>;
+  Status walk(std::span<const Tensor> inputs, std::span<Tensor> outputs, const RunStep& run_step);
 
  private:
   struct Bound {
@@ -43,6 +46,7 @@ class Executor {
              std::vector<double>* seconds);
   Status bind(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   Status execute(std::vector<double>* seconds);
+  void give_outputs(std::span<Tensor> outputs);  // those that were staged
 
   std::shared_ptr<const Plan> plan_;
   std::shared_ptr<void> arena_;

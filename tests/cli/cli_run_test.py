@@ -282,6 +282,29 @@ def check_against(bench):
     assert pairs and int(pairs[1]) >= 3, printed
 
 
+def check_fresh_costs(bench):
+    """A prediction from costs of the moment, beside that from the database; shared inputs, parts of tensors and copies included."""
+    for name, model in {"net.onnx": tiny_models.small_net(), "parts.onnx": parts_model()}.items():
+        bench.save(name, model)
+        report, printed = bench.report("bench", name, "--duration", "0.1", "--fresh-costs")
+        assert report["fresh_predicted_ms"] > 0, report
+        assert re.search(r"^predicted .*, \d+\.\d+ ms from fresh costs, measured ", printed, re.MULTILINE), printed
+
+
+def parts_model():
+    """Joins and cuts of tensors, an index that must stay in range, and a result that is an input."""
+    node = onnx.helper.make_node
+    tensor = onnx.helper.make_tensor_value_info
+    floats, indices = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+    graph = onnx.helper.make_graph(
+        [node("Split", ["x"], ["a", "b"], axis=1, num_outputs=2), node("Relu", ["b"], ["c"]),
+         node("Concat", ["c", "a"], ["d"], axis=1), node("Gather", ["d", "at"], ["y"], axis=0),
+         node("Identity", ["x"], ["z"])],
+        "parts", [tensor("x", floats, [4, 32]), tensor("at", indices, [3])],
+        [tensor("y", floats, [3, 32]), tensor("z", floats, [4, 32])])
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=9)
+
+
 def trace_problems(trace):
     """Where a Chrome trace breaks the format (a JSON object of complete events) that chrome://tracing and Perfetto read."""
     found = [] if trace.get("displayTimeUnit") in ("ms", "ns") else ["displayTimeUnit"]
@@ -400,7 +423,7 @@ def check_relay(bench):
 
 
 CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_partition, check_config,
-          check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_against, check_profile,
+          check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_against, check_fresh_costs, check_profile,
           check_max_error, check_targets, check_strange_names, check_dynamic_dimension, check_relay, check_tensor_programs)
 
 

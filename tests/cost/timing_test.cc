@@ -89,6 +89,27 @@ TEST(TimeKernels, StreamingKernelsTakeTurns) {
   for (size_t k = kWarmUps; k + 3 < runs.size(); ++k) EXPECT_EQ(runs[k], runs[k + 3]);
 }
 
+TEST(Sampler, RunsAKernelOnceASample) {
+  int runs = 0;
+  const std::unique_ptr<Kernel> kernel =
+      testing::planted([&runs](const float* in, float* out, char*) {
+        *out = *in + 1;
+        return ++runs > 2 ? internal_error("tired") : Status();
+      });
+  float in = 41, out = 0;
+  const TimedKernel timed{kernel.get(), {{&in, sizeof in}}, {{&out, sizeof out}}, {}};
+  ThreadTeam team(1);
+  for (const CacheState state : {CacheState::kWarm, CacheState::kStreaming}) {
+    Sampler sampler(team, state, 0);
+    const Result<double> seconds = sampler.sample(timed);
+    ASSERT_TRUE(seconds.ok());
+    EXPECT_GT(*seconds, 0);
+    EXPECT_EQ(out, 42);
+  }
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(Sampler(team, CacheState::kCold, 0).sample(timed).status().message(), "tired");
+}
+
 TEST(Effort, HasNamesThatParse) {
   for (Effort effort : {Effort::kFast, Effort::kDefault, Effort::kMax})
     EXPECT_EQ(parse_effort(effort_name(effort)).value(), effort);

@@ -84,6 +84,30 @@ TEST(Executor, UnalignedTensorsAreStaged) {
   EXPECT_EQ(out[9], 0.f);
 }
 
+TEST(Executor, WalksOverStepsThatTheCallerRuns) {
+  const std::shared_ptr<Plan> plan = chain(3.f);
+  Result<Executor> executor = Executor::create(plan, 1);
+  ASSERT_TRUE(executor.ok());
+  std::vector<float> in(40, 1.f), out(40, 0.f);  // not aligned
+  Tensor x = Tensor::borrow(DType::kFloat32, {8}, in.data() + 1);
+  std::vector<Tensor> outputs{Tensor::borrow(DType::kFloat32, {8}, out.data() + 1)};
+  std::vector<size_t> seen;
+  const auto thrice = [&](size_t step, const KernelArgs& args) {
+    seen.push_back(step);
+    for (int i = 0; i < 3; ++i)
+      if (Status status = plan->steps[step].kernel->run(args); !status.ok()) return status;
+    return Status();
+  };
+  ASSERT_TRUE(executor->walk(std::span<const Tensor>(&x, 1), outputs, thrice).ok());
+  EXPECT_EQ(seen, (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(out[1], 6.f);
+  EXPECT_EQ(out[8], 6.f);
+  EXPECT_EQ(out[9], 0.f);
+  const auto fails = [](size_t, const KernelArgs&) -> Status { return internal_error("enough"); };
+  EXPECT_EQ(executor->walk(std::span<const Tensor>(&x, 1), outputs, fails).to_string(),
+            "double: enough");
+}
+
 TEST(Executor, WrongShapesAndKernelFailuresAreErrors) {
   Result<Executor> executor = Executor::create(chain(0.f), 2);
   ASSERT_TRUE(executor.ok());

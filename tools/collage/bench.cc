@@ -11,6 +11,8 @@
 #include "base/statistics.h"
 #include "base/stopwatch.h"
 #include "compiler/cover_timing.h"
+#include "compiler/fresh_costs.h"
+#include "compiler/prediction.h"
 #include "cost/quiet.h"
 #include "options.h"
 #include "peer.h"
@@ -29,11 +31,13 @@ struct BenchOptions : SharedOptions {
   bool layers = false, roofline = false;
   std::string profile;  // where the Chrome trace goes
   std::string against;  // another cost database
+  bool fresh_costs = false;
 };
 
 constexpr int kBlockRuns = 20;
 constexpr int kPauseMs = 50;
 constexpr int kProfiledRuns = 15;
+constexpr int kFreshLooks = 8;  // after each block
 
 std::string statistics_line(const std::string& name, const std::vector<double>& samples) {
   return fmt::format("{:<13} median {:9.3f} ms   p10 {:9.3f}   p90 {:9.3f}   {} runs", name,
@@ -152,12 +156,17 @@ Status bench(const BenchOptions& options) {
   int blocks = options.iterations > 0
                    ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
                    : std::max(3, static_cast<int>(options.duration / block_seconds));
+  std::optional<FreshCosts> fresh;
+  if (options.fresh_costs)
+    fresh.emplace(*program.impl().executor, facts.threads, program.impl().report.cache_state,
+                  options.patience);
   // Of peers nobody sees when they were disturbed: their runs all count, and so do ours then.
   Quiet& quiet = Quiet::here();
   if (peers.empty()) block.quiet = &quiet;
   for (int b = 0; b < blocks; ++b) {
     quiet.await(facts.threads);
     TRY(run_block(*program.impl().executor, inputs, outputs, block, facts.samples));
+    for (int look = 0; fresh && look < kFreshLooks; ++look) TRY(fresh->look(inputs));
     for (size_t p = 0; p < peers.size(); ++p) {
       quiet.await(facts.threads);
       std::vector<double> samples = TRY(peers[p]->run(options.warm_ups, block.runs_per_block));
@@ -166,6 +175,10 @@ Status bench(const BenchOptions& options) {
       std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
     }
   }
+  // What other models taught is about costs in the database.
+  if (fresh)
+    facts.fresh_predicted_seconds =
+        Correction().predict({fresh->seconds(), program.impl().report.switches});
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
   if (!options.json.empty()) TRY(add_timeline(program, inputs, facts));
@@ -219,10 +232,13 @@ Command add_bench(CLI::App& app) {
   command->add_flag("--layers", options->layers, "the time of every kernel inside whole runs");
   command->add_flag("--roofline", options->roofline,
                     "the same against the measured peaks of this machine");
+  command->add_flag("--fresh-costs", options->fresh_costs,
+                    "time the chosen kernels alone again, in turns with the blocks, and predict "
+                    "from that too: is the prediction wrong, or has the machine changed its pace?");
   command->add_option("--profile", options->profile,
                       "write a Chrome trace of one run to this file");
   for (const char* other : {"--compare", "--iterations", "--layers", "--roofline", "--profile",
-                            "--json", "--save-outputs"})
+                            "--fresh-costs", "--json", "--save-outputs"})
     against->excludes(command->get_option(other));
   return {command, [options] { return bench(*options); }};
 }
