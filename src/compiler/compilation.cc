@@ -16,6 +16,7 @@
 #include "compiler/merged_cover.h"
 #include "compiler/precision.h"
 #include "compiler/refine_cover.h"
+#include "compiler/second_look.h"
 #include "compiler/worker_command.h"
 #include "cost/quiet.h"
 #include "ir/text_printer.h"
@@ -189,43 +190,25 @@ Status Compilation::search() {
     TRY(cover_lightly());
   } else {
     search_ = TRY(std::move(searched));
-    if (options_.effort != Effort::kFast) TRY(look_again());
-    report_.gap = search_.gap();
+    for (int look = 0; options_.effort != Effort::kFast && look < kMostLooks; ++look)
+      if (!TRY(look_again(search_.covers[0], 1))) break;
   }
-  report_.lower_bound_seconds = search_.lower_bound_seconds;
-  report_.exact = search_.exact;
-  report_.search_states = search_.states;
   return {};
 }
 
-Status Compilation::look_again() {
-  const std::vector<CoverKernel> kernels = search_.covers[0].kernels;
-  bool changed = false;
-  for (size_t k = 0; k < kernels.size(); ++k) {
-    const CostedCandidate& candidate = candidates_[kernels[k].candidate];
-    const size_t variant = kernels[k].variant;
-    if (progress_ != nullptr) progress_->update("measuring again", k, kernels.size(), 0, 0);
-    std::optional<Cost> cost =
-        TRY(costs_->look_again(candidate.function, candidate.partition.spec->target,
-                               candidate.costs->variants[variant].variant));
-    if (!cost) continue;
-    changed = true;
-    const std::shared_ptr<const TargetCosts> shared = candidate.costs;
-    change_costs(
-        candidates_, candidates_, [&](const CostedCandidate& c) { return c.costs == shared; },
-        [&](const CostedCandidate&, TargetCosts& costs) { costs.variants[variant].cost = *cost; });
-  }
-  if (progress_ != nullptr) progress_->finish("measuring again");
+Result<bool> Compilation::look_again(const NamedCover& cover, int most_looks) {
+  const bool changed = TRY(collage::look_again(
+      cover, candidates_, *costs_, MeasuredCosts::Precision::kFull, progress_, most_looks));
   end_phase("costs");
-  if (!changed) return {};
-  // From where a later compile starts, so that it finds the same covers: without merged candidates,
-  // and with the host's costs yet to be asked for.
+  if (!changed) return false;
+  // From where a later compile starts, so that it finds the same covers: without merged
+  // candidates, and with the host's costs yet to be asked for.
   candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(searched_),
                     candidates_.end());
   for (CostedCandidate& candidate : candidates_)
     if (candidate.is_host()) candidate.costs = nullptr;
   search_ = TRY(search_costed());
-  return {};
+  return true;
 }
 
 Status Compilation::cover_lightly() {
@@ -276,6 +259,12 @@ Result<ChosenCover> Compilation::choose_among(const std::vector<NamedCover>& cov
 
 Status Compilation::choose() {
   chosen_ = TRY(choose_among(search_.covers));
+  for (int look = 0; !light_ && options_.effort != Effort::kFast && look < kMostLooks; ++look) {
+    if (!looks_disturbed(chosen_.timed[chosen_.index])) break;
+    end_phase("covers");
+    if (!TRY(look_again(search_.covers[chosen_.index], 2 + look))) break;
+    chosen_ = TRY(choose_among(search_.covers));
+  }
   end_phase("covers");
   if (options_.search == SearchMethod::kEvolutionary && !light_) TRY(refine());
   if (options_.max_error > 0 && !interrupted()) TRY(lower_precision());
@@ -304,6 +293,11 @@ Status Compilation::lower_precision() {
       [this](std::vector<CostedCandidate>& priced) {
         return find_compatible_covers(*graph_, priced, *costs_, specs_, compatible_);
       },
+      [this](const NamedCover& cover) -> Result<bool> {
+        if (options_.effort == Effort::kFast) return false;
+        return collage::look_again(cover, candidates_, *costs_, MeasuredCosts::Precision::kLowered,
+                                   progress_);
+      },
       [this](const NamedCover& cover) { return lower_cover(cover); }, *judge_, *database_, choose_,
       progress_));
   end_phase("lowered covers");
@@ -311,6 +305,10 @@ Status Compilation::lower_precision() {
 }
 
 Status Compilation::describe() {
+  report_.lower_bound_seconds = search_.lower_bound_seconds;
+  report_.exact = search_.exact;
+  report_.search_states = search_.states;
+  if (!report_.light) report_.gap = search_.gap();
   const NamedCover& cover = search_.covers[chosen_.index];
   report_.covers = chosen_.timed;
   const TimedCover& best = report_.covers[chosen_.index];

@@ -47,9 +47,9 @@ class Compilation {
                                              const Encoding& to);
   Result<CoverSearch> search_by_costs(std::vector<CandidatePartition> found);
   Result<CoverSearch> search_costed();
-  // Times the kernels of the cheapest cover once more, where they were measured just now; with what
-  // that changes the covers are searched again.
-  Status look_again();
+  // Second looks at a cover (second_look.h); with what they change the covers are searched again.
+  // Whether they did.
+  Result<bool> look_again(const NamedCover& cover, int most_looks);
   Status cover_lightly();
   Result<LoweredPlan> lower_cover(const NamedCover& cover);
   Result<Module> partitioned(const NamedCover& cover) const;

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "compiler/second_look.h"
 #include "ir/visitor.h"
 
 namespace collage {
@@ -62,6 +63,24 @@ class PricedSearch {
           *seconds -= paid;
       }
     return std::move(found.covers);
+  }
+
+  // Second looks at the cheapest of these covers, which cost the least without a price, and at the
+  // one that seems to be within the budget as long as nothing is known of how errors grow; with
+  // what they change again. Whether anything changed.
+  Result<bool> look_again(const LookAgain& look, std::vector<NamedCover> fastest) const {
+    bool ever = false;
+    for (int round = 0; round < kMostLooks && is_lowered(fastest[0], candidates_); ++round) {
+      bool changed = TRY(look(fastest[0]));
+      const double estimate = std::sqrt(squared_error(fastest[0], candidates_));
+      const double price =
+          TRY(price_for(kAim * limit_, fastest[0].predicted_seconds / (estimate * estimate)));
+      changed |= TRY(look(TRY(covers(price)).at(0)));
+      if (!changed) break;
+      ever = true;
+      fastest = TRY(covers(0));
+    }
+    return ever;
   }
 
   // The least price (to within a factor) whose cheapest cover is estimated to err less than that.
@@ -189,20 +208,32 @@ std::string constants_digest(const Function& function) {
 
 Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCover>& covers,
                                          std::vector<CostedCandidate>& candidates,
-                                         const FindCovers& find, const Lower& lower_cover,
-                                         LazyJudge& judge, CostDatabase& database,
-                                         ChooseOptions options, Progress* progress) {
+                                         const FindCovers& find, const LookAgain& look_again,
+                                         const Lower& lower_cover, LazyJudge& judge,
+                                         CostDatabase& database, ChooseOptions options,
+                                         Progress* progress) {
   const double max_error = options.max_error;
   const PricedSearch search(candidates, kMargin * max_error, find);
-  std::vector<NamedCover> fastest = TRY(search.covers(0));
-  std::string fastest_text;
-  for (const NamedCover& found : fastest) fastest_text += cover_text(found, candidates) + "\n";
-  const std::string text = fmt::format("{}\n{}\n{}\nwithin {}", options.model_key,
-                                       sha256_hex(fastest_text), options.constants, max_error);
-  const std::string key = CostDatabase::key_of(text, options.context);
+  std::vector<NamedCover> fastest;
+  std::string text, key;
+  // What the prices of these candidates are known by.
+  const auto enter = [&]() -> Status {
+    fastest = TRY(search.covers(0));
+    std::string fastest_text;
+    for (const NamedCover& found : fastest) fastest_text += cover_text(found, candidates) + "\n";
+    text = fmt::format("{}\n{}\n{}\nwithin {}", options.model_key, sha256_hex(fastest_text),
+                       options.constants, max_error);
+    key = CostDatabase::key_of(text, options.context);
+    return {};
+  };
+  TRY(enter());
   std::vector<LoweringPrice> prices;
-  const std::vector<CostedCandidate> given = candidates;
   std::optional<std::string> row = database.find("prices", key);
+  if (!row && !options.frozen && TRY(search.look_again(look_again, fastest))) {
+    TRY(enter());
+    row = database.find("prices", key);
+  }
+  const std::vector<CostedCandidate> given = candidates;
   nlohmann::json known = row ? parse_json(*row) : nlohmann::json();
   if (known.is_object() && known.contains("prices")) {
     for (const nlohmann::json& price : known["prices"])

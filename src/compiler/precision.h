@@ -31,12 +31,16 @@ Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& can
 // The constants of a function by value: whether a cover is within a budget depends on them.
 std::string constants_digest(const Function& function);
 
+// A second look at a cover's costs (second_look.h), which changes the candidates'; whether it did.
+using LookAgain = std::function<Result<bool>(const NamedCover&)>;
+
 // Chooses once more, among `covers`, of which `full` was chosen in float32, and lowered ones within
 // the budget (`options.max_error`), which are added to them.
 Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCover>& covers,
                                          std::vector<CostedCandidate>& candidates,
-                                         const FindCovers& find, const Lower& lower_cover,
-                                         LazyJudge& judge, CostDatabase& database,
-                                         ChooseOptions options, Progress* progress);
+                                         const FindCovers& find, const LookAgain& look_again,
+                                         const Lower& lower_cover, LazyJudge& judge,
+                                         CostDatabase& database, ChooseOptions options,
+                                         Progress* progress);
 
 }  // namespace collage

@@ -248,15 +248,17 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
 }
 
 Result<std::optional<Cost>> MeasuredCosts::look_again(const Function& function,
-                                                      const Target& target,
-                                                      const Variant& variant) {
+                                                      const Target& target, const Variant& variant,
+                                                      int most_looks) {
   const std::string text = canonical_text(function);
-  const std::string context = function_context(target, Precision::kFull);
+  const Precision precision = variant.lowered ? Precision::kLowered : Precision::kFull;
+  const std::string context = function_context(target, precision);
   const std::string subject = MeasuredVariant{variant, {}}.subject(target.to_string());
-  if (interrupted() || measured_now_.count(context + text) == 0 ||
-      !seen_again_.insert(context + text + subject).second)
-    return std::nullopt;
-  std::optional<TargetCosts> known = find_costs("function", text, target, Precision::kFull);
+  if (interrupted() || measured_now_.count(context + text) == 0) return std::nullopt;
+  int& looks = looks_[context + text + subject];
+  if (looks >= most_looks) return std::nullopt;
+  ++looks;
+  std::optional<TargetCosts> known = find_costs("function", text, target, precision);
   if (!known) return std::nullopt;
   auto row_of = [&](TargetCosts& costs) {
     return std::find_if(costs.variants.begin(), costs.variants.end(),
@@ -265,6 +267,7 @@ Result<std::optional<Cost>> MeasuredCosts::look_again(const Function& function,
   MeasureTask task = function_task(text);
   task.targets = {target.to_string()};
   task.only = subject;
+  task.lowered = variant.lowered;
   Result<std::vector<TargetCosts>> answer = run_worker(std::move(task), text);
   if (!answer) {
     if (answer.status().code() == ErrorCode::kUnavailable && !interrupted()) return answer.status();

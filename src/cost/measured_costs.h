@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -50,11 +51,11 @@ class MeasuredCosts {
                                      const Encoding& to);
 
   // Times a variant once more that this object measured, at another moment, and keeps the quieter
-  // of both figures: what looked dear because of a neighbour's load for a second shows. Once only;
-  // what an earlier process measured is left as it is. What the variant costs now, if that changed;
-  // Invalid where it fails this time.
+  // of both figures: what looked dear because of a neighbour's load for a second shows. So often at
+  // most; what an earlier process measured is left as it is. What the variant costs now, if that
+  // changed; Invalid where it fails this time.
   Result<std::optional<Cost>> look_again(const Function& function, const Target& target,
-                                         const Variant& variant);
+                                         const Variant& variant, int most_looks = 1);
 
   // The same without timing anything: what is known, however little care it took, else variants are
   // tried, in their order, until one computes right; that one has `tried` set and an unknown cost.
@@ -117,7 +118,7 @@ class MeasuredCosts {
   double crowding_ = 0;    // what is known of the cores in quiet moments (quiet.h)
   CostCounts counts_;
   std::set<std::string> measured_now_;  // context and text; by this object
-  std::set<std::string> seen_again_;    // these and the variant
+  std::map<std::string, int> looks_;    // at these and the variant
 };
 
 // Model name and instruction set of this machine's processor.

@@ -1,0 +1,84 @@
+// Which figures are worth a second look: the chosen kernels', and those of what could stand in the
+// place of several of them; by costs that are made up.
+#include "compiler/second_look.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/backends.h"
+#include "ir/expr.h"
+
+namespace collage {
+namespace {
+
+using ::testing::ElementsAre;
+
+// relu(relu(relu(x))) and its candidates.
+class SecondLook : public ::testing::Test {
+ protected:
+  SecondLook() {
+    register_all();
+    Expr y = make_var("x", TensorType{{4}, DType::kFloat32});
+    const Expr x = y;
+    for (int i = 0; i < 3; ++i) y = *make_call("nn.relu", {y});
+    graph_.emplace(make_function({x}, y));
+    spec_ = std::make_shared<PartitionSpec>(
+        PartitionSpec{"native", nullptr, {"native", {}, {}}});
+  }
+
+  // Of the calls numbered so (node 0 is x), with a variant for each cost in ms.
+  size_t add(const std::vector<size_t>& calls, const std::vector<double>& ms) {
+    IndexSet nodes;
+    for (size_t call : calls) nodes.insert(call);
+    auto costs = std::make_shared<TargetCosts>();
+    costs->target = "native";
+    for (double cost : ms) {
+      Variant variant{"v" + std::to_string(costs->variants.size()), {}, {}};
+      costs->variants.push_back({variant, Measured{1e-3 * cost, 1e-3 * cost, 1e-3 * cost, 20}});
+    }
+    candidates_.push_back(
+        {{"", SubGraph::of(*graph_, nodes), spec_}, graph_->function(), std::move(costs)});
+    return candidates_.size() - 1;
+  }
+  // The cover of those candidates, each in its first variant.
+  std::vector<std::pair<size_t, size_t>> looks_at(const std::vector<size_t>& chosen) const {
+    NamedCover cover;
+    for (size_t c : chosen)
+      cover.kernels.push_back({c, 0, measured(candidates_[c].costs->variants[0].cost)->seconds()});
+    std::vector<std::pair<size_t, size_t>> list;
+    for (const auto& [candidate, variant] : worth_a_second_look(cover, candidates_))
+      list.emplace_back(candidate, variant);
+    return list;
+  }
+
+  std::optional<DataflowGraph> graph_;
+  std::shared_ptr<const PartitionSpec> spec_;
+  std::vector<CostedCandidate> candidates_;
+};
+
+TEST_F(SecondLook, AtTheKernelsAndWhatDoesTheWorkOfSeveral) {
+  const size_t one = add({1}, {1}), two = add({2}, {1}), three = add({3}, {1});
+  const size_t pair = add({2, 3}, {3, 2.5, 2.8});
+  add({1, 2}, {2.7});  // too dear by more than noise
+  const size_t all = add({1, 2, 3}, {3.5});
+  EXPECT_THAT(looks_at({one, two, three}),
+              ElementsAre(std::pair(one, 0), std::pair(two, 0), std::pair(three, 0),
+                          std::pair(pair, 1), std::pair(all, 0)));
+}
+
+TEST_F(SecondLook, NotAtWhatComputesPartOfAKernel) {
+  const size_t first = add({1, 2}, {1}), last = add({3}, {1});
+  add({2, 3}, {1});
+  add({1}, {0.1});
+  EXPECT_THAT(looks_at({first, last}), ElementsAre(std::pair(first, 0), std::pair(last, 0)));
+}
+
+TEST_F(SecondLook, NotAtAnotherKernelForTheSameNodes) {
+  // They were timed together.
+  const size_t own = add({1, 2, 3}, {1, 1.1});
+  add({1, 2, 3}, {1.1});
+  EXPECT_THAT(looks_at({own}), ElementsAre(std::pair(own, 0)));
+}
+
+}  // namespace
+}  // namespace collage
