@@ -1,6 +1,7 @@
 #include "compiler/second_look.h"
 
 #include <limits>
+#include <optional>
 
 #include "compiler/cover_problem.h"
 
@@ -31,10 +32,26 @@ std::vector<const CoverKernel*> kernels_of(const IndexSet& nodes, const NamedCov
   return inside;
 }
 
+std::optional<size_t> cheapest_variant(const TargetCosts& costs, bool lowered) {
+  std::optional<size_t> cheapest;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t v = 0; v < costs.variants.size(); ++v) {
+    const Measured* m = measured(costs.variants[v].cost);
+    if (m == nullptr || costs.variants[v].variant.lowered != lowered || m->seconds() >= least)
+      continue;
+    least = m->seconds();
+    cheapest = v;
+  }
+  return cheapest;
+}
+
 }  // namespace
 
 std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
                                                   const std::vector<CostedCandidate>& candidates) {
+  const auto row_of = [&](size_t candidate, size_t variant) -> const MeasuredVariant& {
+    return candidates[candidate].costs->variants[variant];
+  };
   std::vector<CandidateVariant> list;
   for (const CoverKernel& kernel : cover.kernels)
     list.push_back({kernel.candidate, kernel.variant});
@@ -42,17 +59,20 @@ std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
     const CostedCandidate& candidate = candidates[c];
     if (candidate.is_host() || !candidate.has_cost()) continue;
     const auto inside = kernels_of(candidate.partition.sub_graph.inside(), cover, candidates);
-    if (inside.size() < 2) continue;
-    double together = 0, least = std::numeric_limits<double>::infinity();
+    if (inside.empty()) continue;
+    double together = 0;
     for (const CoverKernel* kernel : inside) together += kernel->seconds;
-    CandidateVariant cheapest{c, 0};
-    for (size_t v = 0; v < candidate.costs->variants.size(); ++v)
-      if (const Measured* m = measured(candidate.costs->variants[v].cost);
-          m != nullptr && m->seconds() < least) {
-        least = m->seconds();
-        cheapest.variant = v;
-      }
-    if (least + CoverProblem::kLaunchPenalty < kNear * together) list.push_back(cheapest);
+    for (const bool lowered : {false, true}) {
+      // All that computes the same nodes in the same precision was timed together.
+      if (inside.size() == 1 &&
+          row_of(inside[0]->candidate, inside[0]->variant).variant.lowered == lowered)
+        continue;
+      const std::optional<size_t> cheapest = cheapest_variant(*candidate.costs, lowered);
+      if (cheapest &&
+          measured(row_of(c, *cheapest).cost)->seconds() + CoverProblem::kLaunchPenalty <
+              kNear * together)
+        list.push_back({c, *cheapest});
+    }
   }
   return list;
 }

@@ -17,7 +17,8 @@ struct CandidateVariant {
 };
 
 // The kernels of the cover, then rivals: of each candidate that computes what several kernels do
-// together and costs at most a little more, the cheapest variant.
+// together, or what one does in the other precision, and costs at most a little more, the cheapest
+// variant.
 std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
                                                   const std::vector<CostedCandidate>& candidates);
 

@@ -1,5 +1,5 @@
-// Which figures are worth a second look: the chosen kernels', and those of what could stand in the
-// place of several of them; by costs that are made up.
+// Which figures are worth a second look: the chosen kernels', and those of what was timed apart
+// from them and could stand in their place; by costs that are made up.
 #include "compiler/second_look.h"
 
 #include <gmock/gmock.h>
@@ -22,8 +22,7 @@ class SecondLook : public ::testing::Test {
     const Expr x = y;
     for (int i = 0; i < 3; ++i) y = *make_call("nn.relu", {y});
     graph_.emplace(make_function({x}, y));
-    spec_ = std::make_shared<PartitionSpec>(
-        PartitionSpec{"native", nullptr, {"native", {}, {}}});
+    spec_ = std::make_shared<PartitionSpec>(PartitionSpec{"native", nullptr, {"native", {}, {}}});
   }
 
   // Of the calls numbered so (node 0 is x), with a variant for each cost in ms.
@@ -78,6 +77,15 @@ TEST_F(SecondLook, NotAtAnotherKernelForTheSameNodes) {
   const size_t own = add({1, 2, 3}, {1, 1.1});
   add({1, 2, 3}, {1.1});
   EXPECT_THAT(looks_at({own}), ElementsAre(std::pair(own, 0)));
+}
+
+TEST_F(SecondLook, AtTheOtherPrecision) {
+  // It was timed at another moment.
+  const size_t own = add({1, 2, 3}, {1, 1.2, 1.1, 0.9});
+  auto costs = std::make_shared<TargetCosts>(*candidates_[own].costs);
+  for (size_t v : {1, 2}) costs->variants[v].variant.lowered = true;
+  candidates_[own].costs = costs;
+  EXPECT_THAT(looks_at({own}), ElementsAre(std::pair(own, 0), std::pair(own, 2)));
 }
 
 }  // namespace
