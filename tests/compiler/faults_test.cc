@@ -241,6 +241,24 @@ TEST_F(Faults, ASecondLookKeepsTheQuieterFigure) {
   EXPECT_GT(measured(now.variants[0].cost)->median, 100 * measured(first.cost)->median)
       << "the others stay";
   EXPECT_FALSE(asked.look_again(function, target, first.variant).value().has_value()) << "once";
+  // Unless more is asked for; that fresh figures are quieter still is chance.
+  EXPECT_TRUE(asked.look_again(function, target, first.variant, 2).ok());
+}
+
+TEST_F(Faults, ADamagedRowOfTheMachineIsNoRow) {
+  std::unique_ptr<CostDatabase> database = CostDatabase::open(folder_ / "costs.db");
+  CostOptions costs;
+  costs.compile.threads = 1;
+  costs.worker_command = {options("").worker.string(), "worker"};
+  const std::string machine = processor_name() + " threads=1";
+  const Model model = tanh_model(kShapes[0]);
+  const std::vector<Target> targets = {Target::parse("faulty -fault=none").value()};
+  for (const char* damaged : {"", "[]", "{\"crowding\": \"high\"}", "{\"crowding\""}) {
+    database->put("machine", CostDatabase::key_of("crowding", machine), "crowding", damaged,
+                  machine);
+    MeasuredCosts asked(*database, costs);
+    EXPECT_TRUE(asked.function_costs(model.impl().module.main(), targets).ok()) << damaged;
+  }
 }
 
 }  // namespace
