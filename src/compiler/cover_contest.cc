@@ -11,18 +11,27 @@ namespace collage {
 
 namespace {
 
+// A block that takes longer than the quietest one by that factor was disturbed.
+constexpr double kDisturbed = 1.1;
+
 struct Player {
   size_t index;
   RunBlock run;
   std::vector<std::vector<double>> rounds;
 
-  std::vector<double> first(size_t count) const {
-    std::vector<double> all;
-    for (size_t r = 0; r < std::min(count, rounds.size()); ++r)
-      all.insert(all.end(), rounds[r].begin(), rounds[r].end());
-    return all;
+  // Of so many rounds the samples of those that nobody disturbed: what does makes a block slower,
+  // never faster.
+  std::vector<double> undisturbed(size_t count) const {
+    count = std::min(count, rounds.size());
+    double quietest = std::numeric_limits<double>::infinity();
+    for (size_t r = 0; r < count; ++r) quietest = std::min(quietest, median(rounds[r]));
+    std::vector<double> kept;
+    for (size_t r = 0; r < count; ++r)
+      if (median(rounds[r]) <= kDisturbed * quietest)
+        kept.insert(kept.end(), rounds[r].begin(), rounds[r].end());
+    return kept;
   }
-  double median_of_first(size_t count) const { return median(first(count)); }
+  double median_of_first(size_t count) const { return median(undisturbed(count)); }
 };
 
 Measured scaled(Measured figure, double factor) {
@@ -55,11 +64,12 @@ Status play(std::vector<Player>& players, std::vector<Contestant>& contestants,
       return a.median_of_first(rounds) < b.median_of_first(rounds);
     });
     if (players.size() > 2) {
+      if (rounds < options.least_blocks) continue;
       size_t keep = (players.size() + 1) / 2;
       while (players.size() > keep) drop_last();
     } else if (players.size() == 2) {
-      Interval best = median_interval(players[0].first(rounds));
-      Interval other = median_interval(players[1].first(rounds));
+      Interval best = median_interval(players[0].undisturbed(rounds));
+      Interval other = median_interval(players[1].undisturbed(rounds));
       bool surely = other.low > (1 + options.surely) * best.high;
       bool enough = round + 1 >= options.blocks || (round > 0 && spent >= options.seconds);
       if (surely || enough) drop_last();
@@ -83,7 +93,7 @@ Status play(std::vector<Player>& players, std::vector<Contestant>& contestants,
   auto fill = [&](const Player& player) {
     if (contestants[player.index].measured) return;
     contestants[player.index].measured =
-        scaled(summarise(player.first(all)), scale * drift(player));
+        scaled(summarise(player.undisturbed(all)), scale * drift(player));
   };
   fill(winner);
   for (const Player& player : out) fill(player);

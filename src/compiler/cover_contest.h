@@ -1,7 +1,8 @@
 // Which of some programs is fastest, by successive halving: all that are alive run a block each in
-// turns, the slower half is dropped, and so on until two are left, which run until one is surely
-// faster or both have run `blocks`. Where not all may be alive at once (memory), they come in
-// groups, and the winner of one takes part in the next.
+// turns, and again, the slower half is dropped, and so on until two are left, which run until one
+// is surely faster or both have run `blocks`. Blocks that were disturbed, by a program's quietest
+// one, do not count. Where not all may be alive at once (memory), they come in groups, and the
+// winner of one takes part in the next.
 //
 // Every figure is relative to the winner of the group over the same rounds, so drift of the machine
 // between rounds and groups does not count. Figures of several groups are a chain of comparisons in
@@ -31,10 +32,11 @@ struct Contestant {
 };
 
 struct ContestOptions {
-  size_t alive = 2;      // at a time, at least 2
-  int blocks = 4;        // of the last two
-  double seconds = 5;    // of runs, after which two blocks of them are enough
-  double surely = 0.02;  // the last two: the loser's interval lies that far above the winner's
+  size_t alive = 2;         // at a time, at least 2
+  size_t least_blocks = 2;  // of each, before any is dropped
+  int blocks = 4;           // of the last two
+  double seconds = 5;       // of runs, after which two blocks of them are enough
+  double surely = 0.02;     // the last two: the loser's interval lies that far above the winner's
   // Called before each program is made ready, with its position among those to time; false: no
   // more, what was found so far counts.
   std::function<bool(size_t at, size_t count)> go_on = [](size_t, size_t) { return true; };
