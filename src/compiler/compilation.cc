@@ -191,14 +191,16 @@ Status Compilation::search() {
   } else {
     search_ = TRY(std::move(searched));
     for (int look = 0; options_.effort != Effort::kFast && look < kMostLooks; ++look)
-      if (!TRY(look_again(search_.covers[0], 1))) break;
+      if (!TRY(look_again({search_.covers[0]}, 1))) break;
   }
   return {};
 }
 
-Result<bool> Compilation::look_again(const NamedCover& cover, int most_looks) {
-  const bool changed = TRY(collage::look_again(
-      cover, candidates_, *costs_, MeasuredCosts::Precision::kFull, progress_, most_looks));
+Result<bool> Compilation::look_again(const std::vector<NamedCover>& covers, int most_looks) {
+  bool changed = false;
+  for (const NamedCover& cover : covers)
+    changed |= TRY(collage::look_again(cover, candidates_, *costs_, MeasuredCosts::Precision::kFull,
+                                       progress_, most_looks));
   end_phase("costs");
   if (!changed) return false;
   // From where a later compile starts, so that it finds the same covers: without merged
@@ -260,9 +262,11 @@ Result<ChosenCover> Compilation::choose_among(const std::vector<NamedCover>& cov
 Status Compilation::choose() {
   chosen_ = TRY(choose_among(search_.covers));
   for (int look = 0; !light_ && options_.effort != Effort::kFast && look < kMostLooks; ++look) {
-    if (!looks_disturbed(chosen_.timed[chosen_.index])) break;
+    std::vector<NamedCover> disturbed;
+    for (size_t c = 0; c < search_.covers.size(); ++c)
+      if (looks_disturbed(chosen_.timed[c])) disturbed.push_back(search_.covers[c]);
     end_phase("covers");
-    if (!TRY(look_again(search_.covers[chosen_.index], 2 + look))) break;
+    if (!TRY(look_again(disturbed, 2 + look))) break;
     chosen_ = TRY(choose_among(search_.covers));
   }
   end_phase("covers");

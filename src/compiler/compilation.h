@@ -47,9 +47,9 @@ class Compilation {
                                              const Encoding& to);
   Result<CoverSearch> search_by_costs(std::vector<CandidatePartition> found);
   Result<CoverSearch> search_costed();
-  // Second looks at a cover (second_look.h); with what they change the covers are searched again.
+  // Second looks at some covers (second_look.h); with what they change all are searched again.
   // Whether they did.
-  Result<bool> look_again(const NamedCover& cover, int most_looks);
+  Result<bool> look_again(const std::vector<NamedCover>& covers, int most_looks);
   Status cover_lightly();
   Result<LoweredPlan> lower_cover(const NamedCover& cover);
   Result<Module> partitioned(const NamedCover& cover) const;
