@@ -26,6 +26,15 @@ int64_t longest_run(const std::vector<int64_t>& steps, int64_t most) {
   return 1;
 }
 
+/// What a unit of a column's weights stands for: the least that holds the largest one, or as much
+/// more, up to kCoarsest times, as lets all products of a sum add up at once.
+double unit_of(double largest, double total) {
+  constexpr double kCoarsest = 4, kRounding = 1.01;  // which may raise the total
+  if (largest == 0) return 1;
+  const double finest = largest / kWeightLimit;
+  return std::clamp(kRounding * total / kRunLimit, finest, kCoarsest * finest);
+}
+
 }  // namespace
 
 int64_t PackedOperand::first_input(int64_t block) const {
@@ -114,10 +123,12 @@ void PackedOperand::fill_integers(const Extents& c, const Branch& branch) {
 #pragma omp parallel for schedule(static) reduction(min : run)
   for (int64_t column = 0; column < out_channels_; ++column) {
     double largest = 0;
-    for_each_weight(c, branch, column, [&](size_t, int64_t, uint16_t*, double weight) {
+    std::vector<double> totals(c.taps.passes.size());  // of each pass
+    for_each_weight(c, branch, column, [&](size_t pass, int64_t, uint16_t*, double weight) {
       largest = std::max(largest, std::abs(weight));
+      totals[pass] += std::abs(weight);
     });
-    const double unit = largest > 0 ? largest / kWeightLimit : 1;
+    const double unit = unit_of(largest, *std::max_element(totals.begin(), totals.end()));
     factors_[static_cast<size_t>(column)] = static_cast<float>(unit);
     // The magnitudes that each step of each pass meets.
     std::vector<std::vector<int64_t>> sums;
