@@ -20,13 +20,6 @@ namespace {
 
 static_assert(2 * kMostDotRows <= kBlockRows);
 
-struct Range {
-  int64_t begin, end;
-};
-Range share(int64_t count, int64_t index, int64_t of) {
-  return {count * index / of, count * (index + 1) / of};
-}
-
 class ContractionKernel : public Kernel {
  public:
   ContractionKernel(Contraction contraction, Schedule schedule, int threads)
@@ -98,7 +91,7 @@ class ContractionKernel : public Kernel {
       const int index = omp_get_thread_num(), team = omp_get_num_threads();
       if (shared_copy_) {
         auto* copy = reinterpret_cast<uint16_t*>(workspace);
-        const Range part = share(window_, index, team);
+        const Part part = part_of_copy(index, team);
         float largest = 0;
         if (integers_) {
           largests[static_cast<size_t>(index)] = largest_of(call, position(0), part);
@@ -119,7 +112,7 @@ class ContractionKernel : public Kernel {
         const auto multiply_chunk = [&](int64_t piece, Range columns) {
           const Range chunk{piece * chunk_, std::min((piece + 1) * chunk_, row_blocks_)};
           const Range w = window(chunk);
-          const Range part{0, w.end - w.begin};
+          const Part part{{0, w.end - w.begin}, {0, depth_blocks(c_)}};
           const ImageUnit unit = unit_for(integers_ ? largest_of(call, w.begin, part) : 0);
           copy_part(call, unit, w.begin, part, copy);
           multiply(call, chunk, columns, {copy, chunk, unit.back});
@@ -150,6 +143,10 @@ class ContractionKernel : public Kernel {
     const uint16_t* at;
     Range rows;
     float unit;
+  };
+  /// Of a copy: positions, counted from its first, and blocks of 32 channels.
+  struct Part {
+    Range positions, blocks;
   };
   struct Column {
     size_t branch;
@@ -204,21 +201,31 @@ class ContractionKernel : public Kernel {
     return ceil_div(own, std::max(ceil_div(own, most), pieces));
   }
 
-  /// Copies `part` of the positions from `first` on to its place in a copy of them.
-  void copy_part(const Call& call, const ImageUnit& unit, int64_t first, Range part,
+  /// What a thread copies of the whole image. Where the kernel before shares out columns too, a
+  /// thread finds the channels in its own cache that it wrote there.
+  Part part_of_copy(int64_t index, int64_t team) const {
+    const Range positions{0, window_}, blocks{0, depth_blocks(c_)};
+    if (c_.channels_last || blocks.end < 4 * team) return {share(window_, index, team), blocks};
+    return {positions, share(blocks.end, index, team)};
+  }
+  /// Copies a part of what begins at position `first` to its place in a copy.
+  void copy_part(const Call& call, const ImageUnit& unit, int64_t first, const Part& part,
                  uint16_t* copy) const {
     for (int64_t phase = 0; phase < phases(); ++phase)
       copy_image(c_, geometry_, {schedule_.parts.left, unit.there},
-                 {call.image, static_cast<size_t>(phase), first + part.begin, first + part.end},
-                 pitch(), copy + (phase * window_ + part.begin) * row_elements());
+                 stretch_of(call, phase, first, part), pitch(),
+                 copy + (phase * window_ + part.positions.begin) * row_elements());
   }
-  float largest_of(const Call& call, int64_t first, Range part) const {
+  float largest_of(const Call& call, int64_t first, const Part& part) const {
     float largest = 0;
     for (int64_t phase = 0; phase < phases(); ++phase)
-      largest = larger_or_nan(largest, largest_magnitude(c_, geometry_,
-                                                         {call.image, static_cast<size_t>(phase),
-                                                          first + part.begin, first + part.end}));
+      largest = larger_or_nan(
+          largest, largest_magnitude(c_, geometry_, stretch_of(call, phase, first, part)));
     return largest;
+  }
+  static Stretch stretch_of(const Call& call, int64_t phase, int64_t first, const Part& part) {
+    return {call.image, static_cast<size_t>(phase), first + part.positions.begin,
+            first + part.positions.end, part.blocks};
   }
   static float largest_of_all(const std::vector<float>& largests, int team) {
     float largest = 0;
@@ -255,7 +262,9 @@ class ContractionKernel : public Kernel {
     const int64_t tile_rows = rows_to_compute(row, down);
     const uint16_t* depth = copy.at + packed.first_depth(column_block) * pitch() * row_elements();
     const std::vector<int32_t>& steps = steps_[pass];
-    Block block{};
+    // Filled in place: a copy would read pairs of pointers at once that are written one by one, and
+    // wait until all that was written before has reached the cache.
+    DotBlock block{};
     for (int i = 0; i < down; ++i)
       block.a[i] = depth + (position(2 * row + i) - position(2 * rows.begin)) * row_elements();
     block.a_row_bytes = row_elements() * 2;
@@ -266,30 +275,30 @@ class ContractionKernel : public Kernel {
     fetch_next(block, row - rows.begin, rows.end - rows.begin, column);
     const int64_t plane = c_.channels_last ? kTileColumns : c_.pixels_out() * kTileColumns;
     const BranchCall& branch_call = call.branches[b];
+    if (integers_) {
+      block.run = packed.run();
+      block.factors = packed.factors(column_block);
+      block.factor = copy.unit;
+    }
     if (integers_ && branch.steps.size() == 1 && block.step_count > 0 &&
-        block.step_count <= packed.run()) {
+        block.step_count <= block.run) {
       const DotEnding ending = ending_of(branch, branch_call, tile_rows_[b][pass], row,
                                          column_block, down, across, plane);
-      multiply_rows(dot_block(block, packed, column_block, copy, &ending),
-                    static_cast<int>(tile_rows), down, across);
+      block.ending = &ending;
+      multiply_rows(block, static_cast<int>(tile_rows), down, across);
       return;
     }
+    const Destination to{branch_call.out, branch_call.tensors, plane, branch.out_channels,
+                         !c_.channels_last};
     TilePlace places[2][2];  // down, across
     for (int i = 0; i < down; ++i)
       for (int j = 0; j < across; ++j) {
-        const int64_t tile_column = 2 * column_block + j, first = tile_column * kTileColumns;
-        places[i][j] = {rows_of_tile(tile_rows_[b][pass], 2 * row + i, tile_rows),
-                        tile_column * plane,
-                        first,
-                        static_cast<int>(std::min(kTileColumns, branch.out_channels - first)),
-                        !c_.channels_last,
-                        branch_call.out,
-                        branch_call.tensors};
+        places[i][j] = tile_place(to, rows_of_tile(tile_rows_[b][pass], 2 * row + i, tile_rows),
+                                  2 * column_block + j);
         if (integers_) fetch_tile(places[i][j]);
       }
     if (integers_) {
-      multiply_rows(dot_block(block, packed, column_block, copy, nullptr),
-                    static_cast<int>(tile_rows), down, across);
+      multiply_rows(block, static_cast<int>(tile_rows), down, across);
     } else {
       multiply_block(block, down, across, schedule_.parts);
     }
@@ -297,21 +306,6 @@ class ContractionKernel : public Kernel {
       for (int i = 0; i < down; ++i)
         finish_tile(branch.steps, sums + i * tile_rows * kBlockColumns + j * kTileColumns,
                     places[i][j]);
-  }
-
-  static DotBlock dot_block(const Block& block, const PackedOperand& packed, int64_t column_block,
-                            const Copy& copy, const DotEnding* ending) {
-    return {{block.a[0], block.a[1]},
-            block.steps,
-            block.step_count,
-            block.b,
-            packed.run(),
-            packed.factors(column_block),
-            copy.unit,
-            block.c,
-            block.next,
-            block.next_lines,
-            ending};
   }
 
   /// Of a branch whose only step is a linear one.

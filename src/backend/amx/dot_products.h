@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "backend/amx/tiles.h"
 #include "base/result.h"
 
 namespace collage::amx {
@@ -48,19 +49,12 @@ struct DotEnding {
   float low, high;
 };
 
-/// One block of a result: up to two tiles down and two across.
-struct DotBlock {
-  const uint16_t* a[2];  ///< the first row of each tile of rows, which lie 64 bytes apart
-  const int32_t* steps;  ///< bytes from a[i] to what each step reads
-  int64_t step_count;
-  const uint16_t* b;     ///< for each step the tiles across
-  int64_t run;           ///< steps that add up without overflow
-  const float* factors;  ///< what a unit of each column stands for,
-  float factor;          ///< and one of the image
-  float* c;              ///< rows of kBlockColumns elements, tile after tile: overwritten
-  /// As in a Block of the matrix unit.
-  const char* next;
-  int64_t next_lines;
+/// One block of a result: up to two tiles down and two across. The rows of a[i] lie 64 bytes apart;
+/// c holds the rows of tile after tile.
+struct DotBlock : Block {
+  int64_t run = 0;                 ///< steps that add up without overflow
+  const float* factors = nullptr;  ///< what a unit of each column stands for,
+  float factor = 0;                ///< and one of the image
   /// Not null: where the results go; what c holds then is nobody's. The steps must be one run.
   const DotEnding* ending = nullptr;
 };

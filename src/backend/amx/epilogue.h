@@ -2,6 +2,7 @@
 // the channels or with a tensor of the result's shape, scales, activations.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <span>
@@ -49,6 +50,24 @@ struct TilePlace {
   float* out;
   std::span<const float* const> tensors;  ///< one for each step, null where it has none
 };
+
+/// What the tiles of a result share.
+struct Destination {
+  float* out;
+  std::span<const float* const> tensors;
+  int64_t plane;         ///< elements from a tile's first column to the next tile's
+  int64_t out_channels;  ///< in all
+  bool pad;
+};
+/// The tile of that number across the columns.
+inline TilePlace tile_place(const Destination& to, std::span<const int32_t> rows,
+                            int64_t tile_column) {
+  const int64_t first = tile_column * kTileColumns;
+  return {rows,      tile_column * to.plane,
+          first,     static_cast<int>(std::min(kTileColumns, to.out_channels - first)),
+          to.pad,    to.out,
+          to.tensors};
+}
 
 /// Begins to bring what they read and where they write into the core's own cache.
 void fetch_tile(const TilePlace& place);

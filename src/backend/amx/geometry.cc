@@ -258,7 +258,6 @@ int64_t copy_bytes(const Extents& c, int64_t positions, int parts) {
 void copy_image(const Extents& c, const Geometry& g, const CopyFormat& format,
                 const Stretch& stretch, int64_t pitch, uint16_t* copy) {
   const int64_t row = format.parts * kTileDepth;  // elements
-  const int64_t blocks = depth_blocks(c);
   // In the order in which matrices lie in memory.
   const bool by_rows = c.channels_last && format.scale != 0;
   for_each_line(c, g, stretch, [&](const Line& line) {
@@ -268,7 +267,7 @@ void copy_image(const Extents& c, const Geometry& g, const CopyFormat& format,
       copy_row_of_integers(source.low, c.in_channels, format.scale, pitch * row,
                            copy + (p - stretch.begin) * row);
     }
-    for (int64_t b = 0; b < blocks; ++b) {
+    for (int64_t b = stretch.blocks.begin; b < stretch.blocks.end; ++b) {
       uint16_t* origin = copy + (b * pitch - stretch.begin) * row;
       const auto zeros = [&](int64_t begin, int64_t end) {
         std::fill(origin + begin * row, origin + end * row, uint16_t{0});
@@ -287,17 +286,16 @@ void copy_image(const Extents& c, const Geometry& g, const CopyFormat& format,
 
 float largest_magnitude(const Extents& c, const Geometry& g, const Stretch& stretch) {
   int32_t largest = 0;
-  const int64_t blocks = depth_blocks(c);
   for_each_line(c, g, stretch, [&](const Line& line) {
     if (line.last <= line.first) return;
     if (c.channels_last && c.taps.stride[2] == 1 && c.in_channels % kTileDepth == 0) {
-      const int64_t rows_of_32 = (line.last - line.first) * blocks;
+      const int64_t rows_of_32 = (line.last - line.first) * depth_blocks(c);
       Source all = source_of(c, stretch.image, line.number, line.pixel, 0);
       all.stride = kTileDepth;
       largest = std::max(largest, largest_bits(all, rows_of_32));
       return;
     }
-    for (int64_t b = 0; b < blocks; ++b)
+    for (int64_t b = stretch.blocks.begin; b < stretch.blocks.end; ++b)
       largest =
           std::max(largest, largest_bits(source_of(c, stretch.image, line.number, line.pixel, b),
                                          line.last - line.first));

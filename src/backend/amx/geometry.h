@@ -16,6 +16,7 @@
 #pragma once
 
 #include "backend/amx/contraction.h"
+#include "backend/amx/shares.h"
 
 namespace collage::amx {
 
@@ -59,11 +60,12 @@ int64_t depth_blocks(const Extents& extents);
 /// Bytes of a copy of so many positions.
 int64_t copy_bytes(const Extents& extents, int64_t positions, int parts);
 
-/// Positions [begin, end) of a phase of an image.
+/// Positions [begin, end) of a phase of an image, and blocks of 32 of its channels.
 struct Stretch {
   const float* image;
   size_t phase;
   int64_t begin, end;
+  Range blocks;
 };
 
 /// How a copy holds numbers.
@@ -72,12 +74,13 @@ struct CopyFormat {
   float scale = 0;  ///< or integers, of which 1 is so many
 };
 
-/// Writes them, all channel blocks, to where the first position of the first one lies; blocks are
-/// `pitch` positions apart.
+/// Writes them; `copy` is where the first position of block 0 belongs. Blocks are `pitch` positions
+/// apart. Integers of what has its channels last: all blocks.
 void copy_image(const Extents& extents, const Geometry& geometry, const CopyFormat& format,
                 const Stretch& stretch, int64_t pitch, uint16_t* copy);
 
-/// The largest magnitude among them: infinite or NaN where one is.
+/// The largest magnitude among them (all blocks of what has its channels last): infinite or NaN
+/// where one is.
 float largest_magnitude(const Extents& extents, const Geometry& geometry, const Stretch& stretch);
 
 }  // namespace collage::amx

@@ -10,6 +10,14 @@
 
 namespace collage::amx {
 
+struct Range {
+  int64_t begin, end;
+};
+/// The part `index` of `count` pieces in `of` parts, as equal as can be.
+inline Range share(int64_t count, int64_t index, int64_t of) {
+  return {count * index / of, count * (index + 1) / of};
+}
+
 class Shares {
  public:
   explicit Shares(int threads) : of_(static_cast<size_t>(threads)) {}
@@ -18,7 +26,7 @@ class Shares {
   /// the others.
   void deal(int64_t count) {
     for (int64_t t = 0; t < threads(); ++t)
-      of_[static_cast<size_t>(t)].rest = packed(count * t / threads(), count * (t + 1) / threads());
+      of_[static_cast<size_t>(t)].rest = packed(share(count, t, threads()));
   }
 
   /// The next piece for that thread; nothing when all are taken.
@@ -29,7 +37,7 @@ class Shares {
       while (first(was) < last(was)) {
         const bool own = other == 0;
         const int64_t piece = own ? first(was) : last(was) - 1;
-        const uint64_t left = own ? packed(piece + 1, last(was)) : packed(first(was), piece);
+        const uint64_t left = own ? packed({piece + 1, last(was)}) : packed({first(was), piece});
         if (rest.compare_exchange_weak(was, left, std::memory_order_relaxed)) return piece;
       }
     }
@@ -40,8 +48,8 @@ class Shares {
   struct alignas(64) Share {
     std::atomic<uint64_t> rest{0};
   };
-  static uint64_t packed(int64_t begin, int64_t end) {
-    return static_cast<uint64_t>(begin) << 32 | static_cast<uint64_t>(end);
+  static uint64_t packed(Range range) {
+    return static_cast<uint64_t>(range.begin) << 32 | static_cast<uint64_t>(range.end);
   }
   static int64_t first(uint64_t rest) { return static_cast<int64_t>(rest >> 32); }
   static int64_t last(uint64_t rest) { return static_cast<int64_t>(rest & 0xffffffffu); }

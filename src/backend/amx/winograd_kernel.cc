@@ -88,7 +88,7 @@ class WinogradKernel : public Kernel {
       const int index = omp_get_thread_num(), team = omp_get_num_threads();
       if (by_columns_) {
         auto* copy = reinterpret_cast<uint16_t*>(workspace);
-        const Range own{count * index / team, count * (index + 1) / team};
+        const Part own = part_of_copy(index, team);
         raise_largest(call, own, largests[static_cast<size_t>(index)]);
 #pragma omp barrier
         Numbers largest{};
@@ -96,24 +96,25 @@ class WinogradKernel : public Kernel {
           for (size_t p = 0; p < kPlaces; ++p)
             largest[p] = larger_or_nan(largest[p], largests[static_cast<size_t>(i)][p]);
         const Units units(largest);
-        copy_patches(call, own, units, copy + own.begin * kTileDepth);
+        copy_patches(call, own, units, copy + own.patches.begin * kTileDepth);
 #pragma omp barrier
         while (const std::optional<int64_t> piece = shares_.next(index)) {
           const int64_t column = *piece / parts_, part = *piece % parts_;
-          const int64_t blocks = ceil_div(count, block_);
-          const Range patches{blocks * part / parts_ * block_,
-                              std::min(blocks * (part + 1) / parts_ * block_, count)};
-          multiply(call, {copy, {0, count}}, patches, {column, column + 1}, units);
+          const Range blocks = share(ceil_div(count, block_), part, parts_);
+          multiply(call, {copy, {0, count}},
+                   {blocks.begin * block_, std::min(blocks.end * block_, count)},
+                   {column, column + 1}, units);
         }
       } else {
         auto* copy = reinterpret_cast<uint16_t*>(workspace + index * copy_size());
         while (const std::optional<int64_t> piece = shares_.next(index)) {
-          const Range part{*piece * chunk_, std::min((*piece + 1) * chunk_, count)};
+          const Range patches{*piece * chunk_, std::min((*piece + 1) * chunk_, count)};
+          const Part part{patches, {0, depth_blocks(c_)}};
           Numbers largest{};
           raise_largest(call, part, largest);
           const Units units(largest);
           copy_patches(call, part, units, copy);
-          multiply(call, {copy, part}, part, {0, columns}, units);
+          multiply(call, {copy, patches}, patches, {0, columns}, units);
         }
       }
     }
@@ -121,9 +122,6 @@ class WinogradKernel : public Kernel {
   }
 
  private:
-  struct Range {
-    int64_t begin, end;
-  };
   struct Call {
     const float* image;
     float* out;
@@ -144,6 +142,11 @@ class WinogradKernel : public Kernel {
       }
       if (!std::isfinite(most)) back.fill(image_unit(most).back);
     }
+  };
+
+  /// Of a copy: patches, and blocks of 32 channels.
+  struct Part {
+    Range patches, blocks;
   };
 
   Branch& branch() { return c_.branches[0]; }
@@ -171,32 +174,39 @@ class WinogradKernel : public Kernel {
     return chosen;
   }
 
+  /// What a thread copies of all patches: as ContractionKernel::part_of_copy.
+  Part part_of_copy(int64_t index, int64_t team) const {
+    const Range patches{0, patches_.count()}, blocks{0, depth_blocks(c_)};
+    if (blocks.end < 4 * team) return {share(patches.end, index, team), blocks};
+    return {patches, share(blocks.end, index, team)};
+  }
+
   /// Calls visit(channels of a block of 16, which one).
   template <typename Visit>
-  void for_each_block(const Call& call, Range patches, Visit&& visit) const {
-    const int64_t blocks = ceil_div(c_.in_channels, kChannels);
-    const int32_t* sources = patches_.sources.data() + patches.begin * int64_t{kPlaces};
-    for (int64_t block = 0; block < blocks; ++block)
+  void for_each_block(const Call& call, const Part& part, Visit&& visit) const {
+    const int64_t end = std::min(2 * part.blocks.end, ceil_div(c_.in_channels, kChannels));
+    const int32_t* sources = patches_.sources.data() + part.patches.begin * int64_t{kPlaces};
+    for (int64_t block = 2 * part.blocks.begin; block < end; ++block)
       visit(winograd::Channels{call.image + block * c_.pixels_in() * kChannels, sources,
-                               patches.end - patches.begin},
+                               part.patches.end - part.patches.begin},
             block);
   }
-  void raise_largest(const Call& call, Range patches, Numbers& largest) const {
-    for_each_block(call, patches, [&](const winograd::Channels& channels, int64_t) {
+  void raise_largest(const Call& call, const Part& part, Numbers& largest) const {
+    for_each_block(call, part, [&](const winograd::Channels& channels, int64_t) {
       winograd::raise_largest(channels, largest);
     });
   }
-  void copy_patches(const Call& call, Range patches, const Units& units, uint16_t* copy) const {
+  void copy_patches(const Call& call, const Part& part, const Units& units, uint16_t* copy) const {
     const auto at = [&](int64_t block) {
       return copy + block / 2 * window_ * kTileDepth + block % 2 * kChannels;
     };
-    for_each_block(call, patches, [&](const winograd::Channels& channels, int64_t block) {
+    for_each_block(call, part, [&](const winograd::Channels& channels, int64_t block) {
       winograd::copy_patches(channels, units.there, place_elements() * 2, at(block));
     });
     const int64_t blocks = ceil_div(c_.in_channels, kChannels);
-    if (blocks % 2 == 0) return;
+    if (blocks % 2 == 0 || 2 * part.blocks.end < blocks) return;
     for (size_t place = 0; place < kPlaces; ++place)  // the rest of the last lines
-      for (int64_t p = 0; p < patches.end - patches.begin; ++p)
+      for (int64_t p = 0; p < part.patches.end - part.patches.begin; ++p)
         std::fill_n(at(blocks) + static_cast<int64_t>(place) * place_elements() + p * kTileDepth,
                     kChannels, uint16_t{0});
   }
@@ -221,19 +231,16 @@ class WinogradKernel : public Kernel {
                   down = tiles_down(count), all_rows = down * rows;
     const int64_t ahead = block.begin - copy.patches.begin;
     const int across = packed_->tiles_across(column);
-    const int64_t plane = c_.pixels_out() * kTileColumns;
+    const Destination to{call.out, call.tensors, c_.pixels_out() * kTileColumns,
+                         branch().out_channels, true};
     TilePlace places[kResults][2];
     for (size_t r = 0; r < kResults; ++r)
       for (int j = 0; j < across; ++j) {
-        const int64_t tile_column = 2 * column + j, first = tile_column * kTileColumns;
-        places[r][j] = {std::span(patches_.results[r])
-                            .subspan(static_cast<size_t>(block.begin), static_cast<size_t>(count)),
-                        tile_column * plane,
-                        first,
-                        static_cast<int>(std::min(kTileColumns, branch().out_channels - first)),
-                        true,
-                        call.out,
-                        call.tensors};
+        places[r][j] =
+            tile_place(to,
+                       std::span(patches_.results[r])
+                           .subspan(static_cast<size_t>(block.begin), static_cast<size_t>(count)),
+                       2 * column + j);
         fetch_tile(places[r][j]);
       }
     // The weights of the next block of columns are fetched between those of this one.
@@ -249,17 +256,19 @@ class WinogradKernel : public Kernel {
     for (size_t place = 0; place < kPlaces; ++place, next += steps * lines * 64) {
       const uint16_t* rows_of_place =
           copy.at + static_cast<int64_t>(place) * place_elements() + ahead * kTileDepth;
-      multiply_rows({{rows_of_place, rows_of_place + rows * kTileDepth},
-                     steps_.data(),
-                     steps,
-                     packed_->block(column, place),
-                     packed_->run(),
-                     packed_->factors(column),
-                     units.back[place],
-                     sums + static_cast<int64_t>(place) * all_rows * kBlockColumns,
-                     next,
-                     lines},
-                    static_cast<int>(rows), static_cast<int>(down), across);
+      DotBlock product{};
+      product.a[0] = rows_of_place;
+      product.a[1] = rows_of_place + rows * kTileDepth;
+      product.steps = steps_.data();
+      product.step_count = steps;
+      product.b = packed_->block(column, place);
+      product.c = sums + static_cast<int64_t>(place) * all_rows * kBlockColumns;
+      product.next = next;
+      product.next_lines = lines;
+      product.run = packed_->run();
+      product.factors = packed_->factors(column);
+      product.factor = units.back[place];
+      multiply_rows(product, static_cast<int>(rows), static_cast<int>(down), across);
     }
     winograd::transform_back(sums, all_rows, results);
     for (size_t r = 0; r < kResults; ++r)
