@@ -108,7 +108,7 @@ class Measurement {
     for (TargetCosts& entry : results) {
       entry.effort = task_.effort;
       entry.conditions = conditions_;
-      entry.conditions.crowding = core_gate().usual();
+      entry.conditions.usual = usual_cores();
     }
     return {};
   }
@@ -205,7 +205,7 @@ class Measurement {
 Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
                                                   const MeasureHooks& hooks) {
   hooks.begin("preparing");
-  core_gate().know(task.crowding);
+  know_usual_cores(task.usual);
   ThreadTeam team(task.options.threads);
   Measurement measurement(task, hooks, TRY(Subject::of_function(task)), team);
   const Function& function = measurement.subject().function();

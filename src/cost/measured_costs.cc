@@ -30,8 +30,14 @@ std::string processor_name() {
 
 namespace {
 
-// The row of what is known of the cores in quiet moments: its text, and the number in its value.
-constexpr const char* kCrowding = "crowding";
+// The rows of what is known of the cores in quiet moments: their texts, and the numbers in their
+// values.
+struct KnownOfCores {
+  const char* name;
+  double CoreState::*value;
+};
+constexpr KnownOfCores kKnownOfCores[] = {{"crowding", &CoreState::crowding},
+                                          {"handover", &CoreState::handover}};
 
 std::string conversion_text(const TensorType& type, const Encoding& from, const Encoding& to) {
   return fmt::format("{} {} -> {}", type.to_string(), from.to_string(), to.to_string());
@@ -46,20 +52,26 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
       processor_(fmt::format("{} threads={}", processor_name(), options_.compile.threads)),
       machine_(
           fmt::format("{} {} {}", processor_, cache_state_name(options_.cache), kTimingMethod)) {
-  if (auto row = database_.find("machine", CostDatabase::key_of(kCrowding, processor_)))
-    if (json known = parse_json(*row); known.is_object() && known[kCrowding].is_number())
-      crowding_ = known[kCrowding].get<double>();
-  core_gate().know(crowding_);
+  for (const KnownOfCores& one : kKnownOfCores) {
+    const auto row = database_.find("machine", CostDatabase::key_of(one.name, processor_));
+    const json known = row ? parse_json(*row) : json();
+    if (known.is_object() && known.contains(one.name) && known[one.name].is_number())
+      usual_.*one.value = known[one.name].get<double>();
+  }
+  know_usual_cores(usual_);
 }
 
-void MeasuredCosts::learn_crowding(const Conditions& conditions) {
+void MeasuredCosts::learn_usual(const Conditions& conditions) {
   constexpr double kNews = 0.98;
-  const double seen = conditions.crowding;
-  if (seen == 0 || (crowding_ != 0 && seen > kNews * crowding_)) return;
-  crowding_ = seen;
-  core_gate().know(seen);
-  database_.put("machine", CostDatabase::key_of(kCrowding, processor_), kCrowding,
-                json{{kCrowding, seen}}.dump(), processor_);
+  for (const KnownOfCores& one : kKnownOfCores) {
+    const double seen = conditions.usual.*one.value;
+    double& known = usual_.*one.value;
+    if (seen == 0 || (known != 0 && seen > kNews * known)) continue;
+    known = seen;
+    database_.put("machine", CostDatabase::key_of(one.name, processor_), one.name,
+                  json{{one.name, seen}}.dump(), processor_);
+  }
+  know_usual_cores(usual_);
 }
 
 std::string MeasuredCosts::backend_versions() {
@@ -177,7 +189,7 @@ MeasureTask MeasuredCosts::function_task(const std::string& text) const {
   task.options = options_.compile;
   task.cache = options_.cache;
   task.effort = options_.effort;
-  task.crowding = crowding_;
+  task.usual = usual_;
   task.patience = options_.patience;
   return task;
 }
@@ -234,7 +246,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
       entry.seconds = seconds / static_cast<double>(missing.size());
       ++counts_.measured;
       counts_.disturbed += entry.conditions.disturbed;
-      learn_crowding(entry.conditions);
+      learn_usual(entry.conditions);
       std::string context = function_context(targets[missing[m]], precision);
       measured_now_.insert(context + text);
       database_.put("function", CostDatabase::key_of(text, context), text, to_json(entry).dump(),

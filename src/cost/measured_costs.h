@@ -106,7 +106,7 @@ class MeasuredCosts {
   MeasureTask conversion_task(const TensorType& type, const Encoding& from,
                               const Encoding& to) const;
   // Keeps what a worker saw of the cores in quiet moments, if that is news.
-  void learn_crowding(const Conditions& conditions);
+  void learn_usual(const Conditions& conditions);
   void add_quarantine(MeasureTask& task, const std::string& text);
   Result<std::vector<TargetCosts>> run_worker(MeasureTask task, const std::string& text);
 
@@ -115,7 +115,7 @@ class MeasuredCosts {
   Worker worker_;
   std::string processor_;  // and threads
   std::string machine_;    // these and the cache state
-  double crowding_ = 0;    // what is known of the cores in quiet moments (quiet.h)
+  CoreState usual_;        // what is known of the cores in quiet moments (quiet.h)
   CostCounts counts_;
   std::set<std::string> measured_now_;  // context and text; by this object
   std::map<std::string, int> looks_;    // at these and the variant

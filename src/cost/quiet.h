@@ -1,18 +1,15 @@
 // Quiet moments of a shared machine. Where another guest runs on the other half of a core, what
 // computes takes up to twice as long, for milliseconds to minutes, and the clock does not show it;
-// where one uses the memory, what streams does. Timing waits for moments in which neither is so.
+// where one uses the memory, what streams does; where our cores are moved apart, what they hand one
+// another. Timing waits for moments in which none of it is so.
 #pragma once
 
 #include <deque>
 
+#include "cost/core_probe.h"
 #include "runtime/thread_team.h"
 
 namespace collage {
-
-// How long independent multiply-adds take on the calling thread's core as a part of what as many
-// rounds of dependent ones take, which need a fraction of the core: about the same everywhere at
-// any clock, up to twice as much on a core that is shared. Some 7 µs.
-double core_crowding();
 
 // Accounts for waiting: on a machine that is never quiet timing may take twice as long, and so many
 // seconds more as are allowed.
@@ -43,13 +40,15 @@ class QuietGate {
   std::deque<double> latest_;
 };
 
-// The gate of this process for the largest crowding of all cores, and one for the seconds that a
-// byte of memory takes.
-QuietGate& core_gate();
+// Whether the cores are, by what this process has seen of them; what is usual of them, and what is
+// known of that.
+bool is_quiet(const CoreState& state);
+CoreState usual_cores();
+void know_usual_cores(const CoreState& usual);
+// The gate of this process for the seconds that a byte of memory takes.
 QuietGate& memory_gate();
 
-// Whether programs that this process runs are undisturbed at the moment, by the crowding of all
-// cores.
+// Whether programs that this process runs are undisturbed at the moment, by the state of the cores.
 class Quiet {
  public:
   void allow(double seconds) { patience_.allow(seconds); }

@@ -90,6 +90,14 @@ Result<Cost> cost_from_json(const json& j) {
   });
 }
 
+json to_json(const CoreState& state) {
+  return {{"crowding", state.crowding}, {"handover", state.handover}};
+}
+
+CoreState core_state_from_json(const json& j) {
+  return {j.value("crowding", 0.0), j.value("handover", 0.0)};
+}
+
 json to_json(const TargetCosts& costs) {
   json variants = json::array();
   for (const MeasuredVariant& row : costs.variants) {
@@ -105,7 +113,7 @@ json to_json(const TargetCosts& costs) {
   result["conditions"] = {{"compute", conditions.compute},
                           {"bandwidth", conditions.bandwidth},
                           {"other_load", conditions.other_load},
-                          {"crowding", conditions.crowding}};
+                          {"usual", to_json(conditions.usual)}};
   if (conditions.disturbed) result["conditions"]["disturbed"] = true;
   if (!costs.refusal.empty()) result["refusal"] = costs.refusal;
   return result;
@@ -122,7 +130,7 @@ Result<TargetCosts> target_costs_from_json(const json& j) {
       const json& c = j.at("conditions");
       costs.conditions = {c.value("compute", 0.0), c.value("bandwidth", 0.0),
                           c.value("other_load", 0.0), c.value("disturbed", false),
-                          c.value("crowding", 0.0)};
+                          core_state_from_json(c.value("usual", json::object()))};
     }
     costs.variants = TRY(list_from<MeasuredVariant>(
         j.at("variants"), [](const json& entry) -> Result<MeasuredVariant> {
@@ -146,7 +154,7 @@ json to_json(const MeasureTask& task) {
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder},
                  {"caches", static_cast<int>(task.cache)},
-                 {"crowding", task.crowding},
+                 {"usual", to_json(task.usual)},
                  {"patience", task.patience}};
   if (task.is_conversion()) {
     result["shape"] = task.type.shape;
@@ -170,7 +178,7 @@ Result<MeasureTask> task_from_json(const json& j) {
     task.options.threads = j.at("threads").get<int>();
     task.options.cache_folder = j.at("cache").get<std::string>();
     task.cache = static_cast<CacheState>(j.at("caches").get<int>());
-    task.crowding = j.at("crowding").get<double>();
+    task.usual = core_state_from_json(j.at("usual"));
     task.patience = j.at("patience").get<double>();
     if (task.is_conversion()) {
       task.type.shape = j.at("shape").get<Shape>();

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "cost/core_probe.h"
 #include "cost/cost.h"
 #include "cost/effort.h"
 
@@ -40,7 +41,7 @@ struct Conditions {
   double compute = 0, bandwidth = 0;  // seconds of the probes, the longer of before and after
   double other_load = 0;              // part of our cores that other processes used
   bool disturbed = false;             // beyond what costs can be trusted with
-  double crowding = 0;                // of the cores in quiet moments (quiet.h); 0: not known
+  CoreState usual = {};               // of the cores in quiet moments (quiet.h)
 };
 
 // What is known of one (function, target): its variants with their costs, or why the backend
@@ -69,8 +70,8 @@ struct MeasureTask {
   CompileOptions options;
   CacheState cache = CacheState::kStreaming;  // what to time in
   Effort effort = Effort::kDefault;
-  double crowding = 0;  // what is known of the cores in quiet moments (quiet.h),
-  double patience = 0;  // and the seconds that a worker may wait for these
+  CoreState usual = {};  // what is known of the cores in quiet moments (quiet.h),
+  double patience = 0;   // and the seconds that a worker may wait for these
   bool is_conversion() const { return function_text.empty(); }
   bool excludes(const std::string& subject) const {
     return skip.count(subject) != 0 || (!only.empty() && only != subject);

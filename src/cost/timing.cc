@@ -84,7 +84,8 @@ class Evictor {
   // Does so for one run, and tells whether the machine is quiet after it.
   bool prepare(const TimedKernel& timed) {
     const bool streaming = streams(timed), warm = state_ == CacheState::kWarm;
-    std::vector<double> crowding(static_cast<size_t>(threads_)), streamed(crowding.size());
+    CoreProbe probe(threads_);
+    std::vector<double> streamed(static_cast<size_t>(threads_));
     everywhere_([&](int thread) {
       const auto own = static_cast<size_t>(thread);
       if (streaming) {
@@ -101,9 +102,9 @@ class Evictor {
       if (!warm) stream(thread, 0, private_);
       if (!warm)
         for (const TimedBuffer& input : timed.inputs) rewrite(input, thread);
-      crowding[own] = core_crowding();
+      probe.look(thread);
     });
-    bool quiet = core_gate().is_quiet(*std::max_element(crowding.begin(), crowding.end()));
+    bool quiet = is_quiet(probe.state());
     if (streaming) {
       next_ = (next_ + turn_) % ring_;
       if (turn_ >= kTelling)

@@ -158,7 +158,29 @@ TEST(Quiet, RunsAgainWhileThereIsPatience) {
   EXPECT_FALSE(patience.is_left());
   patience.timed(5);
   EXPECT_TRUE(patience.is_left());
-  EXPECT_GT(core_crowding(), 0);
+}
+
+TEST(CoreProbe, SeesAllThreads) {
+  constexpr int kThreads = 2;
+  CoreProbe probe(kThreads);
+  run_on_new_threads(kThreads, [&](int thread) { probe.look(thread); });
+  EXPECT_GT(probe.state().crowding, 0);
+  EXPECT_LT(probe.state().handover, 1e-3);  // 0 where they did not run at once
+}
+
+TEST(CoreProbe, GivesUpOnAThreadThatDoesNotCome) {
+  CoreProbe probe(2);
+  probe.look(0);
+  EXPECT_EQ(probe.state().handover, 0);
+  probe.look(1);
+  EXPECT_EQ(probe.state().handover, 0);
+}
+
+TEST(CoreProbe, OfOneCoreKnowsNoHandover) {
+  CoreProbe probe(1);
+  probe.look(0);
+  EXPECT_GT(probe.state().crowding, 0);
+  EXPECT_EQ(probe.state().handover, 0);
 }
 
 TEST(Probe, ReadsTheMachine) {
