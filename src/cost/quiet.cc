@@ -23,7 +23,7 @@ CoreState state_of_cores(int threads, Everywhere&& everywhere) {
 
 // Apart the cores are where a line takes several times as long.
 QuietGate& handover_gate() {
-  static QuietGate gate(2.5);
+  static QuietGate gate(4);
   return gate;
 }
 QuietGate& core_gate() {

@@ -2,6 +2,7 @@
 
 #include <linux/futex.h>
 #include <omp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,7 +13,6 @@
 #include <exception>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace collage {
@@ -33,6 +33,18 @@ int cgroup_cores(int fallback) {
 
 void futex_wait(std::atomic<int>& word, int expected) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+
+// What the calling thread may run on beside the core that it runs on now.
+std::vector<int> other_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  const int own = sched_getcpu();
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (core != own && CPU_ISSET(core, &set)) cores.push_back(core);
+  return cores;
 }
 
 // Waits until `word` is no longer `value`: at first awake but giving the core to whoever asks for
@@ -96,10 +108,36 @@ void ThreadTeam::park(const std::function<void()>& body) {
 }
 
 void run_on_new_threads(int threads, const std::function<void(int)>& body) {
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(body, i);
+  struct Task {
+    const std::function<void(int)>* body;
+    int thread;
+  };
+  const std::vector<int> cores = other_cores();
+  std::vector<Task> tasks;
+  for (int i = 1; i < threads; ++i) tasks.push_back({&body, i});
+  std::vector<pthread_t> others;
+  for (Task& task : tasks) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (!cores.empty()) {
+      cpu_set_t core;
+      CPU_ZERO(&core);
+      CPU_SET(cores[others.size() % cores.size()], &core);
+      pthread_attr_setaffinity_np(&attributes, sizeof core, &core);
+    }
+    const auto work = [](void* at) -> void* {
+      const Task& own = *static_cast<Task*>(at);
+      (*own.body)(own.thread);
+      return nullptr;
+    };
+    const int failure = pthread_create(&others.emplace_back(), &attributes, work, &task);
+    pthread_attr_destroy(&attributes);
+    if (failure == 0) continue;
+    others.pop_back();
+    body(task.thread);  // no thread to be had
+  }
   body(0);
-  for (std::thread& other : others) other.join();
+  for (const pthread_t other : others) pthread_join(other, nullptr);
 }
 
 }  // namespace collage

@@ -32,8 +32,9 @@ class ThreadTeam {
   int size_;
 };
 
-// Runs it on the calling thread and on others of the moment, which are gone afterwards and compete
-// with nobody: beside libraries that bring their own threads.
+// Runs it on the calling thread and on others of the moment, each bound to a core of its own as far
+// as there are some: left alone they would begin on the caller's. They are gone afterwards and
+// compete with nobody: beside libraries that bring their own threads.
 void run_on_new_threads(int threads, const std::function<void(int)>& body);
 
 }  // namespace collage
