@@ -379,8 +379,7 @@ class ContractionKernel : public Kernel {
 
 Result<std::unique_ptr<Kernel>> make_contraction_kernel(Contraction contraction,
                                                         const Schedule& schedule, int threads) {
-  if (schedule.winograd)
-    return make_winograd_kernel(std::move(contraction), schedule.by_columns, threads);
+  if (schedule.winograd) return make_winograd_kernel(std::move(contraction), schedule, threads);
   auto kernel = std::make_unique<ContractionKernel>(std::move(contraction), schedule, threads);
   TRY(kernel->prepare());
   return std::unique_ptr<Kernel>(std::move(kernel));

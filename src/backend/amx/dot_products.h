@@ -4,9 +4,9 @@
 //
 // The image is scaled so that the largest number of what is copied at a time becomes kImageLimit,
 // the weights of each column so that their largest becomes kWeightLimit; both are rounded. A number
-// errs by half a unit of these, however small it is: 2^-14 of the largest, and 2^-13. Products add
-// up in 32 bits without overflow for as many steps as the weights allow (PackedOperand::run), then
-// in float32.
+// errs by half a unit of these, however small it is: 2^-14 of the largest, and 2^-13 (down to 2^-11
+// where weights are coarse). Products add up in 32 bits without overflow for as many steps as the
+// weights allow (PackedOperand::run), then in float32.
 #pragma once
 
 #include <cstdint>

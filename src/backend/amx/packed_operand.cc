@@ -26,13 +26,13 @@ int64_t longest_run(const std::vector<int64_t>& steps, int64_t most) {
   return 1;
 }
 
-/// What a unit of a column's weights stands for: the least that holds the largest one, or as much
-/// more, up to kCoarsest times, as lets all products of a sum add up at once.
-double unit_of(double largest, double total) {
-  constexpr double kCoarsest = 4, kRounding = 1.01;  // which may raise the total
+/// What a unit of a column's weights stands for: the least that holds the largest one, or, where it
+/// may be coarse, as much more, up to four times, as lets all products of a sum add up at once.
+double unit_of(double largest, double total, bool coarse) {
+  constexpr double kRounding = 1.01;  // which may raise the total
   if (largest == 0) return 1;
   const double finest = largest / kWeightLimit;
-  return std::clamp(kRounding * total / kRunLimit, finest, kCoarsest * finest);
+  return std::clamp(kRounding * total / kRunLimit, finest, coarse ? 4 * finest : finest);
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ Result<PackedOperand> PackedOperand::create(const Extents& c, const Branch& bran
   }
   packed.memory_ = TRY(allocate_on_huge_pages(packed.bytes()));
   packed.data_ = static_cast<uint16_t*>(packed.memory_.get());
-  parts.integers ? packed.fill_integers(c, branch) : packed.fill_parts(c, branch);
+  parts.integers ? packed.fill_integers(c, branch, parts.coarse) : packed.fill_parts(c, branch);
   return packed;
 }
 
@@ -114,7 +114,7 @@ void PackedOperand::fill_parts(const Extents& c, const Branch& branch) {
   }
 }
 
-void PackedOperand::fill_integers(const Extents& c, const Branch& branch) {
+void PackedOperand::fill_integers(const Extents& c, const Branch& branch, bool coarse) {
   factors_.assign(static_cast<size_t>(column_blocks() * kBlockColumns), 0.0f);
   size_t taps = 0;
   for (const Pass& pass : c.taps.passes) taps = std::max(taps, pass.taps.size());
@@ -128,7 +128,7 @@ void PackedOperand::fill_integers(const Extents& c, const Branch& branch) {
       largest = std::max(largest, std::abs(weight));
       totals[pass] += std::abs(weight);
     });
-    const double unit = unit_of(largest, *std::max_element(totals.begin(), totals.end()));
+    const double unit = unit_of(largest, *std::max_element(totals.begin(), totals.end()), coarse);
     factors_[static_cast<size_t>(column)] = static_cast<float>(unit);
     // The magnitudes that each step of each pass meets.
     std::vector<std::vector<int64_t>> sums;

@@ -36,7 +36,7 @@ class PackedOperand {
   void for_each_weight(const Extents& extents, const Branch& branch, int64_t column,
                        Visit&& visit) const;
   void fill_parts(const Extents& extents, const Branch& branch);
-  void fill_integers(const Extents& extents, const Branch& branch);
+  void fill_integers(const Extents& extents, const Branch& branch, bool coarse);
   int64_t first_input(int64_t block) const;
   int64_t last_input(int64_t block) const;
 

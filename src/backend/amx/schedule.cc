@@ -23,9 +23,14 @@ std::vector<Schedule> schedules(const Contraction& c, Parts parts, int threads) 
   const bool shares_rows = rows >= threads * kBlockRows,
              shares_columns = threads > 1 && columns >= threads * kBlockColumns;
   std::vector<Schedule> list;
-  if (shares_rows || !shares_columns) list.push_back({parts, false, bytes > kCached});
-  if (shares_columns && (!shares_rows || bytes > kCached / 4)) list.push_back({parts, true, true});
-  if (parts.integers && winograd::can_compute(c)) {
+  // What fits into one sum anyhow need not be coarse.
+  constexpr int64_t kOneSum = 128;
+  const bool direct = !parts.coarse || c.group_inputs() * c.taps.count() > kOneSum,
+             transformed = parts.integers && (!parts.coarse || c.in_channels > kOneSum);
+  if (direct && (shares_rows || !shares_columns)) list.push_back({parts, false, bytes > kCached});
+  if (direct && shares_columns && (!shares_rows || bytes > kCached / 4))
+    list.push_back({parts, true, true});
+  if (transformed && winograd::can_compute(c)) {
     const int64_t patches = rows / int64_t{winograd::kResults};
     if (patches >= threads * kFewestDotRows || !shares_columns)
       list.push_back({parts, false, true, true});

@@ -140,7 +140,7 @@ COLLAGE_AMX TileScope::TileScope() {
 COLLAGE_AMX TileScope::~TileScope() { __asm__ volatile("ldtilecfg %0" ::"m"(before_)); }
 
 const char* Parts::name() const {
-  if (integers) return "int16";
+  if (integers) return coarse ? "int16 coarse" : "int16";
   switch (products()) {
     case 1:
       return "bf16";

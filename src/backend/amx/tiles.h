@@ -30,6 +30,8 @@ struct Parts {
   int left = 2, right = 2;
   /// Of one part each: 16-bit integers (dot_products.h) instead of bfloat16.
   bool integers = false;
+  /// Of which weights have up to two bits less, so that sums need not go to float32 as often.
+  bool coarse = false;
 
   int products() const { return left < right ? left * right : left * (left + 1) / 2; }
   /// By the number of products.
@@ -39,7 +41,7 @@ struct Parts {
 /// Those that the matrix unit computes.
 constexpr Parts kAllParts[] = {{1, 1}, {1, 2}, {2, 2}, {3, 3}};
 /// What the vector unit computes.
-constexpr Parts kIntegers{1, 1, true};
+constexpr Parts kAllIntegers[] = {{1, 1, true}, {1, 1, true, true}};
 
 /// Whether this processor has the unit and the system lets this process use it.
 Status matrix_unit();

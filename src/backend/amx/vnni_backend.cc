@@ -32,7 +32,7 @@ class VnniBackend : public Backend {
   }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions& options) const override {
-    return amx::contraction_variants(function, TRY(inline_calls(function)), {&amx::kIntegers, 1},
+    return amx::contraction_variants(function, TRY(inline_calls(function)), amx::kAllIntegers,
                                      options.threads);
   }
 
@@ -41,7 +41,7 @@ class VnniBackend : public Backend {
                                           const CompileOptions& options) const override {
     TRY(amx::dot_products());
     return amx::compile_contraction(function, TRY(inline_calls(function)), variant,
-                                    {&amx::kIntegers, 1}, options.threads);
+                                    amx::kAllIntegers, options.threads);
   }
 };
 

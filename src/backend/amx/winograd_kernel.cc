@@ -46,15 +46,16 @@ int64_t best_block(int64_t patches) {
 
 class WinogradKernel : public Kernel {
  public:
-  WinogradKernel(Contraction c, bool by_columns, int threads)
+  WinogradKernel(Contraction c, const Schedule& schedule, int threads)
       : c_(std::move(c)),
-        by_columns_(by_columns),
+        numbers_(schedule.parts),
+        by_columns_(schedule.by_columns),
         threads_(threads),
         patches_(winograd::plan_patches(c_)),
-        chunk_(by_columns ? patches_.count() : chunk_patches()),
+        chunk_(by_columns_ ? patches_.count() : chunk_patches()),
         block_(best_block(chunk_)),
         window_(chunk_ + kMostPatches),
-        parts_(by_columns && threads > 1 && chunk_ > block_ ? 2 : 1),
+        parts_(by_columns_ && threads > 1 && chunk_ > block_ ? 2 : 1),
         shares_(threads) {
     for (int64_t depth = 0; depth < depth_blocks(c_); ++depth)
       steps_.push_back(static_cast<int32_t>(depth * window_ * kTileDepth * 2));
@@ -64,7 +65,7 @@ class WinogradKernel : public Kernel {
     if (copy_size() > std::numeric_limits<int32_t>::max())
       return unsupported("amx: a copy of {} bytes", copy_size());
     const Contraction places = winograd::transformed(c_);
-    packed_.emplace(TRY(PackedOperand::create(places, places.branches[0], kIntegers)));
+    packed_.emplace(TRY(PackedOperand::create(places, places.branches[0], numbers_)));
     branch().weights = {};  // packed
     return {};
   }
@@ -279,6 +280,7 @@ class WinogradKernel : public Kernel {
   }
 
   Contraction c_;
+  Parts numbers_;
   bool by_columns_;
   int threads_;
   winograd::Patches patches_;
@@ -295,8 +297,9 @@ class WinogradKernel : public Kernel {
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> make_winograd_kernel(Contraction c, bool by_columns, int threads) {
-  auto kernel = std::make_unique<WinogradKernel>(std::move(c), by_columns, threads);
+Result<std::unique_ptr<Kernel>> make_winograd_kernel(Contraction c, const Schedule& schedule,
+                                                     int threads) {
+  auto kernel = std::make_unique<WinogradKernel>(std::move(c), schedule, threads);
   TRY(kernel->prepare());
   return std::unique_ptr<Kernel>(std::move(kernel));
 }

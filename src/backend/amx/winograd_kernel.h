@@ -4,12 +4,14 @@
 #include <memory>
 
 #include "backend/amx/contraction.h"
+#include "backend/amx/schedule.h"
 #include "runtime/kernel.h"
 
 namespace collage::amx {
 
-/// `c`: one that winograd::can_compute. `by_columns`: the threads share out the result's columns in
-/// place of its patches.
-Result<std::unique_ptr<Kernel>> make_winograd_kernel(Contraction c, bool by_columns, int threads);
+/// `c`: one that winograd::can_compute. Of the schedule counts `by_columns` (the threads share out
+/// the result's columns in place of its patches) and whether weights are coarse.
+Result<std::unique_ptr<Kernel>> make_winograd_kernel(Contraction c, const Schedule& schedule,
+                                                     int threads);
 
 }  // namespace collage::amx
