@@ -31,12 +31,30 @@ bool is_unmeasured(const CostedCandidate& candidate) {
              [](const MeasuredVariant& row) { return std::holds_alternative<Unknown>(row.cost); });
 }
 
+// One price gives the cover whose saving an error is best worth; a cheaper one may lower so much
+// more that it is beyond the budget, and nothing in between is ever the best. Scattered prices,
+// other ones in each of so many ways, give covers that use what is left.
+constexpr int kScatterings = 8;
+constexpr double kWidest = 2;  // a factor
+
+struct Price {
+  double price = 0;
+  int scatter = 0;
+};
+
 // What a candidate pays for a squared error of one. Layers are often equal, and at one price all of
 // them would be lowered or none: errors cost less the later they are made, as they have less way to
 // grow.
-double price_of(const CostedCandidate& candidate, size_t last, double price) {
-  const double position = static_cast<double>(candidate.partition.sub_graph.inside().last());
-  return price * (2 - position / static_cast<double>(std::max<size_t>(last, 1)));
+double price_of(const CostedCandidate& candidate, size_t last, const Price& price) {
+  const size_t end = candidate.partition.sub_graph.inside().last();
+  const double position = static_cast<double>(end) / static_cast<double>(std::max<size_t>(last, 1));
+  double factor = 2 - position;
+  if (price.scatter != 0) {
+    const size_t hash = hash_combine(static_cast<size_t>(price.scatter), end);
+    const double chance = static_cast<double>(hash % 1024) / 1023;  // 0 to 1
+    factor *= std::pow(kWidest, 2 * chance - 1);
+  }
+  return price.price * factor;
 }
 
 class PricedSearch {
@@ -49,7 +67,7 @@ class PricedSearch {
   }
 
   // Covers by name and what they are predicted to take, the price taken off again.
-  Result<std::vector<NamedCover>> covers(double price) const {
+  Result<std::vector<NamedCover>> covers(const Price& price) const {
     std::vector<CostedCandidate> dearer = priced(price);
     CoverSearch found = TRY(find_(dearer));
     // What nobody had measured, the host's kernels, was measured on the way; it has no errors.
@@ -75,20 +93,20 @@ class PricedSearch {
       const double estimate = std::sqrt(squared_error(fastest[0], candidates_));
       const double price =
           TRY(price_for(kAim * limit_, fastest[0].predicted_seconds / (estimate * estimate)));
-      changed |= TRY(look(TRY(covers(price)).at(0)));
+      changed |= TRY(look(TRY(covers({price})).at(0)));
       if (!changed) break;
       ever = true;
-      fastest = TRY(covers(0));
+      fastest = TRY(covers({}));
     }
     return ever;
   }
 
   // The least price (to within a factor) whose cheapest cover is estimated to err less than that.
-  Result<double> price_for(double estimate, double scale) const {
+  Result<double> price_for(double estimate, double scale, int scatter = 0) const {
     double low = scale * 1e-4, high = scale * 1e4;
     for (int step = 0; step < kPriceSteps && high > 1.05 * low; ++step) {
       double middle = std::sqrt(low * high);
-      std::vector<NamedCover> found = TRY(covers(middle));
+      std::vector<NamedCover> found = TRY(covers({middle, scatter}));
       bool within = std::sqrt(squared_error(found.at(0), candidates_)) <= estimate;
       (within ? high : low) = middle;
     }
@@ -97,10 +115,10 @@ class PricedSearch {
 
  private:
   // The candidates with the price of their errors added to what they cost.
-  std::vector<CostedCandidate> priced(double price) const {
+  std::vector<CostedCandidate> priced(const Price& price) const {
     std::vector<CostedCandidate> result = candidates_;
     for (CostedCandidate& candidate : result) {
-      if (price == 0 || !has_lowered_variants(candidate)) continue;
+      if (price.price == 0 || !has_lowered_variants(candidate)) continue;
       auto costs = std::make_shared<TargetCosts>(*candidate.costs);
       const double own = price_of(candidate, last_, price);
       for (MeasuredVariant& row : costs->variants) {
@@ -136,6 +154,23 @@ void add_lowered(std::vector<NamedCover> found, const std::vector<CostedCandidat
   }
 }
 
+// Scattered prices around `price` whose cover is estimated to err by no more than that and
+// predicted to be the fastest, where it is faster than `best`, by something.
+Result<std::optional<Price>> scattered_price(const PricedSearch& search, const NamedCover& best,
+                                             double price, double estimate) {
+  constexpr double kWorth = 0.995;
+  std::optional<Price> found;
+  double least = kWorth * best.predicted_seconds;
+  for (int scatter = 1; scatter <= kScatterings && !interrupted(); ++scatter) {
+    const Price tried{TRY(search.price_for(estimate, price, scatter)), scatter};
+    const double seconds = TRY(search.covers(tried)).at(0).predicted_seconds;
+    if (seconds >= least) continue;
+    least = seconds;
+    found = tried;
+  }
+  return found;
+}
+
 Result<double> run_and_judge(const NamedCover& cover, const Lower& lower_cover, LazyJudge& judge,
                              int threads) {
   constexpr Tolerance kAny = {.of_largest = std::numeric_limits<double>::max()};
@@ -156,9 +191,11 @@ Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& can
   GrowthTable known;
   // The dearest price that is known to be too low, and the cheapest that is high enough.
   double low = 0, high = std::numeric_limits<double>::infinity(), price = 0;
+  std::optional<NamedCover> best;  // at that price
+  double growth_of_best = 0;
   for (int trial = 0, lessons = 0; trial < kTrials + lessons; ++trial) {
     if (interrupted()) break;
-    const NamedCover cheapest = TRY(search.covers(price)).at(0);
+    const NamedCover cheapest = TRY(search.covers({price})).at(0);
     if (!is_lowered(cheapest, candidates)) break;
     Result<double> error = error_of(cheapest);
     const bool within = error && *error <= limit;
@@ -166,14 +203,17 @@ Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& can
               price, 1e3 * cheapest.predicted_seconds,
               std::sqrt(squared_error(cheapest, candidates)),
               error ? fmt::format("{:.2g}", *error) : error.status().to_string());
-    if (within) result.push_back({price, known});
+    if (within) result.push_back({price, known, 0});
     if (within && price == 0) break;
     if (lessons < kLessons && TRY(growths.learn(cheapest, known))) {
       // Prices mean something else now.
       ++lessons;
       low = 0, high = std::numeric_limits<double>::infinity();
+      best.reset();
     } else if (within) {
       high = price;
+      best = cheapest;
+      growth_of_best = *error / std::sqrt(squared_error(cheapest, candidates));
       // What is left of the budget is not worth another trial.
       if (*error > kWellUsed * limit) break;
     } else {
@@ -193,6 +233,15 @@ Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& can
     }
     price = next;
   }
+  if (best && low > 0 && !interrupted())
+    if (auto scattered = TRY(scattered_price(search, *best, high, kAim * limit / growth_of_best))) {
+      const NamedCover cover = TRY(search.covers(*scattered)).at(0);
+      Result<double> error = error_of(cover);
+      log::info("scattered around {:.3g}: {:.3f} ms predicted, outputs err by {}", scattered->price,
+                1e3 * cover.predicted_seconds,
+                error ? fmt::format("{:.2g}", *error) : error.status().to_string());
+      if (error && *error <= limit) result.push_back({scattered->price, known, scattered->scatter});
+    }
   return result;
 }
 
@@ -218,7 +267,7 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
   std::string text, key;
   // What the prices of these candidates are known by.
   const auto enter = [&]() -> Status {
-    fastest = TRY(search.covers(0));
+    fastest = TRY(search.covers({}));
     std::string fastest_text;
     for (const NamedCover& found : fastest) fastest_text += cover_text(found, candidates) + "\n";
     text = fmt::format("{}\n{}\n{}\nwithin {}", options.model_key, sha256_hex(fastest_text),
@@ -237,7 +286,8 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
   nlohmann::json known = row ? parse_json(*row) : nlohmann::json();
   if (known.is_object() && known.contains("prices")) {
     for (const nlohmann::json& price : known["prices"])
-      prices.push_back({price.value("price", 0.0), price.value("growths", GrowthTable())});
+      prices.push_back({price.value("price", 0.0), price.value("growths", GrowthTable()),
+                        price.value("scatter", 0)});
   } else if (options.frozen) {
     return error(ErrorCode::kFrozenCosts, "this model was never lowered within {}", max_error);
   } else {
@@ -246,7 +296,8 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
     }));
     nlohmann::json list = nlohmann::json::array();
     for (const LoweringPrice& price : prices)
-      list.push_back({{"price", price.price}, {"growths", price.growths}});
+      list.push_back(
+          {{"price", price.price}, {"growths", price.growths}, {"scatter", price.scatter}});
     if (!interrupted())
       database.put("prices", key, text, nlohmann::json({{"prices", list}}).dump(), options.context);
   }
@@ -254,7 +305,7 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
   const size_t in_float32 = covers.size();
   for (const LoweringPrice& price : prices) {
     apply_growths(given, price.growths, candidates);
-    std::vector<NamedCover> found = TRY(search.covers(price.price));
+    std::vector<NamedCover> found = TRY(search.covers({price.price, price.scatter}));
     std::erase_if(found, [](const NamedCover& one) { return one.single_backend; });
     found.resize(std::min(found.size(), std::max<size_t>(2, kTopCovers / prices.size())));
     add_lowered(std::move(found), candidates, covers);

@@ -19,6 +19,8 @@ namespace collage {
 struct LoweringPrice {
   double price;  // of a squared error, in seconds
   GrowthTable growths;
+  // Not 0: prices are scattered around that one, in a way of that number (see precision.cc).
+  int scatter = 0;
 };
 
 // Prices at which the search finds covers that err by less than `max_error`; none when lowering

@@ -15,14 +15,20 @@ struct Lowered {
   double seconds, error;
 };
 
+// More calls than there are kernels in any test.
+Function chain() {
+  Expr x = make_var("x", TensorType{{1}, DType::kFloat32}), last = x;
+  for (int i = 0; i < 16; ++i) last = *make_call("nn.relu", {last});
+  return make_function({x}, last);
+}
+
 std::vector<CostedCandidate> candidates_of(const std::vector<Lowered>& kernels) {
   register_all();
   auto relu = [](int64_t size) {
     Expr x = make_var("x", TensorType{{size}, DType::kFloat32});
     return make_function({x}, *make_call("nn.relu", {x}));
   };
-  static const DataflowGraph graph(relu(1));
-  const CandidatePartition partition{"", SubGraph::of(graph, IndexSet{1}), nullptr};
+  static const DataflowGraph graph(chain());
   std::vector<CostedCandidate> candidates;
   for (const Lowered& kernel : kernels) {
     auto costs = std::make_shared<TargetCosts>();
@@ -32,8 +38,10 @@ std::vector<CostedCandidate> candidates_of(const std::vector<Lowered>& kernels) 
     lowered.variant.lowered = true;
     lowered.error = kernel.error;
     costs->variants = {full, lowered};
-    auto size = static_cast<int64_t>(candidates.size() + 1);  // no two share their costs
-    candidates.push_back({partition, relu(size), std::move(costs)});
+    const size_t node = candidates.size() + 1;
+    const CandidatePartition partition{"", SubGraph::of(graph, IndexSet{node}), nullptr};
+    // No two share their costs.
+    candidates.push_back({partition, relu(static_cast<int64_t>(node)), std::move(costs)});
   }
   return candidates;
 }
@@ -59,7 +67,7 @@ class Prices : public ::testing::Test {
  protected:
   std::vector<CostedCandidate> candidates =
       candidates_of({{1e-3, 2e-3}, {0.5e-3, 1e-3}, {1e-3, 8e-3}, {1.5e-3, 1e-3}, {1.9e-3, 4e-3}});
-  const std::vector<CostedCandidate> given = candidates;
+  std::vector<CostedCandidate> given = candidates;
   std::vector<double> growths = {3, 3, 3, 3, 3};  // of errors on their way to the outputs
   std::vector<std::vector<size_t>> tried;         // variants
 
@@ -104,6 +112,15 @@ TEST_F(Prices, KernelsWhoseErrorsGrowMostStayInFloat32) {
   growths[1] = 50;
   ASSERT_FALSE(find(1e-2).empty());
   EXPECT_EQ(tried.back(), (std::vector<size_t>{1, 0, 0, 1, 0}));
+}
+
+// The second is better worth its error than the third, but only the third fits beside the first.
+TEST_F(Prices, WhatIsLeftOfTheBudgetIsUsed) {
+  given = candidates = candidates_of({{1e-3, 1.83e-3}, {1.01e-3, 2.47e-3}, {1.75e-3, 1.67e-3}});
+  std::vector<LoweringPrice> found = find(1e-2);
+  ASSERT_FALSE(found.empty());
+  EXPECT_NE(found.back().scatter, 0);
+  EXPECT_EQ(tried.back(), (std::vector<size_t>{1, 0, 1}));
 }
 
 TEST_F(Prices, NothingIsLoweredWhereNothingIsWithinTheBudget) {
