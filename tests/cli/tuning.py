@@ -55,13 +55,15 @@ class Tuning:
         return out
 
     def rows(self):
-        """{(kind, key): (value, date)}, or {} where there is no table yet."""
+        """{(kind, key): (value, date)}, or {} where there is no table yet. What is known of the machine is left out: it
+        changes when a process sees the cores in a better moment."""
         path = os.path.join(self.folder, "costs.db")
         if not os.path.exists(path):
             return {}
         database = sqlite3.connect(path, timeout=60)
         try:
-            return {row[:2]: row[2:] for row in database.execute("SELECT kind, key, value, written FROM costs")}
+            found = database.execute("SELECT kind, key, value, written FROM costs WHERE kind != 'machine'")
+            return {row[:2]: row[2:] for row in found}
         except sqlite3.OperationalError as error:
             assert "no such table" in str(error), error
             return {}
