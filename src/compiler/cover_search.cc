@@ -10,6 +10,10 @@ namespace collage {
 
 namespace {
 
+bool by_prediction(const NamedCover& a, const NamedCover& b) {
+  return a.predicted_seconds < b.predicted_seconds;
+}
+
 // The part of the graph's work that a target does in a cover.
 double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& candidates,
                    const std::string& target) {
@@ -111,15 +115,28 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
       found.covers.push_back(std::move(cover));
     return {};
   };
+  // Kernels of one backend hand tensors over in the same way, which their costs do not show.
+  std::vector<NamedCover> mostly_one;
+  auto add_mostly = [&](const std::string& target) {
+    const Result<SearchResult> mostly = problem.settle(
+        [&] { return mostly_one_backend_cover(problem.problem(), target, options); });
+    if (!mostly) return;
+    mostly_one.push_back(named_cover(problem, "mostly " + target, false, mostly->covers.at(0)));
+    mostly_one.back().mostly_one = true;
+  };
   for (const std::string& target : targets) {
     // The host's costs for all the rest would be measured in vain.
     if (reachable_share(graph, candidates, target) < kSingleBackendFlops) continue;
     TRY(add_single(target, target, [&] { return problem.problem(); }));
+    add_mostly(target);
     if (find_backend(target)->prefers_maximal_regions())
       TRY(add_single(target + " (whole)", target,
                      [&] { return problem.with_maximal_regions(target); }));
   }
   TRY(problem.conversion_failure());
+  std::stable_sort(mostly_one.begin(), mostly_one.end(), by_prediction);
+  found.covers.insert(found.covers.begin() + static_cast<ptrdiff_t>(result.covers.size()),
+                      mostly_one.begin(), mostly_one.end());
   return found;
 }
 
@@ -156,7 +173,7 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
   std::stable_sort(all.covers.begin(), all.covers.end(),
                    [](const NamedCover& a, const NamedCover& b) {
                      if (a.single_backend != b.single_backend) return b.single_backend;
-                     return !a.single_backend && a.predicted_seconds < b.predicted_seconds;
+                     return !a.single_backend && by_prediction(a, b);
                    });
   for (size_t i = 0; i < all.covers.size(); ++i)
     if (!all.covers[i].single_backend) all.covers[i].name = "cover " + std::to_string(i + 1);

@@ -28,6 +28,7 @@ struct NamedCover {  // a cover in terms of costed candidates
                                                    // the launch
   double plain_seconds = 0;  // the same without charges for switching between thread pools
   size_t switches = 0;       // between thread pools, the last kernel followed by the first
+  bool mostly_one = false;   // one backend, the rest by whoever is fastest
 };
 
 struct CoverSearch {

@@ -275,10 +275,15 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
     key = CostDatabase::key_of(text, options.context);
     return {};
   };
+  const std::vector<CostedCandidate> before = candidates;
   TRY(enter());
   std::vector<LoweringPrice> prices;
   std::optional<std::string> row = database.find("prices", key);
-  if (!row && !options.frozen && TRY(search.look_again(look_again, fastest))) {
+  if (!row && !options.frozen) {
+    TRY(search.look_again(look_again, fastest));
+    // From where a later compile starts, which takes no looks: those filled in costs of the host's.
+    for (size_t c = 0; c < candidates.size(); ++c)
+      if (candidates[c].is_host()) candidates[c].costs = before[c].costs;
     TRY(enter());
     row = database.find("prices", key);
   }
@@ -302,16 +307,22 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
       database.put("prices", key, text, nlohmann::json({{"prices", list}}).dump(), options.context);
   }
 
+  // Likewise: finding prices filled in costs of the host's.
+  candidates = given;
   const size_t in_float32 = covers.size();
   for (const LoweringPrice& price : prices) {
     apply_growths(given, price.growths, candidates);
     std::vector<NamedCover> found = TRY(search.covers({price.price, price.scatter}));
-    std::erase_if(found, [](const NamedCover& one) { return one.single_backend; });
-    found.resize(std::min(found.size(), std::max<size_t>(2, kTopCovers / prices.size())));
+    size_t others = 0;
+    std::erase_if(found, [&](const NamedCover& one) {
+      return one.single_backend ||
+             (!one.mostly_one && ++others > std::max<size_t>(2, kTopCovers / prices.size()));
+    });
     add_lowered(std::move(found), candidates, covers);
   }
-  // Single backends at any error: those beyond the budget are refused when they are tried.
-  std::erase_if(fastest, [](const NamedCover& one) { return !one.single_backend; });
+  // Those of one backend at any error: beyond the budget they are refused when they are tried.
+  std::erase_if(fastest,
+                [](const NamedCover& one) { return !one.single_backend && !one.mostly_one; });
   add_lowered(std::move(fastest), candidates, covers);
   if (covers.size() == in_float32) return full;
   options.max_error = kMargin * max_error;

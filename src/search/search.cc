@@ -214,6 +214,15 @@ std::vector<Cover> robust_alternatives(const SearchProblem& problem, const Cover
   return result;
 }
 
+// The operators that some candidate of the target computes.
+IndexSet held_by(const std::string& target, const SearchProblem& problem) {
+  IndexSet held;
+  for (const CandidateCosts& costs : problem.candidates)
+    if (costs.candidate->spec->target.kind == target && !costs.variants.empty())
+      held |= costs.candidate->sub_graph.inside();
+  return held;
+}
+
 }  // namespace
 
 Result<SearchResult> search_covers(const SearchProblem& problem, const SearchOptions& options) {
@@ -246,10 +255,7 @@ Result<SearchResult> search_covers(const SearchProblem& problem, const SearchOpt
 
 Result<SearchResult> single_backend_cover(const SearchProblem& problem, const std::string& target,
                                           const std::string& host, const SearchOptions& options) {
-  IndexSet held;
-  for (const CandidateCosts& costs : problem.candidates)
-    if (costs.candidate->spec->target.kind == target && !costs.variants.empty())
-      held |= costs.candidate->sub_graph.inside();
+  const IndexSet held = held_by(target, problem);
   std::vector<bool> strict, relaxed;
   for (const CandidateCosts& costs : problem.candidates) {
     const std::string& kind = costs.candidate->spec->target.kind;
@@ -267,6 +273,18 @@ Result<SearchResult> single_backend_cover(const SearchProblem& problem, const st
   if (!compact.ok())
     return std::move(compact).status().with_context(target + " with " + host + " alone");
   return Searcher(*compact, options).run();
+}
+
+Result<SearchResult> mostly_one_backend_cover(const SearchProblem& problem,
+                                              const std::string& target,
+                                              const SearchOptions& options) {
+  const IndexSet held = held_by(target, problem);
+  std::vector<bool> usable;
+  for (const CandidateCosts& costs : problem.candidates)
+    usable.push_back(costs.candidate->spec->target.kind == target ||
+                     !costs.candidate->sub_graph.inside().intersects(held));
+  const CompactProblem compact = TRY(search::make_compact(problem, usable));
+  return Searcher(compact, options).run();
 }
 
 }  // namespace collage

@@ -24,5 +24,9 @@ Result<SearchResult> search_covers(const SearchProblem& problem, const SearchOpt
 Result<SearchResult> single_backend_cover(const SearchProblem& problem, const std::string& target,
                                           const std::string& host,
                                           const SearchOptions& options = {});
+// Likewise, with anybody's candidates for those operators.
+Result<SearchResult> mostly_one_backend_cover(const SearchProblem& problem,
+                                              const std::string& target,
+                                              const SearchOptions& options = {});
 
 }  // namespace collage

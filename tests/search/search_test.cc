@@ -237,6 +237,17 @@ TEST(SingleBackend, UsesTheHostOnlyWhereTheTargetCannot) {
   EXPECT_EQ(f.text(result.covers[0]), "t: a | host: b | t: d");
 }
 
+TEST(MostlyOneBackend, LeavesTheRestToAnybody) {
+  Fixture f("x; a = conv(x, c1); b = sort(a); d = relu(b); return d");
+  f.add("t", {"a"}, 5);
+  f.add("t", {"d"}, 5);
+  for (const char* node : {"a", "b", "d"}) f.add("host", {node}, 1);
+  f.add("u", {"b"}, 0.1);
+  f.add("u", {"b", "d"}, 0.1);
+  EXPECT_EQ(f.text(mostly_one_backend_cover(f.problem, "t")->covers[0]), "t: a | u: b | t: d");
+  EXPECT_FALSE(mostly_one_backend_cover(Fixture("x; a = conv(x, c1); return a").problem, "t").ok());
+}
+
 TEST(SingleBackend, FallsBackWhereTheTargetsCandidatesDoNotFitTogether) {
   Fixture f("x; a = conv(x, c1); b = relu(a); d = exp(b); return d");
   f.add("t", {"a", "b"}, 1);
