@@ -1,5 +1,7 @@
 #include "compiler/fresh_costs.h"
 
+#include <optional>
+
 #include "compiler/cover_problem.h"
 
 namespace collage {
@@ -29,8 +31,13 @@ TimedKernel FreshCosts::timed(size_t step, const KernelArgs& args) const {
 }
 
 Status FreshCosts::look(std::span<const Tensor> inputs) {
+  std::optional<TimedKernel> before;
   return executor_.walk(inputs, outputs_, [&](size_t step, const KernelArgs& args) -> Status {
-    samples_[step].push_back(TRY(sampler_.sample(timed(step, args))));
+    const TimedKernel kernel = timed(step, args);
+    // Its own inputs are still there: what overwrites them is not before this kernel.
+    const bool again = before && before->kernel->thread_use() == kernel.kernel->thread_use();
+    samples_[step].push_back(TRY(sampler_.sample(kernel, again ? &*before : nullptr)));
+    before = kernel;
     return {};
   });
 }

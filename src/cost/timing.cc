@@ -305,15 +305,20 @@ struct Sampler::Impl {
           run_on_new_threads(on.size(), body);
         }) {}
 
-  // With the team parked where the kernel brings its own threads.
-  Result<double> sample(const TimedKernel& timed, Evictor& by) {
+  static Status run(const TimedKernel& timed) {
     std::vector<void*> inputs, outputs;
     for (const TimedBuffer& buffer : timed.inputs) inputs.push_back(buffer.data);
     for (const TimedBuffer& buffer : timed.outputs) outputs.push_back(buffer.data);
+    return timed.kernel->run({inputs.data(), outputs.data(), timed.workspace.data});
+  }
+
+  // With the team parked where the kernel brings its own threads.
+  Result<double> sample(const TimedKernel& timed, const TimedKernel* before, Evictor& by) {
     TRY(by.begin_round({timed}, {0}));
     prepare_quietly(timed, by, patience, [] {});
+    if (before != nullptr) TRY(run(*before));
     const Stopwatch watch;
-    TRY(timed.kernel->run({inputs.data(), outputs.data(), timed.workspace.data}));
+    TRY(run(timed));
     const double seconds = watch.seconds();
     patience.timed(seconds);
     return seconds;
@@ -327,13 +332,13 @@ Sampler::Sampler(ThreadTeam& team, CacheState cache, double patience)
 Sampler::~Sampler() = default;
 Sampler::Sampler(Sampler&&) noexcept = default;
 
-Result<double> Sampler::sample(const TimedKernel& timed) {
+Result<double> Sampler::sample(const TimedKernel& timed, const TimedKernel* before) {
   const ThreadUse use = timed.kernel->thread_use();
   if (impl_->last && *impl_->last != use) std::this_thread::sleep_for(kSettle);
   impl_->last = use;
-  if (use != ThreadUse::kOwnPool) return impl_->sample(timed, impl_->evictor);
+  if (use != ThreadUse::kOwnPool) return impl_->sample(timed, before, impl_->evictor);
   Result<double> seconds = 0.0;
-  impl_->team.park([&] { seconds = impl_->sample(timed, impl_->parked); });
+  impl_->team.park([&] { seconds = impl_->sample(timed, before, impl_->parked); });
   return seconds;
 }
 

@@ -73,8 +73,10 @@ class Sampler {
   Sampler(ThreadTeam& team, CacheState cache, double patience);
   ~Sampler();
   Sampler(Sampler&&) noexcept;
-  // Seconds of one run, which leaves outputs as that does.
-  Result<double> sample(const TimedKernel& kernel);
+  // Seconds of one run, which leaves outputs as that does. `before`, or null: what runs right
+  // before it, on the same threads, once more: it leaves inputs where a program's kernels find
+  // them.
+  Result<double> sample(const TimedKernel& kernel, const TimedKernel* before);
 
  private:
   struct Impl;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string>
 
 #include "cost/effort.h"
 #include "cost/probe.h"
@@ -101,13 +102,35 @@ TEST(Sampler, RunsAKernelOnceASample) {
   ThreadTeam team(1);
   for (const CacheState state : {CacheState::kWarm, CacheState::kStreaming}) {
     Sampler sampler(team, state, 0);
-    const Result<double> seconds = sampler.sample(timed);
+    const Result<double> seconds = sampler.sample(timed, nullptr);
     ASSERT_TRUE(seconds.ok());
     EXPECT_GT(*seconds, 0);
     EXPECT_EQ(out, 42);
   }
   EXPECT_EQ(runs, 2);
-  EXPECT_EQ(Sampler(team, CacheState::kCold, 0).sample(timed).status().message(), "tired");
+  EXPECT_EQ(Sampler(team, CacheState::kCold, 0).sample(timed, nullptr).status().message(), "tired");
+}
+
+TEST(Sampler, RunsTheKernelBeforeRightBefore) {
+  std::string order;
+  const auto named = [&order](char name) {
+    return testing::planted([&order, name](auto...) {
+      order += name;
+      return name == 'c' ? internal_error("tired") : Status();
+    });
+  };
+  const std::unique_ptr<Kernel> a = named('a'), b = named('b'), c = named('c');
+  float in = 0, out = 0;
+  const auto timed = [&](const std::unique_ptr<Kernel>& kernel) {
+    return TimedKernel{kernel.get(), {{&in, sizeof in}}, {{&out, sizeof out}}, {}};
+  };
+  const TimedKernel first = timed(a), second = timed(b), failing = timed(c);
+  ThreadTeam team(1);
+  Sampler sampler(team, CacheState::kCold, 0);
+  EXPECT_TRUE(sampler.sample(second, &first).ok());
+  EXPECT_EQ(order, "ab");
+  EXPECT_EQ(sampler.sample(second, &failing).status().message(), "tired");
+  EXPECT_EQ(order, "abc");
 }
 
 TEST(Effort, HasNamesThatParse) {
