@@ -64,27 +64,32 @@ QuietGate& memory_gate() {
   return gate;
 }
 
+bool Quiet::is_now(int threads) {
+  return is_quiet(state_of_cores(threads, [&](auto&& body) { run_on_new_threads(threads, body); }));
+}
+
 void Quiet::await(int threads) {
-  const auto state = [&] {
-    return state_of_cores(threads, [&](auto&& body) { run_on_new_threads(threads, body); });
-  };
   Stopwatch since;
-  while (!is_quiet(state()) && patience_.is_left()) {
+  while (!is_now(threads) && patience_.is_left()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     patience_.waited(since.restart());
   }
+}
+
+bool Quiet::is_kept(double seconds, bool was_quiet) {
+  if (was_quiet || !patience_.is_left()) {
+    patience_.timed(seconds);
+    return true;
+  }
+  patience_.waited(seconds);
+  return false;
 }
 
 bool Quiet::is_kept(double seconds, ThreadTeam* team) {
   const CoreState state = team == nullptr
                               ? CoreState{core_crowding(), 0}
                               : state_of_cores(team->size(), [&](auto&& body) { team->run(body); });
-  if (is_quiet(state) || !patience_.is_left()) {
-    patience_.timed(seconds);
-    return true;
-  }
-  patience_.waited(seconds);
-  return false;
+  return is_kept(seconds, is_quiet(state));
 }
 
 Quiet& Quiet::here() {

@@ -160,19 +160,32 @@ Status bench(const BenchOptions& options) {
   if (options.fresh_costs)
     fresh.emplace(*program.impl().executor, facts.threads, program.impl().report.cache_state,
                   options.patience);
-  // Of peers nobody sees when they were disturbed: their runs all count, and so do ours then.
   Quiet& quiet = Quiet::here();
   if (peers.empty()) block.quiet = &quiet;
   for (int b = 0; b < blocks; ++b) {
-    quiet.await(facts.threads);
-    TRY(run_block(*program.impl().executor, inputs, outputs, block, facts.samples));
-    for (int look = 0; fresh && look < kFreshLooks; ++look) TRY(fresh->look(inputs));
-    for (size_t p = 0; p < peers.size(); ++p) {
+    // Inside the block of a peer nobody looks, so with peers a turn of all counts where it was
+    // quiet before and after each block.
+    std::vector<std::vector<double>> turn(1 + peers.size());
+    bool was_quiet = true;
+    const Stopwatch watch;
+    for (size_t i = 0; i < turn.size(); ++i) {
       quiet.await(facts.threads);
-      std::vector<double> samples = TRY(peers[p]->run(options.warm_ups, block.runs_per_block));
-      std::vector<double>& all = facts.peers[names[p]].samples;
-      all.insert(all.end(), samples.begin(), samples.end());
-      std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
+      if (i == 0) {
+        TRY(run_block(*program.impl().executor, inputs, outputs, block, turn[i]));
+      } else {
+        turn[i] = TRY(peers[i - 1]->run(options.warm_ups, block.runs_per_block));
+        std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
+      }
+      was_quiet = was_quiet && (peers.empty() || Quiet::is_now(facts.threads));
+    }
+    for (int look = 0; fresh && look < kFreshLooks; ++look) TRY(fresh->look(inputs));
+    if (!peers.empty() && !quiet.is_kept(watch.seconds(), was_quiet)) {
+      --b;
+      continue;
+    }
+    for (size_t i = 0; i < turn.size(); ++i) {
+      std::vector<double>& all = i == 0 ? facts.samples : facts.peers[names[i - 1]].samples;
+      all.insert(all.end(), turn[i].begin(), turn[i].end());
     }
   }
   // What other models taught is about costs in the database.
