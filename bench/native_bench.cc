@@ -3,9 +3,10 @@
 // the kernel take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs,
 // extent[, depth]; p256x1024x14 is a 1x1 convolution with a residual, u128x64x64 a 3x3 one of an
 // image of 64x64 pixels that is enlarged twice by repeating them, t128x64x64 a transposed 4x4 one
-// of stride 2, m64x1024x4096 a product of 64 rows with 1024 x 4096 weights, a12x128x64 attention
-// (heads, tokens, width), c12x1024x64 the same under a causal mask and s12x1024x64 that with all
-// operands side by side in one tensor. A backend that refuses is left out.
+// of stride 2, j64x64x256x56x1 the sum of two 1x1 ones (channels of both, outputs, extent, the
+// second's stride), m64x1024x4096 a product of 64 rows with 1024 x 4096 weights, a12x128x64
+// attention (heads, tokens, width), c12x1024x64 the same under a causal mask and s12x1024x64 that
+// with all operands side by side in one tensor. A backend that refuses is left out.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <omp.h>
@@ -43,6 +44,21 @@ Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth, 
   if (kernel > 1) return make_function({x}, call("nn.relu", {y}));
   const Expr residual = make_var("residual", y->tensor_type());
   return make_function({x, residual}, call("nn.relu", {call("add", {y, residual})}));
+}
+
+/// The sum of two 1x1 convolutions, the second of an image twice as wide and high, or of as large a
+/// one.
+Function sum_of_convs(int64_t first, int64_t second, int64_t outputs, int64_t extent,
+                      int64_t stride) {
+  const auto one = [&](const char* name, int64_t channels, int64_t step) {
+    const Expr x =
+        make_var(name, TensorType{{1, channels, step * extent, step * extent}, DType::kFloat32});
+    const Expr y = call("nn.conv2d", {x, filled_constant({outputs, channels, 1, 1})},
+                        {{"strides", Ints{step, step}}});
+    return std::pair{x, call("nn.bias_add", {y, filled_constant({outputs})})};
+  };
+  const auto a = one("x", first, 1), b = one("shortcut", second, stride);
+  return make_function({a.first, b.first}, call("nn.relu", {call("add", {a.second, b.second})}));
 }
 
 /// Of an image enlarged twice.
@@ -208,6 +224,14 @@ const bool kRegistered = [] {
       std::sscanf(shape.c_str() + 1, "%ldx%ldx%ld", &channels, &outputs, &extent);
       add(shape, (transposed ? transposed_conv : enlarged_conv)(channels, outputs, extent),
           2.0 * (transposed ? 16 : 36) * static_cast<double>(channels * outputs * extent * extent));
+      continue;
+    }
+    if (shape[0] == 'j') {
+      int64_t first = 0, second = 0, outputs = 0, extent = 0, stride = 1;
+      std::sscanf(shape.c_str(), "j%ldx%ldx%ldx%ldx%ld", &first, &second, &outputs, &extent,
+                  &stride);
+      add(shape, sum_of_convs(first, second, outputs, extent, stride),
+          2.0 * static_cast<double>((first + second) * outputs * extent * extent));
       continue;
     }
     const bool pointwise = shape[0] == 'p';

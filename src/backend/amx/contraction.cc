@@ -1,6 +1,7 @@
 #include "backend/amx/contraction.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/integers.h"
 #include "ir/op.h"
@@ -97,6 +98,48 @@ Result<std::vector<const CallNode*>> chain_to(const Expr& result) {
   return calls;
 }
 
+/// A 1x1 convolution of whole blocks of channels, whose steps are missing as its weights.
+bool can_add(const Extents& c) {
+  return !c.channels_last && c.groups == 1 && c.taps.count() == 1 &&
+         c.taps.up == Spatial{1, 1, 1} && c.in_channels % kTileDepth == 0;
+}
+bool can_add(const Extents& a, const Extents& b) {
+  return can_add(a) && can_add(b) && a.images == b.images && a.out == b.out;
+}
+
+/// What an addend's value or the running one may have gone through: sums along the channels.
+bool only_adds_columns(const Step& step) {
+  return step.kind == Step::Kind::kLinear && step.tensor == nullptr && std::isinf(step.low) &&
+         std::isinf(step.high);
+}
+
+Result<Contraction> read_result(const Function& function, const Expr& result);
+
+/// Adds what `other` computes to the contraction, which has gone through `steps`.
+Status add_addend(const Function& function, const Expr& other, std::vector<Step>& steps,
+                  Contraction& c) {
+  Contraction more = TRY(read_result(function, other));
+  const auto all_add_columns = [](const std::vector<Step>& list) {
+    return std::all_of(list.begin(), list.end(), only_adds_columns);
+  };
+  Branch &to = c.branches[0], &from = more.branches[0];
+  if (c.addend || more.addend || !can_add(c, more) || from.out_channels != to.out_channels ||
+      !all_add_columns(steps) || !all_add_columns(from.steps))
+    return unsupported("amx: a sum of two contractions");
+  const int64_t first = c.in_channels, second = more.in_channels;
+  Tensor weights = Tensor::empty(DType::kFloat32, {to.out_channels, first + second});
+  for (int64_t column = 0; column < to.out_channels; ++column) {
+    float* row = weights.data<float>() + column * (first + second);
+    std::copy_n(to.weights.data<float>() + column * first, first, row);
+    std::copy_n(from.weights.data<float>() + column * second, second, row + first);
+  }
+  to.weights = std::move(weights);
+  to.column_stride = c.in_channels = first + second;
+  steps.insert(steps.end(), from.steps.begin(), from.steps.end());
+  c.addend = Image{more.data, more};
+  return {};
+}
+
 /// With the one branch that gives `result`.
 Result<Contraction> read_result(const Function& function, const Expr& result) {
   const std::vector<const CallNode*> calls = TRY(chain_to(result));
@@ -116,6 +159,11 @@ Result<Contraction> read_result(const Function& function, const Expr& result) {
     const CallNode* running = calls[i + 1];
     const auto arg = std::find_if(call.args.begin(), call.args.end(),
                                   [&](const Expr& e) { return e.get() == running; });
+    const Expr* other = call.args.size() == 2 ? &call.args[arg == call.args.begin()] : nullptr;
+    if (call.op->name == "add" && (*other)->kind() == ExprKind::kCall) {
+      TRY(add_addend(function, *other, steps, c));
+      continue;
+    }
     std::optional<Step> step =
         read_step(call, static_cast<size_t>(arg - call.args.begin()), channel_axis(anchor));
     if (!step) return unsupported("amx: {} after {}", call.op->name, anchor.op->name);
@@ -130,6 +178,13 @@ Result<Contraction> read_result(const Function& function, const Expr& result) {
 bool can_branch(const Extents& a, const Extents& b) { return a == b && a.groups == 1; }
 
 }  // namespace
+
+std::vector<Image> Contraction::all_images() const {
+  Image first{data, *this};
+  if (!addend) return {first};
+  first.extents.in_channels -= addend->extents.in_channels;
+  return {first, *addend};
+}
 
 Spatial Extents::pass_extent() const {
   Spatial extent;
@@ -185,6 +240,11 @@ bool are_siblings(const CallNode& a, const CallNode& b) {
   return can_branch(contraction_of(a), contraction_of(b));
 }
 
+bool are_addends(const CallNode& a, const CallNode& b) {
+  return check_anchor(a).ok() && check_anchor(b).ok() &&
+         can_add(contraction_of(a), contraction_of(b));
+}
+
 Result<Contraction> read_contraction(const Function& function) {
   const auto* tuple = as<TupleNode>(function->body);
   const std::vector<Expr> results = tuple != nullptr ? tuple->fields : std::vector{function->body};
@@ -192,7 +252,7 @@ Result<Contraction> read_contraction(const Function& function) {
   Contraction all = TRY(read_result(function, results[0]));
   for (size_t i = 1; i < results.size(); ++i) {
     Contraction next = TRY(read_result(function, results[i]));
-    if (next.data != all.data || !can_branch(all, next))
+    if (all.addend || next.addend || next.data != all.data || !can_branch(all, next))
       return unsupported("amx: results that are no siblings");
     all.branches.push_back(std::move(next.branches[0]));
   }

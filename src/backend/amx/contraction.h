@@ -4,10 +4,15 @@
 // a constant matrix, whose rows are the pixels of an image of one tap.
 //
 // Siblings, which differ in weights and steps alone, are one contraction with a branch and a result
-// each: q, k and v of attention, the 1x1 convolutions that a block begins with.
+// each: q, k and v of attention, the 1x1 convolutions that a block begins with. The sum of two 1x1
+// convolutions, of two images, is one contraction over the channels of both: the end of a residual
+// block whose shortcut is a projection.
 #pragma once
 
 #include <collage/tensor.h>
+
+#include <optional>
+#include <vector>
 
 #include "backend/amx/epilogue.h"
 #include "backend/amx/taps.h"
@@ -42,9 +47,20 @@ struct Branch {
   std::vector<int> step_params;  ///< of each step's tensor; -1: it has none
 };
 
+/// An image, and what of the contraction it gives.
+struct Image {
+  size_t data = 0;  ///< the parameter that it is
+  Extents extents;
+};
+
 struct Contraction : Extents {
   size_t data = 0;               ///< the parameter that is the image
   std::vector<Branch> branches;  ///< one for each result; several only where groups is 1
+  /// A second image, whose channels are the last of in_channels: all else says what the first is.
+  std::optional<Image> addend;
+
+  /// One or two, with the channels of each.
+  std::vector<Image> all_images() const;
 };
 
 /// Whether the call can be one, types and attributes considered.
@@ -56,6 +72,9 @@ std::optional<Ints> repeats_of_image(const CallNode& anchor);
 size_t channel_axis(const CallNode& anchor);
 /// Whether two calls that can each be one, of one image, can be one together.
 bool are_siblings(const CallNode& a, const CallNode& b);
+
+/// Whether the sum of two convolutions can be one, types and attributes considered.
+bool are_addends(const CallNode& a, const CallNode& b);
 
 /// Why the function is none, if so. `function` is flat; its result is a tensor or a tuple of such.
 Result<Contraction> read_contraction(const Function& function);

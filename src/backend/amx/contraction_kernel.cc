@@ -28,6 +28,7 @@ class ContractionKernel : public Kernel {
         threads_(threads),
         integers_(schedule.parts.integers),
         geometry_(integers_ ? plan_geometry(c_, kFewestDotRows, kMostDotRows) : plan_geometry(c_)),
+        sources_(sources_of(c_)),
         row_blocks_(ceil_div(geometry_.tiles(), 2)),
         shared_copy_(schedule_.by_columns && (integers_ || c_.taps.count() > 1)),
         chunk_(shared_copy_ ? row_blocks_ : chunk_rows()),
@@ -74,7 +75,9 @@ class ContractionKernel : public Kernel {
   }
 
   Status run(const KernelArgs& args) override {
-    Call call{static_cast<const float*>(args.inputs[c_.data]), {}};
+    Call call;
+    for (const Source& source : sources_)
+      call.images.push_back(static_cast<const float*>(args.inputs[source.image.data]));
     for (size_t b = 0; b < c_.branches.size(); ++b) {
       BranchCall& branch = call.branches.emplace_back();
       branch.out = static_cast<float*>(args.outputs[b]);
@@ -135,7 +138,7 @@ class ContractionKernel : public Kernel {
     std::vector<const float*> tensors;  ///< of the steps
   };
   struct Call {
-    const float* image;
+    std::vector<const float*> images;
     std::vector<BranchCall> branches;
   };
   /// A copy, the blocks of rows it is for, and what a unit in it stands for.
@@ -147,6 +150,12 @@ class ContractionKernel : public Kernel {
   /// Of a copy: positions, counted from its first, and blocks of 32 channels.
   struct Part {
     Range positions, blocks;
+  };
+  /// An image, and which blocks of 32 channels of a copy it gives.
+  struct Source {
+    Image image;
+    Geometry geometry;
+    Range blocks;
   };
   struct Column {
     size_t branch;
@@ -196,7 +205,8 @@ class ContractionKernel : public Kernel {
     const int64_t most = std::clamp<int64_t>(rows, 1, row_blocks_);
     if (schedule_.by_columns) return most;
     // Some for others to take, unless each reads all weights from memory again.
-    const int64_t pieces = threads_ == 1 || schedule_.weights_outer ? 1 : 3;
+    const bool again = weight_bytes(c_, schedule_.parts) > kCachedWeights;
+    const int64_t pieces = threads_ == 1 || again ? 1 : 3;
     const int64_t own = ceil_div(row_blocks_, int64_t{threads_});
     return ceil_div(own, std::max(ceil_div(own, most), pieces));
   }
@@ -208,24 +218,47 @@ class ContractionKernel : public Kernel {
     if (c_.channels_last || blocks.end < 4 * team) return {share(window_, index, team), blocks};
     return {positions, share(blocks.end, index, team)};
   }
+  static std::vector<Source> sources_of(const Contraction& c) {
+    std::vector<Source> sources;
+    for (int64_t begin = 0; Image & image : c.all_images()) {
+      const Range blocks{begin, begin + depth_blocks(image.extents)};
+      Geometry geometry = plan_geometry(image.extents);
+      sources.push_back({std::move(image), std::move(geometry), blocks});
+      begin = blocks.end;
+    }
+    return sources;
+  }
+  /// Calls visit(source, phase, stretch) for what a part of what begins at position `first` is.
+  template <typename Visit>
+  void for_each_stretch(const Call& call, int64_t first, const Part& part, Visit&& visit) const {
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const Range& all = sources_[i].blocks;
+      const Range blocks{std::max(part.blocks.begin, all.begin) - all.begin,
+                         std::min(part.blocks.end, all.end) - all.begin};
+      for (int64_t phase = 0; phase < phases() && blocks.begin < blocks.end; ++phase)
+        visit(sources_[i], phase,
+              Stretch{call.images[i], static_cast<size_t>(phase), first + part.positions.begin,
+                      first + part.positions.end, blocks});
+    }
+  }
   /// Copies a part of what begins at position `first` to its place in a copy.
   void copy_part(const Call& call, const ImageUnit& unit, int64_t first, const Part& part,
                  uint16_t* copy) const {
-    for (int64_t phase = 0; phase < phases(); ++phase)
-      copy_image(c_, geometry_, {schedule_.parts.left, unit.there},
-                 stretch_of(call, phase, first, part), pitch(),
-                 copy + (phase * window_ + part.positions.begin) * row_elements());
+    for_each_stretch(
+        call, first, part, [&](const Source& source, int64_t phase, const Stretch& stretch) {
+          const int64_t position =
+              source.blocks.begin * pitch() + phase * window_ + part.positions.begin;
+          copy_image(source.image.extents, source.geometry, {schedule_.parts.left, unit.there},
+                     stretch, pitch(), copy + position * row_elements());
+        });
   }
   float largest_of(const Call& call, int64_t first, const Part& part) const {
     float largest = 0;
-    for (int64_t phase = 0; phase < phases(); ++phase)
-      largest = larger_or_nan(
-          largest, largest_magnitude(c_, geometry_, stretch_of(call, phase, first, part)));
+    for_each_stretch(call, first, part, [&](const Source& source, int64_t, const Stretch& stretch) {
+      largest =
+          larger_or_nan(largest, largest_magnitude(source.image.extents, source.geometry, stretch));
+    });
     return largest;
-  }
-  static Stretch stretch_of(const Call& call, int64_t phase, int64_t first, const Part& part) {
-    return {call.image, static_cast<size_t>(phase), first + part.positions.begin,
-            first + part.positions.end, part.blocks};
   }
   static float largest_of_all(const std::vector<float>& largests, int team) {
     float largest = 0;
@@ -362,6 +395,7 @@ class ContractionKernel : public Kernel {
   int threads_;
   bool integers_;
   Geometry geometry_;
+  std::vector<Source> sources_;
   int64_t row_blocks_;
   /// All threads read one copy of the whole image; otherwise each copies what it needs of it, some
   /// rows at a time.

@@ -13,7 +13,7 @@
 namespace collage::amx {
 namespace {
 
-constexpr int64_t kFewestRows = 8;       // below, weights are read faster than they are multiplied
+constexpr int64_t kFewestRows = 8;  // below, weights are read faster than the unit multiplies them
 constexpr int64_t kFewestChannels = 16;  // below, tiles are mostly padding
 
 bool starts(const Match& match) { return check_anchor(*as<CallNode>(match.root)).ok(); }
@@ -26,10 +26,30 @@ bool follows(const EpilogueStep& step) {
       .has_value();
 }
 
+/// A convolution, maybe with its bias.
+DFPattern biased_convolution() {
+  return is_op_among({"nn.conv1d", "nn.conv2d", "nn.conv3d"})(wildcard(), is_constant())
+      .optional([](DFPattern conv) { return is_op("nn.bias_add")(conv, is_constant()); });
+}
+/// Of that.
+const CallNode& convolution_in(const Expr& biased) {
+  const CallNode& call = *as<CallNode>(biased);
+  return call.op->name == "nn.bias_add" ? *as<CallNode>(call.args[0]) : call;
+}
+bool starts_adding(const Match& match) {
+  const CallNode& sum = *as<CallNode>(match.root);
+  return sum.args[0] != sum.args[1] &&
+         are_addends(convolution_in(sum.args[0]), convolution_in(sum.args[1]));
+}
+bool follows_image(const EpilogueStep& step) {
+  return read_step(step.call, step.data_arg, 1).has_value();
+}
+
 /// `function` is flat.
-Result<Contraction> read(const Function& function) {
+Result<Contraction> read(const Function& function, std::span<const Parts> offered) {
   Contraction c = TRY(read_contraction(function));
-  if (c.pass_rows() < kFewestRows) return unsupported("amx: {} rows", c.pass_rows());
+  if (!offered[0].integers && c.pass_rows() < kFewestRows)
+    return unsupported("amx: {} rows", c.pass_rows());
   // Where rows of the result begin is kept in 32 bits.
   for (const Branch& branch : c.branches) {
     const int64_t elements =
@@ -74,8 +94,10 @@ PartitionRulePtr make_contraction_rule(const std::string& name) {
   const auto siblings = std::make_shared<HorizontalPartitionRule>(
       name + ".siblings", contractions,
       HorizontalPartitionRule::Options{.accepts = are_siblings, .all_or_none = true});
+  const auto adding = std::make_shared<AnchorEpiloguePartitionRule>(
+      name, is_op("add")(biased_convolution(), biased_convolution()), starts_adding, follows_image);
   return std::make_shared<UnionPartitionRule>(
-      name, std::vector<PartitionRulePtr>{contractions, siblings, enlarging});
+      name, std::vector<PartitionRulePtr>{contractions, siblings, enlarging, adding});
 }
 
 Variant plain_variant(std::string name, const Parts& parts, const Function& function) {
@@ -87,7 +109,7 @@ Variant plain_variant(std::string name, const Parts& parts, const Function& func
 
 Result<std::vector<Variant>> contraction_variants(const Function& function, const Function& flat,
                                                   std::span<const Parts> offered, int threads) {
-  const Contraction c = TRY(read(flat));
+  const Contraction c = TRY(read(flat, offered));
   std::vector<Variant> list;
   for (const Parts& parts : offered)
     for (const Schedule& schedule : schedules(c, parts, threads))
@@ -98,7 +120,7 @@ Result<std::vector<Variant>> contraction_variants(const Function& function, cons
 Result<std::unique_ptr<Kernel>> compile_contraction(const Function& function, const Function& flat,
                                                     const Variant& variant,
                                                     std::span<const Parts> offered, int threads) {
-  Contraction c = TRY(read(flat));
+  Contraction c = TRY(read(flat, offered));
   for (const Parts& parts : offered)
     for (const Schedule& schedule : schedules(c, parts, threads))
       if (variant == variant_of(c, schedule, function))

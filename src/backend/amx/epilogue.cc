@@ -1,6 +1,7 @@
 #include "backend/amx/epilogue.h"
 
 #include <algorithm>
+#include <functional>
 #include <type_traits>
 
 #include "backend/amx/vector_math.h"
@@ -258,13 +259,15 @@ std::vector<Step> merged(std::vector<Step> steps) {
     Step* last = result.empty() ? nullptr : &result.back();
     const bool joins = last != nullptr && step.kind == Step::Kind::kLinear &&
                        last->kind == Step::Kind::kLinear && last->low == -kInfinity &&
-                       last->high == kInfinity && (step.columns.empty() || last->columns.empty()) &&
+                       last->high == kInfinity &&
                        (step.tensor == nullptr || last->tensor == nullptr);
     if (!joins) {
       result.push_back(std::move(step));
       continue;
     }
-    if (!step.columns.empty()) last->columns = std::move(step.columns);
+    if (last->columns.empty()) last->columns.resize(step.columns.size());
+    std::transform(step.columns.begin(), step.columns.end(), last->columns.begin(),
+                   last->columns.begin(), std::plus());
     if (step.tensor != nullptr) last->tensor = step.tensor;
     last->low = step.low;
     last->high = step.high;

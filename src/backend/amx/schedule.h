@@ -1,11 +1,13 @@
 // The ways in which a contraction can be computed.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backend/amx/contraction.h"
 #include "backend/amx/tiles.h"
+#include "backend/amx/winograd.h"
 
 namespace collage::amx {
 
@@ -15,10 +17,15 @@ struct Schedule {
   bool by_columns = false;
   /// For each block of weights all rows, or for each block of rows all weights.
   bool weights_outer = false;
-  bool winograd = false;  ///< of winograd.h; otherwise tap by tap
+  std::optional<winograd::Form> winograd{};  ///< otherwise tap by tap
 
   std::string to_string() const;
 };
+
+/// What the weights take, packed.
+int64_t weight_bytes(const Contraction& contraction, const Parts& parts);
+/// Of that: what stays in a core's own cache.
+constexpr int64_t kCachedWeights = 1 << 20;
 
 /// Those worth measuring, most promising first.
 std::vector<Schedule> schedules(const Contraction& contraction, Parts parts, int threads);

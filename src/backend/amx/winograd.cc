@@ -2,111 +2,148 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
-#include "backend/amx/vectors.h"
+#include "backend/amx/winograd_lines.h"
 #include "base/integers.h"
 
 namespace collage::amx::winograd {
 namespace {
 
-constexpr int64_t kSide = 4;    // of a patch in the image
-constexpr int64_t kStep = 2;    // from patch to patch, and the side of one in the result
 constexpr int64_t kTaps = 3;    // along a side
 constexpr int64_t kBlock = 16;  // channels
 
-#define COLLAGE_INSIDE COLLAGE_AMX __attribute__((always_inline)) inline
+using lines::Vector;
 
-// Compilers keep arrays of vectors in memory: here each has a name.
-struct Four {
-  __m512 a, b, c, d;
+struct Pixels {
+  const float* plane;
+  const int32_t* sources;
+  COLLAGE_INSIDE Vector operator()(int64_t i) const {
+    return {sources[i] < 0 ? _mm512_setzero_ps() : _mm512_loadu_ps(plane + sources[i])};
+  }
 };
 
-/// A row or column of B^T d B.
-COLLAGE_INSIDE void transform(__m512& a, __m512& b, __m512& c, __m512& d) {
-  const __m512 sum = _mm512_add_ps(b, c), difference = _mm512_sub_ps(c, b);
-  a = _mm512_sub_ps(a, c);
-  d = _mm512_sub_ps(b, d);
-  b = sum;
-  c = difference;
-}
-
-/// A transformed patch, row by row.
-struct Patch {
-  Four rows[kSide];
-
-  COLLAGE_INSIDE Patch(const Channels& channels, int64_t patch) {
-    const int32_t* sources = channels.sources + patch * static_cast<int64_t>(kPlaces);
-    rows[0] = row(channels.plane, sources);
-    rows[1] = row(channels.plane, sources + kSide);
-    rows[2] = row(channels.plane, sources + 2 * kSide);
-    rows[3] = row(channels.plane, sources + 3 * kSide);
-    transform(rows[0].a, rows[1].a, rows[2].a, rows[3].a);
-    transform(rows[0].b, rows[1].b, rows[2].b, rows[3].b);
-    transform(rows[0].c, rows[1].c, rows[2].c, rows[3].c);
-    transform(rows[0].d, rows[1].d, rows[2].d, rows[3].d);
-  }
-
- private:
-  static COLLAGE_INSIDE __m512 pixel(const float* plane, int32_t source) {
-    return source < 0 ? _mm512_setzero_ps() : _mm512_loadu_ps(plane + source);
-  }
-  static COLLAGE_INSIDE Four row(const float* plane, const int32_t* sources) {
-    Four four{pixel(plane, sources[0]), pixel(plane, sources[1]), pixel(plane, sources[2]),
-              pixel(plane, sources[3])};
-    transform(four.a, four.b, four.c, four.d);
-    return four;
-  }
+struct Sums {
+  const float* at;
+  int64_t place;
+  COLLAGE_INSIDE Vector operator()(int64_t i) const { return {_mm512_load_ps(at + i * place)}; }
 };
 
 /// Without their signs floats have the order of their bits, with NaN above infinity.
-COLLAGE_INSIDE void raise(int32_t* most, __m512 x) {
-  const __m512i magnitude = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
-  _mm512_store_si512(most, _mm512_max_epi32(_mm512_load_si512(most), magnitude));
-}
-COLLAGE_INSIDE void raise(int32_t (*most)[kBlock], const Four& four) {
-  raise(most[0], four.a);
-  raise(most[1], four.b);
-  raise(most[2], four.c);
-  raise(most[3], four.d);
-}
-
-COLLAGE_INSIDE void write(__m512 x, float scale, char* to) {
-  const __m512i integers = _mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(scale)));
-  _mm256_store_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtsepi32_epi16(integers));
-}
-COLLAGE_INSIDE void write(const Four& four, const float* scales, int64_t place_bytes, char* to) {
-  write(four.a, scales[0], to);
-  write(four.b, scales[1], to + place_bytes);
-  write(four.c, scales[2], to + 2 * place_bytes);
-  write(four.d, scales[3], to + 3 * place_bytes);
-}
-
-/// What A^T makes of four numbers.
-struct Two {
-  __m512 first, second;
+struct Raise {
+  int32_t* most;  ///< of each place, 16 channels
+  COLLAGE_INSIDE void operator()(Vector x, int64_t place) const {
+    int32_t* to = most + place * kBlock;
+    const __m512i magnitude =
+        _mm512_and_si512(_mm512_castps_si512(x.v), _mm512_set1_epi32(0x7fffffff));
+    _mm512_store_si512(to, _mm512_max_epi32(_mm512_load_si512(to), magnitude));
+  }
 };
-COLLAGE_INSIDE Two back(const Four& m) {
-  return {_mm512_add_ps(_mm512_add_ps(m.a, m.b), m.c), _mm512_sub_ps(_mm512_sub_ps(m.b, m.c), m.d)};
-}
-COLLAGE_INSIDE Two back(const float* sums, int64_t place) {
-  return back(Four{_mm512_load_ps(sums), _mm512_load_ps(sums + place),
-                   _mm512_load_ps(sums + 2 * place), _mm512_load_ps(sums + 3 * place)});
-}
 
-/// G g G^T.
-std::array<double, kPlaces> transformed_weights(const float* g) {
-  const auto four = [](double a, double b, double c) {
-    return std::array<double, kSide>{a, (a + b + c) / 2, (a - b + c) / 2, c};
+struct Write {
+  const float* scales;
+  int64_t place_bytes;
+  char* to;
+  COLLAGE_INSIDE void operator()(Vector x, int64_t place) const {
+    const __m512i integers = _mm512_cvtps_epi32(_mm512_mul_ps(x.v, _mm512_set1_ps(scales[place])));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + place * place_bytes),
+                       _mm512_cvtsepi32_epi16(integers));
+  }
+};
+
+struct Store {
+  float* to;
+  int64_t place;
+  COLLAGE_INSIDE void operator()(Vector x, int64_t i) const {
+    _mm512_store_ps(to + i * place, x.v);
+  }
+};
+
+/// What there is for one form.
+template <Form kForm>
+struct Of {
+  static constexpr int64_t kStep = step_of(kForm), kSide = side_of(kForm),
+                           kPlaces = places_of(kForm);
+  using Side = lines::Side<kForm>;
+  using Row = typename Side::template Of<Vector>;
+  using Patch = typename Side::template Of<Row>;
+
+  struct ImageRows {
+    const float* plane;
+    const int32_t* sources;
+    COLLAGE_INSIDE Row operator()(int64_t i) const {
+      return lines::there(Side::template all<Vector>(Pixels{plane, sources + i * kSide}));
+    }
   };
-  std::array<std::array<double, kSide>, kTaps> rows;
+  static COLLAGE_INSIDE Patch patch(const Channels& channels, int64_t p) {
+    return lines::there(
+        Side::template all<Row>(ImageRows{channels.plane, channels.sources + p * kPlaces}));
+  }
+  /// Visits the places of a patch.
+  template <typename Visit>
+  struct Places {
+    Visit visit;
+    COLLAGE_INSIDE void operator()(const Row& row, int64_t i) const {
+      lines::each(row, visit, i * kSide);
+    }
+  };
+
+  static COLLAGE_AMX void raise_largest(const Channels& channels, Numbers& largest) {
+    alignas(64) int32_t most[kPlaces * kBlock] = {};
+    for (int64_t p = 0; p < channels.patches; ++p)
+      lines::each(patch(channels, p), Places<Raise>{{most}});
+    for (int64_t i = 0; i < kPlaces; ++i) {
+      float& place = largest[static_cast<size_t>(i)];
+      const int32_t* there = most + i * kBlock;
+      place = std::bit_cast<float>(
+          std::max(std::bit_cast<int32_t>(place), *std::max_element(there, there + kBlock)));
+    }
+  }
+
+  static COLLAGE_AMX void copy(const Channels& channels, const Numbers& scales, int64_t place_bytes,
+                               uint16_t* to) {
+    char* line = reinterpret_cast<char*>(to);
+    for (int64_t p = 0; p < channels.patches; ++p, line += kTileDepth * 2)
+      lines::each(patch(channels, p), Places<Write>{{scales.data(), place_bytes, line}});
+  }
+
+  struct RowsOfSums {
+    const float* at;
+    int64_t place;
+    COLLAGE_INSIDE Row operator()(int64_t i) const {
+      return Side::template all<Vector>(Sums{at + i * kSide * place, place});
+    }
+  };
+  struct RowsOfResult {
+    float* to;
+    int64_t place;
+    COLLAGE_INSIDE void operator()(const Row& row, int64_t i) const {
+      lines::each(lines::back(row), Store{to + i * kStep * place, place});
+    }
+  };
+  static COLLAGE_AMX void back(const float* sums, int64_t rows, float* results) {
+    const int64_t place = rows * kBlockColumns;
+    for (int64_t at = 0; at < place; at += kTileColumns)
+      lines::each(lines::back(Side::template all<Row>(RowsOfSums{sums + at, place})),
+                  RowsOfResult{results + at, place});
+  }
+};
+using Two = Of<Form::kTwo>;
+using Four = Of<Form::kFour>;
+
+/// G g G^T, place by place.
+std::vector<double> transformed_weights(Form form, const float* g) {
+  const auto side = static_cast<size_t>(side_of(form));
+  const auto line = [&](double a, double b, double c) { return lines::weights(form, a, b, c); };
+  std::array<std::vector<double>, kTaps> rows;
   for (size_t i = 0; i < kTaps; ++i)
-    rows[i] = four(static_cast<double>(g[3 * i]), static_cast<double>(g[3 * i + 1]),
+    rows[i] = line(static_cast<double>(g[3 * i]), static_cast<double>(g[3 * i + 1]),
                    static_cast<double>(g[3 * i + 2]));
-  std::array<double, kPlaces> result;
-  for (size_t j = 0; j < kSide; ++j) {
-    const auto column = four(rows[0][j], rows[1][j], rows[2][j]);
-    for (size_t i = 0; i < kSide; ++i) result[i * kSide + j] = column[i];
+  std::vector<double> result(side * side);
+  for (size_t j = 0; j < side; ++j) {
+    const std::vector<double> column = line(rows[0][j], rows[1][j], rows[2][j]);
+    for (size_t i = 0; i < side; ++i) result[i * side + j] = column[i];
   }
   return result;
 }
@@ -132,32 +169,42 @@ bool can_compute(const Contraction& c) {
          elements <= std::numeric_limits<int32_t>::max();
 }
 
-Contraction transformed(const Contraction& c) {
+Transformed transformed(const Contraction& c, Form form) {
   const Branch& from = c.branches[0];
-  Contraction result = c;
-  result.taps.passes.clear();
-  for (size_t place = 0; place < kPlaces; ++place)
-    result.taps.passes.push_back({{0, 0, 0}, {{{0, 0, 0}, {static_cast<int64_t>(place)}}}});
-  Branch& to = result.branches[0];
-  to.weights = Tensor::empty(DType::kFloat32,
-                             {from.out_channels, c.in_channels, static_cast<int64_t>(kPlaces)});
-  to.channel_stride = kPlaces;
-  to.column_stride = c.in_channels * to.channel_stride;
+  const int64_t places = places_of(form);
+  Transformed result{c, {}};
+  std::vector<Pass>& passes = result.contraction.taps.passes;
+  passes.clear();
+  for (int64_t place = 0; place < places; ++place)
+    passes.push_back({{0, 0, 0}, {{{0, 0, 0}, {place}}}});
+  Branch& to = result.contraction.branches[0];
+  to.weights = Tensor::empty(DType::kFloat32, {from.out_channels, c.in_channels, places});
+  to.channel_stride = places;
+  to.column_stride = c.in_channels * places;
   const float* weights = from.weights.data<float>();
   float* written = to.weights.data<float>();
 #pragma omp parallel for schedule(static)
   for (int64_t column = 0; column < from.out_channels; ++column)
     for (int64_t channel = 0; channel < c.in_channels; ++channel) {
-      const auto places = transformed_weights(weights + column * from.column_stride +
-                                              channel * from.channel_stride);
-      for (size_t p = 0; p < kPlaces; ++p)
-        written[column * to.column_stride + channel * to.channel_stride + static_cast<int64_t>(p)] =
-            static_cast<float>(places[p]);
+      const std::vector<double> all = transformed_weights(
+          form, weights + column * from.column_stride + channel * from.channel_stride);
+      std::transform(all.begin(), all.end(),
+                     written + column * to.column_stride + channel * to.channel_stride,
+                     [](double weight) { return static_cast<float>(weight); });
     }
+  const int64_t kernels = from.out_channels * c.in_channels;
+  for (int64_t place = 0; place < places; ++place) {
+    float& unit = result.units[static_cast<size_t>(place)];
+    for (int64_t k = 0; k < kernels; ++k)
+      unit = std::max(unit, std::abs(written[k * places + place]));
+    if (unit == 0) unit = 1;
+    for (int64_t k = 0; k < kernels; ++k) written[k * places + place] /= unit;
+  }
   return result;
 }
 
-Patches plan_patches(const Contraction& c) {
+Patches plan_patches(const Contraction& c, Form form) {
+  const int64_t side = side_of(form), step = step_of(form);
   const Spatial& low = c.taps.passes[0].taps[0].offset;
   const int64_t out_blocks = ceil_div(c.branches[0].out_channels, kBlock),
                 in_blocks = ceil_div(c.in_channels, kBlock);
@@ -170,56 +217,29 @@ Patches plan_patches(const Contraction& c) {
   };
   Patches patches;
   for (int64_t image = 0; image < c.images; ++image)
-    for (int64_t y = 0; y < c.out[1]; y += kStep)
-      for (int64_t x = 0; x < c.out[2]; x += kStep) {
-        for (int64_t i = 0; i < kSide * kSide; ++i)
+    for (int64_t y = 0; y < c.out[1]; y += step)
+      for (int64_t x = 0; x < c.out[2]; x += step, ++patches.count) {
+        for (int64_t i = 0; i < side * side; ++i)
           patches.sources.push_back(
-              element(c.in, image, in_blocks, y + low[1] + i / kSide, x + low[2] + i % kSide));
-        for (int64_t i = 0; i < kStep * kStep; ++i)
+              element(c.in, image, in_blocks, y + low[1] + i / side, x + low[2] + i % side));
+        for (int64_t i = 0; i < step * step; ++i)
           patches.results[static_cast<size_t>(i)].push_back(
-              element(c.out, image, out_blocks, y + i / kStep, x + i % kStep));
+              element(c.out, image, out_blocks, y + i / step, x + i % step));
       }
   return patches;
 }
 
-COLLAGE_AMX void raise_largest(const Channels& channels, std::array<float, kPlaces>& largest) {
-  alignas(64) int32_t most[kPlaces][kBlock] = {};
-  for (int64_t p = 0; p < channels.patches; ++p) {
-    const Patch patch(channels, p);
-    raise(most + 0, patch.rows[0]);
-    raise(most + 4, patch.rows[1]);
-    raise(most + 8, patch.rows[2]);
-    raise(most + 12, patch.rows[3]);
-  }
-  for (size_t i = 0; i < kPlaces; ++i)
-    largest[i] = std::bit_cast<float>(
-        std::max(std::bit_cast<int32_t>(largest[i]), *std::max_element(most[i], most[i] + kBlock)));
+void raise_largest(Form form, const Channels& channels, Numbers& largest) {
+  (form == Form::kTwo ? Two::raise_largest : Four::raise_largest)(channels, largest);
 }
 
-COLLAGE_AMX void copy_patches(const Channels& channels, const std::array<float, kPlaces>& scales,
-                              int64_t place_bytes, uint16_t* to) {
-  for (int64_t p = 0; p < channels.patches; ++p) {
-    const Patch patch(channels, p);
-    char* line = reinterpret_cast<char*>(to) + p * kTileDepth * 2;
-    write(patch.rows[0], scales.data(), place_bytes, line);
-    write(patch.rows[1], scales.data() + 4, place_bytes, line + 4 * place_bytes);
-    write(patch.rows[2], scales.data() + 8, place_bytes, line + 8 * place_bytes);
-    write(patch.rows[3], scales.data() + 12, place_bytes, line + 12 * place_bytes);
-  }
+void copy_patches(Form form, const Channels& channels, const Numbers& scales, int64_t place_bytes,
+                  uint16_t* to) {
+  (form == Form::kTwo ? Two::copy : Four::copy)(channels, scales, place_bytes, to);
 }
 
-COLLAGE_AMX void transform_back(const float* sums, int64_t rows, float* results) {
-  const int64_t place = rows * kBlockColumns;
-  for (int64_t at = 0; at < place; at += kTileColumns, sums += kTileColumns) {
-    const Two a = back(sums, place), b = back(sums + 4 * place, place),
-              c = back(sums + 8 * place, place), d = back(sums + 12 * place, place);
-    const Two left = back({a.first, b.first, c.first, d.first}),
-              right = back({a.second, b.second, c.second, d.second});
-    _mm512_store_ps(results + at, left.first);
-    _mm512_store_ps(results + place + at, right.first);
-    _mm512_store_ps(results + 2 * place + at, left.second);
-    _mm512_store_ps(results + 3 * place + at, right.second);
-  }
+void transform_back(Form form, const float* sums, int64_t rows, float* results) {
+  (form == Form::kTwo ? Two::back : Four::back)(sums, rows, results);
 }
 
 }  // namespace collage::amx::winograd

@@ -1,13 +1,16 @@
-// Winograd's F(2x2, 3x3): convolutions of 3x3 taps with 16 products for four pixels in place of 36
-// (A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016). The result's
-// pixels come in patches of 2x2, each from 4x4 pixels d of the image:
+// Winograd's F(m x m, 3x3) for m = 2 and 4: convolutions of 3x3 taps with (m + 2)^2 products for
+// m^2 pixels in place of 9 m^2 (A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural
+// Networks", CVPR 2016). The result's pixels come in patches of m x m, each from (m + 2)^2 pixels d
+// of the image:
 //
 //   result = A^T [ sum over channels of (G g G^T) o (B^T d B) ] A
 //
-// where o multiplies element by element. So each of the 16 places of a transformed patch is a
-// product of matrices of its own, patches by channels and channels by columns. Here these are
-// products of integers: the transformed image is rounded with a unit for each place, the weights
-// after their transformation.
+// where o multiplies element by element. So each of the places of a transformed patch is a product
+// of matrices of its own, patches by channels and channels by columns. Here these are products of
+// integers, rounded after the transformations: with units for each place, as places differ in size.
+//
+// The matrices interpolate polynomials at 0, infinity and for m = 2 at 1 and -1, for m = 4 at
+// +-sqrt(1/2) and +-sqrt(2): of integers these err half as much as at the usual +-1 and +-2.
 #pragma once
 
 #include <array>
@@ -18,22 +21,37 @@
 
 namespace collage::amx::winograd {
 
-constexpr size_t kPlaces = 16;  ///< of a transformed patch, and pixels of the image in it
-constexpr size_t kResults = 4;  ///< pixels of the result in a patch
+/// Which m.
+enum class Form : int64_t { kTwo = 2, kFour = 4 };
+/// The side of a patch of the result, and from patch to patch.
+constexpr int64_t step_of(Form form) { return static_cast<int64_t>(form); }
+/// The side of one in the image, and when transformed.
+constexpr int64_t side_of(Form form) { return step_of(form) + 2; }
+constexpr int64_t places_of(Form form) { return side_of(form) * side_of(form); }
+constexpr int64_t results_of(Form form) { return step_of(form) * step_of(form); }
+constexpr size_t kMostPlaces = 36, kMostResults = 16;
+
+/// One for each place; what is beyond the form's is zero.
+using Numbers = std::array<float, kMostPlaces>;
 
 /// Whether it is a convolution of one group by 3x3 taps side by side, with stride 1.
 bool can_compute(const Contraction& c);
 
-/// The contraction as one of a pass for each place, with transformed weights.
-Contraction transformed(const Contraction& c);
+/// The contraction as one of a pass for each place, with transformed weights. At each place these
+/// are multiples of what `units` says, so that their largest is 1.
+struct Transformed {
+  Contraction contraction;
+  Numbers units{};
+};
+Transformed transformed(const Contraction& c, Form form);
 
 /// Where patches lie; all numbers are elements from the first channel of a tensor in blocks of 16.
 struct Patches {
-  std::vector<int32_t> sources;  ///< kPlaces for each patch; -1: in the padding
-  std::array<std::vector<int32_t>, kResults> results;  ///< of each patch; -1: outside
-  int64_t count() const { return static_cast<int64_t>(sources.size() / kPlaces); }
+  std::vector<int32_t> sources;  ///< places_of(form) for each patch; -1: in the padding
+  std::array<std::vector<int32_t>, kMostResults> results;  ///< of each patch; -1: outside
+  int64_t count = 0;
 };
-Patches plan_patches(const Contraction& c);
+Patches plan_patches(const Contraction& c, Form form);
 
 /// Patches of the image's channels in one block of 16, which lies at `plane`.
 struct Channels {
@@ -43,14 +61,14 @@ struct Channels {
 };
 
 /// Raises each place's largest magnitude to what there is; infinite or NaN stays.
-void raise_largest(const Channels& channels, std::array<float, kPlaces>& largest);
+void raise_largest(Form form, const Channels& channels, Numbers& largest);
 
 /// Writes them as integers: patches 64 bytes apart, places `place_bytes`.
-void copy_patches(const Channels& channels, const std::array<float, kPlaces>& scales,
-                  int64_t place_bytes, uint16_t* to);
+void copy_patches(Form form, const Channels& channels, const Numbers& scales, int64_t place_bytes,
+                  uint16_t* to);
 
 /// From sums at the places, `rows` by kBlockColumns each and one after the other, the pixels of the
-/// result in the same order: four times rows by kBlockColumns.
-void transform_back(const float* sums, int64_t rows, float* results);
+/// result in the same order: results_of(form) times rows by kBlockColumns.
+void transform_back(Form form, const float* sums, int64_t rows, float* results);
 
 }  // namespace collage::amx::winograd

@@ -16,9 +16,7 @@
 namespace collage::amx {
 namespace {
 
-using winograd::kPlaces;
-using winograd::kResults;
-using Numbers = std::array<float, kPlaces>;
+using winograd::Numbers;
 
 constexpr int64_t kMostPatches = 2 * kMostDotRows;  // of a block
 constexpr int64_t kChannels = 16;                   // of a block of channels in memory
@@ -48,11 +46,12 @@ class WinogradKernel : public Kernel {
  public:
   WinogradKernel(Contraction c, const Schedule& schedule, int threads)
       : c_(std::move(c)),
-        numbers_(schedule.parts),
         by_columns_(schedule.by_columns),
         threads_(threads),
-        patches_(winograd::plan_patches(c_)),
-        chunk_(by_columns_ ? patches_.count() : chunk_patches()),
+        form_(*schedule.winograd),
+        places_(winograd::places_of(form_)),
+        patches_(winograd::plan_patches(c_, form_)),
+        chunk_(by_columns_ ? patches_.count : chunk_patches()),
         block_(best_block(chunk_)),
         window_(chunk_ + kMostPatches),
         parts_(by_columns_ && threads > 1 && chunk_ > block_ ? 2 : 1),
@@ -64,8 +63,12 @@ class WinogradKernel : public Kernel {
   Status prepare() {
     if (copy_size() > std::numeric_limits<int32_t>::max())
       return unsupported("amx: a copy of {} bytes", copy_size());
-    const Contraction places = winograd::transformed(c_);
-    packed_.emplace(TRY(PackedOperand::create(places, places.branches[0], numbers_)));
+    const winograd::Transformed places = winograd::transformed(c_, form_);
+    weight_units_ = places.units;
+    // Sums are short here: weights give up the bits that would break them in two.
+    constexpr Parts kNumbers{1, 1, true, true};
+    packed_.emplace(
+        TRY(PackedOperand::create(places.contraction, places.contraction.branches[0], kNumbers)));
     branch().weights = {};  // packed
     return {};
   }
@@ -82,7 +85,7 @@ class WinogradKernel : public Kernel {
       call.tensors.push_back(param < 0 ? nullptr : static_cast<const float*>(args.inputs[param]));
     auto* workspace = static_cast<char*>(args.workspace);
     std::vector<Numbers> largests(static_cast<size_t>(threads_), Numbers{});
-    const int64_t columns = packed_->column_blocks(), count = patches_.count();
+    const int64_t columns = packed_->column_blocks(), count = patches_.count;
     shares_.deal(by_columns_ ? columns * parts_ : ceil_div(count, chunk_));
 #pragma omp parallel num_threads(threads_)
     {
@@ -94,9 +97,9 @@ class WinogradKernel : public Kernel {
 #pragma omp barrier
         Numbers largest{};
         for (int i = 0; i < team; ++i)
-          for (size_t p = 0; p < kPlaces; ++p)
+          for (size_t p = 0; p < largest.size(); ++p)
             largest[p] = larger_or_nan(largest[p], largests[static_cast<size_t>(i)][p]);
-        const Units units(largest);
+        const Units units(largest, weight_units_);
         copy_patches(call, own, units, copy + own.patches.begin * kTileDepth);
 #pragma omp barrier
         while (const std::optional<int64_t> piece = shares_.next(index)) {
@@ -113,7 +116,7 @@ class WinogradKernel : public Kernel {
           const Part part{patches, {0, depth_blocks(c_)}};
           Numbers largest{};
           raise_largest(call, part, largest);
-          const Units units(largest);
+          const Units units(largest, weight_units_);
           copy_patches(call, part, units, copy);
           multiply(call, {copy, patches}, patches, {0, columns}, units);
         }
@@ -128,17 +131,17 @@ class WinogradKernel : public Kernel {
     float* out;
     std::vector<const float*> tensors;  ///< of the steps
   };
-  /// Of each place what numbers are multiplied by when they become integers, and what undoes it.
-  /// What is beyond float32's range makes all results NaN.
+  /// Of each place what numbers are multiplied by when they become integers, and what undoes it
+  /// and their weights' unit. What is beyond float32's range makes all results NaN.
   struct Units {
     Numbers there, back;
 
-    explicit Units(const Numbers& largest) {
+    Units(const Numbers& largest, const Numbers& weights) {
       float most = 0;
-      for (size_t p = 0; p < kPlaces; ++p) {
+      for (size_t p = 0; p < largest.size(); ++p) {
         const ImageUnit unit = image_unit(largest[p]);
         there[p] = unit.there;
-        back[p] = unit.back;
+        back[p] = unit.back * weights[p];
         most = larger_or_nan(most, largest[p]);
       }
       if (!std::isfinite(most)) back.fill(image_unit(most).back);
@@ -155,7 +158,7 @@ class WinogradKernel : public Kernel {
   /// Of a copy: elements from place to place. An odd number of lines, so that what lies at the same
   /// line of all places does not meet in the same sets of a cache.
   int64_t place_elements() const { return (depth_blocks(c_) * window_ | 1) * kTileDepth; }
-  int64_t copy_size() const { return static_cast<int64_t>(kPlaces) * place_elements() * 2; }
+  int64_t copy_size() const { return places_ * place_elements() * 2; }
 
   /// How many patches are copied at once where these are shared out: what a core's own cache holds
   /// beside weights, equally many for each thread, and some pieces for others to take as long as
@@ -163,10 +166,10 @@ class WinogradKernel : public Kernel {
   int64_t chunk_patches() const {
     constexpr int64_t kCopy = 512 << 10;                // bytes
     const int64_t most_pieces = threads_ == 1 ? 1 : 4;  // of a thread
-    const int64_t bytes = static_cast<int64_t>(kPlaces) * depth_blocks(c_) * kTileDepth * 2;
+    const int64_t bytes = places_ * depth_blocks(c_) * kTileDepth * 2;
     int64_t chosen = 0, least = 0;
     for (int64_t pieces = 1; pieces <= most_pieces || chosen == 0; ++pieces) {
-      const int64_t count = threads_ * pieces, chunk = ceil_div(patches_.count(), count);
+      const int64_t count = threads_ * pieces, chunk = ceil_div(patches_.count, count);
       if (chunk * bytes > kCopy && chunk > kMostPatches) continue;
       const int64_t cost = count * cost_of(chunk, best_block(chunk));
       if (chosen == 0 || cost < least) least = cost;
@@ -177,7 +180,7 @@ class WinogradKernel : public Kernel {
 
   /// What a thread copies of all patches: as ContractionKernel::part_of_copy.
   Part part_of_copy(int64_t index, int64_t team) const {
-    const Range patches{0, patches_.count()}, blocks{0, depth_blocks(c_)};
+    const Range patches{0, patches_.count}, blocks{0, depth_blocks(c_)};
     if (blocks.end < 4 * team) return {share(patches.end, index, team), blocks};
     return {patches, share(blocks.end, index, team)};
   }
@@ -186,7 +189,7 @@ class WinogradKernel : public Kernel {
   template <typename Visit>
   void for_each_block(const Call& call, const Part& part, Visit&& visit) const {
     const int64_t end = std::min(2 * part.blocks.end, ceil_div(c_.in_channels, kChannels));
-    const int32_t* sources = patches_.sources.data() + part.patches.begin * int64_t{kPlaces};
+    const int32_t* sources = patches_.sources.data() + part.patches.begin * places_;
     for (int64_t block = 2 * part.blocks.begin; block < end; ++block)
       visit(winograd::Channels{call.image + block * c_.pixels_in() * kChannels, sources,
                                part.patches.end - part.patches.begin},
@@ -194,7 +197,7 @@ class WinogradKernel : public Kernel {
   }
   void raise_largest(const Call& call, const Part& part, Numbers& largest) const {
     for_each_block(call, part, [&](const winograd::Channels& channels, int64_t) {
-      winograd::raise_largest(channels, largest);
+      winograd::raise_largest(form_, channels, largest);
     });
   }
   void copy_patches(const Call& call, const Part& part, const Units& units, uint16_t* copy) const {
@@ -202,14 +205,13 @@ class WinogradKernel : public Kernel {
       return copy + block / 2 * window_ * kTileDepth + block % 2 * kChannels;
     };
     for_each_block(call, part, [&](const winograd::Channels& channels, int64_t block) {
-      winograd::copy_patches(channels, units.there, place_elements() * 2, at(block));
+      winograd::copy_patches(form_, channels, units.there, place_elements() * 2, at(block));
     });
     const int64_t blocks = ceil_div(c_.in_channels, kChannels);
     if (blocks % 2 == 0 || 2 * part.blocks.end < blocks) return;
-    for (size_t place = 0; place < kPlaces; ++place)  // the rest of the last lines
+    for (int64_t place = 0; place < places_; ++place)  // the rest of the last lines
       for (int64_t p = 0; p < part.patches.end - part.patches.begin; ++p)
-        std::fill_n(at(blocks) + static_cast<int64_t>(place) * place_elements() + p * kTileDepth,
-                    kChannels, uint16_t{0});
+        std::fill_n(at(blocks) + place * place_elements() + p * kTileDepth, kChannels, uint16_t{0});
   }
 
   /// A copy, and the patches in it.
@@ -226,16 +228,17 @@ class WinogradKernel : public Kernel {
 
   void compute(const Call& call, const Copy& copy, Range block, int64_t column,
                const Units& units) const {
-    alignas(64) float sums[kPlaces * kMostPatches * kBlockColumns];
-    alignas(64) float results[kResults * kMostPatches * kBlockColumns];
+    alignas(64) float sums[winograd::kMostPlaces * kMostPatches * kBlockColumns];
+    alignas(64) float results[winograd::kMostResults * kMostPatches * kBlockColumns];
+    const auto pixels = static_cast<size_t>(winograd::results_of(form_));
     const int64_t count = block.end - block.begin, rows = tile_rows(count),
                   down = tiles_down(count), all_rows = down * rows;
     const int64_t ahead = block.begin - copy.patches.begin;
     const int across = packed_->tiles_across(column);
     const Destination to{call.out, call.tensors, c_.pixels_out() * kTileColumns,
                          branch().out_channels, true};
-    TilePlace places[kResults][2];
-    for (size_t r = 0; r < kResults; ++r)
+    TilePlace places[winograd::kMostResults][2];
+    for (size_t r = 0; r < pixels; ++r)
       for (int j = 0; j < across; ++j) {
         places[r][j] =
             tile_place(to,
@@ -252,27 +255,26 @@ class WinogradKernel : public Kernel {
             ? ceil_div(int64_t{packed_->tiles_across(column + 1)} * kTileRows, blocks)
             : 0;
     const char* next = lines > 0 ? reinterpret_cast<const char*>(packed_->block(column + 1, 0)) +
-                                       ahead / block_ * int64_t{kPlaces} * steps * lines * 64
+                                       ahead / block_ * places_ * steps * lines * 64
                                  : nullptr;
-    for (size_t place = 0; place < kPlaces; ++place, next += steps * lines * 64) {
-      const uint16_t* rows_of_place =
-          copy.at + static_cast<int64_t>(place) * place_elements() + ahead * kTileDepth;
+    for (int64_t place = 0; place < places_; ++place, next += steps * lines * 64) {
+      const uint16_t* rows_of_place = copy.at + place * place_elements() + ahead * kTileDepth;
       DotBlock product{};
       product.a[0] = rows_of_place;
       product.a[1] = rows_of_place + rows * kTileDepth;
       product.steps = steps_.data();
       product.step_count = steps;
-      product.b = packed_->block(column, place);
-      product.c = sums + static_cast<int64_t>(place) * all_rows * kBlockColumns;
+      product.b = packed_->block(column, static_cast<size_t>(place));
+      product.c = sums + place * all_rows * kBlockColumns;
       product.next = next;
       product.next_lines = lines;
       product.run = packed_->run();
       product.factors = packed_->factors(column);
-      product.factor = units.back[place];
+      product.factor = units.back[static_cast<size_t>(place)];
       multiply_rows(product, static_cast<int>(rows), static_cast<int>(down), across);
     }
-    winograd::transform_back(sums, all_rows, results);
-    for (size_t r = 0; r < kResults; ++r)
+    winograd::transform_back(form_, sums, all_rows, results);
+    for (size_t r = 0; r < pixels; ++r)
       for (int j = 0; j < across; ++j)
         finish_tile(branch().steps,
                     results + static_cast<int64_t>(r) * all_rows * kBlockColumns + j * kTileColumns,
@@ -280,9 +282,10 @@ class WinogradKernel : public Kernel {
   }
 
   Contraction c_;
-  Parts numbers_;
   bool by_columns_;
   int threads_;
+  winograd::Form form_;
+  int64_t places_;
   winograd::Patches patches_;
   int64_t chunk_;   ///< patches that are copied at once
   int64_t block_;   ///< and computed
@@ -293,6 +296,7 @@ class WinogradKernel : public Kernel {
   Shares shares_;               ///< of blocks of columns in parts, or of chunks
   std::vector<int32_t> steps_;  ///< bytes to what each block of 32 channels reads
   std::optional<PackedOperand> packed_;
+  Numbers weight_units_{};  ///< of each place
 };
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace collage::amx {
 
-/// `c`: one that winograd::can_compute. Of the schedule counts `by_columns` (the threads share out
-/// the result's columns in place of its patches) and whether weights are coarse.
+/// `c`: one that winograd::can_compute. Of the schedule count the form and `by_columns` (the
+/// threads share out the result's columns in place of its patches).
 Result<std::unique_ptr<Kernel>> make_winograd_kernel(Contraction c, const Schedule& schedule,
                                                      int threads);
 

@@ -172,7 +172,7 @@ TEST(AmxEpilogue, RefusesOtherSteps) {
   EXPECT_THAT(reason([](Graph& graph, Expr x, size_t) {
                 return graph.call("add", {x, x});
               }),
-              HasSubstr("computed"));
+              HasSubstr("a sum of two contractions"));
 }
 
 }  // namespace
