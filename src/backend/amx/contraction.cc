@@ -1,7 +1,7 @@
 #include "backend/amx/contraction.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "base/integers.h"
 #include "ir/op.h"
@@ -98,7 +98,7 @@ Result<std::vector<const CallNode*>> chain_to(const Expr& result) {
   return calls;
 }
 
-/// A 1x1 convolution of whole blocks of channels, whose steps are missing as its weights.
+/// Whether it is a 1x1 convolution of whole blocks of channels.
 bool can_add(const Extents& c) {
   return !c.channels_last && c.groups == 1 && c.taps.count() == 1 &&
          c.taps.up == Spatial{1, 1, 1} && c.in_channels % kTileDepth == 0;
@@ -109,32 +109,39 @@ bool can_add(const Extents& a, const Extents& b) {
 
 /// What an addend's value or the running one may have gone through: sums along the channels.
 bool only_adds_columns(const Step& step) {
-  return step.kind == Step::Kind::kLinear && step.tensor == nullptr && std::isinf(step.low) &&
-         std::isinf(step.high);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  return step.kind == Step::Kind::kLinear && step.tensor == nullptr && step.low == -kInfinity &&
+         step.high == kInfinity;
 }
 
 Result<Contraction> read_result(const Function& function, const Expr& result);
 
-/// Adds what `other` computes to the contraction, which has gone through `steps`.
+/// Adds what `other`, of the running value's type, computes to the contraction, which has gone
+/// through `steps`.
 Status add_addend(const Function& function, const Expr& other, std::vector<Step>& steps,
                   Contraction& c) {
+  if (c.addend) return unsupported("amx: a sum of three contractions");
   Contraction more = TRY(read_result(function, other));
   const auto all_add_columns = [](const std::vector<Step>& list) {
     return std::all_of(list.begin(), list.end(), only_adds_columns);
   };
   Branch &to = c.branches[0], &from = more.branches[0];
-  if (c.addend || more.addend || !can_add(c, more) || from.out_channels != to.out_channels ||
+  if (more.addend || !can_add(c, more) || from.out_channels != to.out_channels ||
       !all_add_columns(steps) || !all_add_columns(from.steps))
     return unsupported("amx: a sum of two contractions");
   const int64_t first = c.in_channels, second = more.in_channels;
   Tensor weights = Tensor::empty(DType::kFloat32, {to.out_channels, first + second});
   for (int64_t column = 0; column < to.out_channels; ++column) {
     float* row = weights.data<float>() + column * (first + second);
-    std::copy_n(to.weights.data<float>() + column * first, first, row);
-    std::copy_n(from.weights.data<float>() + column * second, second, row + first);
+    for (int64_t i = 0; i < first; ++i)
+      row[i] = to.weights.data<float>()[column * to.column_stride + i * to.channel_stride];
+    for (int64_t i = 0; i < second; ++i)
+      row[first + i] =
+          from.weights.data<float>()[column * from.column_stride + i * from.channel_stride];
   }
   to.weights = std::move(weights);
   to.column_stride = c.in_channels = first + second;
+  to.channel_stride = 1;
   steps.insert(steps.end(), from.steps.begin(), from.steps.end());
   c.addend = Image{more.data, more};
   return {};
@@ -160,7 +167,8 @@ Result<Contraction> read_result(const Function& function, const Expr& result) {
     const auto arg = std::find_if(call.args.begin(), call.args.end(),
                                   [&](const Expr& e) { return e.get() == running; });
     const Expr* other = call.args.size() == 2 ? &call.args[arg == call.args.begin()] : nullptr;
-    if (call.op->name == "add" && (*other)->kind() == ExprKind::kCall) {
+    if (call.op->name == "add" && (*other)->kind() == ExprKind::kCall &&
+        (*other)->type() == running->type()) {
       TRY(add_addend(function, *other, steps, c));
       continue;
     }

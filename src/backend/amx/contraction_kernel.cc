@@ -28,7 +28,7 @@ class ContractionKernel : public Kernel {
         threads_(threads),
         integers_(schedule.parts.integers),
         geometry_(integers_ ? plan_geometry(c_, kFewestDotRows, kMostDotRows) : plan_geometry(c_)),
-        sources_(sources_of(c_)),
+        sources_(sources_of(c_, geometry_)),
         row_blocks_(ceil_div(geometry_.tiles(), 2)),
         shared_copy_(schedule_.by_columns && (integers_ || c_.taps.count() > 1)),
         chunk_(shared_copy_ ? row_blocks_ : chunk_rows()),
@@ -218,11 +218,14 @@ class ContractionKernel : public Kernel {
     if (c_.channels_last || blocks.end < 4 * team) return {share(window_, index, team), blocks};
     return {positions, share(blocks.end, index, team)};
   }
-  static std::vector<Source> sources_of(const Contraction& c) {
+  /// `first` is the geometry of the result and of the first image.
+  static std::vector<Source> sources_of(const Contraction& c, const Geometry& first) {
     std::vector<Source> sources;
     for (int64_t begin = 0; Image & image : c.all_images()) {
       const Range blocks{begin, begin + depth_blocks(image.extents)};
-      Geometry geometry = plan_geometry(image.extents);
+      Geometry geometry = begin == 0 ? first : plan_geometry(image.extents);
+      geometry.tile_positions = {};  // of the result alone
+      geometry.passes = {};
       sources.push_back({std::move(image), std::move(geometry), blocks});
       begin = blocks.end;
     }

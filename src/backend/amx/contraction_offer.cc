@@ -38,14 +38,14 @@ const CallNode& convolution_in(const Expr& biased) {
 }
 bool starts_adding(const Match& match) {
   const CallNode& sum = *as<CallNode>(match.root);
-  return sum.args[0] != sum.args[1] &&
+  return sum.args[0] != sum.args[1] && sum.args[0]->type() == sum.args[1]->type() &&
          are_addends(convolution_in(sum.args[0]), convolution_in(sum.args[1]));
 }
 bool follows_image(const EpilogueStep& step) {
   return read_step(step.call, step.data_arg, 1).has_value();
 }
 
-/// `function` is flat.
+/// `function` is flat. `offered` are all integers or none.
 Result<Contraction> read(const Function& function, std::span<const Parts> offered) {
   Contraction c = TRY(read_contraction(function));
   if (!offered[0].integers && c.pass_rows() < kFewestRows)

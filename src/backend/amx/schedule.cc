@@ -1,16 +1,9 @@
 #include "backend/amx/schedule.h"
 
 #include "backend/amx/dot_products.h"
-#include "backend/amx/winograd.h"
 #include "base/integers.h"
 
 namespace collage::amx {
-
-std::string Schedule::to_string() const {
-  const std::string name = std::string(parts.name()) + (by_columns ? " columns" : " rows");
-  if (winograd) return name + " winograd" + std::to_string(winograd::step_of(*winograd));
-  return weights_outer ? name + " weights outer" : name;
-}
 
 namespace {
 
@@ -22,6 +15,12 @@ int64_t all_columns(const Contraction& c) {
 }
 
 }  // namespace
+
+std::string Schedule::to_string() const {
+  const std::string name = std::string(parts.name()) + (by_columns ? " columns" : " rows");
+  if (winograd) return name + " winograd" + std::to_string(winograd::step_of(*winograd));
+  return weights_outer ? name + " weights outer" : name;
+}
 
 int64_t weight_bytes(const Contraction& c, const Parts& parts) {
   return 2 * parts.right * round_up(c.group_inputs(), kTileDepth) * c.taps.count() * all_columns(c);

@@ -16,6 +16,8 @@
 #define COLLAGE_AMX \
   __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16")))
 
+#define COLLAGE_AMX_INSIDE COLLAGE_AMX __attribute__((always_inline)) inline
+
 namespace collage::amx {
 
 /// The first `count` of 16 lanes.

@@ -19,7 +19,7 @@ using lines::Vector;
 struct Pixels {
   const float* plane;
   const int32_t* sources;
-  COLLAGE_INSIDE Vector operator()(int64_t i) const {
+  COLLAGE_AMX_INSIDE Vector operator()(int64_t i) const {
     return {sources[i] < 0 ? _mm512_setzero_ps() : _mm512_loadu_ps(plane + sources[i])};
   }
 };
@@ -27,13 +27,13 @@ struct Pixels {
 struct Sums {
   const float* at;
   int64_t place;
-  COLLAGE_INSIDE Vector operator()(int64_t i) const { return {_mm512_load_ps(at + i * place)}; }
+  COLLAGE_AMX_INSIDE Vector operator()(int64_t i) const { return {_mm512_load_ps(at + i * place)}; }
 };
 
 /// Without their signs floats have the order of their bits, with NaN above infinity.
 struct Raise {
   int32_t* most;  ///< of each place, 16 channels
-  COLLAGE_INSIDE void operator()(Vector x, int64_t place) const {
+  COLLAGE_AMX_INSIDE void operator()(Vector x, int64_t place) const {
     int32_t* to = most + place * kBlock;
     const __m512i magnitude =
         _mm512_and_si512(_mm512_castps_si512(x.v), _mm512_set1_epi32(0x7fffffff));
@@ -45,7 +45,7 @@ struct Write {
   const float* scales;
   int64_t place_bytes;
   char* to;
-  COLLAGE_INSIDE void operator()(Vector x, int64_t place) const {
+  COLLAGE_AMX_INSIDE void operator()(Vector x, int64_t place) const {
     const __m512i integers = _mm512_cvtps_epi32(_mm512_mul_ps(x.v, _mm512_set1_ps(scales[place])));
     _mm256_store_si256(reinterpret_cast<__m256i*>(to + place * place_bytes),
                        _mm512_cvtsepi32_epi16(integers));
@@ -55,14 +55,14 @@ struct Write {
 struct Store {
   float* to;
   int64_t place;
-  COLLAGE_INSIDE void operator()(Vector x, int64_t i) const {
+  COLLAGE_AMX_INSIDE void operator()(Vector x, int64_t i) const {
     _mm512_store_ps(to + i * place, x.v);
   }
 };
 
 /// What there is for one form.
 template <Form kForm>
-struct Of {
+struct Transformations {
   static constexpr int64_t kStep = step_of(kForm), kSide = side_of(kForm),
                            kPlaces = places_of(kForm);
   using Side = lines::Side<kForm>;
@@ -72,11 +72,11 @@ struct Of {
   struct ImageRows {
     const float* plane;
     const int32_t* sources;
-    COLLAGE_INSIDE Row operator()(int64_t i) const {
+    COLLAGE_AMX_INSIDE Row operator()(int64_t i) const {
       return lines::there(Side::template all<Vector>(Pixels{plane, sources + i * kSide}));
     }
   };
-  static COLLAGE_INSIDE Patch patch(const Channels& channels, int64_t p) {
+  static COLLAGE_AMX_INSIDE Patch patch(const Channels& channels, int64_t p) {
     return lines::there(
         Side::template all<Row>(ImageRows{channels.plane, channels.sources + p * kPlaces}));
   }
@@ -84,7 +84,7 @@ struct Of {
   template <typename Visit>
   struct Places {
     Visit visit;
-    COLLAGE_INSIDE void operator()(const Row& row, int64_t i) const {
+    COLLAGE_AMX_INSIDE void operator()(const Row& row, int64_t i) const {
       lines::each(row, visit, i * kSide);
     }
   };
@@ -111,14 +111,14 @@ struct Of {
   struct RowsOfSums {
     const float* at;
     int64_t place;
-    COLLAGE_INSIDE Row operator()(int64_t i) const {
+    COLLAGE_AMX_INSIDE Row operator()(int64_t i) const {
       return Side::template all<Vector>(Sums{at + i * kSide * place, place});
     }
   };
   struct RowsOfResult {
     float* to;
     int64_t place;
-    COLLAGE_INSIDE void operator()(const Row& row, int64_t i) const {
+    COLLAGE_AMX_INSIDE void operator()(const Row& row, int64_t i) const {
       lines::each(lines::back(row), Store{to + i * kStep * place, place});
     }
   };
@@ -129,20 +129,19 @@ struct Of {
                   RowsOfResult{results + at, place});
   }
 };
-using Two = Of<Form::kTwo>;
-using Four = Of<Form::kFour>;
+using OfTwo = Transformations<Form::kTwo>;
+using OfFour = Transformations<Form::kFour>;
 
 /// G g G^T, place by place.
-std::vector<double> transformed_weights(Form form, const float* g) {
+std::array<double, kMostPlaces> transformed_weights(Form form, const float* g) {
   const auto side = static_cast<size_t>(side_of(form));
-  const auto line = [&](double a, double b, double c) { return lines::weights(form, a, b, c); };
-  std::array<std::vector<double>, kTaps> rows;
+  std::array<std::array<double, 6>, kTaps> rows;
   for (size_t i = 0; i < kTaps; ++i)
-    rows[i] = line(static_cast<double>(g[3 * i]), static_cast<double>(g[3 * i + 1]),
-                   static_cast<double>(g[3 * i + 2]));
-  std::vector<double> result(side * side);
+    rows[i] = lines::weights(form, static_cast<double>(g[3 * i]), static_cast<double>(g[3 * i + 1]),
+                             static_cast<double>(g[3 * i + 2]));
+  std::array<double, kMostPlaces> result{};
   for (size_t j = 0; j < side; ++j) {
-    const std::vector<double> column = line(rows[0][j], rows[1][j], rows[2][j]);
+    const auto column = lines::weights(form, rows[0][j], rows[1][j], rows[2][j]);
     for (size_t i = 0; i < side; ++i) result[i * side + j] = column[i];
   }
   return result;
@@ -183,23 +182,24 @@ Transformed transformed(const Contraction& c, Form form) {
   to.column_stride = c.in_channels * places;
   const float* weights = from.weights.data<float>();
   float* written = to.weights.data<float>();
-#pragma omp parallel for schedule(static)
+  float largest[kMostPlaces] = {};
+#pragma omp parallel for schedule(static) reduction(max : largest[:kMostPlaces])
   for (int64_t column = 0; column < from.out_channels; ++column)
     for (int64_t channel = 0; channel < c.in_channels; ++channel) {
-      const std::vector<double> all = transformed_weights(
+      const auto all = transformed_weights(
           form, weights + column * from.column_stride + channel * from.channel_stride);
-      std::transform(all.begin(), all.end(),
-                     written + column * to.column_stride + channel * to.channel_stride,
-                     [](double weight) { return static_cast<float>(weight); });
+      float* there = written + column * to.column_stride + channel * to.channel_stride;
+      for (size_t p = 0; p < static_cast<size_t>(places); ++p) {
+        there[p] = static_cast<float>(all[p]);
+        largest[p] = std::max(largest[p], std::abs(there[p]));
+      }
     }
+  for (size_t p = 0; p < kMostPlaces; ++p) result.units[p] = largest[p] > 0 ? largest[p] : 1;
   const int64_t kernels = from.out_channels * c.in_channels;
-  for (int64_t place = 0; place < places; ++place) {
-    float& unit = result.units[static_cast<size_t>(place)];
-    for (int64_t k = 0; k < kernels; ++k)
-      unit = std::max(unit, std::abs(written[k * places + place]));
-    if (unit == 0) unit = 1;
-    for (int64_t k = 0; k < kernels; ++k) written[k * places + place] /= unit;
-  }
+#pragma omp parallel for schedule(static)
+  for (int64_t k = 0; k < kernels; ++k)
+    for (int64_t p = 0; p < places; ++p)
+      written[k * places + p] /= result.units[static_cast<size_t>(p)];
   return result;
 }
 
@@ -230,16 +230,16 @@ Patches plan_patches(const Contraction& c, Form form) {
 }
 
 void raise_largest(Form form, const Channels& channels, Numbers& largest) {
-  (form == Form::kTwo ? Two::raise_largest : Four::raise_largest)(channels, largest);
+  (form == Form::kTwo ? OfTwo::raise_largest : OfFour::raise_largest)(channels, largest);
 }
 
 void copy_patches(Form form, const Channels& channels, const Numbers& scales, int64_t place_bytes,
                   uint16_t* to) {
-  (form == Form::kTwo ? Two::copy : Four::copy)(channels, scales, place_bytes, to);
+  (form == Form::kTwo ? OfTwo::copy : OfFour::copy)(channels, scales, place_bytes, to);
 }
 
 void transform_back(Form form, const float* sums, int64_t rows, float* results) {
-  (form == Form::kTwo ? Two::back : Four::back)(sums, rows, results);
+  (form == Form::kTwo ? OfTwo::back : OfFour::back)(sums, rows, results);
 }
 
 }  // namespace collage::amx::winograd
