@@ -120,7 +120,10 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
   auto add_mostly = [&](const std::string& target) {
     const Result<SearchResult> mostly = problem.settle(
         [&] { return mostly_one_backend_cover(problem.problem(), target, options); });
-    if (!mostly) return;
+    if (!mostly) {
+      log::info("no cover mostly by {}: {}", target, mostly.status().to_string());
+      return;
+    }
     mostly_one.push_back(named_cover(problem, "mostly " + target, false, mostly->covers.at(0)));
     mostly_one.back().mostly_one = true;
   };
@@ -134,9 +137,11 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
                      [&] { return problem.with_maximal_regions(target); }));
   }
   TRY(problem.conversion_failure());
-  std::stable_sort(mostly_one.begin(), mostly_one.end(), by_prediction);
-  found.covers.insert(found.covers.begin() + static_cast<ptrdiff_t>(result.covers.size()),
-                      mostly_one.begin(), mostly_one.end());
+  const auto last =
+      found.covers.insert(found.covers.begin() + static_cast<ptrdiff_t>(result.covers.size()),
+                          mostly_one.begin(), mostly_one.end());
+  std::stable_sort(found.covers.begin(), last + static_cast<ptrdiff_t>(mostly_one.size()),
+                   by_prediction);
   return found;
 }
 

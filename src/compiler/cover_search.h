@@ -32,7 +32,8 @@ struct NamedCover {  // a cover in terms of costed candidates
 };
 
 struct CoverSearch {
-  std::vector<NamedCover> covers;  // cheapest first, then the single-backend covers
+  std::vector<NamedCover> covers;  // cheapest first, those of mostly one backend among them, then
+                                   // the single-backend covers
   double lower_bound_seconds = 0;  // what the search adds up is no less for any cover
   bool exact = false;
   size_t states = 0;

@@ -15,7 +15,7 @@
 
 namespace collage {
 
-// Covers of candidates like these, cheapest first, then the single-backend covers.
+// Covers of candidates like these, as CoverSearch lists them.
 using FindCovers = std::function<Result<CoverSearch>(std::vector<CostedCandidate>&)>;
 // What a cover's outputs err by; a failure is one beyond any budget.
 using CoverError = std::function<Result<double>(const NamedCover&)>;

@@ -1,8 +1,8 @@
 // What the kernels of a plan cost at this moment, each alone: timed as for the cost database
 // (cost/timing.h), one after the other as the plan has them, on what they read in a run and where
-// it lies: the kernel before runs once more, untimed, and so leaves it in the caches of those cores
-// that it does in a run. Machines change their pace between tuning and running; what these figures
-// add up to is what costs of this moment predict.
+// it lies: the kernel before, where it uses the same threads, runs once more, untimed, and so
+// leaves it in the caches of those cores that it does in a run. Machines change their pace between
+// tuning and running; what these figures add up to is what costs of this moment predict.
 #pragma once
 
 #include <span>

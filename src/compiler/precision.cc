@@ -85,9 +85,8 @@ class PricedSearch {
 
   // Second looks at the cheapest of these covers, which cost the least without a price, and at the
   // one that seems to be within the budget as long as nothing is known of how errors grow; with
-  // what they change again. Whether anything changed.
-  Result<bool> look_again(const LookAgain& look, std::vector<NamedCover> fastest) const {
-    bool ever = false;
+  // what they change again.
+  Status look_again(const LookAgain& look, std::vector<NamedCover> fastest) const {
     for (int round = 0; round < kMostLooks && is_lowered(fastest[0], candidates_); ++round) {
       bool changed = TRY(look(fastest[0]));
       const double estimate = std::sqrt(squared_error(fastest[0], candidates_));
@@ -95,10 +94,9 @@ class PricedSearch {
           TRY(price_for(kAim * limit_, fastest[0].predicted_seconds / (estimate * estimate)));
       changed |= TRY(look(TRY(covers({price})).at(0)));
       if (!changed) break;
-      ever = true;
       fastest = TRY(covers({}));
     }
-    return ever;
+    return {};
   }
 
   // The least price (to within a factor) whose cheapest cover is estimated to err less than that.
@@ -307,16 +305,17 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
       database.put("prices", key, text, nlohmann::json({{"prices", list}}).dump(), options.context);
   }
 
-  // Likewise: finding prices filled in costs of the host's.
+  // From where a compile starts that knows the prices: finding them filled in costs of the host's.
   candidates = given;
   const size_t in_float32 = covers.size();
   for (const LoweringPrice& price : prices) {
     apply_growths(given, price.growths, candidates);
     std::vector<NamedCover> found = TRY(search.covers({price.price, price.scatter}));
+    const size_t most = std::max<size_t>(2, kTopCovers / prices.size());
+    const bool last = &price == &prices.back();
     size_t others = 0;
     std::erase_if(found, [&](const NamedCover& one) {
-      return one.single_backend ||
-             (!one.mostly_one && ++others > std::max<size_t>(2, kTopCovers / prices.size()));
+      return one.single_backend || (one.mostly_one ? !last : ++others > most);
     });
     add_lowered(std::move(found), candidates, covers);
   }
