@@ -76,7 +76,7 @@ void Quiet::await(int threads) {
   }
 }
 
-bool Quiet::is_kept(double seconds, bool was_quiet) {
+bool Quiet::counts(double seconds, bool was_quiet) {
   if (was_quiet || !patience_.is_left()) {
     patience_.timed(seconds);
     return true;
@@ -89,7 +89,7 @@ bool Quiet::is_kept(double seconds, ThreadTeam* team) {
   const CoreState state = team == nullptr
                               ? CoreState{core_crowding(), 0}
                               : state_of_cores(team->size(), [&](auto&& body) { team->run(body); });
-  return is_kept(seconds, is_quiet(state));
+  return counts(seconds, is_quiet(state));
 }
 
 Quiet& Quiet::here() {

@@ -58,10 +58,10 @@ class Quiet {
   // run it again. `team`: null where its threads should not be woken; then this core speaks for
   // all.
   bool is_kept(double seconds, ThreadTeam* team);
-  // Of what ran elsewhere: whether it is at this moment, by threads of the moment; and what follows
-  // for seconds throughout which it was or was not.
+  // The same of what ran elsewhere, in two steps: whether it is at this moment, by threads of the
+  // moment, and whether seconds count in which it was or was not.
   static bool is_now(int threads);
-  bool is_kept(double seconds, bool was_quiet);
+  bool counts(double seconds, bool was_quiet);
 
   // That of the process.
   static Quiet& here();

@@ -183,6 +183,15 @@ TEST(Quiet, RunsAgainWhileThereIsPatience) {
   EXPECT_TRUE(patience.is_left());
 }
 
+TEST(Quiet, CountsWhatWasDisturbedWhenPatienceIsOut) {
+  Quiet quiet;
+  quiet.allow(1);
+  EXPECT_TRUE(quiet.counts(5, true));
+  EXPECT_FALSE(quiet.counts(4, false));
+  EXPECT_FALSE(quiet.counts(4, false)) << "4 of 5 + 1 seconds are waited";
+  EXPECT_TRUE(quiet.counts(4, false));
+}
+
 TEST(CoreProbe, SeesAllThreads) {
   constexpr int kThreads = 2;
   CoreProbe probe(kThreads);

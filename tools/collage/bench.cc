@@ -162,27 +162,27 @@ Status bench(const BenchOptions& options) {
                   options.patience);
   Quiet& quiet = Quiet::here();
   if (peers.empty()) block.quiet = &quiet;
-  for (int b = 0; b < blocks; ++b) {
+  for (int kept = 0; kept < blocks;) {
     // Inside the block of a peer nobody looks, so with peers a turn of all counts where it was
     // quiet before and after each block.
     std::vector<std::vector<double>> turn(1 + peers.size());
     bool was_quiet = true;
-    const Stopwatch watch;
+    double seconds = 0;
     for (size_t i = 0; i < turn.size(); ++i) {
       quiet.await(facts.threads);
+      const Stopwatch watch;
       if (i == 0) {
         TRY(run_block(*program.impl().executor, inputs, outputs, block, turn[i]));
       } else {
         turn[i] = TRY(peers[i - 1]->run(options.warm_ups, block.runs_per_block));
         std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
       }
+      seconds += watch.seconds();
       was_quiet = was_quiet && (peers.empty() || Quiet::is_now(facts.threads));
     }
+    if (!peers.empty() && !quiet.counts(seconds, was_quiet)) continue;
+    ++kept;
     for (int look = 0; fresh && look < kFreshLooks; ++look) TRY(fresh->look(inputs));
-    if (!peers.empty() && !quiet.is_kept(watch.seconds(), was_quiet)) {
-      --b;
-      continue;
-    }
     for (size_t i = 0; i < turn.size(); ++i) {
       std::vector<double>& all = i == 0 ? facts.samples : facts.peers[names[i - 1]].samples;
       all.insert(all.end(), turn[i].begin(), turn[i].end());
