@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <vector>
+
+#include "base/statistics.h"
 
 namespace collage {
 
@@ -20,12 +23,23 @@ constexpr std::array<Prior, kParameters> kPriors = {
     Prior{1, 0.03, 0.9, 1.1},
     Prior{kSecondsPerSwitch, 40e-6, 0, 300e-6},
 };
-constexpr double kNoise = 0.03;    // relative error that no correction explains
-constexpr double kOutlier = 0.05;  // beyond, an error counts less and less
+constexpr double kLeastNoise = 0.03;  // relative error that no correction explains
+constexpr double kOutlier = 0.05;     // beyond, an error counts less and less
 constexpr int kIterations = 8;
 
 Vector parts_of(const CoverParts& parts) {
   return {parts.seconds, static_cast<double>(parts.switches)};
+}
+
+// By how much models disagree with it: a model is measured within some minutes, which may be worse
+// ones than another's, and so errs as a whole. 1.5 medians are about a standard deviation.
+double noise_of(const Correction& correction, std::span<const TaughtCover> taught) {
+  std::map<std::string, std::vector<double>> errors;
+  for (const TaughtCover& cover : taught)
+    errors[cover.model].push_back(correction.predict(cover.parts) / cover.measured - 1);
+  std::vector<double> of_models;
+  for (const auto& [model, all] : errors) of_models.push_back(std::abs(median(all)));
+  return of_models.empty() ? kLeastNoise : std::max(kLeastNoise, 1.5 * median(of_models));
 }
 
 // The matrix is symmetric and positive definite, thanks to the ridge.
@@ -46,10 +60,11 @@ Correction learn_correction(std::span<const TaughtCover> taught) {
     std::array<Vector, kParameters> matrix{};
     Vector right{};
     for (size_t k = 0; k < kParameters; ++k) matrix[k][k] = 1;
+    const double noise = noise_of(result, taught);
     for (const TaughtCover& cover : taught) {
       double error = std::abs(result.predict(cover.parts) / cover.measured - 1);
       double weight =
-          std::min(1.0, kOutlier / std::max(error, 1e-9)) / covers[cover.model] / (kNoise * kNoise);
+          std::min(1.0, kOutlier / std::max(error, 1e-9)) / covers[cover.model] / (noise * noise);
       Vector parts = parts_of(cover.parts), slope{};
       double rest = 1;
       for (size_t k = 0; k < kParameters; ++k) {

@@ -5,8 +5,8 @@
 //
 // The two numbers are fitted to the timings in the cost database by weighted least squares on
 // relative errors: every model counts the same, outliers count less (Huber), and a ridge pulls
-// towards what was seen on other machines, so that little data changes little. A model's own covers
-// never take part: what is predicted was not looked at.
+// towards what was seen on other machines, the more the models disagree, so that little data
+// changes little. A model's own covers never take part: what is predicted was not looked at.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -54,6 +54,18 @@ TEST(Prediction, LittleDataChangesLittleAndOutliersDoNotCount) {
   EXPECT_NEAR(learnt.scale, truth.scale, 0.02);
 }
 
+// Models measured in minutes of their own disagree: their mean says little.
+TEST(Prediction, ModelsThatDisagreeTeachLess) {
+  std::vector<TaughtCover> agreeing, disagreeing;
+  for (int m = 0; m < 6; ++m) {
+    const std::string model = "model " + std::to_string(m);
+    agreeing.push_back({model, {1e-2, 0}, 1.04e-2});
+    disagreeing.push_back({model, {1e-2, 0}, m % 2 == 0 ? 1.14e-2 : 0.95e-2});
+  }
+  EXPECT_GT(learn_correction(agreeing).scale, 1.03);
+  EXPECT_NEAR(learn_correction(disagreeing).scale, 1, 0.01);
+}
+
 TEST(Prediction, StaysWithinItsBounds) {
   Correction learnt = learn_correction(taught_by({3, 5e-3}, 10, 0));
   EXPECT_LE(learnt.scale, 1.1);
