@@ -52,17 +52,22 @@ class EvictionBuffers {
   std::vector<std::shared_ptr<void>> buffers_;
 };
 
+// What passes through the shared caches between two runs of a kernel where a model's constants fit
+// them: the rest of the model.
+constexpr size_t kRestOfModel = 16 << 20;
+
 // Puts the caches into the state that a kernel meets in a model. Where constants stream, kernels
 // take turns, and between two turns of one as many bytes pass through the shared caches as push its
 // constants out: those of its rivals and, for the rest, a stream of the threads before each turn.
+// Where they do not, `passing` bytes pass before each.
 class Evictor {
  public:
   // Runs a function of a thread's number on every core. It must not leave threads behind that
   // compete with those of the kernel: where a spinning worker of the team is pushed off its core,
   // the next kernel waits for it until the scheduler moves it back, 4 to 8 ms later.
   using Everywhere = std::function<void(const std::function<void(int)>&)>;
-  Evictor(CacheState state, int threads, Everywhere everywhere)
-      : state_(state), threads_(threads), everywhere_(std::move(everywhere)) {}
+  Evictor(CacheState state, size_t passing, int threads, Everywhere everywhere)
+      : state_(state), passing_(passing), threads_(threads), everywhere_(std::move(everywhere)) {}
 
   // Those numbered in `turns` run in turns from now on.
   Status begin_round(const std::vector<TimedKernel>& kernels, const std::vector<size_t>& turns) {
@@ -74,7 +79,10 @@ class Evictor {
       own += from_memory(kernels[k]);
     }
     turn_ = 0;
-    if (streaming > 0) {
+    if (state_ == CacheState::kCold) {
+      ring_ = round_up(kPassings * passing_ / threads_, kStep);
+      turn_ = round_up(passing_ / threads_, kStep);
+    } else if (streaming > 0) {
       ring_ = round_up(shared_ / threads_, kStep);
       if (shared_ > own) turn_ = round_up((shared_ - own) / streaming / threads_, kStep);
     }
@@ -126,7 +134,8 @@ class Evictor {
   // through by all that a model reads.
   const size_t stays_ = shared_cache_bytes() >= kLargeSharedCache ? 1536 << 10 : 0;
   static constexpr size_t kLargeSharedCache = 128 << 20;
-  static constexpr size_t kStep = 512;  // of streaming: eight lines
+  static constexpr size_t kPassings = 8;  // until the same bytes pass again
+  static constexpr size_t kStep = 512;    // of streaming: eight lines
   // A thread's stream whose time tells how congested the memory is: some 100 µs.
   static constexpr size_t kTelling = 2 << 20;
 
@@ -134,7 +143,9 @@ class Evictor {
     static EvictionBuffers buffers;
     return buffers;
   }
+  // Whether bytes pass before it.
   bool streams(const TimedKernel& timed) const {
+    if (state_ == CacheState::kCold) return passing_ > 0 && timed.kernel->constant_bytes() > 0;
     return state_ == CacheState::kStreaming && from_memory(timed) > stays_;
   }
   // Bytes that streaming pushes out. Large tensors lie where the model wrote a while ago: it takes
@@ -163,6 +174,7 @@ class Evictor {
   }
 
   CacheState state_;
+  size_t passing_;  // bytes, of all threads
   int threads_;
   size_t turn_ = 0;  // bytes that each thread streams before a kernel with constants
   size_t ring_ = 0;  // of its buffer: as many as it has behind the first private_ bytes
@@ -300,8 +312,8 @@ struct Sampler::Impl {
 
   Impl(ThreadTeam& on, CacheState state)
       : team(on),
-        evictor(state, on.size(), [&on](const std::function<void(int)>& body) { on.run(body); }),
-        parked(state, on.size(), [&on](const std::function<void(int)>& body) {
+        evictor(state, 0, on.size(), [&on](const std::function<void(int)>& body) { on.run(body); }),
+        parked(state, 0, on.size(), [&on](const std::function<void(int)>& body) {
           run_on_new_threads(on.size(), body);
         }) {}
 
@@ -388,16 +400,16 @@ Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& ker
     (kernels[k].kernel->thread_use() == ThreadUse::kOwnPool ? of_own_pool : of_team).push_back(k);
   Timer timer(kernels, options);
   if (!of_team.empty()) {
-    Evictor evictor(options.cache, team.size(),
+    Evictor evictor(options.cache, kRestOfModel, team.size(),
                     [&](const std::function<void(int)>& body) { team.run(body); });
     std::this_thread::sleep_for(kSettle);
     TRY(timer.time_group(of_team, evictor));
   }
   if (!of_own_pool.empty()) {
     // Inside a parked region of the team there is no team.
-    Evictor evictor(options.cache, team.size(), [&](const std::function<void(int)>& body) {
-      run_on_new_threads(team.size(), body);
-    });
+    Evictor evictor(
+        options.cache, kRestOfModel, team.size(),
+        [&](const std::function<void(int)>& body) { run_on_new_threads(team.size(), body); });
     std::this_thread::sleep_for(kSettle);
     Status status;
     team.park([&] { status = timer.time_group(of_own_pool, evictor); });

@@ -1,7 +1,8 @@
 // Timing rival kernels in one process, interleaved, in the cache state they meet in a model.
 //
 // Cold, for models whose weights and activations do not fit the private caches: before each sample
-// everything is evicted from them, then the inputs are written again by the threads, each its part,
+// some of what a model reads passes through the shared one, everything is evicted from the private
+// ones, then the inputs are written again by the threads, each its part,
 // because that is what the kernel before did; constants, workspace and outputs are cold. Streaming,
 // for models whose weights do not fit the shared cache either: constants come from memory. Warm,
 // for small models: runs follow one another.
@@ -66,7 +67,7 @@ Interval median_interval(std::vector<double> sample);
 Measured summarise(const std::vector<double>& samples);
 
 // Takes single samples of kernels that somebody else takes turns with. Constants are as cold as
-// these turns leave them: kStreaming is kCold here.
+// these turns leave them: kStreaming is kCold here, and nothing passes through shared caches.
 class Sampler {
  public:
   // Waits `patience` seconds for quiet moments, in all.
