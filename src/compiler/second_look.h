@@ -22,9 +22,9 @@ struct CandidateVariant {
 std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
                                                   const std::vector<CostedCandidate>& candidates);
 
-// Times those of that precision that were measured in this run once more, so often at most; the
-// quieter figure counts, and who fails now is invalid. Whether any cost changed. What covers were
-// chosen by already must not change: a later compile would find others.
+// Times those of that precision that were measured in this run once more, so often at most; what
+// both figures say counts (of_two_looks), and who fails now is invalid. Whether any cost changed.
+// What covers were chosen by already must not change: a later compile would find others.
 Result<bool> look_again(const NamedCover& cover, std::vector<CostedCandidate>& candidates,
                         MeasuredCosts& costs, MeasuredCosts::Precision precision,
                         Progress* progress, int most_looks = 1);

@@ -159,11 +159,14 @@ class Measurement {
     static double spent = 0, spent_again = 0;
     constexpr int kAttempts = 3;
     constexpr double kAgain = 0.2, kAgainSeconds = 2;
+    constexpr double kSecondLook = 3;
     TimingOptions options = TimingOptions::of(task_.effort);
     options.cache = task_.cache;
     options.running = hooks_.running;
     options.beats = hooks_.beats;
     options.patience = task_.patience;
+    // A figure that decides.
+    if (!task_.only.empty()) options.seconds_per_kernel *= kSecondLook;
     std::vector<Result<Measured>> results;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const Stopwatch stopwatch;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "cost/quiet.h"
+#include "cost/timing.h"
 #include "ir/text_printer.h"
 
 namespace collage {
@@ -288,11 +289,15 @@ Result<std::optional<Cost>> MeasuredCosts::look_again(const Function& function,
   auto row = row_of(*known), again = row_of(answer->at(0));
   if (row == known->variants.end() || again == answer->at(0).variants.end()) return std::nullopt;
   const Measured *before = measured(row->cost), *after = measured(again->cost);
-  const bool fails = std::holds_alternative<Invalid>(again->cost);
-  const bool quieter =
-      before != nullptr && after != nullptr && after->seconds() < before->seconds();
-  if (!fails && !quieter) return std::nullopt;
-  row->cost = again->cost;
+  if (before != nullptr && after != nullptr) {
+    const Measured both = of_two_looks(*before, *after);
+    if (both.median == before->median) return std::nullopt;
+    row->cost = both;
+  } else if (std::holds_alternative<Invalid>(again->cost)) {
+    row->cost = again->cost;
+  } else {
+    return std::nullopt;
+  }
   database_.put("function", CostDatabase::key_of(text, context), text, to_json(*known).dump(),
                 context);
   return row->cost;

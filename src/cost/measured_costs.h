@@ -50,10 +50,10 @@ class MeasuredCosts {
   Result<Conversion> conversion_cost(const TensorType& type, const Encoding& from,
                                      const Encoding& to);
 
-  // Times a variant once more that this object measured, at another moment, and keeps the quieter
-  // of both figures: what looked dear because of a neighbour's load for a second shows. So often at
-  // most; what an earlier process measured is left as it is. What the variant costs now, if that
-  // changed; Invalid where it fails this time.
+  // Times a variant once more that this object measured, at another moment, and keeps what both
+  // figures say (of_two_looks): what looked dear because of a neighbour's load for a second shows,
+  // and so does who was lucky. So often at most; what an earlier process measured is left as it is.
+  // What the variant costs now, if that changed; Invalid where it fails this time.
   Result<std::optional<Cost>> look_again(const Function& function, const Target& target,
                                          const Variant& variant, int most_looks = 1);
 

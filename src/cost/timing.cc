@@ -93,15 +93,11 @@ class Evictor {
   bool prepare(const TimedKernel& timed) {
     const bool streaming = streams(timed), warm = state_ == CacheState::kWarm;
     CoreProbe probe(threads_);
-    std::vector<double> streamed(static_cast<size_t>(threads_));
     everywhere_([&](int thread) {
-      const auto own = static_cast<size_t>(thread);
       if (streaming) {
-        const Stopwatch watch;
         const size_t first = std::min(turn_, ring_ - next_);
         stream(thread, private_ + next_, first);
         stream(thread, private_, turn_ - first);
-        streamed[own] = watch.seconds();
         // The rest was in use a few kernels ago.
         for (const TimedBuffer& output : timed.outputs)
           if (!is_large(output)) rewrite(output, thread);
@@ -112,14 +108,8 @@ class Evictor {
         for (const TimedBuffer& input : timed.inputs) rewrite(input, thread);
       probe.look(thread);
     });
-    bool quiet = is_quiet(probe.state());
-    if (streaming) {
-      next_ = (next_ + turn_) % ring_;
-      if (turn_ >= kTelling)
-        quiet &= memory_gate().is_quiet(*std::max_element(streamed.begin(), streamed.end()) /
-                                        static_cast<double>(turn_));
-    }
-    return quiet;
+    if (streaming) next_ = (next_ + turn_) % ring_;
+    return is_quiet(probe.state());
   }
 
  private:
@@ -136,8 +126,6 @@ class Evictor {
   static constexpr size_t kLargeSharedCache = 128 << 20;
   static constexpr size_t kPassings = 8;  // until the same bytes pass again
   static constexpr size_t kStep = 512;    // of streaming: eight lines
-  // A thread's stream whose time tells how congested the memory is: some 100 µs.
-  static constexpr size_t kTelling = 2 << 20;
 
   static EvictionBuffers& buffers() {
     static EvictionBuffers buffers;
@@ -184,16 +172,19 @@ class Evictor {
 };
 
 // Waits until the machine is quiet, as long as there is patience, each time with the caches
-// prepared once more. Calls `alive` while it waits.
+// prepared once more. Calls `alive` while it waits. Gives the seconds waited.
 template <typename Alive>
-void prepare_quietly(const TimedKernel& kernel, Evictor& evictor, Patience& patience,
-                     Alive&& alive) {
-  Stopwatch watch;
-  while (!evictor.prepare(kernel) && patience.is_left()) {
+double prepare_quietly(const TimedKernel& kernel, Evictor& evictor, Patience& patience,
+                       Alive&& alive) {
+  double waited = 0;
+  for (Stopwatch watch; !evictor.prepare(kernel) && patience.is_left();) {
     alive();
     std::this_thread::sleep_for(kPause);
-    patience.waited(watch.restart());
+    const double seconds = watch.restart();
+    patience.waited(seconds);
+    waited += seconds;
   }
+  return waited;
 }
 
 struct State {
@@ -288,12 +279,13 @@ class Timer {
     State& state = states_[k];
     const bool warm = options_.cache == CacheState::kWarm;
     const Stopwatch watch;
-    prepare_quietly(kernels_[k], evictor, patience, [&] {
+    const double waited = prepare_quietly(kernels_[k], evictor, patience, [&] {
       if (options_.beats != nullptr) options_.beats->fetch_add(1);
     });
     state.samples.push_back(run_batch(k, state.batch, warm ? 1 : 0));
-    state.spent += watch.seconds();
-    patience.timed(watch.seconds());
+    const double seconds = watch.seconds() - waited;
+    state.spent += seconds;
+    patience.timed(seconds);
   }
 
   std::vector<TimedKernel>& kernels_;
@@ -388,6 +380,26 @@ Interval median_interval(std::vector<double> sample) {
 Measured summarise(const std::vector<double>& samples) {
   return {median(samples), percentile(samples, 0.1), percentile(samples, 0.9),
           static_cast<int>(samples.size())};
+}
+
+namespace {
+
+// Of the median, taken as normal, from the spread of a normal sample.
+double squared_standard_error(const Measured& sample) {
+  const double deviation = (sample.p90 - sample.p10) / 2.56;
+  return 1.57 * deviation * deviation / std::max(sample.samples, 1);
+}
+
+}  // namespace
+
+Measured of_two_looks(const Measured& first, const Measured& second) {
+  const double apart = second.median - first.median;
+  if (apart * apart > 4 * (squared_standard_error(first) + squared_standard_error(second)))
+    return apart < 0 ? second : first;
+  const double one = std::max(first.samples, 1), other = std::max(second.samples, 1);
+  const auto mean = [&](double a, double b) { return (one * a + other * b) / (one + other); };
+  return {mean(first.median, second.median), mean(first.p10, second.p10),
+          mean(first.p90, second.p90), first.samples + second.samples};
 }
 
 Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& kernels,

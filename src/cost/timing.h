@@ -66,6 +66,11 @@ Interval median_interval(std::vector<double> sample);
 // The sample (seconds) must not be empty.
 Measured summarise(const std::vector<double>& samples);
 
+// Of two looks at one kernel at different moments: the quieter one where noise (two standard errors
+// of both medians) does not explain how far they are apart, else their mean, since a search picks
+// the luckiest of many figures.
+Measured of_two_looks(const Measured& first, const Measured& second);
+
 // Takes single samples of kernels that somebody else takes turns with. Constants are as cold as
 // these turns leave them: kStreaming is kCold here, and nothing passes through shared caches.
 class Sampler {

@@ -173,6 +173,21 @@ TEST(QuietGate, SeesWhatIsUnusual) {
   EXPECT_TRUE(gate.is_quiet(2.1)) << "usual by now";
 }
 
+TEST(TwoLooks, AreOneSampleWhereNoiseExplainsThem) {
+  const Measured lucky{0.9, 0.7, 1.1, 10}, second{1.0, 0.8, 1.2, 30};
+  const Measured both = of_two_looks(lucky, second);
+  EXPECT_DOUBLE_EQ(both.median, 0.975);
+  EXPECT_DOUBLE_EQ(both.p10, 0.775);
+  EXPECT_DOUBLE_EQ(both.p90, 1.175);
+  EXPECT_EQ(both.samples, 40);
+}
+
+TEST(TwoLooks, TheQuieterCountsWhereOneWasDisturbed) {
+  const Measured disturbed{1.2, 1.19, 1.21, 40}, quiet{1.0, 0.99, 1.01, 40};
+  EXPECT_EQ(of_two_looks(disturbed, quiet).median, 1.0);
+  EXPECT_EQ(of_two_looks(quiet, disturbed).median, 1.0);
+}
+
 TEST(Quiet, RunsAgainWhileThereIsPatience) {
   Patience patience;
   patience.allow(1);
