@@ -59,11 +59,6 @@ void know_usual_cores(const CoreState& usual) {
   handover_gate().know(usual.handover);
 }
 
-QuietGate& memory_gate() {
-  static QuietGate gate(1.35);
-  return gate;
-}
-
 bool Quiet::is_now(int threads) {
   return is_quiet(state_of_cores(threads, [&](auto&& body) { run_on_new_threads(threads, body); }));
 }

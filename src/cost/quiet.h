@@ -45,8 +45,6 @@ class QuietGate {
 bool is_quiet(const CoreState& state);
 CoreState usual_cores();
 void know_usual_cores(const CoreState& usual);
-// The gate of this process for the seconds that a byte of memory takes.
-QuietGate& memory_gate();
 
 // Whether programs that this process runs are undisturbed at the moment, by the state of the cores.
 class Quiet {
