@@ -165,7 +165,7 @@ class Measurement {
     options.running = hooks_.running;
     options.beats = hooks_.beats;
     options.patience = task_.patience;
-    // A figure that decides.
+    // A figure that decides, or, seldom, one that is measured alone since a rival died.
     if (!task_.only.empty()) options.seconds_per_kernel *= kSecondLook;
     std::vector<Result<Measured>> results;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
