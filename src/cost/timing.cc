@@ -7,7 +7,6 @@
 #include <cstring>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <random>
 #include <thread>
 
@@ -52,6 +51,12 @@ class EvictionBuffers {
   std::vector<std::shared_ptr<void>> buffers_;
 };
 
+// What a thread reads to push everything out of its core's own cache: more than that holds, but
+// little of a shared one, where a model keeps what its kernels hand on.
+size_t own_caches() { return std::clamp<size_t>(4 * private_cache_bytes(), 2 << 20, 8 << 20); }
+// The same amid other kernels of a model, which push out their part: as often as it holds.
+constexpr size_t kBetweenOthers = 2;
+
 // What passes through the shared caches between two runs of a kernel where a model's constants fit
 // them: the rest of the model.
 constexpr size_t kRestOfModel = 16 << 20;
@@ -66,8 +71,12 @@ class Evictor {
   // compete with those of the kernel: where a spinning worker of the team is pushed off its core,
   // the next kernel waits for it until the scheduler moves it back, 4 to 8 ms later.
   using Everywhere = std::function<void(const std::function<void(int)>&)>;
-  Evictor(CacheState state, size_t passing, int threads, Everywhere everywhere)
-      : state_(state), passing_(passing), threads_(threads), everywhere_(std::move(everywhere)) {}
+  Evictor(CacheState state, size_t own, size_t passing, int threads, Everywhere everywhere)
+      : private_(own),
+        state_(state),
+        passing_(passing),
+        threads_(threads),
+        everywhere_(std::move(everywhere)) {}
 
   // Those numbered in `turns` run in turns from now on.
   Status begin_round(const std::vector<TimedKernel>& kernels, const std::vector<size_t>& turns) {
@@ -113,9 +122,7 @@ class Evictor {
   }
 
  private:
-  // Of a thread: more than a private cache holds, but little of a shared one, where a model keeps
-  // what its kernels hand on.
-  const size_t private_ = std::clamp<size_t>(4 * private_cache_bytes(), 2 << 20, 8 << 20);
+  const size_t private_;  // bytes that a thread reads to empty its core's own cache
   // Of all threads: more than a shared cache keeps. One of hundreds of megabytes is used by many
   // guests, and keeps more or less from one hour to the next.
   const size_t shared_ = std::clamp<size_t>(4 * shared_cache_bytes(), 128 << 20, 768 << 20);
@@ -300,29 +307,36 @@ struct Sampler::Impl {
   ThreadTeam& team;
   Evictor evictor, parked;  // where the team runs, and where it is parked
   Patience patience;
-  std::optional<ThreadUse> last;
 
   Impl(ThreadTeam& on, CacheState state)
       : team(on),
-        evictor(state, 0, on.size(), [&on](const std::function<void(int)>& body) { on.run(body); }),
-        parked(state, 0, on.size(), [&on](const std::function<void(int)>& body) {
-          run_on_new_threads(on.size(), body);
-        }) {}
+        evictor(state, kBetweenOthers * private_cache_bytes(), 0, on.size(),
+                [&on](const std::function<void(int)>& body) { on.run(body); }),
+        parked(
+            state, kBetweenOthers * private_cache_bytes(), 0, on.size(),
+            [&on](const std::function<void(int)>& body) { run_on_new_threads(on.size(), body); }) {}
 
-  static Status run(const TimedKernel& timed) {
+  // A kernel as it is called.
+  struct Call {
+    Kernel& kernel;
     std::vector<void*> inputs, outputs;
-    for (const TimedBuffer& buffer : timed.inputs) inputs.push_back(buffer.data);
-    for (const TimedBuffer& buffer : timed.outputs) outputs.push_back(buffer.data);
-    return timed.kernel->run({inputs.data(), outputs.data(), timed.workspace.data});
-  }
+    void* workspace;
+    explicit Call(const TimedKernel& timed)
+        : kernel(*timed.kernel), workspace(timed.workspace.data) {
+      for (const TimedBuffer& buffer : timed.inputs) inputs.push_back(buffer.data);
+      for (const TimedBuffer& buffer : timed.outputs) outputs.push_back(buffer.data);
+    }
+    Status run() const { return kernel.run({inputs.data(), outputs.data(), workspace}); }
+  };
 
   // With the team parked where the kernel brings its own threads.
   Result<double> sample(const TimedKernel& timed, const TimedKernel* before, Evictor& by) {
     TRY(by.begin_round({timed}, {0}));
     prepare_quietly(timed, by, patience, [] {});
-    if (before != nullptr) TRY(run(*before));
+    const Call call(timed);
+    if (before != nullptr) TRY(Call(*before).run());
     const Stopwatch watch;
-    TRY(run(timed));
+    TRY(call.run());
     const double seconds = watch.seconds();
     patience.timed(seconds);
     return seconds;
@@ -336,11 +350,16 @@ Sampler::Sampler(ThreadTeam& team, CacheState cache, double patience)
 Sampler::~Sampler() = default;
 Sampler::Sampler(Sampler&&) noexcept = default;
 
+Status Sampler::run(const TimedKernel& kernel) {
+  if (kernel.kernel->thread_use() != ThreadUse::kOwnPool) return Impl::Call(kernel).run();
+  Status status;
+  impl_->team.park([&] { status = Impl::Call(kernel).run(); });
+  return status;
+}
+
 Result<double> Sampler::sample(const TimedKernel& timed, const TimedKernel* before) {
-  const ThreadUse use = timed.kernel->thread_use();
-  if (impl_->last && *impl_->last != use) std::this_thread::sleep_for(kSettle);
-  impl_->last = use;
-  if (use != ThreadUse::kOwnPool) return impl_->sample(timed, before, impl_->evictor);
+  if (timed.kernel->thread_use() != ThreadUse::kOwnPool)
+    return impl_->sample(timed, before, impl_->evictor);
   Result<double> seconds = 0.0;
   impl_->team.park([&] { seconds = impl_->sample(timed, before, impl_->parked); });
   return seconds;
@@ -412,7 +431,7 @@ Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& ker
     (kernels[k].kernel->thread_use() == ThreadUse::kOwnPool ? of_own_pool : of_team).push_back(k);
   Timer timer(kernels, options);
   if (!of_team.empty()) {
-    Evictor evictor(options.cache, kRestOfModel, team.size(),
+    Evictor evictor(options.cache, own_caches(), kRestOfModel, team.size(),
                     [&](const std::function<void(int)>& body) { team.run(body); });
     std::this_thread::sleep_for(kSettle);
     TRY(timer.time_group(of_team, evictor));
@@ -420,7 +439,7 @@ Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& ker
   if (!of_own_pool.empty()) {
     // Inside a parked region of the team there is no team.
     Evictor evictor(
-        options.cache, kRestOfModel, team.size(),
+        options.cache, own_caches(), kRestOfModel, team.size(),
         [&](const std::function<void(int)>& body) { run_on_new_threads(team.size(), body); });
     std::this_thread::sleep_for(kSettle);
     Status status;

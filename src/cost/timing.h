@@ -2,10 +2,10 @@
 //
 // Cold, for models whose weights and activations do not fit the private caches: before each sample
 // some of what a model reads passes through the shared one, everything is evicted from the private
-// ones, then the inputs are written again by the threads, each its part,
-// because that is what the kernel before did; constants, workspace and outputs are cold. Streaming,
-// for models whose weights do not fit the shared cache either: constants come from memory. Warm,
-// for small models: runs follow one another.
+// ones, then the inputs are written again by the threads, each its part, because that is what the
+// kernel before did; constants, workspace and outputs are cold. Streaming, for models whose weights
+// do not fit the shared cache either: constants come from memory. Warm, for small models: runs
+// follow one another.
 //
 // What biases it: other load on the machine (drift is shared by rivals since rounds are
 // interleaved), and an eviction that reaches the private caches surely but a very large shared
@@ -71,8 +71,9 @@ Measured summarise(const std::vector<double>& samples);
 // the luckiest of many figures.
 Measured of_two_looks(const Measured& first, const Measured& second);
 
-// Takes single samples of kernels that somebody else takes turns with. Constants are as cold as
-// these turns leave them: kStreaming is kCold here, and nothing passes through shared caches.
+// Takes single samples of kernels amid other ones. Constants are as cold as those leave them:
+// kStreaming is kCold here, and nothing passes through shared caches. As in a program, idle threads
+// of one pool may still spin when a kernel of another begins.
 class Sampler {
  public:
   // Waits `patience` seconds for quiet moments, in all.
@@ -83,6 +84,8 @@ class Sampler {
   // before it, on the same threads, once more: it leaves inputs where a program's kernels find
   // them.
   Result<double> sample(const TimedKernel& kernel, const TimedKernel* before);
+  // One run between samples.
+  Status run(const TimedKernel& kernel);
 
  private:
   struct Impl;

@@ -131,6 +131,9 @@ TEST(Sampler, RunsTheKernelBeforeRightBefore) {
   EXPECT_EQ(order, "ab");
   EXPECT_EQ(sampler.sample(second, &failing).status().message(), "tired");
   EXPECT_EQ(order, "abc");
+  EXPECT_TRUE(sampler.run(first).ok());
+  EXPECT_EQ(sampler.run(failing).message(), "tired");
+  EXPECT_EQ(order, "abcac");
 }
 
 TEST(Effort, HasNamesThatParse) {

@@ -10,8 +10,8 @@
 
 #include "base/statistics.h"
 #include "base/stopwatch.h"
+#include "compiler/costs_in_place.h"
 #include "compiler/cover_timing.h"
-#include "compiler/fresh_costs.h"
 #include "compiler/prediction.h"
 #include "cost/quiet.h"
 #include "options.h"
@@ -37,7 +37,7 @@ struct BenchOptions : SharedOptions {
 constexpr int kBlockRuns = 20;
 constexpr int kPauseMs = 50;
 constexpr int kProfiledRuns = 15;
-constexpr int kFreshLooks = 8;  // after each block
+constexpr int kFreshLooks = 2;  // after each block
 
 std::string statistics_line(const std::string& name, const std::vector<double>& samples) {
   return fmt::format("{:<13} median {:9.3f} ms   p10 {:9.3f}   p90 {:9.3f}   {} runs", name,
@@ -156,7 +156,7 @@ Status bench(const BenchOptions& options) {
   int blocks = options.iterations > 0
                    ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
                    : std::max(3, static_cast<int>(options.duration / block_seconds));
-  std::optional<FreshCosts> fresh;
+  std::optional<CostsInPlace> fresh;
   if (options.fresh_costs)
     fresh.emplace(*program.impl().executor, facts.threads, program.impl().report.cache_state,
                   options.patience);
