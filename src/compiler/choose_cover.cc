@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "compiler/cover_contest.h"
 #include "compiler/cover_timing.h"
+#include "compiler/pace.h"
 #include "compiler/prediction.h"
 
 namespace collage {
@@ -25,8 +26,8 @@ struct Entry {   // a cover in the contest
 };
 
 // A cover's row: its figure or failure, and what it teaches.
-json row_of(const Contestant& contestant, const Entry& entry, const std::string& model) {
-  json row = {{"model", model},
+json row_of(const Contestant& contestant, const Entry& entry, const std::string& source_key) {
+  json row = {{"source", source_key},
               {"parts", to_json(entry.parts)},
               {"failure", contestant.failure},
               {"within", entry.within}};
@@ -46,19 +47,30 @@ Contestant contestant_of(const json& row) {
   return contestant;
 }
 
-// What the covers of other models in the database teach.
-Correction correction_for(const std::string& model, const std::string& context,
-                          CostDatabase& database) {
-  std::vector<TaughtCover> taught;
-  for (const std::string& text : database.values("cover", context)) {
-    json row = parse_json(text);
-    Contestant known = contestant_of(row);
-    if (!known.measured || row.value("model", model) == model) continue;
-    taught.push_back(
-        {row["model"], cover_parts_from_json(row.value("parts", json())), known.measured->median});
+// What predictions of one model add to the costs of its kernels.
+struct Predictor {
+  double pace = 1;
+  Correction correction;  // what the covers of other models in the database teach
+
+  Predictor(CostDatabase& database, const ChooseOptions& options) {
+    const Paces paces = known_paces(database, options.context);
+    pace = pace_of(options.source_key, paces);
+    std::vector<TaughtCover> taught;
+    for (const std::string& text : database.values("cover", options.context)) {
+      const json row = parse_json(text);
+      const Contestant known = contestant_of(row);
+      const std::string source = known.measured ? row.value("source", "") : "";
+      if (source.empty() || source == options.source_key) continue;
+      const CoverParts parts = cover_parts_from_json(row.value("parts", json()));
+      taught.push_back({source, parts.at_pace(pace_of(source, paces)), known.measured->median});
+    }
+    correction = learn_correction(taught);
   }
-  return learn_correction(taught);
-}
+  // 0: its costs are not known.
+  double predict(const CoverParts& parts) const {
+    return parts.seconds > 0 ? correction.predict(parts.at_pace(pace)) : 0;
+  }
+};
 
 // The same where outputs may have that error: who failed within a smaller one may try again.
 Contestant contestant_within(const json& row, double within) {
@@ -71,10 +83,6 @@ Contestant contestant_within(const json& row, double within) {
 }
 
 CoverParts parts_of(const NamedCover& cover) { return {cover.plain_seconds, cover.switches}; }
-
-double predict(const CoverParts& parts, const Correction& correction) {
-  return parts.seconds > 0 ? correction.predict(parts) : 0;  // 0: its costs are not known
-}
 
 // Covers as contestants: one for all that are equal (one backend alone may be the cheapest cover
 // already), with what the database knows of them.
@@ -129,7 +137,18 @@ constexpr size_t kMostAlive = 16;
 
 double predict_cover(const NamedCover& cover, CostDatabase& database,
                      const ChooseOptions& options) {
-  return predict(parts_of(cover), correction_for(options.model_key, options.context, database));
+  return Predictor(database, options).predict(parts_of(cover));
+}
+
+void predict_covers(const std::vector<NamedCover>& covers, CostDatabase& database,
+                    const ChooseOptions& options, std::vector<TimedCover>& timed) {
+  const Predictor predictor(database, options);
+  for (size_t i = 0; i < covers.size(); ++i) {
+    const CoverParts parts = parts_of(covers[i]);
+    timed[i].predicted_seconds = predictor.predict(parts);
+    timed[i].correction_seconds =
+        timed[i].predicted_seconds > 0 ? timed[i].predicted_seconds - parts.seconds : 0;
+  }
 }
 
 size_t fastest_known(const std::vector<NamedCover>& covers,
@@ -152,14 +171,10 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
                                  const Lower& lower_cover, LazyJudge& judges,
                                  CostDatabase& database, const ChooseOptions& options,
                                  Progress* progress) {
-  Correction correction = correction_for(options.model_key, options.context, database);
   ChosenCover chosen;
-  for (const NamedCover& cover : covers) {
-    CoverParts parts = parts_of(cover);
-    double predicted = predict(parts, correction);
-    chosen.timed.push_back({cover.name, cover.single_backend, predicted, std::nullopt, "", false,
-                            predicted > 0 ? predicted - parts.seconds : 0});
-  }
+  for (const NamedCover& cover : covers)
+    chosen.timed.push_back({cover.name, cover.single_backend, 0, std::nullopt, "", false, 0});
+  predict_covers(covers, database, options, chosen.timed);
   // No structured binding: clang 14 captures none in lambdas.
   Entries all = enter_covers(covers, candidates, database, options);
   std::vector<Entry>& entries = all.entries;
@@ -212,7 +227,7 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
   for (size_t c = 0; c < contestants.size(); ++c)
     if (!is_known(before[c]) && is_known(contestants[c]))
       database.put("cover", entries[c].key, entries[c].text,
-                   row_of(contestants[c], entries[c], options.model_key).dump(), options.context);
+                   row_of(contestants[c], entries[c], options.source_key).dump(), options.context);
   for (size_t i = 0; i < covers.size(); ++i) {
     chosen.timed[i].measured = contestants[entry_of[i]].measured;
     chosen.timed[i].failure = contestants[entry_of[i]].failure;

@@ -17,7 +17,8 @@ struct ChosenCover {
 
 struct ChooseOptions {
   int threads = 1;
-  std::string model_key;      // identifies the model's structure
+  std::string source_key;     // identifies the model's structure
+  std::string model_key;      // the same after the targets' rewrites
   std::string context;        // what makes timings comparable
   double constant_bytes = 0;  // of the model: what each program that is alive holds, about
   double max_error = 0;       // of a cover's outputs, where the user allows one (model_tolerance)
@@ -27,9 +28,12 @@ struct ChooseOptions {
   bool untimed = false;
 };
 
-// What a cover is predicted to take, with what covers of other models teach (prediction.h); 0 where
-// its costs are not known.
+// What a cover is predicted to take, at the model's pace (pace.h) and with what covers of other
+// models teach (prediction.h); 0 where its costs are not known.
 double predict_cover(const NamedCover& cover, CostDatabase& database, const ChooseOptions& options);
+// The same for the covers that were timed, one each.
+void predict_covers(const std::vector<NamedCover>& covers, CostDatabase& database,
+                    const ChooseOptions& options, std::vector<TimedCover>& timed);
 
 // The cover whose timing in the database is the best; where none was timed the first, which is
 // predicted to be the fastest.

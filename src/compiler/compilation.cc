@@ -14,6 +14,7 @@
 #include "compiler/light_cover.h"
 #include "compiler/lowered_costs.h"
 #include "compiler/merged_cover.h"
+#include "compiler/pace.h"
 #include "compiler/precision.h"
 #include "compiler/refine_cover.h"
 #include "compiler/second_look.h"
@@ -103,6 +104,7 @@ Status Compilation::open_costs() {
   choose_.threads = compile_.threads;
   choose_.frozen = options_.frozen_costs;
   choose_.untimed = light_;
+  choose_.source_key = sha256_hex(canonical_text(model_.impl().module.main()));
   choose_.model_key = sha256_hex(canonical_text(graph_->function()));
   choose_.context = costs_->program_context();
   choose_.constant_bytes = constant_bytes(graph_->function());
@@ -270,8 +272,28 @@ Status Compilation::choose() {
     chosen_ = TRY(choose_among(search_.covers));
   }
   end_phase("covers");
+  TRY(find_pace());
   if (options_.search == SearchMethod::kEvolutionary && !light_) TRY(refine());
   if (options_.max_error > 0 && !interrupted()) TRY(lower_precision());
+  return {};
+}
+
+Status Compilation::find_pace() {
+  const NamedCover& cover = search_.covers[chosen_.index];
+  if (light_ || options_.frozen_costs || interrupted() || cover.plain_seconds <= 0) return {};
+  if (known_paces(*database_, choose_.context).contains(choose_.source_key)) return {};
+  const Judge* judge = TRY(judge_->get());
+  Executor executor = TRY(Executor::create(chosen_.lowered.plan, compile_.threads));
+  if (progress_ != nullptr) progress_->update("timing kernels in their place", 0, 1, 0, 0);
+  const Status status =
+      measure_pace(cover, executor, judge->inputs(),
+                   {compile_.threads, report_.cache_state, options_.effort, options_.patience},
+                   choose_.source_key, choose_.context, *database_);
+  if (progress_ != nullptr) progress_->finish("timing kernels in their place");
+  if (!status.ok())
+    log::warn("what this model takes is predicted without its pace: {}", status.to_string());
+  predict_covers(search_.covers, *database_, choose_, chosen_.timed);
+  end_phase("pace");
   return {};
 }
 

@@ -54,6 +54,7 @@ class Compilation {
   Result<LoweredPlan> lower_cover(const NamedCover& cover);
   Result<Module> partitioned(const NamedCover& cover) const;
   Result<ChosenCover> choose_among(const std::vector<NamedCover>& covers);
+  Status find_pace();
   Status refine();  // --search evolutionary
   Status lower_precision();
   void end_phase(const std::string& phase) { report_.phase_seconds[phase] += watch_.restart(); }

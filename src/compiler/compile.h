@@ -115,7 +115,7 @@ struct TimedCover {
   std::optional<Measured> measured;
   std::string failure;  // why it could not be timed
   bool chosen = false;
-  double correction_seconds = 0;  // of the prediction: what other models' covers taught
+  double correction_seconds = 0;  // of the prediction: pace and what other models taught
 };
 
 struct CompileReport {
@@ -124,7 +124,7 @@ struct CompileReport {
   std::vector<ReportedConversion> conversions;
   std::vector<TimedCover> covers;
   double predicted_seconds = 0, lower_bound_seconds = 0;
-  double correction_seconds = 0;                    // of it, what other models' covers taught
+  double correction_seconds = 0;                    // of it: pace and what other models taught
   size_t switches = 0;                              // of the chosen cover, between thread pools
   CacheState cache_state = CacheState::kStreaming;  // in which its kernels were timed
   bool exact = false;                               // the cheapest cover is proven to be so
@@ -133,7 +133,7 @@ struct CompileReport {
   size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
   CostCounts estimates;
   std::map<std::string, double>
-      phase_seconds;  // "candidates", "costs", "search", "lower", "covers"
+      phase_seconds;  // "candidates", "costs", "search", "covers", "pace", "report" and some
   struct Rejection {
     std::string node, backend, reason;
   };

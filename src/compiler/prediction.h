@@ -1,7 +1,7 @@
 // What a cover takes, predicted: the sum of what its kernels and conversions were measured to take,
-// corrected by what covers of other models took end to end.
+// at the model's pace (pace.h), corrected by what covers of other models took end to end.
 //
-//   seconds = scale * sum + per_switch * switches
+//   seconds = scale * pace * sum + per_switch * switches
 //
 // The two numbers are fitted to the timings in the cost database by weighted least squares on
 // relative errors: every model counts the same, outliers count less (Huber), and a ridge pulls
@@ -22,6 +22,7 @@ inline constexpr double kSecondsPerSwitch = 60e-6;
 struct CoverParts {
   double seconds = 0;   // kernels, conversions and dispatch, each measured alone
   size_t switches = 0;  // between thread pools, the last kernel followed by the first
+  CoverParts at_pace(double pace) const { return {pace * seconds, switches}; }
 };
 
 struct Correction {

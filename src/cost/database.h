@@ -20,7 +20,8 @@ struct sqlite3;
 
 namespace collage {
 
-// Kinds of rows: "function", "conversion", "trial", "cover", "prices", "quarantine".
+// Kinds of rows: "function", "conversion", "trial", "cover", "pace", "prices", "quarantine",
+// "machine".
 struct CostRow {
   std::string kind, key;
   std::string text;     // what was measured

@@ -52,6 +52,9 @@ Status check_row(const CostRow& row) {
   } else if (row.kind == "machine") {
     for (const auto& [name, number] : value.items())
       if (!number.is_number()) return bad("what it knows is no number");
+  } else if (row.kind == "pace") {
+    if (!value.contains("pace") || !value["pace"].is_number() || !value.contains("source"))
+      return bad("its value lacks the source or the pace");
   } else if (row.kind == "prices") {
     if (!value.contains("prices") || !value["prices"].is_array())
       return bad("its value lacks the prices");
@@ -106,7 +109,8 @@ std::string days_ago(double days) {
 bool is_refused(const CostRow& row) {
   if (row.kind == "quarantine") return true;
   json value = parse_json(row.value);
-  if (row.kind == "cover" || row.kind == "prices" || row.kind == "machine") return false;
+  for (const char* kind : {"cover", "pace", "prices", "machine"})
+    if (row.kind == kind) return false;
   if (!is_of_function(row, value)) return value.is_object() && value.value("backend", "").empty();
   Result<TargetCosts> costs = target_costs_from_json(value);
   return !costs ||

@@ -129,7 +129,7 @@ Command add_db(CLI::App& app) {
       ->check(CLI::Range(0.0, 1e5));
   prune_command->add_option("--kind", options->prune.kinds, "of this kind")
       ->check(CLI::IsMember(
-          {"function", "conversion", "trial", "cover", "prices", "quarantine", "machine"}));
+          {"function", "conversion", "trial", "cover", "pace", "prices", "quarantine", "machine"}));
   prune_command
       ->add_option("--max-size", options->max_megabytes,
                    "the longest unused, until no more than so many MB are used")
