@@ -12,6 +12,8 @@ namespace {
 // What one kernel in the place of several may cost beside them: a figure is hardly ever wrong by
 // more.
 constexpr double kNear = 1.3;
+// Where a tenth of the samples is so much above another tenth, something disturbed them.
+constexpr double kSpread = 1.3;
 // What a cover is predicted to take at most, as a part of what it took: predictions are hardly ever
 // wrong by more where nothing was disturbed.
 constexpr double kFar = 1.12;
@@ -45,6 +47,11 @@ std::optional<size_t> cheapest_variant(const TargetCosts& costs, bool lowered) {
   return cheapest;
 }
 
+// Whether only what disturbed it keeps a figure from being less than that.
+bool may_be_less(const Measured& figure, double seconds) {
+  return figure.p90 > kSpread * figure.p10 && figure.p10 < seconds;
+}
+
 }  // namespace
 
 std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
@@ -64,14 +71,18 @@ std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
     for (const CoverKernel* kernel : inside) together += kernel->seconds;
     for (const bool lowered : {false, true}) {
       // All that computes the same nodes in the same precision was timed together.
-      if (inside.size() == 1 &&
-          row_of(inside[0]->candidate, inside[0]->variant).variant.lowered == lowered)
-        continue;
+      const bool rivals =
+          inside.size() == 1 &&
+          row_of(inside[0]->candidate, inside[0]->variant).variant.lowered == lowered;
       const std::optional<size_t> cheapest = cheapest_variant(*candidate.costs, lowered);
-      if (cheapest &&
-          measured(row_of(c, *cheapest).cost)->seconds() + CoverProblem::kLaunchPenalty <
-              kNear * together)
-        list.push_back({c, *cheapest});
+      for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
+        const Measured* m = measured(row_of(c, v).cost);
+        if (m == nullptr || row_of(c, v).variant.lowered != lowered) continue;
+        if (rivals && c == inside[0]->candidate && v == inside[0]->variant) continue;
+        const bool near = !rivals && v == cheapest &&
+                          m->seconds() + CoverProblem::kLaunchPenalty < kNear * together;
+        if (near || may_be_less(*m, together)) list.push_back({c, v});
+      }
     }
   }
   return list;

@@ -18,7 +18,7 @@ struct CandidateVariant {
 
 // The kernels of the cover, then rivals: of each candidate that computes what several kernels do
 // together, or what one does in the other precision, and costs at most a little more, the cheapest
-// variant.
+// variant; and whatever would cost less but for what disturbed it while it was timed.
 std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
                                                   const std::vector<CostedCandidate>& candidates);
 

@@ -79,6 +79,26 @@ TEST_F(SecondLook, NotAtAnotherKernelForTheSameNodes) {
   EXPECT_THAT(looks_at({own}), ElementsAre(std::pair(own, 0)));
 }
 
+TEST_F(SecondLook, AtWhatWasDisturbedAndMayBeLess) {
+  const size_t first = add({1, 2}, {1, 2, 2, 2}), last = add({3}, {1});
+  const size_t all = add({1, 2, 3}, {4, 4, 4});
+  const auto disturb = [&](size_t candidate, size_t variant, double p10, double p90) {
+    auto costs = std::make_shared<TargetCosts>(*candidates_[candidate].costs);
+    Measured figure = *measured(costs->variants[variant].cost);
+    figure.p10 = 1e-3 * p10;
+    figure.p90 = 1e-3 * p90;
+    costs->variants[variant].cost = figure;
+    candidates_[candidate].costs = costs;
+  };
+  disturb(first, 1, 0.9, 2.5);  // where one was disturbed, its rivals were not as much
+  disturb(first, 2, 1.1, 2.5);
+  disturb(first, 3, 1.9, 2.1);
+  disturb(all, 1, 1.9, 4.5);  // as much as two kernels do together
+  disturb(all, 2, 2.1, 4.5);
+  EXPECT_THAT(looks_at({first, last}), ElementsAre(std::pair(first, 0), std::pair(last, 0),
+                                                   std::pair(first, 1), std::pair(all, 1)));
+}
+
 TEST_F(SecondLook, AtTheOtherPrecision) {
   // It was timed at another moment.
   const size_t own = add({1, 2, 3}, {1, 1.2, 1.1, 0.9});
