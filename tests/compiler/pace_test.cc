@@ -4,19 +4,14 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
-#include "compiler/backends.h"
-#include "compiler/compile.h"
-#include "ir/text_parser.h"
+#include "compiler/given_model.h"
 #include "ir/text_printer.h"
 
 namespace collage {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kModel = R"(#[version = "0.0.5"]
 def @main(%x: Tensor[(32, 64), float32]) {
@@ -25,25 +20,12 @@ def @main(%x: Tensor[(32, 64), float32]) {
 }
 )";
 
-class PaceOfAModel : public ::testing::Test {
+class PaceOfAModel : public testing::GivenModel {
  protected:
-  void SetUp() override {
-    register_all();
-    folder_ = fs::temp_directory_path() / ("collage_pace_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    options_.targets = {"native", "onednn"};
-    options_.threads = 1;
-    options_.worker = fs::read_symlink("/proc/self/exe");
-    options_.database = folder_ / "costs.db";
-    options_.effort = Effort::kFast;
-    Result<Module> parsed = parse_module(kModel);
-    ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
-    model_ = *parsed;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  PaceOfAModel() : GivenModel(kModel) {}
 
   CompileReport compile() {
-    Result<Program> program = Program::compile(model_of(model_), options_);
+    Result<Program> program = Program::compile(model_of(given_), options_);
     EXPECT_TRUE(program.ok()) << program.status().to_string();
     return program.ok() ? program->impl().report : CompileReport();
   }
@@ -60,10 +42,6 @@ class PaceOfAModel : public ::testing::Test {
   void set_pace(const CostRow& row, const std::string& value) {
     CostDatabase::open(options_.database)->put("pace", row.key, row.text, value, row.context);
   }
-
-  fs::path folder_;
-  ProgramOptions options_;
-  Module model_;
 };
 
 double parts_of(const CompileReport& report) {
@@ -78,7 +56,7 @@ TEST_F(PaceOfAModel, IsMeasuredOnceAndScalesWhatIsPredicted) {
   const CompileReport first = compile();
   ASSERT_EQ(rows("pace").size(), 1U);
   const CostRow row = rows("pace")[0];
-  EXPECT_EQ(row.text, sha256_hex(canonical_text(model_.main())));
+  EXPECT_EQ(row.text, sha256_hex(canonical_text(given_.main())));
   const double pace = nlohmann::json::parse(row.value)["pace"];
   EXPECT_NEAR(first.predicted_seconds, pace * parts_of(first), 1e-3 * first.predicted_seconds);
 

@@ -4,18 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 
-#include "compiler/backends.h"
-#include "compiler/compile.h"
+#include "compiler/given_model.h"
 #include "ir/structural.h"
-#include "ir/text_parser.h"
 #include "ir/text_printer.h"
 
 namespace collage {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Two equal layers: what both come down to is one task.
 constexpr const char* kModel = R"(#[version = "0.0.5"]
@@ -27,22 +22,9 @@ def @main(%x: Tensor[(32, 64), float32]) {
 }
 )";
 
-class TuningPasses : public ::testing::Test {
+class TuningPasses : public testing::GivenModel {
  protected:
-  void SetUp() override {
-    register_all();
-    folder_ = fs::temp_directory_path() / ("collage_tuning_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    options_.targets = {"native", "onednn"};
-    options_.threads = 1;
-    options_.worker = fs::read_symlink("/proc/self/exe");
-    options_.database = folder_ / "costs.db";
-    options_.effort = Effort::kFast;
-    Result<Module> parsed = parse_module(kModel);
-    ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
-    given_ = *parsed;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  TuningPasses() : GivenModel(kModel) {}
 
   std::vector<TuningTask> tasks() {
     std::vector<TuningTask> found;
@@ -53,10 +35,6 @@ class TuningPasses : public ::testing::Test {
     EXPECT_TRUE(structural_equal(module, given_));
     return found;
   }
-
-  fs::path folder_;
-  ProgramOptions options_;
-  Module given_;
 };
 
 bool is_known(const TuningTask& task) { return task.unknown == 0; }
