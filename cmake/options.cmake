@@ -17,7 +17,9 @@ set(COLLAGE_ENV ${PROJECT_SOURCE_DIR}/build/env CACHE PATH "Python environment t
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(COLLAGE_CCACHE ccache)
   if(COLLAGE_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${COLLAGE_CCACHE})
+    # Paths below the project are hashed as relative ones, so that checkouts in different folders share objects.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+                                    ${COLLAGE_CCACHE})
   endif()
 endif()
 

@@ -34,13 +34,18 @@ endif()
 # gtest_discover_tests takes a list inside a property only with its separators escaped.
 string(REPLACE ";" "\\;" COLLAGE_GTEST_ENVIRONMENT "${COLLAGE_TEST_ENVIRONMENT}")
 
+# Absolute paths stay off the command lines of compilers, which ccache hashes: only those who include this header depend on them.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tests/test_paths.h CONTENT
+[[#pragma once
+#define COLLAGE_TESTS_DIR "@PROJECT_SOURCE_DIR@/tests"
+#define COLLAGE_PYTHON "@COLLAGE_ENV@/bin/python"
+]] @ONLY)
+
 function(collage_test_program name room label timeout sources)
   add_executable(${name} ${sources})
   collage_link_whole(${name})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_BINARY_DIR}/generated/tests)
   target_include_directories(${name} SYSTEM PRIVATE ${RAPIDCHECK_INCLUDE_DIR})
-  target_compile_definitions(${name} PRIVATE COLLAGE_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests"
-                                             COLLAGE_PYTHON="${COLLAGE_ENV}/bin/python")
   target_link_libraries(${name} PRIVATE collage_options collage_${room} GTest::gmock GTest::gtest GTest::gtest_main
                                         ${RAPIDCHECK_LIBRARY} $<TARGET_NAME_IF_EXISTS:collage_test_${room}>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)

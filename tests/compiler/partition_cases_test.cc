@@ -27,6 +27,7 @@
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
+#include "test_paths.h"
 
 namespace collage {
 namespace {

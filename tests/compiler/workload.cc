@@ -8,6 +8,7 @@
 #include "compiler/targets.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
+#include "test_paths.h"
 
 namespace collage::testing {
 

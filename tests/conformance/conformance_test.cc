@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "conformance/onnx_case.h"
+#include "test_paths.h"
 
 namespace collage {
 namespace {

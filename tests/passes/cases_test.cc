@@ -27,6 +27,7 @@
 #include "passes/passes.h"
 #include "passes/verify.h"
 #include "random_tensors.h"
+#include "test_paths.h"
 
 namespace collage {
 namespace {
