@@ -39,12 +39,16 @@ class Searcher {
     const std::vector<uint32_t>& order = order_;
     std::vector<bool> all(compact_.columns.size(), true);
     first_cover(order);
-    double bound = improve(order, all);
-    bound = std::min(bound, force(incompatible(order)));
+    double bound = potentials_.bound;
+    // Mostly the linear program's own choice is a cover, and nothing is left to search.
+    if (!reaches(bound)) {
+      bound = improve(order, all);
+      bound = std::min(bound, force(incompatible(order)));
+    }
     if (result_.covers.empty()) return unsupported("no choice of kernels covers the whole graph");
     double best = result_.covers[0].seconds;
     result_.lower_bound = std::min(best, std::max(bound, potentials_.bound));
-    result_.exact = best <= result_.lower_bound * (1 + 1e-9);
+    result_.exact = reaches(result_.lower_bound);
     return std::move(result_);
   }
 
@@ -56,6 +60,10 @@ class Searcher {
  private:
   double upper_bound() const {
     return result_.covers.empty() ? kInfinity : result_.covers[0].seconds * (1 - 1e-12);
+  }
+
+  bool reaches(double bound) const {
+    return !result_.covers.empty() && result_.covers[0].seconds <= bound * (1 + 1e-9);
   }
 
   // The usable columns that a better cover than the best known may use.

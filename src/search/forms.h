@@ -1,0 +1,37 @@
+// Which forms of a group exist, as a set, and the cheapest way to one more.
+#pragma once
+
+#include <limits>
+
+#include "search/compact.h"
+
+namespace collage::search {
+
+// Adds to `mask` the forms on the cheapest way from those that exist to `to`. Returns what that
+// costs, or infinity where there is no way; `visit(from, next)` is called for each conversion.
+template <typename Visit>
+double make_form(const Group& group, FormMask& mask, uint32_t to, Visit&& visit) {
+  if (mask >> to & 1) return 0;
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  double best = kNone;
+  uint32_t from = 0;
+  for (uint32_t f = 0; f < group.forms.size(); ++f)
+    if ((mask >> f & 1) && group.convert(f, to) < best) {
+      best = group.convert(f, to);
+      from = f;
+    }
+  if (best == kNone) return best;
+  while (from != to) {
+    const uint32_t next = group.next[from * group.forms.size() + to];
+    visit(from, next);
+    mask = static_cast<FormMask>(mask | 1u << next);
+    from = next;
+  }
+  return best;
+}
+
+inline double make_form(const Group& group, FormMask& mask, uint32_t to) {
+  return make_form(group, mask, to, [](uint32_t, uint32_t) {});
+}
+
+}  // namespace collage::search
