@@ -9,7 +9,7 @@ class OnnxRuntimePeer:
 
     version = f"onnxruntime {onnxruntime.__version__}"
 
-    def __init__(self, path, threads, precision):
+    def __init__(self, path, threads, precision, shapes=None):
         if precision != "f32":
             raise ValueError(f"ONNX Runtime runs a model in the precision it has; {precision} is not available")
         options = onnxruntime.SessionOptions()
@@ -18,8 +18,23 @@ class OnnxRuntimePeer:
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.log_severity_level = 3
-        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        open_session = lambda: onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._session = open_session()
+        if sizes := self._symbolic_sizes(shapes):
+            for name, size in sizes.items():
+                options.add_free_dimension_override_by_name(name, size)
+            self._session = open_session()
         self._binding = self._outputs = None
+
+    def _symbolic_sizes(self, shapes):
+        """What the given shapes say of the names that dimensions of inputs have."""
+        inputs = self._session.get_inputs()
+        if shapes is None:
+            return {}
+        if [len(v.shape) for v in inputs] != [len(shape) for shape in shapes]:
+            raise ValueError(f"the model's inputs are {[list(v.shape) for v in inputs]}, given are {shapes}")
+        return {name: size for v, shape in zip(inputs, shapes) for name, size in zip(v.shape, shape)
+                if isinstance(name, str)}
 
     def signature(self):
         def describe(values):

@@ -9,10 +9,17 @@ class OpenVinoPeer:
 
     version = f"openvino {openvino.__version__}"
 
-    def __init__(self, path, threads, precision):
+    def __init__(self, path, threads, precision, shapes=None):
         settings = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
                     "PERFORMANCE_HINT": "LATENCY"}
-        self._model = openvino.Core().compile_model(path, "CPU", settings)
+        core = openvino.Core()
+        model = core.read_model(path)
+        if shapes is not None:
+            if len(shapes) != len(model.inputs):
+                raise ValueError(f"the model has {len(model.inputs)} inputs, {len(shapes)} shapes are given")
+            if any(port.get_partial_shape().is_dynamic for port in model.inputs):
+                model.reshape(dict(enumerate(shapes)))
+        self._model = core.compile_model(model, "CPU", settings)
         self._request = self._model.create_infer_request()
 
     def signature(self):

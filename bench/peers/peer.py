@@ -2,13 +2,14 @@
 
     python bench/peers/peer.py --runtime onnxruntime|openvino --model FILE --threads N [--precision f32]
 
-    {"cmd": "load"}                                  {"ok": true, "version": …, "load_ms": …, "inputs": […], "outputs": […]}
+    {"cmd": "load", "shapes": [[1, 3, 8, 8], …]}     {"ok": true, "version": …, "load_ms": …, "inputs": […], "outputs": […]}
     {"cmd": "inputs", "dir": D}                      {"ok": true, "count": …}     D/0_name.npy, D/1_name.npy …, by position
     {"cmd": "run", "warmup": 2, "iterations": 20}    {"ok": true, "samples_ms": […]}
     {"cmd": "outputs", "dir": D}                     {"ok": true, "files": […]}   of the latest run
     {"cmd": "quit"}                                  ends the process, as does the end of its input
 
-A command that fails answers {"ok": false, "error": …} and the process goes on. Inputs and outputs are bound once; only
+`shapes` (optional) are those of the inputs, by position: the runtime compiles a model with dynamic dimensions for them alone, as
+Collage does. A command that fails answers {"ok": false, "error": …} and the process goes on. Inputs and outputs are bound once; only
 the inference call is timed. Two runtimes timed run by run disturb each other (idle workers spin), so a parent asks for
 blocks of about 20 runs with 2 warm-ups and leaves 50 ms between the blocks.
 """
@@ -38,10 +39,10 @@ class Commands:
         self._peer = None
         self._ready = False
 
-    def load(self):
+    def load(self, shapes=None):
         start = time.perf_counter()
         kind = runtime_class(self._options.runtime)
-        self._peer = kind(self._options.model, self._options.threads, self._options.precision)
+        self._peer = kind(self._options.model, self._options.threads, self._options.precision, shapes)
         self._ready = False
         inputs, outputs = self._peer.signature()
         return {"version": kind.version, "load_ms": 1e3 * (time.perf_counter() - start), "inputs": inputs,

@@ -67,6 +67,26 @@ def check_new_inputs_count(folder):
             assert not np.allclose(*outputs), runtime
 
 
+def check_shapes(folder):
+    """The shapes that a load names become the model's own; they must be as many as its inputs."""
+    path = generate.generate("mnist", folder, small=True, dynamic_batch=True)[0]
+    for runtime in ("onnxruntime", "openvino"):
+        with Peer(runtime, path, 1) as peer:
+            assert not isinstance(peer.call("load")["inputs"][0]["shape"][0], int)
+            loaded = peer.call("load", shapes=[[3, 1, 28, 28]])
+            assert loaded["inputs"][0]["shape"] == [3, 1, 28, 28], (runtime, loaded)
+            assert loaded["outputs"][0]["shape"][0] == 3, (runtime, loaded)
+            tensor_files.save(os.path.join(folder, "three"), [("x", np.ones((3, 1, 28, 28), np.float32))])
+            peer.call("inputs", dir=os.path.join(folder, "three"))
+            (output,) = peer.call("outputs", dir=os.path.join(folder, "out", runtime))["files"]
+            assert np.load(output).shape[0] == 3, runtime
+            try:
+                peer.call("load", shapes=[[3, 1, 28, 28], [1]])
+                raise AssertionError("two shapes for one input")
+            except PeerError as error:
+                assert "ValueError" in str(error), error
+
+
 def check_bad_requests(folder):
     """A refused command says why and leaves the peer in use; the end of its input ends it quietly."""
     path = expect(folder, "mnist")
@@ -108,7 +128,7 @@ def check_comparison(folder):
     assert python("bench/compare_outputs.py", os.path.join(folder, "none"), first).returncode == 2
 
 
-CHECKS = (check_peers_agree, check_new_inputs_count, check_bad_requests, check_comparison)
+CHECKS = (check_peers_agree, check_new_inputs_count, check_shapes, check_bad_requests, check_comparison)
 
 
 if __name__ == "__main__":
