@@ -23,6 +23,10 @@ if(TARGET collage_backend_openvino)
   install(FILES ${libraries} DESTINATION ${vendor_dir})
 endif()
 
+# What `bench --compare` runs other runtimes with, by a Python of the user's that has them.
+install(FILES bench/peers/peer.py bench/peers/onnxruntime_peer.py bench/peers/openvino_peer.py bench/peers/tensor_files.py
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/collage/peers)
+
 # The manual page and bash's completion are what the command says of itself.
 set(said ${PROJECT_BINARY_DIR}/generated/said)
 file(MAKE_DIRECTORY ${said})

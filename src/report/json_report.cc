@@ -271,6 +271,18 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       peers[name] =
           peer.samples.empty() ? json{{"failure", peer.failure}} : latency_json(peer.samples);
       peers[name]["version"] = peer.version;
+      if (peer.speed_up)
+        peers[name]["speed_up"] = {{"median", peer.speed_up->ratio},
+                                   {"low", peer.speed_up->interval.low},
+                                   {"high", peer.speed_up->interval.high},
+                                   {"turns", peer.speed_up->turns},
+                                   {"verdict", verdict_name(peer.speed_up->verdict)}};
+      if (peer.difference) {
+        peers[name]["difference"] = {{"max_abs", peer.difference->max_abs},
+                                     {"max_rel", peer.difference->max_rel},
+                                     {"within", peer.difference->within}};
+        if (!peer.difference->within) peers[name]["difference"]["reason"] = peer.difference->reason;
+      }
     }
     result["peers"] = std::move(peers);
   }

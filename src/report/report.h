@@ -10,6 +10,7 @@
 
 #include "compiler/compile.h"
 #include "report/roofline.h"
+#include "report/speed_up.h"
 
 namespace collage {
 
@@ -24,10 +25,18 @@ struct RunFacts {
     bool within = true;
   };
   std::optional<Verification> verification;
+  // Of this program's outputs from another runtime's, on the same inputs.
+  struct OutputDifference {
+    double max_abs = 0, max_rel = 0;  // largest |a-b|, and as a part of that output's max|b|
+    bool within = true;               // what verify allows
+    std::string reason;               // of the first element that is not; empty when within
+  };
   struct Peer {
     std::string version;
     std::vector<double> samples;  // seconds
     std::string failure;
+    std::optional<SpeedUp> speed_up;  // of this program over it
+    std::optional<OutputDifference> difference;
   };
   std::map<std::string, Peer> peers;
   // The steps of one run with their seconds, in order.

@@ -72,5 +72,18 @@ def check(folder):
     assert failed.returncode == 3 and failed.stderr.count("\n") == 1, failed
 
 
+def check_comparison(folder):
+    """An installed command runs other runtimes by itself: only a Python that has them is the user's to name."""
+    prefix, model = os.path.join(folder, "prefix"), os.path.join(folder, "net.onnx")
+    call(CMAKE, "--install", BUILD, "--prefix", prefix)
+    onnx.save(tiny_models.small_net(), model)
+    command = [os.path.join(prefix, "bin", "collage"), "bench", model, "--compare", "onnxruntime", "--iterations", "4", "--effort", "fast"]
+    cache = {"COLLAGE_CACHE": os.path.join(folder, "cache")}
+    printed = call(*command, COLLAGE_PYTHON=sys.executable, **cache)
+    assert re.search(r"^over onnxruntime \d", printed, re.MULTILINE), printed
+    on_path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    assert re.search(r"^over onnxruntime \d", call(*command, **(cache | {"PATH": on_path})), re.MULTILINE)
+
+
 if __name__ == "__main__":
-    sys.exit(checks.run([check], sys.argv[1:]))
+    sys.exit(checks.run([check, check_comparison], sys.argv[1:]))

@@ -41,16 +41,16 @@ class Bench:
     def path(self, *names):
         return os.path.join(self.folder, *names)
 
-    def run(self, *arguments, status=0):
+    def run(self, *arguments, status=0, **environment):
         result = command.run([*arguments, "--progress", "none"] if arguments[0] != "targets" else arguments, self.folder,
-                             cache=self.cache)
+                             cache=self.cache, **environment)
         assert result.returncode == status, f"exit status {result.returncode}: {result.stderr or result.stdout}"
         assert (result.stderr == "") == (status == 0), result.stderr
         return result.stdout
 
-    def report(self, *arguments, status=0, schema_too=True):
+    def report(self, *arguments, status=0, schema_too=True, **environment):
         """The command's report, checked against the schema, and what it printed."""
-        printed = self.run(*arguments, "--json", "report.json", status=status)
+        printed = self.run(*arguments, "--json", "report.json", status=status, **environment)
         with open(self.path("report.json")) as file:
             report = json.load(file)
         os.remove(self.path("report.json"))
@@ -266,10 +266,16 @@ def check_bench(bench):
     report, printed = bench.report("bench", name, "--iterations", "5", "--compare", "onnxruntime,openvino")
     for runtime in ("collage", "onnxruntime", "openvino"):
         assert re.search(rf"^{runtime}{line}$", printed, re.MULTILINE), printed
-    assert re.search(r"^speed-up over the faster of them: \d+\.\d\dx$", printed, re.MULTILINE), printed
+    ratio = r"\d+\.\d\dx \(\d+\.\d\d to \d+\.\d\d seen, (\d) turns\): not decided, 6 turns are needed"
+    faster = re.search(rf"^speed-up over the faster of them: {ratio}$", printed, re.MULTILINE)
+    assert faster and int(faster[1]) < 6, printed
     assert report["latency_ms"]["count"] >= 5
     for peer in ("onnxruntime", "openvino"):
-        assert report["peers"][peer]["version"].startswith(peer) and report["peers"][peer]["count"] >= 5, report["peers"]
+        entry = report["peers"][peer]
+        assert entry["version"].startswith(peer) and entry["count"] >= 5, entry
+        assert re.search(rf"^over {peer} {ratio}; outputs differ by \S+ at most, \S+ of the largest value$", printed, re.MULTILINE), printed
+        assert entry["difference"]["within"] and 0 <= entry["difference"]["max_rel"] < 1e-4, entry
+        assert entry["speed_up"]["turns"] == int(faster[1]) and entry["speed_up"]["verdict"] == "few turns", entry
 
 
 def check_against(bench):

@@ -3,9 +3,7 @@
 // disturb the next.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <thread>
 
 #include "base/statistics.h"
@@ -15,9 +13,9 @@
 #include "compiler/prediction.h"
 #include "cost/quiet.h"
 #include "options.h"
-#include "peer.h"
 #include "report/layers.h"
 #include "report_source.h"
+#include "rivals.h"
 
 namespace collage::tool {
 
@@ -38,26 +36,13 @@ constexpr int kBlockRuns = 20;
 constexpr int kPauseMs = 50;
 constexpr int kProfiledRuns = 15;
 constexpr int kFreshLooks = 2;  // after each block
+constexpr int kTurns = 10;      // beside other runtimes, at least: what an interval is made of
 
 std::string statistics_line(const std::string& name, const std::vector<double>& samples) {
   return fmt::format("{:<13} median {:9.3f} ms   p10 {:9.3f}   p90 {:9.3f}   {} runs", name,
                      1e3 * median(samples), 1e3 * percentile(samples, 0.1),
                      1e3 * percentile(samples, 0.9), samples.size());
 }
-
-// A folder that goes when this does.
-struct ScratchFolder {
-  std::filesystem::path path;
-  ScratchFolder() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "collage_bench_XXXXXX").string();
-    if (::mkdtemp(pattern.data()) != nullptr) path = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code ec;
-    if (!path.empty()) std::filesystem::remove_all(path, ec);
-  }
-};
 
 // What --against asks for: short blocks of both programs in turns, so that a machine that changes
 // its pace does so for both.
@@ -125,22 +110,8 @@ Status bench(const BenchOptions& options) {
     Program rival = TRY(compile(model, other, &seconds));
     return race(program, rival, inputs, options, facts.threads);
   }
-  ScratchFolder scratch;
-  if (!options.compare.empty()) TRY(save_tensors(scratch.path.string(), model.inputs(), inputs));
-  std::vector<std::unique_ptr<Peer>> peers;
-  std::vector<std::string> names;
-  auto add_peer = [&](const std::string& runtime, const std::string& precision) -> Status {
-    peers.push_back(TRY(Peer::start(runtime, options.model, facts.threads, precision)));
-    TRY(peers.back()->set_inputs(scratch.path.string()));
-    names.push_back(precision == "f32" ? runtime : runtime + " " + precision);
-    facts.peers[names.back()].version = peers.back()->version();
-    return {};
-  };
-  for (const std::string& runtime : options.compare) {
-    TRY(add_peer(runtime, "f32"));
-    // Whoever allows errors wants to know what it does with them, whatever its errors are.
-    if (options.max_error > 0 && runtime == "openvino") TRY(add_peer(runtime, "bf16"));
-  }
+  Rivals rivals = TRY(Rivals::start(options.compare, options.model, model, inputs, facts.threads,
+                                    options.max_error));
 
   std::vector<Tensor> outputs;
   BlockOptions block;
@@ -150,43 +121,58 @@ Status bench(const BenchOptions& options) {
   std::vector<double> first;
   block.runs_per_block = 1;
   TRY(run_block(*program.impl().executor, inputs, outputs, block, first));
-  block.runs_per_block = std::clamp(static_cast<int>(0.6 / first[0]), 2, kBlockRuns);
+  const int least_blocks = rivals.none() ? 3 : kTurns;
+  int fitting = static_cast<int>(0.6 / first[0]);
+  if (!rivals.none())
+    fitting = std::min(fitting, options.iterations > 0
+                                    ? options.iterations / kTurns
+                                    : static_cast<int>(options.duration / kTurns / first[0]));
+  block.runs_per_block = std::clamp(fitting, 2, kBlockRuns);
   block.seconds_per_block = 1e9;
   const double block_seconds = first[0] * block.runs_per_block + kPauseMs * 1e-3;
   int blocks = options.iterations > 0
                    ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
-                   : std::max(3, static_cast<int>(options.duration / block_seconds));
+                   : std::max(least_blocks, static_cast<int>(options.duration / block_seconds));
   std::optional<CostsInPlace> fresh;
   if (options.fresh_costs)
     fresh.emplace(*program.impl().executor, facts.threads, program.impl().report.cache_state,
                   options.patience);
   Quiet& quiet = Quiet::here();
-  if (peers.empty()) block.quiet = &quiet;
+  if (rivals.none()) block.quiet = &quiet;
+  std::vector<std::vector<double>> medians(1 + rivals.size());  // of each one's blocks
   for (int kept = 0; kept < blocks;) {
     // Inside the block of a peer nobody looks, so with peers a turn of all counts where it was
     // quiet before and after each block.
-    std::vector<std::vector<double>> turn(1 + peers.size());
+    std::vector<std::vector<double>> turn(1 + rivals.size());
     bool was_quiet = true;
     double seconds = 0;
-    for (size_t i = 0; i < turn.size(); ++i) {
+    for (size_t k = 0; k < turn.size(); ++k) {  // there and back: none always follows the same
+      const size_t i = kept % 2 == 0 ? k : turn.size() - 1 - k;
       quiet.await(facts.threads);
       const Stopwatch watch;
       if (i == 0) {
         TRY(run_block(*program.impl().executor, inputs, outputs, block, turn[i]));
       } else {
-        turn[i] = TRY(peers[i - 1]->run(options.warm_ups, block.runs_per_block));
+        turn[i] = TRY(rivals.run(i - 1, options.warm_ups, block.runs_per_block));
         std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
       }
       seconds += watch.seconds();
-      was_quiet = was_quiet && (peers.empty() || Quiet::is_now(facts.threads));
+      was_quiet = was_quiet && (rivals.none() || Quiet::is_now(facts.threads));
     }
-    if (!peers.empty() && !quiet.counts(seconds, was_quiet)) continue;
+    if (!rivals.none() && !quiet.counts(seconds, was_quiet)) continue;
     ++kept;
     for (int look = 0; fresh && look < kFreshLooks; ++look) TRY(fresh->look(inputs));
     for (size_t i = 0; i < turn.size(); ++i) {
-      std::vector<double>& all = i == 0 ? facts.samples : facts.peers[names[i - 1]].samples;
+      std::vector<double>& all = i == 0 ? facts.samples : facts.peers[rivals.name(i - 1)].samples;
       all.insert(all.end(), turn[i].begin(), turn[i].end());
+      medians[i].push_back(median(turn[i]));
     }
+  }
+  for (size_t i = 0; i < rivals.size(); ++i) {
+    RunFacts::Peer& peer = facts.peers[rivals.name(i)];
+    peer.version = rivals.version(i);
+    peer.speed_up = speed_up(medians[0], medians[1 + i]);
+    peer.difference = TRY(rivals.difference(i, outputs, options.max_error));
   }
   // What other models taught is about costs in the database.
   if (fresh)
@@ -199,14 +185,9 @@ Status bench(const BenchOptions& options) {
     TRY(write_json(options.json, report_json(model, program.impl().report, facts)));
   fmt::print("{}\n{}\n", summary(model, program.impl().report, facts),
              statistics_line("collage", facts.samples));
-  double best = 0;
-  for (const std::string& name : names) {
-    const std::vector<double>& samples = facts.peers[name].samples;
-    fmt::print("{}\n", statistics_line(name, samples));
-    best = best == 0 ? median(samples) : std::min(best, median(samples));
-  }
-  if (best > 0)
-    fmt::print("speed-up over the faster of them: {:.2f}x\n", best / median(facts.samples));
+  for (size_t i = 0; i < rivals.size(); ++i)
+    fmt::print("{}\n", statistics_line(rivals.name(i), facts.peers[rivals.name(i)].samples));
+  if (!rivals.none()) fmt::print("{}", rivals_text(facts, rivals));
   if (options.layers || options.roofline || !options.profile.empty())
     TRY(show_layers(program, inputs, options));
   return {};

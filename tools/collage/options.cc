@@ -268,6 +268,26 @@ Status save_tensors(const std::string& folder, const std::vector<TensorInfo>& in
   return {};
 }
 
+Result<std::vector<Tensor>> load_tensors(const std::string& flag, const std::string& folder,
+                                         size_t count) {
+  std::vector<Tensor> tensors(count);
+  std::error_code ec;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ec)) {
+    std::string name = entry.path().filename().string();
+    size_t digits = name.find_first_not_of("0123456789");
+    if (digits == 0 || digits == std::string::npos || digits > 6 ||
+        entry.path().extension() != ".npy")
+      continue;
+    size_t position = std::stoul(name.substr(0, digits));
+    if (position < count) tensors[position] = TRY(read_npy(entry.path()));
+  }
+  if (ec) return usage_error("{} {}: {}", flag, folder, ec.message());
+  for (size_t i = 0; i < count; ++i)
+    if (!tensors[i].defined())
+      return usage_error("{} {}: there is no file {}_….npy for output {}", flag, folder, i, i);
+  return tensors;
+}
+
 Status write_json(const std::string& path, const nlohmann::json& value) {
   return write_file_atomically(
       path, value.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");

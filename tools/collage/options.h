@@ -55,6 +55,9 @@ Result<std::vector<Tensor>> make_inputs(const Model& model, const SharedOptions&
 // DIR/0_name.npy …; the folder is created.
 Status save_tensors(const std::string& folder, const std::vector<TensorInfo>& infos,
                     const std::vector<Tensor>& tensors);
+// DIR/0_….npy …, one an output by position; `flag` names the folder in errors.
+Result<std::vector<Tensor>> load_tensors(const std::string& flag, const std::string& folder,
+                                         size_t count);
 Status write_json(const std::string& path, const nlohmann::json& value);
 
 // A sub-command: what it is called, what it does, how it adds its flags, and how it runs (exit

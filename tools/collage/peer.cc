@@ -18,8 +18,8 @@ using nlohmann::json;
 
 namespace {
 
-// $COLLAGE_PYTHON and $COLLAGE_PEERS, else the build's environment and sources, found upwards from
-// this program.
+// $COLLAGE_PYTHON and $COLLAGE_PEERS, else what was installed with this program, or the build's
+// environment and sources, found upwards from it; else the python3 that the shell would take.
 struct PeerProgram {
   std::string python, script;
 };
@@ -32,22 +32,25 @@ PeerProgram find_peer_program() {
        folder.has_relative_path(); folder = folder.parent_path()) {
     if (program.python.empty() && fs::exists(folder / "env/bin/python", ec))
       program.python = folder / "env/bin/python";
-    if (program.script.empty() && fs::exists(folder / "bench/peers/peer.py", ec))
-      program.script = folder / "bench/peers/peer.py";
+    for (const char* script : {"share/collage/peers/peer.py", "bench/peers/peer.py"})
+      if (program.script.empty() && fs::exists(folder / script, ec))
+        program.script = folder / script;
   }
-  if (program.python.empty()) program.python = "/usr/bin/python3";
+  if (program.python.empty()) program.python = "python3";
   return program;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Peer>> Peer::start(const std::string& runtime, const std::string& model,
-                                          int threads, const std::string& precision) {
+                                          const std::vector<Shape>& shapes, int threads,
+                                          const std::string& precision) {
   PeerProgram program = find_peer_program();
   if (program.script.empty())
-    return error(ErrorCode::kUnavailable,
-                 "--compare {}: bench/peers/peer.py was not found; set COLLAGE_PEERS to it",
-                 runtime);
+    return error(
+        ErrorCode::kUnavailable,
+        "--compare {}: peer.py was not found; set COLLAGE_PEERS to it (bench/peers/peer.py)",
+        runtime);
   int to[2], from[2];
   if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0)
     return internal_error("no pipes for {}", runtime);
@@ -65,8 +68,8 @@ Result<std::unique_ptr<Peer>> Peer::start(const std::string& runtime, const std:
   arguments.push_back(nullptr);
   std::unique_ptr<Peer> peer(new Peer);
   peer->runtime_ = runtime;
-  int code = ::posix_spawn(&peer->pid_, program.python.c_str(), &actions, nullptr, arguments.data(),
-                           environ);
+  int code = ::posix_spawnp(&peer->pid_, program.python.c_str(), &actions, nullptr,
+                            arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   ::close(to[0]);
   ::close(from[1]);
@@ -76,7 +79,7 @@ Result<std::unique_ptr<Peer>> Peer::start(const std::string& runtime, const std:
     peer->pid_ = -1;
     return error(ErrorCode::kUnavailable, "--compare {}: cannot start {}", runtime, program.python);
   }
-  json reply = TRY(peer->call({{"cmd", "load"}}));
+  json reply = TRY(peer->call({{"cmd", "load"}, {"shapes", shapes}}));
   peer->version_ = reply.value("version", "");
   return peer;
 }
@@ -109,6 +112,11 @@ Result<json> Peer::call(const json& command) {
 
 Status Peer::set_inputs(const std::string& folder) {
   TRY(call({{"cmd", "inputs"}, {"dir", folder}}));
+  return {};
+}
+
+Status Peer::save_outputs(const std::string& folder) {
+  TRY(call({{"cmd", "outputs"}, {"dir", folder}}));
   return {};
 }
 

@@ -2,6 +2,7 @@
 // pipes.
 #pragma once
 
+#include <collage/tensor.h>
 #include <sys/types.h>
 
 #include <cstdio>
@@ -16,16 +17,20 @@ namespace collage::tool {
 
 class Peer {
  public:
-  // Starts the runtime ("onnxruntime", "openvino") on a model; of `precision` "bf16" only OpenVINO
-  // knows. kUnavailable when Python or the runtime is missing.
+  // Starts the runtime ("onnxruntime", "openvino") on a model, whose inputs have these shapes by
+  // position, dynamic dimensions included; of `precision` "bf16" only OpenVINO knows. kUnavailable
+  // when Python or the runtime is missing.
   static Result<std::unique_ptr<Peer>> start(const std::string& runtime, const std::string& model,
-                                             int threads, const std::string& precision = "f32");
+                                             const std::vector<Shape>& shapes, int threads,
+                                             const std::string& precision = "f32");
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
   const std::string& version() const { return version_; }
+  // DIR/0_name.npy, DIR/1_name.npy …, by position, as are the outputs of its latest run.
   Status set_inputs(const std::string& folder);
+  Status save_outputs(const std::string& folder);
   // Seconds of each timed run.
   Result<std::vector<double>> run(int warm_ups, int iterations);
 

@@ -3,38 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "compiler/layerwise.h"
 #include "cost/comparison.h"
 #include "ops/interpreter.h"
 #include "options.h"
 #include "report/report.h"
-#include "runtime/npy.h"
 
 namespace collage::tool {
 
 namespace {
-
-// DIR/0_….npy, one an output by position.
-Result<std::vector<Tensor>> expected_from(const std::string& folder, size_t count) {
-  std::vector<Tensor> tensors(count);
-  std::error_code ec;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ec)) {
-    std::string name = entry.path().filename().string();
-    size_t digits = name.find_first_not_of("0123456789");
-    if (digits == 0 || digits == std::string::npos || digits > 6 ||
-        entry.path().extension() != ".npy")
-      continue;
-    size_t position = std::stoul(name.substr(0, digits));
-    if (position < count) tensors[position] = TRY(read_npy(entry.path()));
-  }
-  if (ec) return usage_error("--expect {}: {}", folder, ec.message());
-  for (size_t i = 0; i < count; ++i)
-    if (!tensors[i].defined())
-      return usage_error("--expect {}: there is no file {}_….npy for output {}", folder, i, i);
-  return tensors;
-}
 
 // The first kernel whose own result is wrong, on the inputs that the reference gives it.
 Status check_layerwise(const Program& program, const std::vector<Tensor>& inputs,
@@ -76,9 +53,9 @@ Status verify(const VerifyOptions& options) {
   const std::string& expect = options.expect;
   Model model = TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
-  std::vector<Tensor> expected = expect.empty()
-                                     ? TRY(interpret(model.impl().module.main(), inputs))
-                                     : TRY(expected_from(expect, model.outputs().size()));
+  std::vector<Tensor> expected =
+      expect.empty() ? TRY(interpret(model.impl().module.main(), inputs))
+                     : TRY(load_tensors("--expect", expect, model.outputs().size()));
   RunFacts facts;
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds));

@@ -1,0 +1,66 @@
+"""bench --compare: other runtimes on the same shapes and inputs, how far outputs differ, and what the turns decide.
+
+    python tests/cli/cli_compare_test.py [CHECK...]
+
+Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
+"""
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import checks
+import command
+import tiny_models
+from cli_run_test import Bench
+
+
+def check_comparison_decides(bench):
+    """Ten turns give an interval, and who is faster where it lies on one side of 1."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    report, printed = bench.report("bench", name, "--iterations", "20", "--compare", "onnxruntime")
+    found = report["peers"]["onnxruntime"]["speed_up"]
+    assert found["turns"] == 10 and 0 < found["low"] <= found["median"] <= found["high"], found
+    side = "faster" if found["low"] > 1 else "slower" if found["high"] < 1 else None
+    assert found["verdict"] == side if side else found["verdict"] in ("alike", "moved"), found
+    assert ("not decided" in printed) == (found["verdict"] == "moved"), printed
+
+
+def check_comparison_of_shapes(bench):
+    """Dynamic dimensions have the sizes for the other runtimes that they have here, inputs are those given, outputs agree."""
+    batch = tiny_models.small_net(batch="n")
+    name = bench.save("batch.onnx", batch)
+    np.save(bench.path("image.npy"), np.linspace(-1, 1, 5 * 3 * 12 * 12, dtype=np.float32).reshape(5, 3, 12, 12))
+    for flags in (["--dim", "n=5", "--inputs", "image=image.npy"], ["--shapes", "image=2x3x12x12"]):
+        report, _ = bench.report("bench", name, "--iterations", "4", "--compare", "onnxruntime,openvino", *flags)
+        for peer in report["peers"].values():
+            assert peer["difference"]["within"] and peer["difference"]["max_rel"] < 1e-4, (flags, peer)
+
+
+def check_comparison_tells_wrong_outputs(bench):
+    """A runtime whose outputs are others is told apart from one that rounds otherwise."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    wrong = os.path.join(bench.folder, "wrong_peers")
+    shutil.copytree(os.path.dirname(command.PEERS["COLLAGE_PEERS"]), wrong)
+    with open(os.path.join(wrong, "onnxruntime_peer.py"), "a") as file:
+        file.write("\n    def outputs(self):\n        return [(v.name, 1.01 * o.numpy()) for v, o in zip(self._session.get_outputs(), self._outputs)]\n")
+    report, printed = bench.report("bench", name, "--iterations", "4", "--compare", "onnxruntime",
+                                   COLLAGE_PEERS=os.path.join(wrong, "peer.py"))
+    found = report["peers"]["onnxruntime"]["difference"]
+    assert not found["within"] and "element" in found["reason"], found
+    assert 0.009 < found["max_rel"] < 0.011 and ", which is too much: output 0 element" in printed, (found, printed)
+
+
+CHECKS = (check_comparison_decides, check_comparison_of_shapes, check_comparison_tells_wrong_outputs)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as shared:
+        sys.exit(checks.run(CHECKS, sys.argv[1:], lambda folder: Bench(folder, os.path.join(shared, "cache"))))

@@ -1,0 +1,86 @@
+#include "rivals.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/statistics.h"
+#include "cost/comparison.h"
+#include "options.h"
+
+namespace collage::tool {
+
+namespace fs = std::filesystem;
+
+ScratchFolder::ScratchFolder() {
+  std::string pattern = (fs::temp_directory_path() / "collage_bench_XXXXXX").string();
+  if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ec;
+  if (!path_.empty()) fs::remove_all(path_, ec);
+}
+
+Result<Rivals> Rivals::start(const std::vector<std::string>& runtimes, const std::string& file,
+                             const Model& model, const std::vector<Tensor>& inputs, int threads,
+                             double max_error) {
+  Rivals rivals;
+  if (runtimes.empty()) return rivals;
+  rivals.scratch_ = std::make_unique<ScratchFolder>();
+  if (rivals.scratch_->path().empty())
+    return internal_error("no folder for the inputs of --compare below {}",
+                          fs::temp_directory_path().string());
+  TRY(save_tensors(rivals.scratch_->path() / "inputs", model.inputs(), inputs));
+  for (const std::string& runtime : runtimes) {
+    TRY(rivals.add(runtime, "f32", file, model, threads));
+    if (max_error > 0 && runtime == "openvino")
+      TRY(rivals.add(runtime, "bf16", file, model, threads));
+  }
+  return rivals;
+}
+
+Status Rivals::add(const std::string& runtime, const std::string& precision,
+                   const std::string& file, const Model& model, int threads) {
+  std::vector<Shape> shapes;
+  for (const TensorInfo& info : model.inputs()) shapes.push_back(info.shape);
+  peers_.push_back(TRY(Peer::start(runtime, file, shapes, threads, precision)));
+  TRY(peers_.back()->set_inputs(scratch_->path() / "inputs"));
+  names_.push_back(precision == "f32" ? runtime : runtime + " " + precision);
+  return {};
+}
+
+Result<RunFacts::OutputDifference> Rivals::difference(size_t rival,
+                                                      const std::vector<Tensor>& outputs,
+                                                      double max_error) {
+  const std::string folder = scratch_->path() / ("outputs_" + std::to_string(rival));
+  TRY(peers_[rival]->save_outputs(folder));
+  const std::vector<Tensor> theirs = TRY(load_tensors("--compare", folder, outputs.size()));
+  RunFacts::OutputDifference all;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Difference one = compare_tensors(outputs[i], theirs[i], model_tolerance(max_error));
+    all.max_abs = std::max(all.max_abs, one.max_abs);
+    all.max_rel = std::max(all.max_rel, one.max_rel);
+    all.within = all.within && one.within;
+    if (!one.within && all.reason.empty()) all.reason = fmt::format("output {} {}", i, one.reason);
+  }
+  return all;
+}
+
+std::string rivals_text(const RunFacts& facts, const Rivals& rivals) {
+  std::string text;
+  const RunFacts::Peer* fastest = nullptr;
+  for (size_t i = 0; i < rivals.size(); ++i) {
+    const RunFacts::Peer& peer = facts.peers.at(rivals.name(i));
+    text += fmt::format("over {} {}", rivals.name(i), to_text(*peer.speed_up));
+    text += fmt::format("; outputs differ by {:.3g} at most, {:.3g} of the largest value",
+                        peer.difference->max_abs, peer.difference->max_rel);
+    if (!peer.difference->within) text += ", which is too much: " + peer.difference->reason;
+    text += "\n";
+    if (fastest == nullptr || median(peer.samples) < median(fastest->samples)) fastest = &peer;
+  }
+  return text + fmt::format("speed-up over the faster of them: {}\n", to_text(*fastest->speed_up));
+}
+
+}  // namespace collage::tool

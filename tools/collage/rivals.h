@@ -1,0 +1,60 @@
+// The runtimes that `bench --compare` names: started on the program's own file, shapes and inputs,
+// run in turns with it, and their outputs compared with the program's.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "peer.h"
+#include "report/report.h"
+
+namespace collage::tool {
+
+// A folder that goes when this does.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class Rivals {
+ public:
+  // `max_error` > 0: OpenVINO in bfloat16 too, whatever its errors are: whoever allows errors wants
+  // to know what it does with them.
+  static Result<Rivals> start(const std::vector<std::string>& runtimes, const std::string& file,
+                              const Model& model, const std::vector<Tensor>& inputs, int threads,
+                              double max_error);
+  bool none() const { return peers_.empty(); }
+  size_t size() const { return peers_.size(); }
+  const std::string& name(size_t rival) const { return names_[rival]; }
+  // Seconds of each run of a block.
+  Result<std::vector<double>> run(size_t rival, int warm_ups, int runs) {
+    return peers_[rival]->run(warm_ups, runs);
+  }
+  // How far the outputs of its latest run are from these.
+  Result<RunFacts::OutputDifference> difference(size_t rival, const std::vector<Tensor>& outputs,
+                                                double max_error);
+  const std::string& version(size_t rival) const { return peers_[rival]->version(); }
+
+ private:
+  Rivals() = default;
+  Status add(const std::string& runtime, const std::string& precision, const std::string& file,
+             const Model& model, int threads);
+
+  std::unique_ptr<ScratchFolder> scratch_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::vector<std::string> names_;  // "openvino", "openvino bf16"
+};
+
+// Speed-up and difference of outputs, a line for each of them, and the speed-up over the fastest.
+std::string rivals_text(const RunFacts& facts, const Rivals& rivals);
+
+}  // namespace collage::tool
