@@ -32,7 +32,7 @@ struct CompileOptions {
 // once: what they do then is the most that the backend's kernels could.
 struct PeakProbe {
   void (*run)(int rounds) = nullptr;
-  double flops_per_round = 0;  // float32 operations that a round stands for, multiply-adds as two
+  double flops_per_round = 0;  // operations of that arithmetic in a round, multiply-adds as two
 };
 
 class Backend {
@@ -62,8 +62,8 @@ class Backend {
   // waking them up beside the team.
   virtual bool brings_own_threads() const { return false; }
 
-  // Where its kernels in float32 compute with something faster than the vector units'
-  // multiply-adds, against whose peak kernels are held otherwise.
+  // Where its kernels multiply bfloat16 numbers with something faster than the vector units,
+  // against whose peak they are held (report/roofline.h).
   virtual std::optional<PeakProbe> peak_probe(const Target& target) const {
     (void)target;
     return std::nullopt;

@@ -28,6 +28,11 @@ size_t size_of_level(int level, size_t fallback) {
 
 }  // namespace
 
+size_t first_cache_bytes() {
+  static const size_t bytes = size_of_level(1, 32 << 10);
+  return bytes;
+}
+
 size_t private_cache_bytes() {
   static const size_t bytes = size_of_level(2, 1 << 20);
   return bytes;

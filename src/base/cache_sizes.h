@@ -5,6 +5,8 @@
 
 namespace collage {
 
+// Bytes of a core's first level, for data; 32 KB where the system does not say.
+size_t first_cache_bytes();
 // Bytes of a core's own cache (the second level); 1 MB where the system does not say.
 size_t private_cache_bytes();
 // Bytes of the cache that several cores share (the third level); 32 MB where it does not say.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "base/hash.h"
@@ -55,7 +56,13 @@ void add_cost(json& entry, const Cost& cost) {
   }
 }
 
-json kernel_json(const ReportedKernel& kernel) {
+// What kernels are held against; null: nobody measured the machine's peaks.
+struct Roofs {
+  const MachinePeaks* peaks = nullptr;
+  double constants = 0;  // bytes, of the model
+};
+
+json kernel_json(const ReportedKernel& kernel, const Roofs& roofs) {
   json ops = json::array(), inputs = json::array(), outputs = json::array(),
        alternatives = json::array();
   for (const auto& op : kernel.ops)
@@ -69,23 +76,29 @@ json kernel_json(const ReportedKernel& kernel) {
     add_cost(entry, other.cost);
     alternatives.push_back(std::move(entry));
   }
-  return {{"name", kernel.name},
-          {"target", kernel.target},
-          {"variant", kernel.variant.to_string()},
-          {"ops", ops},
-          {"nodes", kernel.nodes},
-          {"cost_ms", cost_json(kernel.cost)},
-          {"predicted_ms", 1e3 * kernel.predicted_seconds},
-          {"flops", kernel.flops},
-          {"bytes", kernel.bytes},
-          {"inputs", inputs},
-          {"outputs", outputs},
-          {"alternatives", alternatives}};
+  json entry = {{"name", kernel.name},
+                {"target", kernel.target},
+                {"variant", kernel.variant.to_string()},
+                {"ops", ops},
+                {"nodes", kernel.nodes},
+                {"cost_ms", cost_json(kernel.cost)},
+                {"predicted_ms", 1e3 * kernel.predicted_seconds},
+                {"flops", kernel.flops},
+                {"bytes", kernel.bytes},
+                {"inputs", inputs},
+                {"outputs", outputs},
+                {"alternatives", alternatives}};
+  if (roofs.peaks != nullptr) {
+    const Roof roof =
+        roof_of(*roofs.peaks, least_work(kernel.function, kernel.variant), roofs.constants);
+    entry["roof"] = {{"least_ms", 1e3 * roof.seconds}, {"bound", roof.bound}};
+  }
+  return entry;
 }
 
-json kernels_json(const std::vector<ReportedKernel>& kernels) {
+json kernels_json(const std::vector<ReportedKernel>& kernels, const Roofs& roofs) {
   json list = json::array();
-  for (const ReportedKernel& kernel : kernels) list.push_back(kernel_json(kernel));
+  for (const ReportedKernel& kernel : kernels) list.push_back(kernel_json(kernel, roofs));
   return list;
 }
 
@@ -215,13 +228,15 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
   for (const auto& rejection : report.rejections)
     rejections.push_back(
         {{"node", rejection.node}, {"backend", rejection.backend}, {"reason", rejection.reason}});
+  const Roofs roofs =
+      facts.peaks ? Roofs{&*facts.peaks, model_constant_bytes(report.kernels)} : Roofs{};
   for (const ReportedPlan& plan : report.plans)
     plans.push_back({{"name", plan.name},
                      {"predicted_ms", 1e3 * plan.predicted_seconds},
                      {"correction_ms", 1e3 * plan.correction_seconds},
-                     {"kernels", kernels_json(plan.kernels)},
+                     {"kernels", kernels_json(plan.kernels, roofs)},
                      {"conversions", conversions_json(plan.conversions)}});
-  result["kernels"] = kernels_json(report.kernels);
+  result["kernels"] = kernels_json(report.kernels, roofs);
   result["conversions"] = conversions_json(report.conversions);
   result["nodes"] = nodes_json(report.nodes);
   result["edges"] = edges_json(report.edges);
@@ -240,9 +255,15 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
   if (facts.peaks) {
     json& peaks = result["env"]["peaks"];
     peaks = {{"gflops", 1e-9 * facts.peaks->flops_per_second},
-             {"gbytes", 1e-9 * facts.peaks->bytes_per_second}};
-    for (const auto& [target, flops] : facts.peaks->target_flops_per_second)
-      peaks["target_gflops"][target] = 1e-9 * flops;
+             {"units", json::object()},
+             {"levels", json::array()}};
+    for (const auto& [unit, operations] : facts.peaks->unit_operations_per_second)
+      peaks["units"][unit] = 1e-9 * operations;
+    for (const MemoryLevel& level : facts.peaks->levels) {
+      json entry = {{"name", level.name}, {"gbytes", 1e-9 * level.bytes_per_second}};
+      if (std::isfinite(level.bytes)) entry["bytes"] = level.bytes;
+      peaks["levels"].push_back(std::move(entry));
+    }
   }
   if (facts.resident_bytes > 0) result["peak_memory"]["measured"] = facts.resident_bytes;
   if (!facts.what_if.empty()) {

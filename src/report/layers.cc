@@ -35,19 +35,27 @@ Result<Profile> profile_layers(internal::ProgramImpl& program, std::span<const T
                                int runs) {
   std::map<std::string, LayerTime> known;
   for (const ReportedKernel& kernel : program.report.kernels) {
-    LayerTime layer{kernel.name,  kernel.target, "", 0, median_seconds(kernel.cost),
-                    kernel.flops, kernel.bytes};
+    LayerTime layer{kernel.name,
+                    kernel.target,
+                    "",
+                    0,
+                    median_seconds(kernel.cost),
+                    kernel.flops,
+                    kernel.bytes,
+                    least_work(kernel.function, kernel.variant)};
     layer.what = shape_of(kernel.outputs) + " " + describe(kernel);
     known[kernel.name] = std::move(layer);
   }
   for (const ReportedConversion& conversion : program.report.conversions) {
-    LayerTime layer{conversion.name, "", "", 0, median_seconds(conversion.cost), 0, 0};
+    LayerTime layer{conversion.name, "", "", 0, median_seconds(conversion.cost), 0, 0, {}};
     layer.bytes = 2.0 * static_cast<double>(conversion.type.bytes());
+    layer.work = least_work_of_conversion(conversion.type, conversion.from, conversion.to);
     layer.what = shape_to_string(conversion.type.shape) + " " + conversion.from.to_string() +
                  " to " + conversion.to.to_string();
     known[conversion.name] = std::move(layer);
   }
   Profile profile;
+  profile.constant_bytes = model_constant_bytes(program.report.kernels);
   std::vector<Tensor> outputs(program.outputs.size());
   std::vector<double> seconds;
   for (int i = 0; i < kWarmUps; ++i) TRY(program.executor->run(inputs, outputs));
@@ -79,19 +87,19 @@ std::string layers_table(const Profile& profile, const MachinePeaks* peaks) {
   for (const LayerTime& layer : profile.layers) {
     total += layer.seconds;
     predicted += layer.predicted_seconds;
-    if (peaks != nullptr) bound += roofline_seconds(*peaks, layer.target, layer.flops, layer.bytes);
+    if (peaks != nullptr) bound += roof_of(*peaks, layer.work, profile.constant_bytes).seconds;
   }
   std::string text =
       fmt::format("{:>4} {:>9} {:>9} {:>6} {:>8} {:>7}{} {}\n", "step", "ms", "predicted", "share",
-                  "GFLOP/s", "GB/s", peaks != nullptr ? "  of roof" : "", "kernel");
+                  "GFLOP/s", "GB/s", peaks != nullptr ? "  of roof     " : "", "kernel");
   for (size_t i : order) {
     const LayerTime& layer = profile.layers[i];
     double seconds = std::max(layer.seconds, 1e-9);
     std::string of_roof;
-    if (peaks != nullptr)
-      of_roof = fmt::format(
-          " {:>7.0f}%",
-          100 * roofline_seconds(*peaks, layer.target, layer.flops, layer.bytes) / seconds);
+    if (peaks != nullptr) {
+      const Roof roof = roof_of(*peaks, layer.work, profile.constant_bytes);
+      of_roof = fmt::format(" {:>4.0f}% {:<8}", 100 * roof.seconds / seconds, roof.bound);
+    }
     text += fmt::format("{:>4} {:>9.4f} {:>9.4f} {:>5.1f}% {:>8.1f} {:>7.1f}{} {}  {}\n", i,
                         1e3 * layer.seconds, 1e3 * layer.predicted_seconds,
                         100 * layer.seconds / total, 1e-9 * layer.flops / seconds,
@@ -103,9 +111,10 @@ std::string layers_table(const Profile& profile, const MachinePeaks* peaks) {
   if (peaks != nullptr) {
     text += fmt::format(", roofline {:.3f} ms at {:.0f} GFLOP/s", 1e3 * bound,
                         1e-9 * peaks->flops_per_second);
-    for (const auto& [target, flops] : peaks->target_flops_per_second)
-      text += fmt::format(" ({} {:.0f})", target, 1e-9 * flops);
-    text += fmt::format(" and {:.1f} GB/s", 1e-9 * peaks->bytes_per_second);
+    for (const auto& [unit, operations] : peaks->unit_operations_per_second)
+      text += fmt::format(", {} {:.0f}", unit, 1e-9 * operations);
+    for (const MemoryLevel& level : peaks->levels)
+      text += fmt::format(", {} {:.1f} GB/s", level.name, 1e-9 * level.bytes_per_second);
   }
   return text + "\n";
 }

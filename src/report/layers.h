@@ -17,12 +17,14 @@ struct LayerTime {
   double seconds = 0;              // median over the profiled runs
   double predicted_seconds = 0;    // 0: not predicted (copies)
   double flops = 0, bytes = 0;     // 0 where nobody counts them
+  LeastWork work = {};             // what its time is held against
 };
 
 struct Profile {
   std::vector<LayerTime> layers;          // in the order they run
   std::vector<std::vector<double>> runs;  // seconds of each layer in each profiled run
   std::vector<double> whole_runs;         // seconds of each profiled run as its caller sees it
+  double constant_bytes = 0;              // of the model
 };
 
 // Runs the program `runs` times after two untimed runs. Reading the clock twice a kernel is part of

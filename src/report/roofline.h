@@ -1,29 +1,52 @@
-// What the machine can do at most: the two roofs of the roofline model (Williams, Waterman and
-// Patterson, 2009), measured here and now.
+// What the machine can do at most, measured here and now, and the shortest time that a kernel can
+// take by it: the roofline model (Williams, Waterman and Patterson, 2009) with a roof for every
+// unit that multiplies and for every cache (Ilic, Pratas and Sousa, 2014).
+//
+// A time below it is a mistake of this model, or of its peaks, and no result:
+// bench/check_roofs.py looks for them.
 #pragma once
 
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "compiler/compile.h"
+#include "compiler/least_work.h"
 #include "runtime/thread_team.h"
 
 namespace collage {
 
-struct MachinePeaks {
-  double flops_per_second = 0;  // fp32 multiply-adds on all threads of the team, counted as two
-  // Reading memory beyond the caches on all threads; 0 where there was no memory for the buffers.
-  double bytes_per_second = 0;
-  // Of targets, by their text, whose kernels compute with something faster (Backend::peak_probe).
-  std::map<std::string, double> target_flops_per_second = {};
+// A cache, or memory: the caches of all threads' cores together.
+struct MemoryLevel {
+  std::string name;             // "L1", "L2", "L3", "memory"
+  double bytes = 0;             // that it holds; memory: infinity
+  double bytes_per_second = 0;  // of reading, writing or copying from it, whichever moves most
 };
 
-// Takes about 0.2 s. The team must be otherwise idle.
-MachinePeaks measure_peaks(ThreadTeam& team, std::span<const std::string> targets = {});
+struct MachinePeaks {
+  double flops_per_second = 0;  // fp32 multiply-adds on all threads of the team, counted as two
+  // Of other units, as far as there are such: "bfloat16", "int16" (LeastWork::unit), alike.
+  std::map<std::string, double> unit_operations_per_second = {};
+  // The smallest and fastest first, memory last. Empty where there was no memory for buffers.
+  std::vector<MemoryLevel> levels = {};
+};
 
-// The shortest time that so much work of a target's can take: the larger of computing and moving
-// it.
-double roofline_seconds(const MachinePeaks& peaks, const std::string& target, double flops,
-                        double bytes);
+// Takes about half a second. The team must be otherwise idle.
+MachinePeaks measure_peaks(ThreadTeam& team);
+
+struct Roof {
+  double seconds = 0;  // no kernel that does this work can take less
+  std::string bound;   // what takes as long: a unit or a level
+};
+
+// Bytes of the constants of a model whose kernels these are, each tensor once.
+double model_constant_bytes(std::span<const ReportedKernel> kernels);
+
+// `model_constants`: bytes of the constants of the model in which the kernel runs. In a run all of
+// them pass before its own are read again, so a cache keeps at most that part of them for which it
+// has room. Activations were written just before, so they are in the fastest levels that hold
+// them. What comes from one level passes all that are faster.
+Roof roof_of(const MachinePeaks& peaks, const LeastWork& work, double model_constants);
 
 }  // namespace collage

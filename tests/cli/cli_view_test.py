@@ -219,7 +219,34 @@ def check_large(bench):
         check_page(report, page)
 
 
-CHECKS = (check_small_model, check_refusal, check_report_file, check_names, check_random, check_large)
+def roofs_shown(bench, report):
+    """The column "of roof" of a page made from that report."""
+    tiny_models.write(bench.folder, "roofs.json", json.dumps(report))
+    bench.command("view", "roofs.json", "-o", "roofs.html")
+    with browser.Browser() as chromium:
+        page = chromium.open(bench.path("roofs.html"))
+        column = page.run("[...document.querySelectorAll('#kernels th')].findIndex(h => h.dataset.key === 'roof')")
+        return page.run(f"[...document.querySelectorAll('#kernels tbody tr')].map(r => r.cells[{column}].textContent)")
+
+
+def check_roofs(bench):
+    """Shares of the roof are those of the report; peaks that a kernel exceeds are wrong, so then none is shown."""
+    onnx.save(tiny_models.small_net(), bench.path("net.onnx"))
+    bench.command("view", "net.onnx", "-o", "page.html", "--json", "report.json")
+    with open(bench.path("report.json")) as file:
+        report = json.load(file)
+    bounds = {"float32", ""} | set(report["env"]["peaks"]["units"]) | {level["name"] for level in report["env"]["peaks"]["levels"]}
+    assert [level["name"] for level in report["env"]["peaks"]["levels"]][-1] == "memory", report["env"]["peaks"]
+    for kernel in report["kernels"]:
+        assert kernel["roof"]["bound"] in bounds, kernel["roof"]
+        kernel["roof"]["least_ms"] = 0.5 * kernel["cost_ms"]["median"]
+    shown = roofs_shown(bench, report)
+    assert shown.count("50%") == len(report["kernels"]), shown
+    report["kernels"][0]["roof"]["least_ms"] *= 3
+    assert not any("%" in cell for cell in roofs_shown(bench, report))
+
+
+CHECKS = (check_roofs, check_small_model, check_refusal, check_report_file, check_names, check_random, check_large)
 
 
 if __name__ == "__main__":

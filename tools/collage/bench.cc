@@ -87,7 +87,7 @@ Status show_layers(Program& program, const std::vector<Tensor>& inputs,
   if (!options.profile.empty()) TRY(write_json(options.profile, chrome_trace(profile)));
   if (options.roofline) {
     ThreadTeam team(thread_count(options));
-    MachinePeaks peaks = measure_peaks(team, program.impl().report.targets);
+    MachinePeaks peaks = measure_peaks(team);
     fmt::print("{}", layers_table(profile, &peaks));
   } else if (options.layers) {
     fmt::print("{}", layers_table(profile));

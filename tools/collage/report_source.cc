@@ -123,7 +123,7 @@ Status add_timeline(Program& program, std::span<const Tensor> inputs, RunFacts& 
   Profile profile = TRY(profile_layers(program.impl(), inputs, kRuns));
   facts.resident_bytes = peak_resident_bytes();
   ThreadTeam team(facts.threads);
-  facts.peaks = measure_peaks(team, program.impl().report.targets);
+  facts.peaks = measure_peaks(team);
   // A run of middling length stands for all.
   std::vector<size_t> order(profile.runs.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -64,14 +64,12 @@ function noiseUnits(a, b) {
   return noise > 0 ? (b.cost_ms.median - a.cost_ms.median) / noise : null;
 }
 const peaks = report.env.peaks;
-const gflopsOf = kernel => peaks.target_gflops?.[kernel.target] ?? peaks.gflops;
-const computing = kernel => kernel.flops / gflopsOf(kernel) / 1e6, moving = kernel => peaks.gbytes ? kernel.bytes / peaks.gbytes / 1e6 : 0;  // ms at least
-// Peaks that a kernel exceeds by more than Winograd's shortcut explains were measured on a busy machine.
-const peaksHold = peaks && report.kernels.every(k => !k.cost_ms || k.flops < 1e7 || computing(k) < 3 * k.cost_ms.median);
+// No kernel can exceed them: peaks that one exceeds by more than noise are wrong, and so may be all shares.
+const peaksHold = peaks && report.kernels.every(k => !k.cost_ms || !k.roof || k.roof.least_ms <= 1.05 * k.cost_ms.median);
 // The part of this machine's roofline that a kernel reaches; null where that is not known.
 function roofOf(kernel) {
   const time = median(kernel) || timeOf(kernel);
-  return peaksHold && time ? Math.max(computing(kernel), moving(kernel)) / time : null;
+  return peaksHold && kernel.roof && time ? kernel.roof.least_ms / time : null;
 }
 const rivals = kernel => kernel.alternatives.filter(a => a.cost_ms).sort((a, b) => median(a) - median(b));
 

@@ -1,0 +1,35 @@
+// The least that a kernel has to do, whoever computes it: what its time is held against the
+// machine's peaks with (report/roofline.h). Not what is counted as its work (OpDef::flops), which
+// is the same for every algorithm, but what is left of that where the algorithm is known:
+//
+// - taps of a convolution that only see padding, or that see one pixel of a smaller image which was
+//   enlarged, need no multiplication of their own; nor do scores that a causal mask hides;
+// - Winograd ("winograd4", "winograd2" in a variant's name: the side of a tile of the result)
+//   multiplies (m+2)^2 times where m^2 results take 9 m^2;
+// - sums of products of bfloat16 parts ("bf16x3") multiply several times, by another unit;
+// - a gather or a slice reads what it gives, a window with gaps what it sees, a kernel "in place"
+//   nothing.
+#pragma once
+
+#include <string>
+
+#include "backend/variant.h"
+#include "ir/expr.h"
+
+namespace collage {
+
+struct LeastWork {
+  // What multiplies: "float32", the vector units' multiply-adds; "bfloat16" or "int16", the fastest
+  // unit that has products of these; "any", what nobody but the library knows.
+  std::string unit = "float32";
+  double operations = 0;                  // of that unit, a multiply-add as two
+  double activations = 0, constants = 0;  // bytes; results count as activations
+};
+
+LeastWork least_work(const Function& function, const Variant& variant);
+
+// A change of encoding: both sides of it.
+LeastWork least_work_of_conversion(const TensorType& type, const Encoding& from,
+                                   const Encoding& to);
+
+}  // namespace collage
