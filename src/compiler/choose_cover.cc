@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "compiler/cover_contest.h"
 #include "compiler/cover_timing.h"
-#include "compiler/pace.h"
 #include "compiler/prediction.h"
 
 namespace collage {
@@ -22,6 +21,7 @@ struct Entry {   // a cover in the contest
   CoverParts parts;
   double within;          // the error that its outputs may have; 0: that of float32
   std::string text, key;  // in the database
+  double predicted = 0;   // before it first ran; 0: it did not yet
   double error = 0;       // that they have
 };
 
@@ -30,7 +30,8 @@ json row_of(const Contestant& contestant, const Entry& entry, const std::string&
   json row = {{"source", source_key},
               {"parts", to_json(entry.parts)},
               {"failure", contestant.failure},
-              {"within", entry.within}};
+              {"within", entry.within},
+              {"predicted", entry.predicted}};
   if (!contestant.measured) return row;
   row["error"] = entry.error;
   row["cost"] = to_json(Cost(*contestant.measured));
@@ -47,30 +48,24 @@ Contestant contestant_of(const json& row) {
   return contestant;
 }
 
-// What predictions of one model add to the costs of its kernels.
-struct Predictor {
-  double pace = 1;
-  Correction correction;  // what the covers of other models in the database teach
+// What the covers of other models in the database teach.
+Correction taught_correction(CostDatabase& database, const ChooseOptions& options) {
+  std::vector<TaughtCover> taught;
+  for (const std::string& text : database.values("cover", options.context)) {
+    const json row = parse_json(text);
+    const Contestant known = contestant_of(row);
+    const std::string source = known.measured ? row.value("source", "") : "";
+    if (source.empty() || source == options.source_key) continue;
+    taught.push_back(
+        {source, cover_parts_from_json(row.value("parts", json())), known.measured->median});
+  }
+  return learn_correction(taught);
+}
 
-  Predictor(CostDatabase& database, const ChooseOptions& options) {
-    const Paces paces = known_paces(database, options.context);
-    pace = pace_of(options.source_key, paces);
-    std::vector<TaughtCover> taught;
-    for (const std::string& text : database.values("cover", options.context)) {
-      const json row = parse_json(text);
-      const Contestant known = contestant_of(row);
-      const std::string source = known.measured ? row.value("source", "") : "";
-      if (source.empty() || source == options.source_key) continue;
-      const CoverParts parts = cover_parts_from_json(row.value("parts", json()));
-      taught.push_back({source, parts.at_pace(pace_of(source, paces)), known.measured->median});
-    }
-    correction = learn_correction(taught);
-  }
-  // 0: its costs are not known.
-  double predict(const CoverParts& parts) const {
-    return parts.seconds > 0 ? correction.predict(parts.at_pace(pace)) : 0;
-  }
-};
+// 0: its costs are not known.
+double predict(const Correction& correction, const CoverParts& parts) {
+  return parts.seconds > 0 ? correction.predict(parts) : 0;
+}
 
 // The same where outputs may have that error: who failed within a smaller one may try again.
 Contestant contestant_within(const json& row, double within) {
@@ -80,6 +75,12 @@ Contestant contestant_within(const json& row, double within) {
                   fmt::format("errs by {:.2g} of the largest value", row["error"].get<double>())};
   if (!contestant.failure.empty() && row.value("within", 0.0) < within) return {};
   return contestant;
+}
+
+// Of a cover's row: what was predicted before it first ran; 0: the row does not say.
+double predicted_in(const json& row) {
+  if (!row.is_object() || !row.contains("predicted") || !row["predicted"].is_number()) return 0;
+  return std::max(0.0, row["predicted"].get<double>());
 }
 
 CoverParts parts_of(const NamedCover& cover) { return {cover.plain_seconds, cover.switches}; }
@@ -110,8 +111,9 @@ Entries enter_covers(const std::vector<NamedCover>& covers,
     std::optional<std::string> row = database.find("cover", key);
     const double within = lowered ? options.max_error : 0;
     all.contestants.push_back(row ? contestant_within(parse_json(*row), within) : Contestant());
-    all.entries.push_back(
-        {all.entry_of.size() - 1, parts_of(cover), within, std::move(text), std::move(key)});
+    Entry entry{all.entry_of.size() - 1, parts_of(cover), within, std::move(text), std::move(key)};
+    if (row) entry.predicted = predicted_in(parse_json(*row));
+    all.entries.push_back(std::move(entry));
   }
   return all;
 }
@@ -135,20 +137,12 @@ constexpr size_t kMostAlive = 16;
 
 }  // namespace
 
-double predict_cover(const NamedCover& cover, CostDatabase& database,
-                     const ChooseOptions& options) {
-  return Predictor(database, options).predict(parts_of(cover));
-}
-
-void predict_covers(const std::vector<NamedCover>& covers, CostDatabase& database,
-                    const ChooseOptions& options, std::vector<TimedCover>& timed) {
-  const Predictor predictor(database, options);
-  for (size_t i = 0; i < covers.size(); ++i) {
-    const CoverParts parts = parts_of(covers[i]);
-    timed[i].predicted_seconds = predictor.predict(parts);
-    timed[i].correction_seconds =
-        timed[i].predicted_seconds > 0 ? timed[i].predicted_seconds - parts.seconds : 0;
-  }
+CoverPrediction predict_cover(const NamedCover& cover,
+                              const std::vector<CostedCandidate>& candidates,
+                              CostDatabase& database, const ChooseOptions& options) {
+  const double now = predict(taught_correction(database, options), parts_of(cover));
+  const double first = enter_covers({cover}, candidates, database, options).entries[0].predicted;
+  return {first > 0 ? first : now, now};
 }
 
 size_t fastest_known(const std::vector<NamedCover>& covers,
@@ -172,11 +166,18 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
                                  CostDatabase& database, const ChooseOptions& options,
                                  Progress* progress) {
   ChosenCover chosen;
-  for (const NamedCover& cover : covers)
-    chosen.timed.push_back({cover.name, cover.single_backend, 0, std::nullopt, "", false, 0});
-  predict_covers(covers, database, options, chosen.timed);
   // No structured binding: clang 14 captures none in lambdas.
   Entries all = enter_covers(covers, candidates, database, options);
+  const Correction correction = taught_correction(database, options);
+  for (size_t i = 0; i < covers.size(); ++i) {
+    const CoverParts parts = parts_of(covers[i]);
+    Entry& entry = all.entries[all.entry_of[i]];
+    const double now = predict(correction, parts);
+    if (entry.predicted == 0) entry.predicted = now;
+    chosen.timed.push_back({covers[i].name, covers[i].single_backend, entry.predicted, std::nullopt,
+                            "", false, entry.predicted - parts.seconds, now});
+    if (entry.predicted == 0) chosen.timed.back().correction_seconds = 0;
+  }
   std::vector<Entry>& entries = all.entries;
   std::vector<size_t>& entry_of = all.entry_of;
   std::vector<Contestant>& contestants = all.contestants;

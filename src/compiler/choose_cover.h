@@ -28,12 +28,10 @@ struct ChooseOptions {
   bool untimed = false;
 };
 
-// What a cover is predicted to take, at the model's pace (pace.h) and with what covers of other
-// models teach (prediction.h); 0 where its costs are not known.
-double predict_cover(const NamedCover& cover, CostDatabase& database, const ChooseOptions& options);
-// The same for the covers that were timed, one each.
-void predict_covers(const std::vector<NamedCover>& covers, CostDatabase& database,
-                    const ChooseOptions& options, std::vector<TimedCover>& timed);
+// Of a cover that is not timed now.
+CoverPrediction predict_cover(const NamedCover& cover,
+                              const std::vector<CostedCandidate>& candidates,
+                              CostDatabase& database, const ChooseOptions& options);
 
 // The cover whose timing in the database is the best; where none was timed the first, which is
 // predicted to be the fastest.

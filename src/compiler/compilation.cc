@@ -11,11 +11,12 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "compiler/describe_cover.h"
+#include "compiler/in_situ_ratio.h"
 #include "compiler/light_cover.h"
 #include "compiler/lowered_costs.h"
 #include "compiler/merged_cover.h"
-#include "compiler/pace.h"
 #include "compiler/precision.h"
+#include "compiler/prediction.h"
 #include "compiler/refine_cover.h"
 #include "compiler/second_look.h"
 #include "compiler/worker_command.h"
@@ -227,13 +228,13 @@ Status Compilation::cover_lightly() {
   return {};
 }
 
-Result<double> Compilation::predict() {
+Result<CoverPrediction> Compilation::predict() {
   if (options_.max_error > 0)
     return unsupported("which kernels may be lowered shows only when the model is run");
   Result<CoverSearch> searched = search_by_costs(std::move(found_));
   if (light_ && searched.status().code() == ErrorCode::kFrozenCosts)
     return unsupported("one toolchain is left: its kernels are not measured, so not predicted");
-  return predict_cover(TRY(std::move(searched)).covers[0], *database_, choose_);
+  return predict_cover(TRY(std::move(searched)).covers[0], candidates_, *database_, choose_);
 }
 
 Result<LoweredPlan> Compilation::lower_cover(const NamedCover& cover) {
@@ -272,28 +273,27 @@ Status Compilation::choose() {
     chosen_ = TRY(choose_among(search_.covers));
   }
   end_phase("covers");
-  TRY(find_pace());
+  TRY(find_in_situ_ratio());
   if (options_.search == SearchMethod::kEvolutionary && !light_) TRY(refine());
   if (options_.max_error > 0 && !interrupted()) TRY(lower_precision());
   return {};
 }
 
-Status Compilation::find_pace() {
+Status Compilation::find_in_situ_ratio() {
   const NamedCover& cover = search_.covers[chosen_.index];
   if (light_ || options_.frozen_costs || interrupted() || cover.plain_seconds <= 0) return {};
-  if (known_paces(*database_, choose_.context).contains(choose_.source_key)) return {};
+  if (known_in_situ_ratio(*database_, choose_.source_key, choose_.context)) return {};
   const Judge* judge = TRY(judge_->get());
   Executor executor = TRY(Executor::create(chosen_.lowered.plan, compile_.threads));
   if (progress_ != nullptr) progress_->update("timing kernels in their place", 0, 1, 0, 0);
-  const Status status =
-      measure_pace(cover, executor, judge->inputs(),
-                   {compile_.threads, report_.cache_state, options_.effort, options_.patience},
-                   choose_.source_key, choose_.context, *database_);
+  const Status status = measure_in_situ_ratio(
+      cover, executor, judge->inputs(),
+      {compile_.threads, report_.cache_state, options_.effort, options_.patience},
+      choose_.source_key, choose_.context, *database_);
   if (progress_ != nullptr) progress_->finish("timing kernels in their place");
   if (!status.ok())
-    log::warn("what this model takes is predicted without its pace: {}", status.to_string());
-  predict_covers(search_.covers, *database_, choose_, chosen_.timed);
-  end_phase("pace");
+    log::warn("what its kernels take inside the model was not measured: {}", status.to_string());
+  end_phase("in situ");
   return {};
 }
 
@@ -340,6 +340,13 @@ Status Compilation::describe() {
   const TimedCover& best = report_.covers[chosen_.index];
   report_.predicted_seconds = best.predicted_seconds;
   report_.correction_seconds = best.correction_seconds;
+  report_.isolated_seconds = best.predicted_seconds > 0 ? cover.plain_seconds : 0;
+  const std::optional<double> ratio =
+      known_in_situ_ratio(*database_, choose_.source_key, choose_.context);
+  if (ratio && report_.isolated_seconds > 0) {
+    report_.in_situ_ratio = *ratio;
+    report_.in_situ_seconds = Correction().predict({*ratio * cover.plain_seconds, cover.switches});
+  }
   report_.switches = cover.switches;
   for (const TimedCover& timed : report_.covers)
     if (timed.single_backend && timed.measured &&

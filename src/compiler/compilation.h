@@ -29,12 +29,12 @@ class Compilation {
   Status gather();      // targets, and what they could take of the model
   Status open_costs();  // the database, and what measures for it
   Result<std::vector<TuningTask>> extract_tasks();  // what search() will want the costs of
-  Status search();                   // costs of the candidates, and the best covers by them
-  Result<double> predict();          // seconds of the best cover, which is not made
-  Result<Module> apply_history();    // the module, partitioned as the fastest cover known
-  Status choose();                   // the fastest cover, by timing
-  Status describe();                 // the report of it
-  Result<Executor> make_executor();  // of it
+  Status search();                    // costs of the candidates, and the best covers by them
+  Result<CoverPrediction> predict();  // of the best cover, which is not made
+  Result<Module> apply_history();     // the module, partitioned as the fastest cover known
+  Status choose();                    // the fastest cover, by timing
+  Status describe();                  // the report of it
+  Result<Executor> make_executor();   // of it
 
  private:
   // Kernels of plans that are alive at the same time are shared; those of dropped plans go with
@@ -54,7 +54,7 @@ class Compilation {
   Result<LoweredPlan> lower_cover(const NamedCover& cover);
   Result<Module> partitioned(const NamedCover& cover) const;
   Result<ChosenCover> choose_among(const std::vector<NamedCover>& covers);
-  Status find_pace();
+  Status find_in_situ_ratio();
   Status refine();  // --search evolutionary
   Status lower_precision();
   void end_phase(const std::string& phase) { report_.phase_seconds[phase] += watch_.restart(); }

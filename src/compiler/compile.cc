@@ -21,8 +21,8 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   return Program(std::move(impl));
 }
 
-Result<double> predict_seconds(const Model& model, const ProgramOptions& options,
-                               Progress* progress) {
+Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions& options,
+                                        Progress* progress) {
   register_all();
   CompileReport report;
   Compilation compilation(model, options, progress, report);

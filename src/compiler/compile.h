@@ -111,11 +111,22 @@ struct ReportedSlot {
 struct TimedCover {
   std::string name;  // "cover 1" … or the backend of a single-backend cover
   bool single_backend = false;
-  double predicted_seconds = 0;
+  double predicted_seconds = 0;  // before it first ran
   std::optional<Measured> measured;
   std::string failure;  // why it could not be timed
   bool chosen = false;
-  double correction_seconds = 0;  // of the prediction: pace and what other models taught
+  // Of the prediction: what other models taught, and costs that were measured again since.
+  double correction_seconds = 0;
+  double reckoned_seconds = 0;  // what would be predicted by costs as they are known now
+};
+
+// What a cover is predicted to take, in seconds, from costs measured in isolation and what covers
+// of other models teach (prediction.h); 0 where its costs are not known.
+struct CoverPrediction {
+  // As it was before a program of the cover first ran: it is kept with the cover's timing, so that
+  // nothing that was seen in the model is called a prediction.
+  double predicted = 0;
+  double now = 0;  // by costs as they are known now: some are measured again after covers ran
 };
 
 struct CompileReport {
@@ -124,7 +135,11 @@ struct CompileReport {
   std::vector<ReportedConversion> conversions;
   std::vector<TimedCover> covers;
   double predicted_seconds = 0, lower_bound_seconds = 0;
-  double correction_seconds = 0;                    // of it: pace and what other models taught
+  double correction_seconds = 0;  // of the prediction: all but the sum of isolated costs
+  double isolated_seconds = 0;    // that sum: kernels and conversions, each measured alone
+  // The sum by what the kernels take inside the model, switches between thread pools included, and
+  // the ratio to isolated costs (in_situ_ratio.h): no prediction. 0: not measured.
+  double in_situ_seconds = 0, in_situ_ratio = 0;
   size_t switches = 0;                              // of the chosen cover, between thread pools
   CacheState cache_state = CacheState::kStreaming;  // in which its kernels were timed
   bool exact = false;                               // the cheapest cover is proven to be so
@@ -133,7 +148,7 @@ struct CompileReport {
   size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
   CostCounts estimates;
   std::map<std::string, double>
-      phase_seconds;  // "candidates", "costs", "search", "covers", "pace", "report" and some
+      phase_seconds;  // "candidates", "costs", "search", "covers", "in situ", "report" and some
   struct Rejection {
     std::string node, backend, reason;
   };
@@ -168,7 +183,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
                               Progress* progress = nullptr);
 
 // What the cheapest cover is predicted to take: the search of compile_model, and nothing after it.
-Result<double> predict_seconds(const Model& model, const ProgramOptions& options,
-                               Progress* progress = nullptr);
+Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions& options,
+                                        Progress* progress = nullptr);
 
 }  // namespace collage

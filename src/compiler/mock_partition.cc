@@ -313,7 +313,7 @@ CompileReport report_of(const MockPartition& partition, const PartitionConfig& c
   report.kernels = std::move(chosen.kernels);
   report.conversions = std::move(chosen.conversions);
   report_single_backends(*search.graph, search.candidates, search.covers, report);
-  report.predicted_seconds = chosen.predicted_seconds;
+  report.predicted_seconds = report.isolated_seconds = chosen.predicted_seconds;
   report.lower_bound_seconds = search.lower_bound_seconds;
   report.exact = search.exact;
   report.search_states = search.states;

@@ -1,12 +1,13 @@
 // What a cover takes, predicted: the sum of what its kernels and conversions were measured to take,
-// at the model's pace (pace.h), corrected by what covers of other models took end to end.
+// each in isolation, corrected by what covers of other models took end to end.
 //
-//   seconds = scale * pace * sum + per_switch * switches
+//   seconds = scale * sum + per_switch * switches
 //
 // The two numbers are fitted to the timings in the cost database by weighted least squares on
 // relative errors: every model counts the same, outliers count less (Huber), and a ridge pulls
 // towards what was seen on other machines, the more the models disagree, so that little data
-// changes little. A model's own covers never take part: what is predicted was not looked at.
+// changes little. A model's own covers never take part, nor does what its kernels take inside it
+// (in_situ_ratio.h): what is predicted was not looked at.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -22,7 +23,6 @@ inline constexpr double kSecondsPerSwitch = 60e-6;
 struct CoverParts {
   double seconds = 0;   // kernels, conversions and dispatch, each measured alone
   size_t switches = 0;  // between thread pools, the last kernel followed by the first
-  CoverParts at_pace(double pace) const { return {pace * seconds, switches}; }
 };
 
 struct Correction {

@@ -114,7 +114,7 @@ Result<bool> look_again(const NamedCover& cover, std::vector<CostedCandidate>& c
 }
 
 bool looks_disturbed(const TimedCover& cover) {
-  return cover.measured && cover.predicted_seconds > kFar * cover.measured->median;
+  return cover.measured && cover.reckoned_seconds > kFar * cover.measured->median;
 }
 
 }  // namespace collage

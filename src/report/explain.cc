@@ -53,18 +53,16 @@ const json* runner_up(const json& kernel) {
 
 std::string what_if_table(const json& report) {
   if (!report.contains("what_if")) return "";
-  double now = report["covers"].empty() ? report["predicted_ms"].get<double>()
-                                        : report["covers"][0]["predicted_ms"].get<double>();
   std::string text = "with one more flag, predicted:\n";
   for (const json& other : report["what_if"]) {
     if (other.contains("failure")) {
       text += fmt::format("  {:<40} {}\n", text_of(other["flag"]), text_of(other["failure"]));
       continue;
     }
-    double then = other["predicted_ms"].get<double>();
+    double then = other["predicted_ms"].get<double>(), change = other["change_ms"].get<double>();
     text += fmt::format("  {:<40} {:.4f} ms  {:+.4f} ms  {:+.1f}%\n",
-                        printable(text_of(other["flag"]), 200), then, then - now,
-                        now > 0 ? 100 * (then / now - 1) : 0);
+                        printable(text_of(other["flag"]), 200), then, change,
+                        then > change ? 100 * change / (then - change) : 0);
   }
   return text;
 }
@@ -169,6 +167,9 @@ std::string explain_plan(const json& report) {
                         conversions.size(), converting);
   if (rest != 0) text += fmt::format(" {:+.4f} ms correction", rest);
   text += "; " + standing(report) + "\n";
+  if (const auto in_situ = report.find("in_situ"); in_situ != report.end())
+    text += fmt::format("in situ its kernels take {:.4f} ms, {:.3f} times their isolated costs\n",
+                        (*in_situ)["ms"].get<double>(), (*in_situ)["ratio"].get<double>());
   text +=
       fmt::format("{:>10} {:>6}  {}\n", "ms", "share", "kernel: variant | runner-up, its margin");
   std::vector<const json*> order;

@@ -189,6 +189,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       {"targets", report.targets},
       {"predicted_ms", 1e3 * report.predicted_seconds},
       {"correction_ms", 1e3 * report.correction_seconds},
+      {"isolated_ms", 1e3 * report.isolated_seconds},
       {"lower_bound_ms", 1e3 * report.lower_bound_seconds},
       {"compile_s", facts.compile_seconds},
       {"phases_s", report.phase_seconds},
@@ -211,8 +212,9 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       {"peak_memory", {{"planned", report.arena_bytes}}},
   };
   if (!facts.samples.empty()) result["latency_ms"] = latency_json(facts.samples);
-  if (facts.fresh_predicted_seconds)
-    result["fresh_predicted_ms"] = 1e3 * *facts.fresh_predicted_seconds;
+  if (report.in_situ_ratio > 0)
+    result["in_situ"] = {{"ms", 1e3 * report.in_situ_seconds}, {"ratio", report.in_situ_ratio}};
+  if (facts.fresh_in_situ_seconds) result["fresh_in_situ_ms"] = 1e3 * *facts.fresh_in_situ_seconds;
   json covers = json::array(), plans = json::array(), rejections = json::array();
   json singles = json::object();
   for (const TimedCover& cover : report.covers) {
@@ -272,6 +274,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       json entry = {{"flag", other.flag}};
       if (other.failure.empty()) {
         entry["predicted_ms"] = 1e3 * other.predicted_seconds;
+        entry["change_ms"] = 1e3 * other.change_seconds;
       } else {
         entry["failure"] = other.failure;
       }

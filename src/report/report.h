@@ -19,7 +19,8 @@ struct RunFacts {
   std::vector<double> samples;  // seconds of single inferences, empty when nothing was run
   int threads = 0;
   double compile_seconds = 0;  // everything before the first inference, import included
-  std::optional<double> fresh_predicted_seconds;  // from costs of the same minutes as the samples
+  // The kernels timed in the plan between the samples, and switches between thread pools.
+  std::optional<double> fresh_in_situ_seconds;
   struct Verification {
     double max_abs = 0, max_rel = 0;
     bool within = true;
@@ -47,7 +48,8 @@ struct RunFacts {
   struct WhatIf {
     std::string flag;  // "--exclude native"
     double predicted_seconds = 0;
-    std::string failure;  // why nothing is
+    double change_seconds = 0;  // from the same without the flag, both by costs as they are now
+    std::string failure;        // why nothing is
   };
   std::vector<WhatIf> what_if;
 };

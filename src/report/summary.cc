@@ -50,8 +50,10 @@ std::string summary(const Model& model, const CompileReport& report, const RunFa
   if (!report.light)
     text += report.exact ? std::string(" (exact search)")
                          : fmt::format(" (search within {:.2g}%)", 100 * report.gap);
-  if (facts.fresh_predicted_seconds)
-    text += fmt::format(", {} from fresh costs", milliseconds(*facts.fresh_predicted_seconds));
+  if (!report.light) text += ", isolated costs " + milliseconds(report.isolated_seconds);
+  if (report.in_situ_ratio > 0) text += ", in situ " + milliseconds(report.in_situ_seconds);
+  if (facts.fresh_in_situ_seconds)
+    text += fmt::format(", {} just now", milliseconds(*facts.fresh_in_situ_seconds));
   double latency = 0;
   if (!facts.samples.empty()) {
     latency = median(facts.samples);

@@ -75,6 +75,7 @@ class Folder:
 def check_sum(report):
     parts = sum(part["predicted_ms"] for part in report["kernels"] + report["conversions"])
     assert close(parts + report["correction_ms"], report["predicted_ms"]), (parts, report["correction_ms"], report["predicted_ms"])
+    assert close(parts, report["isolated_ms"]), (parts, report["isolated_ms"])
     for plan in report["plans"]:
         parts = sum(part["predicted_ms"] for part in plan["kernels"] + plan["conversions"])
         assert close(parts + plan["correction_ms"], plan["predicted_ms"]), (plan["name"], parts, plan["predicted_ms"])

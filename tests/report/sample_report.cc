@@ -37,6 +37,7 @@ json sample_report() {
       {"targets", {"onednn", "native", "reference"}},
       {"predicted_ms", 3.0},
       {"correction_ms", 0.0},
+      {"isolated_ms", 3.0},
       {"lower_bound_ms", 3.0},
       {"compile_s", 1.0},
       {"phases_s", json::object()},

@@ -45,7 +45,7 @@ std::string statistics_line(const std::string& name, const std::vector<double>& 
 }
 
 // What --against asks for: short blocks of both programs in turns, so that a machine that changes
-// its pace does so for both.
+// its speed does so for both.
 Status race(Program& program, Program& other, const std::vector<Tensor>& inputs,
             const BenchOptions& options, int threads) {
   constexpr int kRuns = 4;
@@ -174,9 +174,8 @@ Status bench(const BenchOptions& options) {
     peer.speed_up = speed_up(medians[0], medians[1 + i]);
     peer.difference = TRY(rivals.difference(i, outputs, options.max_error));
   }
-  // What other models taught is about costs in the database.
   if (fresh)
-    facts.fresh_predicted_seconds =
+    facts.fresh_in_situ_seconds =
         Correction().predict({fresh->seconds(), program.impl().report.switches});
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
@@ -227,8 +226,8 @@ Command add_bench(CLI::App& app) {
   command->add_flag("--roofline", options->roofline,
                     "the same against the measured peaks of this machine");
   command->add_flag("--fresh-costs", options->fresh_costs,
-                    "time the chosen kernels alone again, in turns with the blocks, and predict "
-                    "from that too: is the prediction wrong, or has the machine changed its pace?");
+                    "time the chosen kernels inside the plan, in turns with the blocks, and add "
+                    "them up: is the prediction wrong, or has the machine changed since?");
   command->add_option("--profile", options->profile,
                       "write a Chrome trace of one run to this file");
   for (const char* other : {"--compare", "--iterations", "--layers", "--roofline", "--profile",

@@ -63,8 +63,9 @@ Result<ReportSource> ReportSource::open(const SharedOptions& options, bool timed
   if (has_mock_costs(options)) {
     Model model = TRY(load_for_mock_costs(options));
     source.report_ = report_json(model, TRY(mock_report(model, options)), facts);
-    source.predict_ = [model](const SharedOptions& other) -> Result<double> {
-      return TRY(mock_report(model, other)).predicted_seconds;
+    source.predict_ = [model](const SharedOptions& other) -> Result<CoverPrediction> {
+      const double seconds = TRY(mock_report(model, other)).predicted_seconds;
+      return CoverPrediction{seconds, seconds};
     };
     return source;
   }
@@ -75,7 +76,7 @@ Result<ReportSource> ReportSource::open(const SharedOptions& options, bool timed
     TRY(add_timeline(program, inputs, facts));
   }
   source.report_ = report_json(model, program.impl().report, facts);
-  source.predict_ = [model](const SharedOptions& other) -> Result<double> {
+  source.predict_ = [model](const SharedOptions& other) -> Result<CoverPrediction> {
     return predict_seconds(model, TRY(program_options(other)));
   };
   return source;
@@ -85,12 +86,17 @@ void ReportSource::ask(const std::string& flag, const std::string& value) {
   if (!predict_) return;
   SharedOptions other = options_;
   (flag == "--exclude" ? other.exclude : other.pin).push_back(value);
-  Result<double> seconds = predict_(other);
+  if (!without_flags_) {
+    const Result<CoverPrediction> base = predict_(options_);
+    without_flags_ = base.ok() ? base->now : 0;
+  }
+  const Result<CoverPrediction> found = predict_(other);
   nlohmann::json entry = {{"flag", flag + " " + quoted(value)}};
-  if (seconds.ok()) {
-    entry["predicted_ms"] = 1e3 * *seconds;
+  if (found.ok()) {
+    entry["predicted_ms"] = 1e3 * found->predicted;
+    entry["change_ms"] = 1e3 * (found->now - *without_flags_);
   } else {
-    entry["failure"] = seconds.status().to_string();
+    entry["failure"] = found.status().to_string();
   }
   report_["what_if"].push_back(std::move(entry));
 }

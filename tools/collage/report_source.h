@@ -22,7 +22,8 @@ class ReportSource {
  private:
   nlohmann::json report_;
   SharedOptions options_;
-  std::function<Result<double>(const SharedOptions&)> predict_;  // null: from a file
+  std::function<Result<CoverPrediction>(const SharedOptions&)> predict_;  // null: from a file
+  std::optional<double> without_flags_;  // seconds, once it was asked
 };
 
 // A regular expression that matches these names and no others.

@@ -29,7 +29,7 @@ const plans = drawings.map((drawing, p) => {
   const cover = p === 0 ? report.covers.find(c => c.chosen) : report.covers.find(c => c.single_backend && c.name === drawing.name);
   const plan = {
     name: p === 0 ? 'Collage' : drawing.name, drawing, kernels: from.kernels, conversions: from.conversions,
-    predicted: from.predicted_ms, correction: from.correction_ms, measured: cover && cover.measured_ms, chosen: p === 0, kernelOf: new Map()};
+    predicted: from.predicted_ms, correction: from.correction_ms, inSitu: p === 0 && report.in_situ, measured: cover && cover.measured_ms, chosen: p === 0, kernelOf: new Map()};
   plan.kernels.forEach((kernel, k) => kernel.nodes.forEach(n => { if (!plan.kernelOf.has(n)) plan.kernelOf.set(n, k); }));
   return plan;
 });

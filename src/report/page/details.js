@@ -95,7 +95,6 @@ function planMarkup() {
   }
   const list = [...shares].sort((a, b) => b[1].time - a[1].time), whole = wholeTime() || 1;
   const converting = plan().conversions.reduce((sum, c) => sum + c.predicted_ms, 0), rest = plan().correction;
-  const best = report.covers.length ? report.covers[0].predicted_ms : report.predicted_ms;
   const reasons = new Map();
   for (const r of report.rejections) {
     const key = r.backend + '\n' + r.reason;
@@ -109,10 +108,10 @@ function planMarkup() {
     <div class="bar">${list.map(([t, s]) => `<i style="--c:${targetColour(t)};width:${100 * s.time / whole}%" title="${esc(t)} ${ms(s.time)} ms"></i>`).join('')}<i style="--c:var(--badge);width:${100 * converting / whole}%" title="conversions ${ms(converting)} ms"></i></div>
     <table class="rows">${list.map(([t, s]) => `<tr><td>${chip(t)}</td><td class="num">${s.ops} ops in ${s.kernels} kernels</td><td class="num">${ms(s.time)} ms</td><td class="num dim">${percent(s.time / whole)}</td></tr>`).join('')}
     <tr><td>conversions</td><td class="num">${plan().conversions.length}</td><td class="num">${ms(converting)} ms</td><td class="num dim">${percent(converting / whole)}</td></tr>
-    ${rest ? `<tr><td title="the model's pace, and what other models taught">correction</td><td></td><td class="num">${signed(ms(rest))} ms</td><td></td></tr>` : ''}</table>
+    ${rest ? `<tr><td title="what other models taught, and costs that were measured again since">correction</td><td></td><td class="num">${signed(ms(rest))} ms</td><td></td></tr>` : ''}${plan().inSitu ? `<tr class="dim"><td title="what the kernels take inside the model: no part of the prediction">in situ</td><td></td><td class="num">${ms(plan().inSitu.ms)} ms</td><td></td></tr>` : ''}</table>
     <div class="dim">${bound}${report.search.candidates} candidates · ${report.search.states} states</div>
     <h3>Plans timed end to end</h3><table class="rows"><tr><th></th><th class="num">predicted</th><th class="num">measured</th></tr>${report.covers.map(c => `<tr class="${c.chosen ? 'now' : ''}"><td>${esc(c.name)}${c.chosen ? ' (chosen)' : ''}</td><td class="num">${c.predicted_ms ? ms(c.predicted_ms) + ' ms' : '–'}</td><td class="num">${c.measured_ms ? ms(c.measured_ms.median) + ' ms' : esc(c.failure || '–')}</td></tr>`).join('')}</table>
-    ${report.what_if ? `<h3>With one more flag</h3><table class="rows">${report.what_if.map(w => `<tr><td><code>${esc(w.flag)}</code></td><td class="num">${w.failure ? `<span class="why">${esc(w.failure)}</span>` : ms(w.predicted_ms) + ' ms'}</td><td class="num dim">${w.failure ? '' : signed(percent(w.predicted_ms / best - 1))}</td></tr>`).join('')}</table>` : ''}
+    ${report.what_if ? `<h3>With one more flag</h3><table class="rows">${report.what_if.map(w => `<tr><td><code>${esc(w.flag)}</code></td><td class="num">${w.failure ? `<span class="why">${esc(w.failure)}</span>` : ms(w.predicted_ms) + ' ms'}</td><td class="num dim">${w.failure ? '' : signed(percent(w.change_ms / (w.predicted_ms - w.change_ms)))}</td></tr>`).join('')}</table>` : ''}
     ${reasons.size ? '<h3>Refusals</h3><ul class="plain">' + [...reasons].slice(0, 40).map(([key, list]) => `<li>${chip(kindOf(key.split('\n')[0]))}<span class="why">${esc(key.split('\n')[1])}</span> <span class="dim">${list.length > 1 ? list.length + ' times, ' : ''}${esc(list[0], 60)}</span></li>`).join('') + '</ul>' : ''}
     <h3>Machine</h3><div class="dim">${esc(report.env.cpu)} · ${report.env.threads} threads${peaks ? ` · at most ${peaks.gflops.toFixed(0)} GFLOP/s${Object.entries(peaks.units).map(([unit, rate]) => ` (${esc(unit)} ${rate.toFixed(0)})`).join('')} and ${peaks.levels.map(l => `${l.gbytes.toFixed(1)} GB/s from ${esc(l.name)}`).join(', ')}${peaksHold ? '' : ', which some kernel exceeds: measured on a busy machine, or reckoned wrong, so no share is shown'}` : ''}</div>
     <div class="dim">${Object.entries(report.env.versions).map(([n, v]) => esc(`${n} ${v}`, 80)).join(' · ')}</div>

@@ -1,0 +1,56 @@
+#include "compiler/in_situ_ratio.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/stopwatch.h"
+#include "compiler/costs_in_place.h"
+
+namespace collage {
+
+namespace {
+
+// Looks end when the median of their sums is known to that part of it, or after so many seconds.
+struct Looks {
+  int least;
+  double precision, seconds;
+};
+constexpr Looks kLooks = {10, 0.015, 8}, kFastLooks = {4, 0.03, 0.5};
+
+}  // namespace
+
+std::optional<double> known_in_situ_ratio(CostDatabase& database, const std::string& source_key,
+                                          const std::string& context) {
+  const std::optional<std::string> text =
+      database.find("pace", CostDatabase::key_of(source_key, context));
+  if (!text) return std::nullopt;
+  const nlohmann::json row = parse_json(*text);
+  if (!row.is_object() || !row.contains("pace") || !row["pace"].is_number()) return std::nullopt;
+  const double ratio = row["pace"];
+  return ratio > 0 ? std::optional(ratio) : std::nullopt;
+}
+
+Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
+                             std::span<const Tensor> inputs, const InSituOptions& options,
+                             const std::string& source_key, const std::string& context,
+                             CostDatabase& database) {
+  CostsInPlace costs(executor, options.threads, options.cache, options.patience);
+  const Looks& looks = options.effort == Effort::kFast ? kFastLooks : kLooks;
+  const Stopwatch watch;
+  for (int look = 0; look < looks.least || watch.seconds() < looks.seconds; ++look) {
+    if (interrupted()) return {};
+    TRY(costs.look(inputs));
+    const Interval sum = costs.interval();
+    const double half_width = (sum.high - sum.low) / 2;
+    if (look + 1 >= looks.least && half_width <= looks.precision * costs.seconds()) break;
+  }
+  const double ratio = costs.seconds() / cover.plain_seconds;
+  log::info("its kernels take {:.3f} ms in situ, {:.3f} in isolation: a ratio of {:.3f}",
+            1e3 * costs.seconds(), 1e3 * cover.plain_seconds, ratio);
+  database.put("pace", CostDatabase::key_of(source_key, context), source_key,
+               nlohmann::json({{"source", source_key}, {"pace", ratio}}).dump(), context);
+  return {};
+}
+
+}  // namespace collage
