@@ -26,20 +26,38 @@ double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& 
   return all > 0 ? own / all : 1;
 }
 
-// The part of it that a target could do.
-double reachable_share(const DataflowGraph& graph, const std::vector<CostedCandidate>& candidates,
-                       const std::string& target) {
+// Bytes that a call gives, and of the constants that it reads.
+double call_bytes(const Expr& expr) {
+  const auto* call = as<CallNode>(expr);
+  if (call == nullptr || call->op == nullptr || call->op->is_view) return 0;
+  double bytes = 0;
+  for (const TensorType& leaf : call->type().leaves()) bytes += static_cast<double>(leaf.bytes());
+  for (const Expr& arg : call->args)
+    if (arg->kind() == ExprKind::kConstant)
+      bytes += static_cast<double>(arg->tensor_type().bytes());
+  return bytes;
+}
+
+// The parts of it that a target could do: of the arithmetic, and of the bytes that calls make or
+// read as constants, which is what a model bound by memory takes its time for.
+struct Reach {
+  double flops = 1, bytes = 1;
+};
+Reach reach_of(const DataflowGraph& graph, const std::vector<CostedCandidate>& candidates,
+               const std::string& target) {
   IndexSet reached;
   for (const CostedCandidate& candidate : candidates)
     if (candidate.partition.spec->target.kind == target && candidate.has_cost())
       reached |= candidate.partition.sub_graph.inside();
-  double own = 0, all = 0;
-  for (const DataflowGraph::Node& node : graph.nodes()) {
-    const double flops = call_flops(node.expr);
-    all += flops;
-    if (reached.contains(node.index)) own += flops;
-  }
-  return all > 0 ? own / all : 1;
+  auto share = [&](double (*amount)(const Expr&)) {
+    double own = 0, all = 0;
+    for (const DataflowGraph::Node& node : graph.nodes()) {
+      all += amount(node.expr);
+      if (reached.contains(node.index)) own += amount(node.expr);
+    }
+    return all > 0 ? own / all : 1;
+  };
+  return {share(call_flops), share(call_bytes)};
 }
 
 }  // namespace
@@ -111,30 +129,36 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
       return {};
     }
     NamedCover cover = named_cover(problem, name, true, single->covers.at(0));
-    if (flops_share(cover, candidates, target) >= kSingleBackendFlops)
+    if (flops_share(cover, candidates, target) >= kSingleBackendWork)
       found.covers.push_back(std::move(cover));
     return {};
   };
   // Kernels of one backend hand tensors over in the same way, which their costs do not show.
   std::vector<NamedCover> mostly_one;
-  auto add_mostly = [&](const std::string& target) {
-    const Result<SearchResult> mostly = problem.settle(
-        [&] { return mostly_one_backend_cover(problem.problem(), target, options); });
+  auto add_mostly = [&](const std::string& name, const std::string& target, auto&& which) {
+    const Result<SearchResult> mostly =
+        problem.settle([&] { return mostly_one_backend_cover(which(), target, options); });
     if (!mostly) {
-      log::info("no cover mostly by {}: {}", target, mostly.status().to_string());
+      log::info("no cover {}: {}", name, mostly.status().to_string());
       return;
     }
-    mostly_one.push_back(named_cover(problem, "mostly " + target, false, mostly->covers.at(0)));
+    mostly_one.push_back(named_cover(problem, name, false, mostly->covers.at(0)));
     mostly_one.back().mostly_one = true;
   };
   for (const std::string& target : targets) {
+    const Reach reach = reach_of(graph, candidates, target);
+    const auto all = [&] { return problem.problem(); };
+    const auto regions = [&] { return problem.with_maximal_regions(target); };
+    const bool by_regions = find_backend(target)->prefers_maximal_regions();
     // The host's costs for all the rest would be measured in vain.
-    if (reachable_share(graph, candidates, target) < kSingleBackendFlops) continue;
-    TRY(add_single(target, target, [&] { return problem.problem(); }));
-    add_mostly(target);
-    if (find_backend(target)->prefers_maximal_regions())
-      TRY(add_single(target + " (whole)", target,
-                     [&] { return problem.with_maximal_regions(target); }));
+    if (reach.flops >= kSingleBackendWork) TRY(add_single(target, target, all));
+    if (reach.flops >= kSingleBackendWork && by_regions)
+      TRY(add_single(target + " (whole)", target, regions));
+    if (std::max(reach.flops, reach.bytes) < kSingleBackendWork) continue;
+    add_mostly("mostly " + target, target, all);
+    // Its regions as large as it takes them, whatever they cost when measured alone: what it gains
+    // by having all of them shows only in whole runs.
+    if (by_regions) add_mostly("mostly " + target + " (whole)", target, regions);
   }
   TRY(problem.conversion_failure());
   const auto last =

@@ -46,8 +46,9 @@ struct CoverSearch {
 };
 
 inline constexpr size_t kTopCovers = 8;
-// A single-backend cover exists where the backend does at least this part of the work.
-inline constexpr double kSingleBackendFlops = 0.9;
+// A single-backend cover exists where the backend does at least this part of the arithmetic; one of
+// mostly that backend also where it does this part of what is moved.
+inline constexpr double kSingleBackendWork = 0.9;
 
 class CoverProblem;
 NamedCover named_cover(const CoverProblem& problem, std::string name, bool single,

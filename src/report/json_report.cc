@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 
 json milliseconds(const Measured& m) {
   return {

@@ -36,7 +36,7 @@ TEST(ReadReport, RefusesEverythingElseAndSaysWhere) {
   EXPECT_THAT(read_back("[]").message(), EndsWith(": is no object"));
   EXPECT_THAT(refusal([](json& r) { r.erase("kernels"); }), EndsWith("/kernels: is missing"));
   EXPECT_THAT(refusal([](json& r) { r["schema_version"] = 99; }),
-              EndsWith("/schema_version: is not 1"));
+              EndsWith("/schema_version: is not 2"));
   EXPECT_THAT(refusal([](json& r) { r["kernels"][1]["cost_ms"]["median"] = "fast"; }),
               EndsWith("/kernels/1/cost_ms/median: is no number"));
   EXPECT_THAT(refusal([](json& r) { r["kernels"][0]["ops"][0]["index"] = -1; }),

@@ -30,7 +30,7 @@ json kernel(const char* name, const char* target, const std::vector<std::string>
 
 json sample_report() {
   return {
-      {"schema_version", 1},
+      {"schema_version", 2},
       {"model", "tiny.onnx"},
       {"model_sha256", std::string(64, '0')},
       {"env", {{"cpu", "some"}, {"threads", 2}, {"versions", {{"onednn", "3.1"}}}}},

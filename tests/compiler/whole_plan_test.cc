@@ -1,0 +1,173 @@
+// The plan that leaves all it can to one whole-sub-graph toolchain is among those that are timed,
+// whatever its kernels cost when they were measured alone. Costs here are made up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backend/reference/interpreted_kernel.h"
+#include "compiler/backends.h"
+#include "compiler/cover_search.h"
+#include "ir/op.h"
+#include "ir/text_parser.h"
+#include "partition/rules/max_coalesce.h"
+#include "partition/rules/op_predicate.h"
+#include "partition/rules/union_rule.h"
+
+namespace collage {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+
+bool is_elementwise(const CallNode& call) {
+  return call.op != nullptr && call.op->kind == FusionKind::kElementwise;
+}
+
+// Takes elementwise operators, one by one and in regions as large as they come.
+class RegionBackend : public Backend {
+ public:
+  std::string name() const override { return "regions"; }
+  std::string version() const override { return "1"; }
+  bool by_default() const override { return false; }
+  bool prefers_maximal_regions() const override { return true; }
+  PartitionRulePtr partition_rule(const Target&) const override {
+    const auto alone = std::make_shared<OpPredicatePartitionRule>("regions.one", is_elementwise);
+    return std::make_shared<UnionPartitionRule>(
+        "regions", std::vector<PartitionRulePtr>{
+                       alone, std::make_shared<MaxCoalescePartitionRule>("regions.all", alone)});
+  }
+  Result<std::vector<Variant>> variants(const Function& function, const Target&,
+                                        const CompileOptions&) const override {
+    return std::vector<Variant>{Variant::plain("region", function)};
+  }
+  Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant&, const Target&,
+                                          const CompileOptions&) const override {
+    return make_interpreted_kernel(function);
+  }
+};
+
+// Takes every single operator.
+class SingleBackend : public RegionBackend {
+ public:
+  std::string name() const override { return "singles"; }
+  bool prefers_maximal_regions() const override { return false; }
+  PartitionRulePtr partition_rule(const Target&) const override {
+    return std::make_shared<OpPredicatePartitionRule>(
+        "singles", [](const CallNode& call) { return call.op != nullptr; });
+  }
+};
+
+void register_test_backends() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    register_all();
+    register_backend(std::make_unique<RegionBackend>());
+    register_backend(std::make_unique<SingleBackend>());
+  });
+}
+
+struct FoundPlans {
+  DataflowGraph graph;
+  std::vector<CostedCandidate> candidates;
+  CoverSearch search;
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const NamedCover& cover : search.covers) names.push_back(cover.name);
+    return names;
+  }
+  // How many operators each kernel of that cover holds.
+  std::vector<size_t> sizes(const std::string& name) const {
+    std::vector<size_t> sizes;
+    for (const NamedCover& cover : search.covers)
+      if (cover.name == name)
+        for (const CoverKernel& kernel : cover.kernels)
+          sizes.push_back(candidates[kernel.candidate].partition.sub_graph.inside().size());
+    return sizes;
+  }
+};
+
+// What is found of the model where regions of several operators are a thousand times as dear as
+// single ones.
+FoundPlans plans_of(const std::string& model) {
+  register_test_backends();
+  Result<Module> module = parse_module("#[version = \"0.0.5\"]\n" + model);
+  EXPECT_TRUE(module.ok()) << module.status().to_string();
+  FoundPlans plans{DataflowGraph(module->main()), {}, {}};
+  const auto specs = select_targets({"regions", "singles"}, {});
+  EXPECT_TRUE(specs.ok()) << specs.status().to_string();
+  for (CandidatePartition& found : gather_candidates(plans.graph, *specs, {})) {
+    const double seconds = found.sub_graph.inside().size() > 1 ? 1e-2 : 1e-5;
+    const double most = found.spec->is_host ? 1 : seconds;
+    const Function function = found.sub_graph.extract(plans.graph);
+    auto costs = std::make_shared<TargetCosts>();
+    costs->target = found.spec->target.to_string();
+    costs->variants.push_back({Variant::plain("v", function), Measured{most, most, most, 40}});
+    plans.candidates.push_back({std::move(found), function, std::move(costs)});
+  }
+  const std::unique_ptr<CostDatabase> database = CostDatabase::in_memory();
+  CostOptions options;
+  options.frozen = true;
+  MeasuredCosts costs(*database, options);
+  Result<CoverSearch> search = find_covers(plans.graph, plans.candidates, costs);
+  EXPECT_TRUE(search.ok()) << search.status().to_string();
+  if (search.ok()) plans.search = std::move(search).value();
+  return plans;
+}
+
+TEST(WholePlans, OfOneToolchainAreTimedWhateverTheyCost) {
+  const FoundPlans plans = plans_of(R"(def @main(%x: Tensor[(64, 64), float32]) {
+  %0 = tanh(%x);
+  %1 = exp(%0);
+  sigmoid(%1)
+}
+)");
+  EXPECT_THAT(plans.names(), Contains("regions (whole)"));
+  EXPECT_EQ(plans.sizes("regions (whole)"), std::vector<size_t>{3});
+  EXPECT_EQ(plans.sizes("cover 1").size(), 3U) << "it is not what costs say";
+}
+
+// The softmax is another's: with it on the host the whole would be lost from the start.
+TEST(WholePlans, AreTimedWithOthersForWhatTheToolchainLacks) {
+  const FoundPlans plans = plans_of(R"(def @main(%x: Tensor[(64, 64), float32]) {
+  %0 = tanh(%x);
+  %1 = exp(%0);
+  %2 = sigmoid(%1);
+  %3 = tanh(%2);
+  %4 = exp(%3);
+  %5 = sigmoid(%4);
+  %6 = tanh(%5);
+  %7 = exp(%6);
+  %8 = sigmoid(%7);
+  %9 = tanh(%8);
+  %10 = exp(%9);
+  %11 = sigmoid(%10);
+  nn.softmax(%11, axis=-1)
+}
+)");
+  EXPECT_THAT(plans.names(), Contains("mostly regions (whole)"));
+  std::vector<size_t> sizes = plans.sizes("mostly regions (whole)");
+  std::sort(sizes.begin(), sizes.end());
+  EXPECT_EQ(sizes, (std::vector<size_t>{1, 12}));
+}
+
+// Most of the arithmetic is a product that the toolchain does not take; most bytes are its own.
+TEST(WholePlans, OfModelsBoundByMemoryCountBytes) {
+  const FoundPlans plans =
+      plans_of(R"(def @main(%x: Tensor[(1000, 1000), float32], %a: Tensor[(200, 200), float32]) {
+  %0 = tanh(%x);
+  %1 = exp(%0);
+  %2 = abs(%1);
+  %3 = nn.matmul(%a, %a);
+  %4 = nn.matmul(%3, %a);
+  (%2, %4)
+}
+)");
+  EXPECT_THAT(plans.names(), Not(Contains("regions"))) << "the host would compute the product";
+  EXPECT_THAT(plans.names(), Contains("mostly regions (whole)"));
+  std::vector<size_t> sizes = plans.sizes("mostly regions (whole)");
+  std::sort(sizes.begin(), sizes.end());
+  EXPECT_EQ(sizes, (std::vector<size_t>{1, 1, 3}));
+}
+
+}  // namespace
+}  // namespace collage
