@@ -1,37 +1,82 @@
 """README's results table, from reports of `collage bench --compare onnxruntime,openvino --json FILE`.
 
-    python bench/results_table.py REPORT.json...
+    python bench/results_table.py REPORT.json... [--strict DIR]
+
+DIR holds reports of the same names, written with --accuracy strict. bench/results.py makes all of them.
 """
 
 import argparse
 import json
+import math
+import os
 import sys
 
 PEERS = ("onnxruntime", "openvino")
+HEAD = ("| model | Collage | strict | ONNX Runtime | OpenVINO | speed-up | 95% | difference | best single backend |\n"
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+UNDECIDED = {"moved": " moved", "few turns": " few turns"}
 
 
 def milliseconds(value):
-    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
+    return "" if value is None else f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
-def row(report):
-    own = report["latency_ms"]["median"]
+def faster_peer(report):
+    """Of the other runtimes the one with the lower median; None where none was timed."""
+    peers = [report.get("peers", {}).get(name, {}) for name in PEERS]
+    return min((peer for peer in peers if "median" in peer), key=lambda peer: peer["median"], default=None)
+
+
+def speed_up(report):
+    peer = faster_peer(report)
+    return None if peer is None else peer["speed_up"]["median"]
+
+
+def row(report, strict=None):
     peers = [report.get("peers", {}).get(name, {}).get("median") for name in PEERS]
-    measured = [value for value in peers if value is not None]
-    singles = report["single_backend_ms"]
+    singles, faster = report["single_backend_ms"], faster_peer(report)
     best = min(singles, key=singles.get, default=None)
-    cells = [report["model"].removesuffix(".onnx"), milliseconds(own), *("" if v is None else milliseconds(v) for v in peers),
-             f"{min(measured) / own:.2f}x" if measured else "", f"{best} {milliseconds(singles[best])}" if best else "none"]
+    cells = [report["model"].removesuffix(".onnx"), milliseconds(report["latency_ms"]["median"]),
+             milliseconds(strict["latency_ms"]["median"]) if strict else "", *map(milliseconds, peers)]
+    if faster is None:
+        cells += ["", "", ""]
+    else:
+        ratio = faster["speed_up"]
+        cells += [f"{ratio['median']:.2f}x", f"{ratio['low']:.2f}–{ratio['high']:.2f}{UNDECIDED.get(ratio['verdict'], '')}",
+                  f"{faster['difference']['max_rel']:.0e}"]
+    cells.append(f"{best} {milliseconds(singles[best])}" if best else "none")
     return "| " + " | ".join(cells) + " |"
+
+
+def table(reports, strict):
+    """Markdown of reports; `strict`: {model: report}."""
+    lines = [HEAD] + [row(report, strict.get(report["model"])) for report in reports]
+    ratios = [ratio for ratio in map(speed_up, reports) if ratio]
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        lines.append(f"| geometric mean | | | | | {mean:.2f}x | | | |")
+    return "\n".join(lines)
+
+
+def read(path):
+    with open(path) as file:
+        return json.load(file)
+
+
+def read_folder(folder):
+    """{model: report} of a folder; empty where there is none."""
+    if not folder or not os.path.isdir(folder):
+        return {}
+    reports = [read(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".json")]
+    return {report["model"]: report for report in reports}
 
 
 def main():
     parser = argparse.ArgumentParser(description="Print a markdown table of benchmark reports.")
     parser.add_argument("reports", nargs="+", metavar="REPORT.json")
-    print("| model | Collage | ONNX Runtime | OpenVINO | speed-up | best single backend |\n| --- | --- | --- | --- | --- | --- |")
-    for path in parser.parse_args().reports:
-        with open(path) as file:
-            print(row(json.load(file)))
+    parser.add_argument("--strict", metavar="DIR", help="reports of the same models with --accuracy strict")
+    options = parser.parse_args()
+    print(table([read(path) for path in options.reports], read_folder(options.strict)))
     return 0
 
 

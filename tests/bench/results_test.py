@@ -1,0 +1,63 @@
+"""results.py makes README's tables of reports: which sweep counts, what stands in which column.
+
+Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "bench")]
+
+import checks
+import results
+
+
+def report(model, own, peers, ratio, verdict="faster", singles=None):
+    speed_up = {"median": ratio, "low": ratio - 0.1, "high": ratio + 0.1, "turns": 10, "verdict": verdict}
+    difference = {"max_abs": 1e-5, "max_rel": 3e-6, "within": True}
+    return {"model": f"{model}.onnx", "env": {"cpu": "Some Processor 9 deadbeef", "threads": 2}, "latency_ms": {"median": own},
+            "targets": ["amx", "reference"], "single_backend_ms": singles or {},
+            "peers": {name: {"median": ms, "speed_up": speed_up, "difference": difference} for name, ms in peers.items()}}
+
+
+def save(folder, kind, sweep, entry):
+    path = os.path.join(folder, kind, f"sweep{sweep}")
+    os.makedirs(path, exist_ok=True)
+    with open(os.path.join(path, entry["model"].removesuffix(".onnx") + ".json"), "w") as file:
+        json.dump(entry, file)
+
+
+def check_tables(folder):
+    """A table with and one without the matrix unit; of three sweeps the middle one; what is undecided says so."""
+    for sweep, (own, ratio) in enumerate(((10.0, 2.0), (9.0, 2.2), (12.0, 1.7))):
+        save(folder, "matrix_unit", sweep, report("bert", own, {"onnxruntime": 20.0, "openvino": 25.0}, ratio, singles={"amx": 9.9, "onednn": 18}))
+    save(folder, "vectors", 0, report("bert", 18.0, {"onnxruntime": 20.0, "openvino": 25.0}, 1.05, "moved"))
+    save(folder, "strict", 0, report("bert", 18.5, {}, 1))
+    text = results.text(folder, "abc1234", "2026-01-02")
+    assert text.startswith("Commit abc1234, 2026-01-02, Some Processor 9, 2 threads.\n"), text
+    first, second = text.index("With the matrix unit:"), text.index("Without a matrix unit:")
+    assert "| bert | 10.0 | 18.5 | 20.0 | 25.0 | 2.00x | 1.90–2.10 | 3e-06 | amx 9.90 |" in text[first:second], text
+    assert "| bert | 18.0 | 18.5 | 20.0 | 25.0 | 1.05x | 0.95–1.15 moved | 3e-06 | none |" in text[second:], text
+    assert "| geometric mean | | | | | 2.00x | | | |" in text[first:second], text
+
+
+def check_without_unit(folder):
+    """A machine without one has one table."""
+    save(folder, "vectors", 0, report("bert", 0.5, {"openvino": 0.6}, 1.2))
+    text = results.text(folder, "abc", "today")
+    assert "With the" not in text and "| bert | 0.500 |  |  | 0.600 | 1.20x |" in text, text
+
+
+def check_empty(folder):
+    result = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "results.py"), "-o", folder, "--print-only"], capture_output=True, text=True)
+    assert result.returncode != 0 and "holds no reports" in result.stderr, result
+
+
+CHECKS = (check_tables, check_without_unit, check_empty)
+
+
+if __name__ == "__main__":
+    sys.exit(checks.run(CHECKS, sys.argv[1:]))
