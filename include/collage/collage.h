@@ -93,7 +93,7 @@ struct ProgramOptions {
   std::filesystem::path worker;
 };
 
-// A compiled program. Movable; one run at a time (make one Program a thread).
+// A compiled program. Movable. Any thread may run it; its runs take turns (docs/threads.md).
 class Program {
  public:
   // Partitions by measured cost: the first time on a machine this measures (minutes), afterwards

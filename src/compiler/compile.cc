@@ -1,13 +1,27 @@
 #include "compiler/compile.h"
 
+#include <optional>
+#include <type_traits>
+
 #include "compiler/backends.h"
 #include "compiler/compilation.h"
+#include "runtime/thread_team.h"
 
 namespace collage {
 
-Result<Program> compile_model(const Model& model, const ProgramOptions& options,
-                              Progress* progress) {
-  register_all();
+namespace {
+
+// Whatever computes while compiling does so with the program's team; the caller's own OpenMP
+// regions are not concerned.
+template <typename Body>
+auto with_team(const ProgramOptions& options, const Body& body) {
+  std::optional<std::invoke_result_t<Body>> result;
+  run_with_team(ThreadTeam(options.threads).size(), [&] { result.emplace(body()); });
+  return std::move(*result);
+}
+
+Result<Program> make_program(const Model& model, const ProgramOptions& options,
+                             Progress* progress) {
   auto impl = std::make_unique<internal::ProgramImpl>();
   impl->inputs = model.inputs();
   impl->outputs = model.outputs();
@@ -21,14 +35,27 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   return Program(std::move(impl));
 }
 
-Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions& options,
-                                        Progress* progress) {
-  register_all();
+Result<CoverPrediction> predict(const Model& model, const ProgramOptions& options,
+                                Progress* progress) {
   CompileReport report;
   Compilation compilation(model, options, progress, report);
   TRY(compilation.gather());
   TRY(compilation.open_costs());
   return compilation.predict();
+}
+
+}  // namespace
+
+Result<Program> compile_model(const Model& model, const ProgramOptions& options,
+                              Progress* progress) {
+  register_all();
+  return with_team(options, [&] { return make_program(model, options, progress); });
+}
+
+Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions& options,
+                                        Progress* progress) {
+  register_all();
+  return with_team(options, [&] { return predict(model, options, progress); });
 }
 
 Result<Program> Program::compile(const Model& model, const ProgramOptions& options) {

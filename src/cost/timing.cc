@@ -134,6 +134,7 @@ class Evictor {
   static constexpr size_t kPassings = 8;  // until the same bytes pass again
   static constexpr size_t kStep = 512;    // of streaming: eight lines
 
+  // Of the process: in a worker, or of the thread whose turn_to_measure it is.
   static EvictionBuffers& buffers() {
     static EvictionBuffers buffers;
     return buffers;
@@ -351,6 +352,7 @@ Sampler::~Sampler() = default;
 Sampler::Sampler(Sampler&&) noexcept = default;
 
 Status Sampler::run(const TimedKernel& kernel) {
+  const TeamScope scope(impl_->team.size());
   if (kernel.kernel->thread_use() != ThreadUse::kOwnPool) return Impl::Call(kernel).run();
   Status status;
   impl_->team.park([&] { status = Impl::Call(kernel).run(); });
@@ -358,6 +360,7 @@ Status Sampler::run(const TimedKernel& kernel) {
 }
 
 Result<double> Sampler::sample(const TimedKernel& timed, const TimedKernel* before) {
+  const TeamScope scope(impl_->team.size());
   if (timed.kernel->thread_use() != ThreadUse::kOwnPool)
     return impl_->sample(timed, before, impl_->evictor);
   Result<double> seconds = 0.0;
@@ -423,6 +426,7 @@ Measured of_two_looks(const Measured& first, const Measured& second) {
 
 Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& kernels,
                                                    ThreadTeam& team, const TimingOptions& options) {
+  const TeamScope scope(team.size());
   // Idle threads of one pool spin for milliseconds and would steal the cores from the other:
   // kernels of the team are timed first, then, after a pause and with the team parked throughout,
   // those that bring their own threads.

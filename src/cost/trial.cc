@@ -56,6 +56,7 @@ size_t digest_of(const std::vector<GuardedBuffer>& outputs) {
 }  // namespace
 
 Status run_kernel(Kernel& kernel, const KernelArgs& args, ThreadTeam& team) {
+  const TeamScope scope(team.size());
   // Backends promise not to throw; those that do all the same must not take the worker along.
   try {
     if (kernel.thread_use() != ThreadUse::kOwnPool) return kernel.run(args);

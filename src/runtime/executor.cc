@@ -33,6 +33,7 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<void> arena
     : plan_(std::move(plan)),
       arena_(std::move(arena)),
       team_(threads),
+      running_(std::make_unique<std::mutex>()),
       addresses_(plan_->buffers.size()) {
   auto* base = static_cast<uint8_t*>(arena_.get());
   for (size_t i = 0; i < plan_->buffers.size(); ++i) {
@@ -134,34 +135,46 @@ ThreadTeam* Executor::team() {
   return own ? nullptr : &team_;
 }
 
+template <typename Body>
+Status Executor::run_alone(const Body& body) {
+  const std::lock_guard lock(*running_);
+  Status status;
+  run_with_team(team_.size(), [&] { status = body(); });
+  return status;
+}
+
 Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   return run(inputs, outputs, nullptr);
 }
 
 Status Executor::run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                               std::vector<double>& seconds) {
-  seconds.assign(plan_->steps.size(), 0.0);
   return run(inputs, outputs, &seconds);
 }
 
 Status Executor::walk(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                       const RunStep& run_step) {
-  TRY(bind(inputs, outputs));
-  for (size_t s = 0; s < bound_.size(); ++s) {
-    Bound& bound = bound_[s];
-    TRY(run_step(s, {bound.inputs.data(), bound.outputs.data(), bound.workspace})
-            .with_context(plan_->steps[s].name));
-  }
-  give_outputs(outputs);
-  return {};
+  return run_alone([&]() -> Status {
+    TRY(bind(inputs, outputs));
+    for (size_t s = 0; s < bound_.size(); ++s) {
+      Bound& bound = bound_[s];
+      TRY(run_step(s, {bound.inputs.data(), bound.outputs.data(), bound.workspace})
+              .with_context(plan_->steps[s].name));
+    }
+    give_outputs(outputs);
+    return {};
+  });
 }
 
 Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                      std::vector<double>* seconds) {
-  TRY(bind(inputs, outputs));
-  TRY(execute(seconds));
-  give_outputs(outputs);
-  return {};
+  return run_alone([&]() -> Status {
+    if (seconds != nullptr) seconds->assign(plan_->steps.size(), 0.0);
+    TRY(bind(inputs, outputs));
+    TRY(execute(seconds));
+    give_outputs(outputs);
+    return {};
+  });
 }
 
 void Executor::give_outputs(std::span<Tensor> outputs) {

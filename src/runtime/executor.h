@@ -1,8 +1,13 @@
 // Executor: runs a Plan. It owns the arena. Consecutive steps whose kernels bring their own threads
 // run inside one parked region of the team (see thread_team.h).
+//
+// Any thread may run it, with any OpenMP team of its own: kernels see the team that they were
+// compiled for. Runs that overlap take turns, since they share the arena and the kernels.
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -22,12 +27,13 @@ class Executor {
   ThreadTeam* team();
   // Inputs and outputs in the plan's order; shapes and dtypes must be the plan's (kBadModel
   // otherwise). Outputs are allocated when undefined. Tensors that are not 64-byte aligned are
-  // copied. One call at a time.
+  // copied.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   // The same, with the seconds every step took in `seconds` (one entry a step).
   Status run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                       std::vector<double>& seconds);
-  // The same, where the caller runs each step's kernel, as often as it likes.
+  // The same, where the caller runs each step's kernel, as often as it likes. `run_step` must not
+  // run this executor.
   using RunStep = std::function<Status(size_t step, const KernelArgs& args)>;
   Status walk(std::span<const Tensor> inputs, std::span<Tensor> outputs, const RunStep& run_step);
 
@@ -44,6 +50,9 @@ class Executor {
   Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<void> arena, int threads);
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::vector<double>* seconds);
+  // Alone on this executor, with its team.
+  template <typename Body>
+  Status run_alone(const Body& body);
   Status bind(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   Status execute(std::vector<double>* seconds);
   void give_outputs(std::span<Tensor> outputs);  // those that were staged
@@ -51,7 +60,8 @@ class Executor {
   std::shared_ptr<const Plan> plan_;
   std::shared_ptr<void> arena_;
   ThreadTeam team_;
-  std::vector<void*> addresses_;  // of every buffer
+  std::unique_ptr<std::mutex> running_;  // locked by the run that is under way
+  std::vector<void*> addresses_;         // of every buffer
   std::vector<Bound> bound_;
   std::vector<Group> groups_;
   std::vector<Tensor> staged_inputs_, staged_outputs_;  // aligned stand-ins, made once when needed

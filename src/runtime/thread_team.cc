@@ -13,6 +13,7 @@
 #include <exception>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace collage {
@@ -76,18 +77,46 @@ int ThreadTeam::available_cores() {
   return std::max(1, std::min(cores, cgroup_cores(cores)));
 }
 
-ThreadTeam::ThreadTeam(int threads) : size_(threads > 0 ? threads : available_cores()) {
+TeamScope::TeamScope(int threads)
+    : threads_before_(omp_get_max_threads()), dynamic_before_(omp_get_dynamic()) {
   omp_set_dynamic(0);
-  omp_set_num_threads(size_);
+  omp_set_num_threads(std::max(1, threads));
 }
 
+TeamScope::~TeamScope() {
+  omp_set_num_threads(threads_before_);
+  omp_set_dynamic(dynamic_before_);
+}
+
+void run_with_team(int threads, const std::function<void()>& body) {
+  const auto work = [&] {
+    const TeamScope scope(threads);
+    body();
+  };
+  if (!omp_in_parallel()) return work();
+  std::exception_ptr failure;
+  std::thread([&] {
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }).join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+ThreadTeam::ThreadTeam(int threads)
+    : size_(std::min(threads > 0 ? threads : available_cores(), omp_get_thread_limit())) {}
+
 void ThreadTeam::run(const std::function<void(int)>& body) {
+  const TeamScope scope(size_);
 #pragma omp parallel num_threads(size_)
   body(omp_get_thread_num());
 }
 
 void ThreadTeam::park(const std::function<void()>& body) {
   if (size_ == 1) return body();
+  const TeamScope scope(size_);
   std::atomic<int> parked{1};
   std::exception_ptr failure;
 #pragma omp parallel num_threads(size_)

@@ -10,6 +10,7 @@
 #include "ops/half.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
+#include "runtime/thread_team.h"
 
 namespace collage::testing {
 
@@ -247,6 +248,7 @@ void check_variant(const Backend& backend, const Target& target, const CompileOp
   SCOPED_TRACE(variant.to_string());
   auto kernel = backend.compile(function, variant, target, options);
   ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+  const TeamScope team(options.threads);
   for (const int leftovers : {0xff, 0x7f}) {
     const std::vector<Tensor> got = run_guarded(**kernel, function, variant, inputs, leftovers);
     ASSERT_EQ(got.size(), expected.size());

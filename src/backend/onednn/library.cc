@@ -1,7 +1,5 @@
 #include "backend/onednn/library.h"
 
-#include <omp.h>
-
 namespace collage::onednn {
 
 const dnnl::engine& engine() {
@@ -18,11 +16,6 @@ std::string library_version() {
   const dnnl_version_t* v = dnnl_version();
   return fmt::format("{}.{}.{}", v->major, v->minor, v->patch);
 }
-
-ThreadScope::ThreadScope(int threads) : saved_(omp_get_max_threads()) {
-  omp_set_num_threads(threads > 0 ? threads : 1);
-}
-ThreadScope::~ThreadScope() { omp_set_num_threads(saved_); }
 
 bool is_naive(std::string_view implementation) { return implementation.starts_with("ref"); }
 

@@ -1,5 +1,10 @@
-// The oneDNN library at this backend's edge: the process's engine and stream, exceptions turned
-// into a Status, and the thread count that its primitives are made for.
+// The oneDNN library at this backend's edge: the process's engine and stream, and exceptions turned
+// into a Status.
+//
+// oneDNN plans a primitive for the OpenMP team size at the moment it is made: make primitives
+// within a TeamScope (runtime/thread_team.h), and run them within one of the same size. A
+// scratchpad of the library's belongs to the thread that made the primitive: kernels bring their
+// own (attributes).
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -18,7 +23,7 @@ using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 
 const dnnl::engine& engine();
-const dnnl::stream& stream();
+const dnnl::stream& stream();   // on processors it has no state: any number of threads use it
 std::string library_version();  // "3.1.0"
 
 // Runs `body`, which may throw what oneDNN throws (or run out of memory), and gives its result;
@@ -34,19 +39,6 @@ auto guarded(std::string_view what, Body&& body) -> std::invoke_result_t<Body> {
     return internal_error("onednn: {}: {}", what, e.what());
   }
 }
-
-// oneDNN plans a primitive for the OpenMP team size at the moment it is made; within the scope it
-// is `threads`.
-class ThreadScope {
- public:
-  explicit ThreadScope(int threads);
-  ~ThreadScope();
-  ThreadScope(const ThreadScope&) = delete;
-  ThreadScope& operator=(const ThreadScope&) = delete;
-
- private:
-  int saved_;
-};
 
 // Whether an implementation name is one of oneDNN's naive loops, which are never worth offering.
 bool is_naive(std::string_view implementation);

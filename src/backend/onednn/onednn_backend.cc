@@ -7,6 +7,7 @@
 #include "backend/onednn/labels.h"
 #include "backend/onednn/patterns.h"
 #include "ir/op.h"
+#include "runtime/thread_team.h"
 
 namespace collage {
 
@@ -132,21 +133,21 @@ class OneDnnBackend : public Backend {
 
   Result<std::vector<Variant>> variants(const Function& function, const Target&,
                                         const CompileOptions& options) const override {
-    ThreadScope threads(options.threads);
+    const TeamScope team(options.threads);
     return variants_of(plan(function));
   }
 
   bool lowers() const override { return has_isa(dnnl::cpu_isa::avx512_core_bf16); }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions& options) const override {
-    ThreadScope threads(options.threads);
+    const TeamScope team(options.threads);
     return variants_of(plan_lowered(function));
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
-    ThreadScope threads(options.threads);
+    const TeamScope team(options.threads);
     for (const Implementation& implementation :
          TRY(variant.lowered ? plan_lowered(function) : plan(function)))
       if (implementation.variant == variant)
@@ -164,7 +165,7 @@ class OneDnnBackend : public Backend {
           !expressible(encoding->layout, rank))
         return unsupported("onednn: no conversion from {} to {}", from.to_string(), to.to_string());
     if (num_elements(type.shape) == 0) return unsupported("onednn: an empty tensor");
-    ThreadScope threads(options.threads);
+    const TeamScope team(options.threads);
     return guarded("conversion", [&]() -> Result<std::unique_ptr<Kernel>> {
       Desc source = desc_of(type.shape, from.layout, TRY(type_of(from.dtype)));
       Desc target = desc_of(type.shape, to.layout, TRY(type_of(to.dtype)));
