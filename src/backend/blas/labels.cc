@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "backend/blas/team_turn.h"
 #include "tensor_program/external.h"
 
 namespace collage::blas {
@@ -42,6 +43,7 @@ Status product(std::span<const DLTensor> inputs, const DLTensor& destination, bo
     for (size_t i = 0; i < static_cast<size_t>(m); ++i)
       std::memcpy(c + i * row, inputs[2].ndim == 2 ? added + i * row : added, row * sizeof(float));
   }
+  const auto turn = turn_at_team();
   cblas_sgemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans, m, n, k, 1.0f,
               data(inputs[0]), k, data(inputs[1]), transposed ? k : n,
               inputs.size() == 3 ? 1.0f : 0.0f, c, n);

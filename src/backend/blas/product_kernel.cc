@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "backend/blas/team_turn.h"
 #include "ops/strided.h"
 #include "runtime/huge_pages.h"
 
@@ -54,6 +55,7 @@ class ProductKernel : public Kernel {
 
  private:
   void multiply(const float* a, const float* b, float* c) const {
+    const auto turn = turn_at_team();
     const float beta = p_.addend ? 1.0f : 0.0f;
     const int b_columns = p_.transpose_b ? p_.k : p_.n;
     if (method_.vector) {

@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstring>
+#include <thread>
 
 #include "backend/blas/blas_backend.h"
 #include "ir/op.h"
 #include "ops/cases.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
+#include "runtime/thread_team.h"
 
 extern "C" int openblas_get_num_threads();
 
@@ -182,6 +186,42 @@ TEST(Blas, ComputesWithTheTeam) {
     EXPECT_EQ(openblas_get_num_threads(), threads);
   }
   omp_set_num_threads(before);
+}
+
+/// Several threads of the application, whose teams have two to four threads.
+TEST(Blas, TeamsOfSeveralSizesAtOnce) {
+  constexpr int kCallers = 6, kRuns = 200;
+  const Expr x = input("x", {192, 320});
+  const Function function = make_function({x}, call("nn.dense", {x, weights({256, 320})}));
+  const Variant variant = backend().variants(function, kTarget, {2, ""}).value()[0];
+  const auto run = [](Kernel& kernel, int team, Tensor& in) {
+    const TeamScope scope(team);
+    Tensor out = Tensor::empty(DType::kFloat32, {192, 256});
+    void *from = in.raw(), *to = out.raw();
+    EXPECT_TRUE(kernel.run({&from, &to, nullptr}).ok());
+    return out;
+  };
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0}, ready{0};
+  for (int caller = 0; caller < kCallers; ++caller)
+    callers.emplace_back([&, caller] {
+      const int team = 2 + caller % 3;
+      auto kernel = backend().compile(function, variant, kTarget, {team, ""}).value();
+      Tensor in = values({192, 320}, caller);
+      const Tensor alone = interpret(function, std::span<const Tensor>(&in, 1)).value()[0];
+      Tensor first;
+      ++ready;
+      while (ready < kCallers) std::this_thread::yield();
+      for (int i = 0; i < kRuns; ++i) {
+        Tensor out = run(*kernel, team, in);
+        if (i == 0) first = out;
+        wrong += std::memcmp(out.raw(), first.raw(), out.bytes()) != 0;
+        for (int64_t e = 0; i == 0 && e < out.size(); ++e)
+          wrong += std::abs(out.data<float>()[e] - alone.data<float>()[e]) > 1e-3;
+      }
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0) << "runs or elements";
 }
 
 }  // namespace
