@@ -120,7 +120,7 @@ class Backend {
 // text, or the project itself, whose kernels are inline functions there.
 enum class KernelSource { kToolchain, kOwn };
 
-// Registered backends live for the rest of the process.
+// Registered backends live for the rest of the process. Several threads may call one at once.
 void register_backend(std::unique_ptr<Backend> backend,
                       KernelSource source = KernelSource::kToolchain);
 // The "Compiler" attribute of its kernels; empty for own kernels.

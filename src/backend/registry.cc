@@ -1,41 +1,64 @@
+#include <mutex>
+
 #include "backend/backend.h"
 #include "base/check.h"
 
 namespace collage {
 
 namespace {
+
 struct Entry {
   std::unique_ptr<Backend> backend;
   KernelSource source;
 };
-std::vector<Entry>& backends() {
-  static auto* instance = new std::vector<Entry>;
+// Plugins are loaded while other threads compile.
+struct Registry {
+  std::mutex mutex;
+  std::vector<Entry> entries;
+};
+Registry& registry() {
+  static auto* instance = new Registry;
   return *instance;
 }
+
+// With the registry locked.
+Backend* find_in(const std::vector<Entry>& entries, std::string_view name) {
+  for (const Entry& entry : entries)
+    if (entry.backend->name() == name) return entry.backend.get();
+  return nullptr;
+}
+
 }  // namespace
 
 void register_backend(std::unique_ptr<Backend> backend, KernelSource source) {
-  COLLAGE_CHECK(find_backend(backend->name()) == nullptr, "backend '{}' is registered twice",
-                backend->name());
+  const std::string name = backend->name();
+  {
+    std::lock_guard lock(registry().mutex);
+    COLLAGE_CHECK(find_in(registry().entries, name) == nullptr, "backend '{}' is registered twice",
+                  name);
+  }
+  // Not locked: what it registers may look for other backends. Before it can be found.
   backend->register_operators();
-  backends().push_back({std::move(backend), source});
+  std::lock_guard lock(registry().mutex);
+  registry().entries.push_back({std::move(backend), source});
 }
 
 std::string compiler_of(const Backend& backend) {
-  for (const Entry& entry : backends())
+  std::lock_guard lock(registry().mutex);
+  for (const Entry& entry : registry().entries)
     if (entry.backend.get() == &backend && entry.source == KernelSource::kOwn) return "";
   return backend.name();
 }
 
 Backend* find_backend(std::string_view name) {
-  for (const Entry& entry : backends())
-    if (entry.backend->name() == name) return entry.backend.get();
-  return nullptr;
+  std::lock_guard lock(registry().mutex);
+  return find_in(registry().entries, name);
 }
 
 std::vector<Backend*> all_backends() {
+  std::lock_guard lock(registry().mutex);
   std::vector<Backend*> result;
-  for (const Entry& entry : backends()) result.push_back(entry.backend.get());
+  for (const Entry& entry : registry().entries) result.push_back(entry.backend.get());
   return result;
 }
 

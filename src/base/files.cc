@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/temporary_name.h"
+
 namespace collage {
 
 namespace fs = std::filesystem;
@@ -25,7 +27,7 @@ Result<std::string> read_file(const fs::path& path) {
 }
 
 Status write_file_atomically(const fs::path& path, std::string_view content) {
-  std::string temp = path.string() + ".tmp" + std::to_string(::getpid());
+  const fs::path temp = temporary_name(path);
   int fd = ::open(temp.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return internal_error("{}: {}", path.string(), std::strerror(errno));
   auto fail = [&](int code) {

@@ -2,10 +2,14 @@
 
 #include <signal.h>
 
+#include <atomic>
+
 namespace collage {
 
 namespace {
-volatile sig_atomic_t flag = 0;
+// Set by the handler, read by every thread that compiles.
+std::atomic<bool> flag{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 void set_action(void (*handler)(int), int flags) {
   struct sigaction action {};
@@ -18,10 +22,11 @@ void set_action(void (*handler)(int), int flags) {
 
 InterruptScope::InterruptScope() {
   // The handler removes itself: the next signal kills.
-  set_action([](int) { flag = 1; }, static_cast<int>(SA_RESETHAND));
+  set_action([](int) { flag.store(true, std::memory_order_relaxed); },
+             static_cast<int>(SA_RESETHAND));
 }
 InterruptScope::~InterruptScope() { set_action(SIG_DFL, 0); }
 
-bool interrupted() { return flag != 0; }
+bool interrupted() { return flag.load(std::memory_order_relaxed); }
 
 }  // namespace collage

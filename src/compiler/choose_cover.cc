@@ -9,6 +9,7 @@
 #include "compiler/cover_contest.h"
 #include "compiler/cover_timing.h"
 #include "compiler/prediction.h"
+#include "cost/quiet.h"
 
 namespace collage {
 
@@ -210,6 +211,7 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
     }
     return RunBlock([contender = *ready, judge,
                      threads = options.threads](std::vector<double>& samples) {
+      const auto turn = turn_to_measure();
       BlockOptions block;
       block.quiet = &Quiet::here();
       block.quiet->await(threads);

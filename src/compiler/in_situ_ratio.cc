@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "compiler/costs_in_place.h"
+#include "cost/quiet.h"
 
 namespace collage {
 
@@ -35,6 +36,7 @@ Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
                              std::span<const Tensor> inputs, const InSituOptions& options,
                              const std::string& source_key, const std::string& context,
                              CostDatabase& database) {
+  const auto turn = turn_to_measure();
   CostsInPlace costs(executor, options.threads, options.cache, options.patience);
   const Looks& looks = options.effort == Effort::kFast ? kFastLooks : kLooks;
   const Stopwatch watch;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "collage/version.h"
 #include "compiler/backends.h"
@@ -11,8 +12,12 @@ namespace collage {
 
 namespace {
 
-std::vector<std::string>& plugins() {
-  static auto* loaded = new std::vector<std::string>;
+struct Plugins {
+  std::mutex mutex;
+  std::vector<std::string> paths;
+};
+Plugins& plugins() {
+  static auto* loaded = new Plugins;
   return *loaded;
 }
 
@@ -22,7 +27,9 @@ Status load_plugin(const std::filesystem::path& library) {
   std::error_code ec;
   std::filesystem::path path = std::filesystem::canonical(library, ec);
   if (ec) return usage_error("--plugin {}: {}", library.string(), ec.message());
-  if (std::find(plugins().begin(), plugins().end(), path.string()) != plugins().end()) return {};
+  std::lock_guard lock(plugins().mutex);
+  std::vector<std::string>& known = plugins().paths;
+  if (std::find(known.begin(), known.end(), path.string()) != known.end()) return {};
   auto refuse = [&](const std::string& why) {
     return error(ErrorCode::kUnavailable, "--plugin {}: {}", library.string(), why);
   };
@@ -44,10 +51,13 @@ Status load_plugin(const std::filesystem::path& library) {
   } catch (const std::exception& e) {
     return refuse(e.what());
   }
-  plugins().push_back(path.string());
+  known.push_back(path.string());
   return {};
 }
 
-std::vector<std::string> loaded_plugins() { return plugins(); }
+std::vector<std::string> loaded_plugins() {
+  std::lock_guard lock(plugins().mutex);
+  return plugins().paths;
+}
 
 }  // namespace collage

@@ -155,6 +155,7 @@ class Measurement {
   // Times them; on a disturbed machine again, while that costs little beside all that was timed so
   // far. The quietest attempt counts.
   Result<std::vector<Result<Measured>>> time_quietly(std::vector<TimedKernel>& timed) {
+    // Of the worker: a process that measures on one thread.
     static ProbeHistory history;
     static double spent = 0, spent_again = 0;
     constexpr int kAttempts = 3;
@@ -210,6 +211,7 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
   hooks.begin("preparing");
   know_usual_cores(task.usual);
   ThreadTeam team(task.options.threads);
+  const TeamScope scope(team.size());
   Measurement measurement(task, hooks, TRY(Subject::of_function(task)), team);
   const Function& function = measurement.subject().function();
   std::vector<TargetCosts> results;
@@ -258,6 +260,7 @@ Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
                                                     const MeasureHooks& hooks) {
   hooks.begin("preparing");
   ThreadTeam team(task.options.threads);
+  const TeamScope scope(team.size());
   Measurement measurement(task, hooks, TRY(Subject::of_conversion(task)), team);
   std::vector<TargetCosts> results;
   for (const std::string& name : task.targets) {

@@ -110,6 +110,8 @@ void MeasuredCosts::add_quarantine(MeasureTask& task, const std::string& text) {
 Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
                                                            const std::string& text) {
   add_quarantine(task, text);
+  std::unique_lock<std::mutex> turn;
+  if (!task.until_right) turn = turn_to_measure();  // else nothing is timed
   // Recorded at once: a run that is ended by hand because something hangs does not hang again.
   return worker_.measure(
       std::move(task), [&](const std::string& subject, const std::string& reason) {

@@ -35,6 +35,7 @@ QuietGate& core_gate() {
 
 bool QuietGate::is_quiet(double value) {
   constexpr size_t kLength = 256;
+  std::lock_guard lock(mutex_);
   latest_.push_back(value);
   if (latest_.size() > kLength) latest_.pop_front();
   double usual = percentile({latest_.begin(), latest_.end()}, kQuietPart);
@@ -44,7 +45,13 @@ bool QuietGate::is_quiet(double value) {
 
 double QuietGate::usual() const {
   constexpr size_t kEnough = 40;
+  std::lock_guard lock(mutex_);
   return latest_.size() < kEnough ? 0 : percentile({latest_.begin(), latest_.end()}, kQuietPart);
+}
+
+void QuietGate::know(double usual) {
+  std::lock_guard lock(mutex_);
+  known_ = usual;
 }
 
 bool is_quiet(const CoreState& state) {
@@ -57,6 +64,11 @@ CoreState usual_cores() { return {core_gate().usual(), handover_gate().usual()};
 void know_usual_cores(const CoreState& usual) {
   core_gate().know(usual.crowding);
   handover_gate().know(usual.handover);
+}
+
+std::unique_lock<std::mutex> turn_to_measure() {
+  static std::mutex mutex;
+  return std::unique_lock(mutex);
 }
 
 bool Quiet::is_now(int threads) {

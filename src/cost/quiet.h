@@ -4,7 +4,9 @@
 // another. Timing waits for moments in which none of it is so.
 #pragma once
 
+#include <atomic>
 #include <deque>
+#include <mutex>
 
 #include "cost/core_probe.h"
 #include "runtime/thread_team.h"
@@ -21,7 +23,7 @@ class Patience {
   bool is_left() const { return waited_ < timed_ + allowed_; }
 
  private:
-  double allowed_ = 0, waited_ = 0, timed_ = 0;
+  std::atomic<double> allowed_{0}, waited_{0}, timed_{0};
 };
 
 // Tells quiet moments from others by what this process has seen: `value` is larger than usual in
@@ -33,9 +35,10 @@ class QuietGate {
   bool is_quiet(double value);
   // 0 while it has seen too little to tell.
   double usual() const;
-  void know(double usual) { known_ = usual; }
+  void know(double usual);
 
  private:
+  mutable std::mutex mutex_;  // of all below: the process has one gate
   double tolerance_, known_ = 0;
   std::deque<double> latest_;
 };
@@ -45,6 +48,10 @@ class QuietGate {
 bool is_quiet(const CoreState& state);
 CoreState usual_cores();
 void know_usual_cores(const CoreState& usual);
+
+// Held by whoever measures: threads that compile at once take turns, since one would disturb the
+// other's figures.
+std::unique_lock<std::mutex> turn_to_measure();
 
 // Whether programs that this process runs are undisturbed at the moment, by the state of the cores.
 class Quiet {

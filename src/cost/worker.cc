@@ -75,6 +75,33 @@ bool same_targets(const std::vector<TargetCosts>& costs, const MeasureTask& task
       [](const TargetCosts& entry, const std::string& target) { return entry.target == target; });
 }
 
+// While one is alive, writing to a pipe that nobody reads fails instead of killing the process. A
+// signal's action belongs to the whole process, which other threads may be changing; a mask is the
+// thread's own.
+class PipeSignalBlocked {
+ public:
+  PipeSignalBlocked() {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    ::sigpending(&pending);
+    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~PipeSignalBlocked() {
+    const timespec now{};
+    if (!was_pending_)
+      while (::sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) continue;
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  PipeSignalBlocked(const PipeSignalBlocked&) = delete;
+  PipeSignalBlocked& operator=(const PipeSignalBlocked&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_;
+};
+
 Status interruption() { return error(ErrorCode::kUnavailable, "interrupted"); }
 
 }  // namespace
@@ -281,13 +308,10 @@ Result<Worker::Reply> Worker::exchange(const MeasureTask& task) {
   TRY(start());
   shared_->running = -1;
   Reply reply;
-  struct sigaction ignore {
-  }, previous{};
-  ignore.sa_handler = SIG_IGN;
-  ::sigaction(SIGPIPE, &ignore, &previous);
-  bool sent = write_all(to_, to_json(task).dump() + "\n");
-  ::sigaction(SIGPIPE, &previous, nullptr);
-  (void)sent;  // a worker that is gone shows as the end of its events
+  {
+    const PipeSignalBlocked blocked;
+    (void)write_all(to_, to_json(task).dump() + "\n");  // one that is gone ends its events
+  }
   std::vector<std::string> timed;
   std::string fault;
   for (std::string line; read_line(line, reply.reason);) {

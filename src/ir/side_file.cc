@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
+#include "base/temporary_name.h"
 
 namespace collage {
 
@@ -111,7 +112,7 @@ Status write_side_file(const std::filesystem::path& path, std::span<const Tensor
   start.append(reinterpret_cast<const char*>(&length), sizeof length);
   start += header;
   start.resize(align(start.size()));
-  std::string temp = path.string() + ".tmp" + std::to_string(::getpid());
+  const std::filesystem::path temp = temporary_name(path);
   File file(::open(temp.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (file.fd < 0) return internal_error("{}: {}", path.string(), std::strerror(errno));
   bool ok = write_all(file.fd, start.data(), start.size());

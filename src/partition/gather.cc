@@ -37,7 +37,7 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
     if (called_primitive(node.expr) != nullptr) primitives.insert(node.index);
     if (as_op(node.expr, "on_device") != nullptr) placements.insert(node.index);
   }
-  const std::vector<const VirtualDevice*> placed = plan_devices(graph);
+  const std::vector<std::optional<VirtualDevice>> placed = plan_devices(graph);
   auto keep = [&](const CandidatePartition& candidate) {
     const PartitionSpec& spec = *candidate.spec;
     const IndexSet& inside = candidate.sub_graph.inside();
@@ -46,7 +46,7 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
     bool fits = true;
     if (!placements.empty() && !spec.is_host)
       inside.for_each([&](PostDfsIndex i) {
-        if (placed[i] == nullptr) return;
+        if (!placed[i]) return;
         Target place;
         place.device = *placed[i];
         fits = fits && refines(spec.target, place);
@@ -92,25 +92,24 @@ bool refines(const Target& target, const Target& place) {
          (place.kind.empty() || place.kind == target.kind);
 }
 
-std::vector<const VirtualDevice*> plan_devices(const DataflowGraph& graph) {
-  auto placed_by = [](const CallNode& on_device) -> const VirtualDevice* {
-    static auto* devices = new std::map<std::string, VirtualDevice>;  // few
-    std::string name = text_attr(on_device.attrs, "device");
-    auto [it, fresh] = devices->try_emplace(name);
-    if (fresh) it->second.device = name;
-    return &it->second;
+std::vector<std::optional<VirtualDevice>> plan_devices(const DataflowGraph& graph) {
+  using Place = std::optional<VirtualDevice>;
+  auto placed_by = [](const CallNode& on_device) {
+    VirtualDevice device;
+    device.device = text_attr(on_device.attrs, "device");
+    return device;
   };
-  std::vector<const VirtualDevice*> placed(graph.size(), nullptr);
+  std::vector<Place> placed(graph.size());
   for (PostDfsIndex index = graph.size(); index-- > 0;) {
-    const VirtualDevice* wish = nullptr;         // by on_device around the node
-    std::optional<const VirtualDevice*> common;  // of all that use it
+    Place wish;                   // by on_device around the node
+    std::optional<Place> common;  // of all that use it
     for (PostDfsIndex user : graph.node(index).outputs) {
       const CallNode* on_device = as_op(graph.node(user).expr, "on_device");
-      if (on_device != nullptr && wish == nullptr) wish = placed_by(*on_device);
-      common = !common || *common == placed[user] ? placed[user] : nullptr;
+      if (on_device != nullptr && !wish) wish = placed_by(*on_device);
+      common = !common || *common == placed[user] ? placed[user] : Place();
     }
     // Where on_device itself runs is its user's matter, not that of what it places.
-    placed[index] = wish != nullptr ? wish : common.value_or(nullptr);
+    placed[index] = wish ? wish : common.value_or(Place());
   }
   return placed;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,10 +31,9 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
 // Whether a kernel for `target` may run what is to run on `place`: its device agrees, and it says
 // how besides (a compiler or a rule of its own), which a mere place does not.
 bool refines(const Target& target, const Target& place);
-// The device of each node, null where it was left open: what on_device places, and what is only
+// The device of each node, none where it was left open: what on_device places, and what is only
 // used by nodes of one device, up to the next on_device (RFC 0038 unifies domains the same way).
-// The devices live as long as the process; equal ones are one object.
-std::vector<const VirtualDevice*> plan_devices(const DataflowGraph& graph);
+std::vector<std::optional<VirtualDevice>> plan_devices(const DataflowGraph& graph);
 
 // Sets of targets (indices into `specs`) that may be used together, each as large as it can be:
 // those without a pair that is declared incompatible, by name.

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "base/files.h"
 #include "base/hash.h"
@@ -104,6 +106,28 @@ TEST(Statistics, PercentilesInterpolate) {
   EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
   EXPECT_DOUBLE_EQ(median({1, 2, 3, 4}), 2.5);
   EXPECT_DOUBLE_EQ(percentile({0, 10}, 0.1), 1);
+}
+
+TEST(Files, WrittenByManyThreadsAreWhole) {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("collage_files_at_once" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const auto path = folder / "x.txt";
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      const std::string content(100000, static_cast<char>('a' + t));
+      for (int i = 0; i < 10; ++i) {
+        failed += !write_file_atomically(path, content).ok();
+        const Result<std::string> read = read_file(path);
+        failed += !read || read->size() != content.size() ||
+                  read->find_first_not_of((*read)[0]) != std::string::npos;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failed, 0);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Files, PublishedWholeOrNotAtAll) {

@@ -5,6 +5,8 @@
 
 #include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "cost/effort.h"
 #include "cost/probe.h"
@@ -189,6 +191,22 @@ TEST(TwoLooks, TheQuieterCountsWhereOneWasDisturbed) {
   const Measured disturbed{1.2, 1.19, 1.21, 40}, quiet{1.0, 0.99, 1.01, 40};
   EXPECT_EQ(of_two_looks(disturbed, quiet).median, 1.0);
   EXPECT_EQ(of_two_looks(quiet, disturbed).median, 1.0);
+}
+
+TEST(QuietGate, IsOneForAllThreads) {
+  QuietGate gate(1.2);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 300; ++i) {
+        gate.is_quiet(1 + t);
+        gate.usual();
+        gate.know(1);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(gate.is_quiet(1));
+  EXPECT_FALSE(gate.is_quiet(2)) << "1 is known to be usual";
 }
 
 TEST(Quiet, RunsAgainWhileThereIsPatience) {
