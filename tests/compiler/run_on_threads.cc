@@ -1,0 +1,59 @@
+#include "compiler/run_on_threads.h"
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "cost/synthetic.h"
+
+namespace collage::testing {
+
+namespace {
+
+bool same_bits(const std::vector<Tensor>& some, const std::vector<Tensor>& others) {
+  bool same = some.size() == others.size();
+  for (size_t i = 0; same && i < some.size(); ++i)
+    same = some[i].bytes() == others[i].bytes() &&
+           std::memcmp(some[i].raw(), others[i].raw(), some[i].bytes()) == 0;
+  return same;
+}
+
+}  // namespace
+
+void on_threads(int count, const std::function<void(int)>& body) {
+  std::atomic<int> ready{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < count; ++t)
+    threads.emplace_back([&, t] {
+      ++ready;
+      while (ready < count) std::this_thread::yield();
+      body(t);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+Result<Rehearsed> Rehearsed::make(const Model& model, const ProgramOptions& options, int callers) {
+  Rehearsed made;
+  made.program_ = std::make_unique<Program>(TRY(Program::compile(model, options)));
+  for (int caller = 0; caller < callers; ++caller) {
+    made.inputs_.push_back(
+        TRY(synthetic_inputs(model.impl().module.main(), static_cast<uint64_t>(caller) + 1)));
+    made.expected_.push_back(TRY(made.program_->run(made.inputs_.back())));
+    if (!same_bits(TRY(made.program_->run(made.inputs_.back())), made.expected_.back()))
+      return internal_error("two runs for inputs {} differ though nobody else runs", caller);
+  }
+  return made;
+}
+
+std::string Rehearsed::run(int caller, int runs) {
+  const size_t own = static_cast<size_t>(caller);
+  for (int run = 0; run < runs; ++run) {
+    Result<std::vector<Tensor>> outputs = program_->run(inputs_[own]);
+    if (!outputs) return outputs.status().to_string();
+    if (!same_bits(*outputs, expected_[own]))
+      return fmt::format("caller {}, run {}: other bits", caller, run);
+  }
+  return "";
+}
+
+}  // namespace collage::testing
