@@ -71,11 +71,15 @@ class BlasBackend : public Backend {
   }
 
  private:
-  /// "0.3.21" of "OpenBLAS 0.3.21 NO_LAPACKE …".
-  static std::string library_version() {
-    std::string text = openblas_get_config();
-    const size_t begin = text.find(' ') + 1;
-    return text.substr(begin, text.find(' ', begin) - begin);
+  /// "0.3.21" of "OpenBLAS 0.3.21 NO_LAPACKE …", asked for once: the library writes its answer into
+  /// one buffer for all threads.
+  static const std::string& library_version() {
+    static const std::string version = [] {
+      const std::string text = openblas_get_config();
+      const size_t begin = text.find(' ') + 1;
+      return text.substr(begin, text.find(' ', begin) - begin);
+    }();
+    return version;
   }
 };
 
