@@ -10,6 +10,13 @@ find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(SQLite3 REQUIRED)
 find_package(Protobuf REQUIRED)
+# collage_re2: Debian ships no CMake package for it.
+find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+find_library(RE2_LIBRARY re2 REQUIRED)
+add_library(collage_re2 INTERFACE)
+target_include_directories(collage_re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
+target_link_libraries(collage_re2 INTERFACE ${RE2_LIBRARY})
+
 find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
 
 # collage_clp: the linear-programming solver; Debian ships no CMake package for it.

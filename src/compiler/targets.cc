@@ -59,12 +59,8 @@ Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string
     size_t equals = text.rfind('=');
     if (equals == std::string::npos) return usage_error("--pin {}: expected REGEX=BACKEND", text);
     TRY(known(text.substr(equals + 1)).with_context("--pin " + text));
-    try {
-      constraints.pins.push_back(
-          {std::regex(text.substr(0, equals)), text.substr(equals + 1), text});
-    } catch (const std::regex_error& e) {
-      return usage_error("--pin {}: {}", text, e.what());
-    }
+    Regex origin = TRY(Regex::parse(text.substr(0, equals)).with_context("--pin " + text));
+    constraints.pins.push_back({std::move(origin), text.substr(equals + 1), text});
   }
   return constraints;
 }
@@ -75,7 +71,7 @@ bool TargetConstraints::allows(const Target& target, const CallNode& call) const
         (exclusion.op.empty() || (call.op != nullptr && exclusion.op == call.op->name)))
       return false;
   for (const Pin& pin : pins)
-    if (pin.backend != target.kind && std::regex_search(call.origin(), pin.origin)) return false;
+    if (pin.backend != target.kind && pin.origin.found_in(call.origin())) return false;
   return true;
 }
 

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <memory>
-#include <regex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/regex.h"
 #include "ir/module.h"
 #include "partition/config.h"
 
@@ -20,7 +20,7 @@ struct TargetConstraints {
     std::string backend, op;  // op empty: the whole backend
   };
   struct Pin {
-    std::regex origin;
+    Regex origin;
     std::string backend;
     std::string text;  // as given
   };

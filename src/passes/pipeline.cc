@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <regex>
+#include <optional>
 #include <sstream>
 
 #include "base/files.h"
+#include "base/regex.h"
 #include "base/stopwatch.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
@@ -31,13 +32,8 @@ class Dumper {
     if (request.empty()) return dumper;
     size_t colon = request.find(':');
     dumper.folder_ = request.substr(0, colon);
-    // std::regex reports a malformed expression by throwing.
-    try {
-      if (colon != std::string::npos) dumper.filter_ = std::regex(request.substr(colon + 1));
-    } catch (const std::regex_error& failure) {
-      return usage_error("COLLAGE_DUMP: '{}' is no regular expression: {}",
-                         request.substr(colon + 1), failure.what());
-    }
+    if (colon != std::string::npos)
+      dumper.filter_ = TRY(Regex::parse(request.substr(colon + 1)).with_context("COLLAGE_DUMP"));
     std::error_code ec;
     std::filesystem::create_directories(dumper.folder_, ec);
     if (ec) return usage_error("COLLAGE_DUMP: {}: {}", dumper.folder_.string(), ec.message());
@@ -45,7 +41,7 @@ class Dumper {
   }
 
   Status dump(const Module& module, size_t index, const std::string& name) const {
-    if (folder_.empty() || !std::regex_search(name, filter_)) return {};
+    if (folder_.empty() || (filter_ && !filter_->found_in(name))) return {};
     std::filesystem::path path = folder_ / fmt::format("{:02}_{}.relay", index, name);
     if (constant_bytes(module) <= kMaxDumpedConstants) return save_module(module, path);
     PrintOptions options;
@@ -62,7 +58,7 @@ class Dumper {
     return bytes;
   }
   std::filesystem::path folder_;
-  std::regex filter_{""};
+  std::optional<Regex> filter_;
 };
 
 }  // namespace

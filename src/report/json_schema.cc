@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <regex>
+#include "base/regex.h"
 
 namespace collage {
 
@@ -18,6 +18,11 @@ bool has_type(const json& value, const std::string& type) {
   if (type == "null") return value.is_null();
   if (type == "integer") return value.is_number_integer();
   return type == "number" && value.is_number();
+}
+
+bool matches(const std::string& text, const std::string& pattern) {
+  const Result<Regex> expression = Regex::parse(pattern);
+  return expression.ok() && expression->found_in(text);
 }
 
 class Checker {
@@ -47,8 +52,7 @@ class Checker {
       return fmt::format("{}: is below {}", path, least->dump());
     if (auto pattern = schema.find("pattern");
         pattern != schema.end() && value.is_string() &&
-        !std::regex_search(value.get_ref<const std::string&>(),
-                           std::regex(pattern->get<std::string>())))
+        !matches(value.get_ref<const std::string&>(), pattern->get<std::string>()))
       return fmt::format("{}: does not match {}", path, pattern->get<std::string>());
     if (value.is_array()) return check_items(value, schema, path);
     if (value.is_object()) return check_members(value, schema, path);

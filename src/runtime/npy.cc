@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
-#include <regex>
+#include <optional>
 
 #include "base/files.h"
 
@@ -23,6 +24,24 @@ constexpr TypeCode kTypes[] = {
     {"<i8", DType::kInt64},   {"|u1", DType::kUInt8},   {"<u2", DType::kUInt16},
     {"<u4", DType::kUInt32},  {"<u8", DType::kUInt64},  {"|b1", DType::kBool}};
 
+// What follows 'key': in the header, a Python dictionary written by NumPy.
+std::optional<std::string_view> value_of(std::string_view header, std::string_view key) {
+  const std::string quoted = fmt::format("'{}':", key);
+  const size_t at = header.find(quoted);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view value = header.substr(at + quoted.size());
+  value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
+  return value;
+}
+
+// The text between the brackets that `value` starts with.
+std::optional<std::string> enclosed(std::optional<std::string_view> value, char open, char close) {
+  if (!value || !value->starts_with(open)) return std::nullopt;
+  const size_t end = value->find(close, 1);
+  if (end == std::string_view::npos) return std::nullopt;
+  return std::string(value->substr(1, end - 1));
+}
+
 }  // namespace
 
 Result<Tensor> read_npy(const std::filesystem::path& path) {
@@ -37,23 +56,23 @@ Result<Tensor> read_npy(const std::filesystem::path& path) {
   size_t data = 8 + length_size + header_size;
   if (data > bytes.size()) return bad("truncated header");
   std::string header = bytes.substr(8 + length_size, header_size);
-  std::smatch match;
-  if (!std::regex_search(header, match, std::regex("'descr': *'([^']*)'")))
-    return bad("no 'descr'");
-  std::string code = match[1];
+  const auto code = enclosed(value_of(header, "descr"), '\'', '\'');
+  if (!code) return bad("no 'descr'");
   DType dtype{};
   bool known = false;
   for (const TypeCode& type : kTypes)
-    if (type.code == code) {
+    if (type.code == *code) {
       dtype = type.dtype;
       known = true;
     }
-  if (!known) return bad(fmt::format("element type '{}'", code));
-  if (std::regex_search(header, std::regex("'fortran_order': *True"))) return bad("Fortran order");
-  if (!std::regex_search(header, match, std::regex("'shape': *\\(([0-9, ]*)\\)")))
+  if (!known) return bad(fmt::format("element type '{}'", *code));
+  const auto fortran = value_of(header, "fortran_order");
+  if (fortran && fortran->starts_with("True")) return bad("Fortran order");
+  const auto extents = enclosed(value_of(header, "shape"), '(', ')');
+  if (!extents || extents->find_first_not_of("0123456789, ") != std::string::npos)
     return bad("no 'shape'");
   Shape shape;
-  std::string list = match[1];
+  const std::string& list = *extents;
   for (size_t i = 0; i < list.size();) {
     if (!std::isdigit(static_cast<unsigned char>(list[i]))) {
       ++i;

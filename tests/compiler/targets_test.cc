@@ -51,5 +51,22 @@ TEST(Targets, ThoseThatOnlyLowerNeedLeave) {
             "target 'rounding' rounds more than float32 does: it needs --max-error");
 }
 
+TEST(Targets, PinsAreMatchedInLinearTimeAndSpace) {
+  register_all();
+  const auto malformed = TargetConstraints::parse({}, {"conv(=reference"});
+  EXPECT_EQ(malformed.status().to_string(),
+            "--pin conv(=reference: 'conv(' is no regular expression: missing ): conv(");
+  const auto constraints = TargetConstraints::parse({}, {"^(.|x)*y=reference"});
+  ASSERT_TRUE(constraints.ok());
+  const std::string name(300'000, 'x');
+  const Expr x = make_var("x", TensorType{{1}, DType::kFloat32});
+  const auto allowed = [&](const std::string& origin) {
+    const Expr call = make_call("nn.relu", {x}, {}, origin);
+    return constraints->allows({"native", {}, {}}, *as<CallNode>(call));
+  };
+  EXPECT_TRUE(allowed(name));
+  EXPECT_FALSE(allowed(name + "y"));
+}
+
 }  // namespace
 }  // namespace collage
