@@ -4,6 +4,7 @@
 
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "tensor_program/accesses.h"
 #include "tensor_program/evaluate.h"
 #include "tensor_program/external.h"
 #include "tensor_program/program_text.h"
@@ -21,16 +22,17 @@ Type type_of(const Program& program) {
                         results.size() == 1 ? results[0] : Type::tuple(std::move(results)));
 }
 
-Status check_constants(const Program& program) {
+/// Whether graphs may call the program: its text comes from users.
+Status check_callable(const Program& program) {
   for (const Buffer& buffer : program.buffers)
     if (buffer.is_constant && !buffer.value.defined())
       return bad_model("the program's constant {} has no values", buffer.name);
-  return {};
+  return check_accesses(program);
 }
 
 Result<Type> infer_call(std::span<const Type> args, const Attrs& attrs) {
   const Program program = TRY(parse_program(attrs.string("program")));
-  TRY(check_constants(program));
+  TRY(check_callable(program));
   const Type type = type_of(program);
   const std::vector<Type>& params = type.params();
   if (params.size() != args.size())
@@ -59,10 +61,8 @@ double flops(std::span<const Type>, const Attrs& attrs, const Type&) {
     total += static_cast<double>(num_elements(stage.shape()));
     for (const Update& update : stage.updates) {
       double points = 2;
-      for (size_t d = 0; d < stage.axes.size(); ++d)
-        if (same(update.at[d], var(stage.axes[d].name)))
-          points *= static_cast<double>(stage.axes[d].extent);
-      for (const Axis& axis : update.over) points *= static_cast<double>(axis.extent);
+      for (const Axis& axis : walked_axes(stage, update))
+        points *= static_cast<double>(axis.extent);
       total += points;
     }
   }
@@ -155,7 +155,7 @@ Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::str
   Program program;
   if (kind == "tensor_program") {
     program = TRY(parse_program(text));
-    TRY(check_constants(program));
+    TRY(check_callable(program));
   } else if (kind == "external") {
     program = TRY(external_program(text, type));
   } else {

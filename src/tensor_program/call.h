@@ -26,7 +26,8 @@ inline constexpr const char* kCallOp = "tensor_program";
 
 void register_call_op();
 
-/// What a call of the operator computes: its program, verified when the call was typed.
+/// What a call of the operator computes: its program, verified when the call was typed, and its
+/// accesses proven to stay inside its arrays (accesses.h).
 Result<Program> program_of_call(const CallNode& call);
 
 /// A named function of a module from its text, for ParseOptions::abstract_function; or what is

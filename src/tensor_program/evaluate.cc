@@ -29,8 +29,6 @@ Value element(const Tensor& tensor, int64_t at) {
       return {static_cast<double>(tensor.data<float>()[at]), 0};
     case DType::kInt32:
       return {0, tensor.data<int32_t>()[at]};
-    case DType::kBool:
-      return {0, tensor.data<bool>()[at] ? 1 : 0};
     default:
       return is_float(tensor.dtype()) ? Value{tensor.element_as_double(at), 0}
                                       : Value{0, tensor.element_as_int64(at)};
@@ -88,6 +86,13 @@ double real_function(TermOp op, double x) {
     default:
       return x;
   }
+}
+
+/// Sums, differences and products of integers wrap around.
+int64_t wrapping(TermOp op, int64_t a, int64_t b) {
+  const auto u = static_cast<uint64_t>(a), v = static_cast<uint64_t>(b);
+  const uint64_t result = op == TermOp::kAdd ? u + v : op == TermOp::kSubtract ? u - v : u * v;
+  return static_cast<int64_t>(result);
 }
 
 /// The terms of one definition as a list of steps, each computed once a point.
@@ -185,15 +190,11 @@ class Code {
         result.real = static_cast<double>(static_cast<float>(result.real));
       return result;
     }
-    if ((term.op == TermOp::kDivide || term.op == TermOp::kModulo) && b.integer == 0)
-      return internal_error("tensor program: an integer divided by zero");
     return converted({0, integer_operation(term.op, a.integer, b.integer)}, DType::kInt64,
                      term.dtype);
   }
 
-  /// What reals and integers have in common.
-  template <typename T>
-  static T arithmetic(TermOp op, T a, T b) {
+  static double real_operation(TermOp op, double a, double b) {
     switch (op) {
       case TermOp::kAdd:
         return a + b;
@@ -201,29 +202,43 @@ class Code {
         return a - b;
       case TermOp::kMultiply:
         return a * b;
+      case TermOp::kDivide:
+        return a / b;
       case TermOp::kMin:
         return std::min(a, b);
       case TermOp::kMax:
         return std::max(a, b);
       case TermOp::kNegate:
         return -a;
-      case TermOp::kAbs:
-        return a < 0 ? -a : a;
+      case TermOp::kPower:
+        return std::pow(a, b);
       default:
-        return a;
+        return real_function(op, a);
     }
   }
 
-  static double real_operation(TermOp op, double a, double b) {
-    if (op == TermOp::kDivide) return a / b;
-    if (op == TermOp::kPower) return std::pow(a, b);
-    return op >= TermOp::kExp ? real_function(op, a) : arithmetic(op, a, b);
-  }
-
   static int64_t integer_operation(TermOp op, int64_t a, int64_t b) {
-    if (op == TermOp::kDivide) return floor_div(a, b);
-    if (op == TermOp::kModulo) return a - floor_div(a, b) * b;
-    return arithmetic(op, a, b);
+    switch (op) {
+      case TermOp::kAdd:
+      case TermOp::kSubtract:
+      case TermOp::kMultiply:
+        return wrapping(op, a, b);
+      case TermOp::kNegate:
+        return wrapping(TermOp::kSubtract, 0, a);
+      case TermOp::kAbs:
+        return a < 0 ? wrapping(TermOp::kSubtract, 0, a) : a;
+      case TermOp::kMin:
+        return std::min(a, b);
+      case TermOp::kMax:
+        return std::max(a, b);
+      case TermOp::kDivide:
+        if (b == 0) return 0;
+        return b == -1 ? wrapping(TermOp::kSubtract, 0, a) : floor_div(a, b);
+      case TermOp::kModulo:
+        return b == 0 || b == -1 ? 0 : floor_mod(a, b);
+      default:
+        return a;
+    }
   }
 
   static Value converted(const Value& value, DType from, DType to) {
@@ -231,8 +246,8 @@ class Code {
       const double real = is_float(from) ? value.real : static_cast<double>(value.integer);
       return {to == DType::kFloat32 ? static_cast<double>(static_cast<float>(real)) : real, 0};
     }
-    const int64_t integer = is_float(from) ? static_cast<int64_t>(value.real) : value.integer;
-    if (to == DType::kBool) return {0, is_float(from) ? value.real != 0 : integer != 0};
+    const int64_t integer = is_float(from) ? integer_of(value.real, to) : value.integer;
+    if (to == DType::kBool) return {0, integer != 0};
     if (to == DType::kInt32) return {0, static_cast<int32_t>(integer)};
     return {0, integer};
   }
@@ -256,33 +271,18 @@ Status for_each_point(const std::vector<int64_t>& extents,
   }
 }
 
-/// `to[index] = combine(to[index], value)` over axes, then `over`.
-Status run_definition(const Arrays& arrays, const Stage& stage, const std::vector<Axis>& over,
-                      const std::vector<Term>& index, Combine combine, const Term& value,
-                      Tensor& to) {
+/// Runs an update of the stage; or sets its value, an update of every point.
+Status run_update(const Arrays& arrays, const Stage& stage, const Update& update, Tensor& to) {
   std::vector<std::string> names;
   std::vector<int64_t> extents;
-  const auto walk = [&](const Axis& axis) {
+  for (const Axis& axis : walked_axes(stage, update)) {
     names.push_back(axis.name);
     extents.push_back(axis.extent);
-  };
-  // An axis that no index names is not walked over: the update does not depend on it.
-  for (const Axis& axis : stage.axes) {
-    bool used = false;
-    for (const Term& term : index) {
-      std::function<bool(const Term&)> names_axis = [&](const Term& t) {
-        if (t->op == TermOp::kVar && t->name == axis.name) return true;
-        return std::any_of(t->args.begin(), t->args.end(), names_axis);
-      };
-      used = used || names_axis(term);
-    }
-    if (used) walk(axis);
   }
-  for (const Axis& axis : over) walk(axis);
   Code code(arrays, names);
   std::vector<size_t> at;
-  for (const Term& term : index) at.push_back(code.add(term));
-  const size_t result = code.add(value);
+  for (const Term& term : update.at) at.push_back(code.add(term));
+  const size_t result = code.add(update.value);
   const Shape shape = stage.shape();
   return for_each_point(extents, [&](const std::vector<int64_t>& point) -> Status {
     TRY(code.run(point));
@@ -294,15 +294,15 @@ Status run_definition(const Arrays& arrays, const Stage& stage, const std::vecto
       offset = offset * shape[d] + i;
     }
     Value next = code.value(result);
-    if (combine != Combine::kSet) {
+    if (update.combine != Combine::kSet) {
       const Value old = element(to, offset);
       const bool less = is_float(to.dtype()) ? next.real < old.real : next.integer < old.integer;
-      switch (combine) {
+      switch (update.combine) {
         case Combine::kSum:
-          next = {old.real + next.real, old.integer + next.integer};
+          next = {old.real + next.real, wrapping(TermOp::kAdd, old.integer, next.integer)};
           break;
         case Combine::kProduct:
-          next = {old.real * next.real, old.integer * next.integer};
+          next = {old.real * next.real, wrapping(TermOp::kMultiply, old.integer, next.integer)};
           break;
         case Combine::kMax:
           if (less) next = old;
@@ -342,10 +342,11 @@ Status run_stage(const Arrays& arrays, const Stage& stage, Tensor& to) {
   } else if (stage.value.defined() || stage.updates[0].combine != Combine::kSet) {
     const Term first =
         stage.value.defined() ? stage.value : neutral(stage.updates[0].combine, stage.dtype);
-    TRY(run_definition(arrays, stage, {}, stage.indices(), Combine::kSet, first, to));
+    TRY(run_update(arrays, stage, {stage.indices(), {}, Combine::kSet, first}, to));
+  } else {
+    std::memset(to.raw(), 0, to.bytes());
   }
-  for (const Update& update : stage.updates)
-    TRY(run_definition(arrays, stage, update.over, update.at, update.combine, update.value, to));
+  for (const Update& update : stage.updates) TRY(run_update(arrays, stage, update, to));
   return {};
 }
 

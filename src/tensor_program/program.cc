@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -25,6 +26,7 @@ class Verifier {
   Status run() {
     for (const Buffer& buffer : program_.buffers) {
       TRY(define(buffer.name));
+      TRY(checked_num_elements(buffer.type.shape).with_context(buffer.name));
       if (buffer.value.defined() &&
           (buffer.value.shape() != buffer.type.shape || buffer.value.dtype() != buffer.type.dtype))
         return wrong("{} holds a tensor of another type", buffer.name);
@@ -51,12 +53,19 @@ class Verifier {
     return {};
   }
 
-  Status check(const Stage& stage) {
-    Names own;
-    for (const Axis& axis : stage.axes) {
-      if (!own.insert(axis.name).second) return wrong("axis {} stands twice", axis.name);
+  /// The axes get into `bound`.
+  static Status check(const std::vector<Axis>& axes, Names& bound) {
+    for (const Axis& axis : axes) {
+      if (!bound.insert(axis.name).second) return wrong("axis {} stands twice", axis.name);
       if (axis.extent < 1) return wrong("axis {} of extent {}", axis.name, axis.extent);
     }
+    return {};
+  }
+
+  Status check(const Stage& stage) {
+    Names own;
+    TRY(check(stage.axes, own));
+    TRY(checked_num_elements(stage.shape()));
     const int kinds = (stage.value.defined() ? 1 : 0) + (stage.external.label.empty() ? 0 : 1);
     if (kinds > 1 || (kinds == 0 && stage.updates.empty()))
       return wrong("neither one value nor updates");
@@ -69,8 +78,10 @@ class Verifier {
     for (const Update& update : stage.updates) {
       if (update.at.size() != stage.axes.size()) return wrong("{} indices", update.at.size());
       Names bound = own;
-      for (const Axis& axis : update.over)
-        if (!bound.insert(axis.name).second) return wrong("axis {} stands twice", axis.name);
+      TRY(check(update.over, bound));
+      Shape points = stage.shape();
+      for (const Axis& axis : update.over) points.push_back(axis.extent);
+      TRY(checked_num_elements(points));
       for (const Term& index : update.at) TRY(check(index, bound));
       if (update.value.dtype() != stage.dtype) return wrong("a value of another type");
       TRY(check(update.value, bound));
@@ -104,8 +115,15 @@ class Verifier {
   Status check(const Primitive& step) const {
     const Stage* stage = program_.find_stage(step.stage);
     if (stage == nullptr) return wrong("the schedule names {}, which is no stage", step.stage);
-    if (step.update >= static_cast<int>(stage->updates.size()))
+    if (step.update < -1 || step.update >= static_cast<int>(stage->updates.size()))
       return wrong("{} has no update {}", step.stage, step.update);
+    const PrimitiveSpelling& form = primitive_spellings()[static_cast<size_t>(step.kind)];
+    if (step.names.size() < form.least_names || step.names.size() > form.most_names)
+      return wrong("{}.{} takes no {} names", step.stage, form.text, step.names.size());
+    if (step.number < form.least_number || step.number > form.most_number)
+      return wrong("{}.{} by {}", step.stage, form.text, step.number);
+    if (step.update >= 0 && form.of_whole_stages)
+      return wrong("{}.{} is for stages, not for updates", step.stage, form.text);
     if (step.kind == PrimitiveKind::kComputeAt && program_.find_stage(step.names[0]) == nullptr)
       return wrong("{} is computed at {}, which is no stage", step.stage, step.names[0]);
     return {};
@@ -208,6 +226,24 @@ std::vector<std::string> loaded_names(const Stage& stage) {
   std::unordered_set<const TermNode*> visited;
   for_each_term(stage, [&](const Term& term) { add_names(term, names, seen, visited); });
   return names;
+}
+
+std::vector<Axis> walked_axes(const Stage& stage, const Update& update) {
+  Names named;
+  std::unordered_set<const TermNode*> visited;
+  std::vector<Term> left = update.at;
+  while (!left.empty()) {
+    const Term term = left.back();
+    left.pop_back();
+    if (!visited.insert(term.get()).second) continue;
+    if (term->op == TermOp::kVar) named.insert(term->name);
+    left.insert(left.end(), term->args.begin(), term->args.end());
+  }
+  std::vector<Axis> axes;
+  for (const Axis& axis : stage.axes)
+    if (named.count(axis.name) != 0) axes.push_back(axis);
+  axes.insert(axes.end(), update.over.begin(), update.over.end());
+  return axes;
 }
 
 Term neutral(Combine combine, DType dtype) {

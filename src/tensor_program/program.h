@@ -57,6 +57,11 @@ struct Update {
   Term value;
 };
 
+struct Stage;
+/// The loops of an update, outermost first: the stage's axes that its indices name, for it does not
+/// depend on the others, then `over`.
+std::vector<Axis> walked_axes(const Stage& stage, const Update& update);
+
 /// destination = label(inputs): whole arrays, as in tensor_program/external.h.
 struct ExternalCall {
   std::string label;                ///< empty: none
@@ -121,8 +126,9 @@ struct Program {
 };
 
 /// What is wrong, if something is: names that are missing or stand twice, indices of another number
-/// than the array has dimensions, types that differ, variables that nothing binds, results that are
-/// none, a schedule of what is not there.
+/// than the array has dimensions, types that differ, variables that nothing binds, arrays or loops
+/// of more points than can be counted, results that are none, a schedule of what is not there or
+/// with arguments that do not fit. Indices may be out of range: accesses.h.
 Status verify(const Program& program);
 
 /// Equal stages and schedules over buffers of equal types; values are compared where both sides

@@ -1,107 +1,17 @@
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-#include <limits>
+#include <algorithm>
 #include <unordered_map>
 
 #include "tensor_program/program_text.h"
+#include "tensor_program/program_tokens.h"
 
 namespace collage::tensor_program {
 namespace {
 
-struct Token {
-  enum class Kind { kEnd, kName, kNumber, kString, kMark } kind = Kind::kEnd;
-  std::string text;
-  size_t line = 1;
-};
-
-bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool in_name(char c) { return starts_name(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
-std::vector<Token> tokens_of(std::string_view text) {
-  std::vector<Token> tokens;
-  size_t line = 1;
-  for (size_t i = 0; i < text.size();) {
-    const char c = text[i];
-    if (c == '\n') ++line;
-    if (std::isspace(static_cast<unsigned char>(c)) != 0) {
-      ++i;
-      continue;
-    }
-    if (text.substr(i, 2) == "//") {
-      while (i < text.size() && text[i] != '\n') ++i;
-      continue;
-    }
-    size_t end = i + 1;
-    Token::Kind kind = Token::Kind::kMark;
-    if (starts_name(c)) {
-      kind = Token::Kind::kName;
-      while (end < text.size() && in_name(text[end])) ++end;
-    } else if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
-      kind = Token::Kind::kNumber;
-      while (end < text.size() &&
-             (in_name(text[end]) || text[end] == '.' ||
-              ((text[end] == '-' || text[end] == '+') && text[end - 1] == 'e')))
-        ++end;
-    } else if (c == '"') {
-      kind = Token::Kind::kString;
-      while (end < text.size() && text[end] != '"' && text[end] != '\n') ++end;
-      ++end;
-      tokens.push_back({kind, std::string(text.substr(i + 1, end - i - 2)), line});
-      i = end;
-      continue;
-    } else {
-      for (std::string_view two : {"==", "!=", "<=", ">=", "&&", "||"})
-        if (text.substr(i, 2) == two) end = i + 2;
-    }
-    tokens.push_back({kind, std::string(text.substr(i, end - i)), line});
-    i = end;
-  }
-  tokens.push_back({Token::Kind::kEnd, "the end", line});
-  return tokens;
-}
-
-/// "0.5f", "3", "7i64", "inff", "5_uint8" as a constant.
-Result<Term> number_of(std::string text, bool negative) {
-  DType dtype = DType::kInt32;
-  const auto ends = [&](std::string_view end) {
-    if (!text.ends_with(end)) return false;
-    text.resize(text.size() - end.size());
-    return true;
-  };
-  if (const size_t mark = text.find('_'); mark != std::string::npos) {
-    dtype = TRY(parse_dtype(text.substr(mark + 1)));
-    text.resize(mark);
-  } else if (ends("i64")) {
-    dtype = DType::kInt64;
-  } else if (text == "inff" || text == "nanf" || text.find('.') != std::string::npos ||
-             text.starts_with("inf") || text.starts_with("nan") ||
-             text.find('e') != std::string::npos) {
-    dtype = ends("d") ? DType::kFloat64 : DType::kFloat32;
-    if (dtype == DType::kFloat32) ends("f");
-    if (text == "in") text = "inf";
-  }
-  const char *begin = text.data(), *end = begin + text.size();
-  if (is_float(dtype)) {
-    double value = 0;
-    if (text == "inf") {
-      value = std::numeric_limits<double>::infinity();
-    } else if (text == "nan") {
-      value = std::numeric_limits<double>::quiet_NaN();
-    } else if (dtype == DType::kFloat32) {
-      float narrow = 0;
-      if (std::from_chars(begin, end, narrow).ptr != end) return bad_model("no number: {}", text);
-      value = static_cast<double>(narrow);
-    } else if (std::from_chars(begin, end, value).ptr != end) {
-      return bad_model("no number: {}", text);
-    }
-    return constant(negative ? -value : value, dtype);
-  }
-  uint64_t value = 0;
-  if (std::from_chars(begin, end, value).ptr != end) return bad_model("no number: {}", text);
-  return integer_constant(static_cast<int64_t>(negative ? ~value + 1 : value), dtype);
-}
+// Terms, stages and updates are walked over recursively by what handles programs.
+constexpr int kMostNested = 256;
+constexpr size_t kMostDeclarations = 1000;
 
 class Parser {
  public:
@@ -117,7 +27,9 @@ class Parser {
   Result<Program> body() {
     TRY(take("program"));
     TRY(take("{"));
-    while (!accept("}")) {
+    for (size_t declarations = 0; !accept("}"); ++declarations) {
+      if (declarations == kMostDeclarations)
+        return bad_model("more than {} declarations", kMostDeclarations);
       if (accept("param")) {
         TRY(buffer(false));
       } else if (accept("const")) {
@@ -213,7 +125,7 @@ class Parser {
         values.push_back(TRY(number()));
         return {};
       }));
-      if (static_cast<int64_t>(values.size()) != num_elements(buffer.type.shape))
+      if (static_cast<int64_t>(values.size()) != TRY(checked_num_elements(buffer.type.shape)))
         return bad_model("{} values for {}", values.size(), buffer.name);
       buffer.value = TRY(Tensor::allocate(buffer.type.dtype, buffer.type.shape));
       for (size_t i = 0; i < values.size(); ++i) TRY(store(buffer.value, i, values[i]));
@@ -340,7 +252,7 @@ class Parser {
       TRY(take("."));
       if (accept("update")) {
         TRY(take("("));
-        step.update = static_cast<int>(TRY(integer()));
+        step.update = static_cast<int>(std::min<int64_t>(TRY(integer()), INT32_MAX));
         TRY(take(")"));
         TRY(take("."));
       }
@@ -363,8 +275,6 @@ class Parser {
         }
         return {};
       }));
-      const bool at = step.kind == PrimitiveKind::kComputeAt;
-      if (at && step.names.size() != 2) return bad_model("compute_at(stage, loop)");
       program_.schedule.push_back(std::move(step));
       TRY(take(";"));
     }
@@ -381,7 +291,8 @@ class Parser {
       if (found == nullptr || found->precedence < least) return left;
       ++at_;
       const Term right = TRY(term(found->precedence + 1));
-      left = TRY(checked(found->op, {left, right}));
+      left = TRY(made(found->op, {left, right}));
+      if (left->depth >= kMostNested) return too_deep();
     }
   }
 
@@ -395,12 +306,25 @@ class Parser {
   }
 
   Result<Term> operand() {
+    if (nested_ == kMostNested) return too_deep();
+    ++nested_;
+    Result<Term> read = operand_here();
+    --nested_;
+    if (read.ok() && (*read)->depth >= kMostNested) return too_deep();
+    return read;
+  }
+
+  static Status too_deep() {
+    return bad_model("terms nested more than {} levels deep", kMostNested);
+  }
+
+  Result<Term> operand_here() {
     if (accept("(")) {
       Term inner = TRY(term(0));
       TRY(take(")"));
       return inner;
     }
-    if (accept("!")) return checked(TermOp::kNot, {TRY(operand())});
+    if (accept("!")) return made(TermOp::kNot, {TRY(operand())});
     if (peek().kind == Token::Kind::kNumber || is("inff") || is("nanf") || is("infd") || is("nand"))
       return number();
     if (is("-")) {
@@ -409,7 +333,7 @@ class Parser {
           next.text == "infd" || next.text == "nand")
         return number();
       ++at_;
-      return checked(TermOp::kNegate, {TRY(operand())});
+      return made(TermOp::kNegate, {TRY(operand())});
     }
     const std::string word = TRY(name());
     if (word == "true" || word == "false")
@@ -424,28 +348,57 @@ class Parser {
     std::vector<Term> args = TRY(terms(")"));
     for (const TermSpelling& spelling : term_spellings())
       if (spelling.precedence == 0 && spelling.text == word)
-        return checked(spelling.op, std::move(args));
+        return made(spelling.op, std::move(args));
     if (args.size() != 1) return bad_model("{} of {} arguments", word, args.size());
     return cast(TRY(parse_dtype(word)), args[0]);
   }
 
-  static Result<Term> checked(TermOp op, std::vector<Term> args) {
+  static bool takes(TermOp op, DType dtype) {
+    switch (op) {
+      case TermOp::kAnd:
+      case TermOp::kOr:
+      case TermOp::kNot:
+        return dtype == DType::kBool;
+      case TermOp::kAdd:
+      case TermOp::kSubtract:
+      case TermOp::kMultiply:
+      case TermOp::kDivide:
+      case TermOp::kMin:
+      case TermOp::kMax:
+      case TermOp::kNegate:
+      case TermOp::kAbs:
+        return dtype != DType::kBool;
+      case TermOp::kModulo:
+        return is_integer(dtype);
+      default:
+        return op < TermOp::kExp || is_float(dtype);
+    }
+  }
+
+  static Result<Term> made(TermOp op, std::vector<Term> args) {
     for (const TermSpelling& spelling : term_spellings()) {
       if (spelling.op != op) continue;
       if (args.size() != spelling.arity)
         return bad_model("{} of {} arguments", spelling.text, args.size());
       const size_t first = op == TermOp::kSelect ? 1 : 0;
-      for (size_t i = first + 1; i < args.size(); ++i)
-        if (args[i].dtype() != args[first].dtype() && args[i]->op != TermOp::kConstant &&
-            args[first]->op != TermOp::kConstant)
-          return bad_model("{} of {} and {}", spelling.text, dtype_name(args[first].dtype()),
+      DType dtype = args[first].dtype();
+      for (size_t i = first + 1; i < args.size(); ++i) {
+        if (args[i].dtype() == dtype || args[i]->op == TermOp::kConstant) continue;
+        if (args[first]->op != TermOp::kConstant)
+          return bad_model("{} of {} and {}", spelling.text, dtype_name(dtype),
                            dtype_name(args[i].dtype()));
+        dtype = args[i].dtype();
+      }
+      if (!takes(op, dtype)) return bad_model("{} of {}", spelling.text, dtype_name(dtype));
+      if (first == 1 && args[0].dtype() != DType::kBool)
+        return bad_model("{} by {}", spelling.text, dtype_name(args[0].dtype()));
     }
     return make_term(op, std::move(args));
   }
 
   std::vector<Token> tokens_;
   size_t at_ = 0;
+  int nested_ = 0;
   Program program_;
 };
 

@@ -8,6 +8,8 @@ namespace collage::tensor_program {
 namespace {
 
 constexpr int64_t kMostPrinted = 64;  // elements of a constant
+constexpr size_t kMostLoops = 64;
+constexpr int64_t kMostFactor = INT32_MAX, kMostLanes = 1024;
 
 std::string suffix(DType dtype) {
   switch (dtype) {
@@ -168,11 +170,16 @@ std::string term_to_string(const Term& term) { return text_of(term, 0); }
 
 const std::vector<PrimitiveSpelling>& primitive_spellings() {
   static const std::vector<PrimitiveSpelling> table = {
-      {PrimitiveKind::kSplit, "split"},          {PrimitiveKind::kFuse, "fuse"},
-      {PrimitiveKind::kReorder, "reorder"},      {PrimitiveKind::kVectorise, "vectorise"},
-      {PrimitiveKind::kUnroll, "unroll"},        {PrimitiveKind::kParallel, "parallel"},
-      {PrimitiveKind::kComputeAt, "compute_at"}, {PrimitiveKind::kComputeRoot, "compute_root"},
-      {PrimitiveKind::kInline, "inline"},        {PrimitiveKind::kAllowRaces, "allow_races"},
+      {PrimitiveKind::kSplit, "split", 3, 3, 1, kMostFactor},
+      {PrimitiveKind::kFuse, "fuse", 3, 3},
+      {PrimitiveKind::kReorder, "reorder", 1, kMostLoops},
+      {PrimitiveKind::kVectorise, "vectorise", 1, 1, 0, kMostLanes},
+      {PrimitiveKind::kUnroll, "unroll", 1, 1},
+      {PrimitiveKind::kParallel, "parallel", 1, 1},
+      {PrimitiveKind::kComputeAt, "compute_at", 2, 2, 0, 0, true},
+      {PrimitiveKind::kComputeRoot, "compute_root", 0, 0, 0, 0, true},
+      {PrimitiveKind::kInline, "inline", 0, 0, 0, 0, true},
+      {PrimitiveKind::kAllowRaces, "allow_races", 0, 0},
   };
   return table;
 }

@@ -26,11 +26,15 @@ Result<Program> parse_program(std::string_view text);
 
 std::string term_to_string(const Term& term);
 
-/// What schedule primitives are called.
+/// What schedule primitives are called, and what they take.
 struct PrimitiveSpelling {
   PrimitiveKind kind;
   std::string_view text;
+  size_t least_names, most_names;
+  int64_t least_number = 0, most_number = 0;  ///< 0: none is given
+  bool of_whole_stages = false;               ///< not of updates
 };
+/// In the order of PrimitiveKind.
 const std::vector<PrimitiveSpelling>& primitive_spellings();
 
 }  // namespace collage::tensor_program

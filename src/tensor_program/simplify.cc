@@ -1,22 +1,18 @@
 #include "tensor_program/simplify.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
+
+#include "tensor_program/range.h"
 
 namespace collage::tensor_program {
 namespace {
 
-struct Range {
-  int64_t low, high;  // both taken on at most
-};
-using MaybeRange = std::optional<Range>;
-
 class Simplifier {
  public:
-  explicit Simplifier(const std::vector<Axis>& axes) : axes_(axes) {}
+  explicit Simplifier(const std::vector<Axis>& axes) : ranges_(axes) {}
 
-  Term operator()(const Term& term) const {
+  Term operator()(const Term& term) {
     switch (term->op) {
       case TermOp::kAdd:
         return add(term);
@@ -32,42 +28,6 @@ class Simplifier {
   }
 
  private:
-  MaybeRange range(const Term& term) const {
-    if (is_float(term.dtype())) return std::nullopt;
-    if (const auto value = known_integer(term)) return Range{*value, *value};
-    if (term->op == TermOp::kVar) {
-      for (const Axis& axis : axes_)
-        if (axis.name == term->name) return Range{0, axis.extent - 1};
-      return std::nullopt;
-    }
-    if (term->op == TermOp::kLikely) return range(term->args[0]);
-    if (term->args.size() != 2 || term->op == TermOp::kLoad) return std::nullopt;
-    const MaybeRange a = range(term->args[0]), b = range(term->args[1]);
-    const auto factor = known_integer(term->args[1]);
-    if (term->op == TermOp::kModulo && factor && *factor > 0)
-      return a && a->low >= 0 && a->high < *factor ? a : Range{0, *factor - 1};
-    if (!a || !b) return std::nullopt;
-    switch (term->op) {
-      case TermOp::kAdd:
-        return Range{a->low + b->low, a->high + b->high};
-      case TermOp::kSubtract:
-        return Range{a->low - b->high, a->high - b->low};
-      case TermOp::kMultiply:
-        if (factor && *factor >= 0) return Range{a->low * *factor, a->high * *factor};
-        return std::nullopt;
-      case TermOp::kDivide:
-        if (factor && *factor > 0)
-          return Range{floor_div(a->low, *factor), floor_div(a->high, *factor)};
-        return std::nullopt;
-      case TermOp::kMin:
-        return Range{std::min(a->low, b->low), std::min(a->high, b->high)};
-      case TermOp::kMax:
-        return Range{std::max(a->low, b->low), std::max(a->high, b->high)};
-      default:
-        return std::nullopt;
-    }
-  }
-
   /// x / c * c + x % c
   static Term add(const Term& term) {
     const Term &left = term->args[0], &right = term->args[1];
@@ -81,12 +41,12 @@ class Simplifier {
   }
 
   /// (q * c + r) / c and % c, for 0 <= r < c; x / c and x % c for 0 <= x < c; (x % (c d)) % c.
-  Term divide(const Term& term) const {
+  Term divide(const Term& term) {
     const Term& x = term->args[0];
     const auto c = known_integer(term->args[1]);
     if (!c || *c <= 0 || is_float(term.dtype())) return term;
     const bool quotient = term->op == TermOp::kDivide;
-    if (const MaybeRange r = range(x); r && r->low >= 0 && r->high < *c)
+    if (const auto r = ranges_.of(x); r && r->low >= 0 && r->high < *c)
       return quotient ? integer_constant(0, term.dtype()) : x;
     if (const auto [whole, rest] = multiple(x, *c); whole.defined()) {
       if (!rest.defined()) return quotient ? whole : integer_constant(0, term.dtype());
@@ -123,8 +83,8 @@ class Simplifier {
   }
 
   /// A minimum or maximum whose sides are ordered.
-  Term bound(const Term& term) const {
-    const MaybeRange a = range(term->args[0]), b = range(term->args[1]);
+  Term bound(const Term& term) {
+    const auto a = ranges_.of(term->args[0]), b = ranges_.of(term->args[1]);
     if (!a || !b) return term;
     const bool least = term->op == TermOp::kMin;
     if (a->high <= b->low) return term->args[least ? 0 : 1];
@@ -132,7 +92,7 @@ class Simplifier {
     return term;
   }
 
-  const std::vector<Axis>& axes_;
+  Ranges ranges_;
 };
 
 class Rewriter {
@@ -168,7 +128,7 @@ Term rewrite(const Term& term, const std::function<Term(const Term&)>& rule) {
 }
 
 Term simplify(const Term& term, const std::vector<Axis>& axes) {
-  const Simplifier simplifier(axes);
+  Simplifier simplifier(axes);
   return rewrite(term, [&](const Term& t) { return simplifier(t); });
 }
 

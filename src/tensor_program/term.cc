@@ -1,7 +1,9 @@
 #include "tensor_program/term.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 
@@ -12,8 +14,39 @@ Term node(TermOp op, DType dtype, std::vector<Term> args) {
   auto made = std::make_shared<TermNode>();
   made->op = op;
   made->dtype = dtype;
+  for (const Term& arg : args) made->depth = std::max(made->depth, arg->depth + 1);
   made->args = std::move(args);
   return Term(std::move(made));
+}
+
+/// What integers of the type hold.
+template <typename T>
+std::pair<int64_t, int64_t> limits() {
+  using Limits = std::numeric_limits<T>;
+  return {static_cast<int64_t>(Limits::min()), static_cast<int64_t>(Limits::max())};
+}
+/// uint64 as far as int64 goes.
+std::pair<int64_t, int64_t> limits(DType dtype) {
+  switch (dtype) {
+    case DType::kInt8:
+      return limits<int8_t>();
+    case DType::kInt16:
+      return limits<int16_t>();
+    case DType::kInt64:
+      return limits<int64_t>();
+    case DType::kUInt8:
+      return limits<uint8_t>();
+    case DType::kUInt16:
+      return limits<uint16_t>();
+    case DType::kUInt32:
+      return limits<uint32_t>();
+    case DType::kUInt64:
+      return {0, std::numeric_limits<int64_t>::max()};
+    case DType::kBool:
+      return {0, 1};
+    default:
+      return limits<int32_t>();
+  }
 }
 
 bool is_constant(const Term& term) { return term->op == TermOp::kConstant; }
@@ -46,32 +79,49 @@ Term compare(TermOp op, const Term& x, const Term& y, bool (*holds)(int64_t, int
   return node(op, DType::kBool, {a, b});
 }
 
+/// The result where it fits the type.
+std::optional<int64_t> folded(TermOp op, int64_t u, int64_t v, DType dtype) {
+  int64_t value = 0;
+  bool overflow = false;
+  switch (op) {
+    case TermOp::kAdd:
+      overflow = __builtin_add_overflow(u, v, &value);
+      break;
+    case TermOp::kSubtract:
+      overflow = __builtin_sub_overflow(u, v, &value);
+      break;
+    case TermOp::kMultiply:
+      overflow = __builtin_mul_overflow(u, v, &value);
+      break;
+    case TermOp::kDivide:
+    case TermOp::kModulo:
+      if (v == 0) break;
+      if (v == -1) {
+        overflow = op == TermOp::kDivide && __builtin_sub_overflow(int64_t{0}, u, &value);
+      } else {
+        value = op == TermOp::kDivide ? floor_div(u, v) : floor_mod(u, v);
+      }
+      break;
+    case TermOp::kMin:
+      value = std::min(u, v);
+      break;
+    case TermOp::kMax:
+      value = std::max(u, v);
+      break;
+    default:
+      return std::nullopt;
+  }
+  const auto [low, high] = limits(dtype);
+  if (overflow || value < low || value > high) return std::nullopt;
+  return value;
+}
+
 Term arithmetic(TermOp op, const Term& x, const Term& y) {
   const auto [a, b] = matched(x, y);
   const auto u = known_integer(a), v = known_integer(b);
-  if (u && v && a.dtype() != DType::kBool) {
-    const auto made = [&](int64_t value) { return integer_constant(value, a.dtype()); };
-    switch (op) {
-      case TermOp::kAdd:
-        return made(*u + *v);
-      case TermOp::kSubtract:
-        return made(*u - *v);
-      case TermOp::kMultiply:
-        return made(*u * *v);
-      case TermOp::kDivide:
-        if (*v != 0) return made(floor_div(*u, *v));
-        break;
-      case TermOp::kModulo:
-        if (*v != 0) return made(*u - floor_div(*u, *v) * *v);
-        break;
-      case TermOp::kMin:
-        return made(std::min(*u, *v));
-      case TermOp::kMax:
-        return made(std::max(*u, *v));
-      default:
-        break;
-    }
-  }
+  if (u && v && a.dtype() != DType::kBool)
+    if (const auto value = folded(op, *u, *v, a.dtype()))
+      return integer_constant(*value, a.dtype());
   if (v == 0 && (op == TermOp::kAdd || op == TermOp::kSubtract)) return a;
   if (u == 0 && op == TermOp::kAdd) return b;
   if (v == 1 && (op == TermOp::kMultiply || op == TermOp::kDivide)) return a;
@@ -87,9 +137,7 @@ Term::Term(float value) : Term(constant(static_cast<double>(value), DType::kFloa
 DType Term::dtype() const { return node_->dtype; }
 
 Term constant(double value, DType dtype) {
-  if (!is_float(dtype))
-    return integer_constant(dtype == DType::kBool ? value != 0 : static_cast<int64_t>(value),
-                            dtype);
+  if (!is_float(dtype)) return integer_constant(integer_of(value, dtype), dtype);
   auto made = std::make_shared<TermNode>();
   made->dtype = dtype;
   made->real = dtype == DType::kFloat32 ? static_cast<double>(static_cast<float>(value)) : value;
@@ -107,16 +155,20 @@ Term zero(DType dtype) { return constant(0, dtype); }
 
 Term lowest(DType dtype) {
   if (is_float(dtype)) return constant(-std::numeric_limits<double>::infinity(), dtype);
-  return integer_constant(dtype == DType::kInt64 ? std::numeric_limits<int64_t>::min()
-                                                 : std::numeric_limits<int32_t>::min(),
-                          dtype);
+  return integer_constant(limits(dtype).first, dtype);
 }
 
 Term highest(DType dtype) {
   if (is_float(dtype)) return constant(std::numeric_limits<double>::infinity(), dtype);
-  return integer_constant(dtype == DType::kInt64 ? std::numeric_limits<int64_t>::max()
-                                                 : std::numeric_limits<int32_t>::max(),
-                          dtype);
+  return integer_constant(limits(dtype).second, dtype);
+}
+
+int64_t integer_of(double value, DType dtype) {
+  if (dtype == DType::kBool) return value != 0 ? 1 : 0;
+  if (std::isnan(value)) return 0;
+  const auto [low, high] = limits(dtype);
+  if (value <= static_cast<double>(low)) return low;
+  return value >= static_cast<double>(high) ? high : static_cast<int64_t>(value);
 }
 
 Term var(std::string name, DType dtype) {
@@ -132,6 +184,7 @@ Term load(std::string name, DType dtype, std::vector<Term> at) {
   made->op = TermOp::kLoad;
   made->dtype = dtype;
   made->name = std::move(name);
+  for (const Term& index : at) made->depth = std::max(made->depth, index->depth + 1);
   made->args = std::move(at);
   return Term(std::move(made));
 }
@@ -144,7 +197,9 @@ Term operator%(const Term& a, const Term& b) { return arithmetic(TermOp::kModulo
 Term min(const Term& a, const Term& b) { return arithmetic(TermOp::kMin, a, b); }
 Term max(const Term& a, const Term& b) { return arithmetic(TermOp::kMax, a, b); }
 Term operator-(const Term& a) {
-  if (const auto value = known_integer(a)) return integer_constant(-*value, a.dtype());
+  if (const auto value = known_integer(a); value && a.dtype() != DType::kBool)
+    if (const auto negated = folded(TermOp::kSubtract, 0, *value, a.dtype()))
+      return integer_constant(*negated, a.dtype());
   return node(TermOp::kNegate, a.dtype(), {a});
 }
 

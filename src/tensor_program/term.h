@@ -3,8 +3,8 @@
 //
 // Index variables are int32. Operands have equal types; a constant takes the other operand's.
 // Integer division rounds down, and a remainder has the sign of its divisor, so that indices of
-// blocks need no case distinctions. Integer arithmetic on constants, and on neutral ones, is done
-// when the term is made.
+// blocks need no case distinctions; by zero both are zero. Integers wrap around. Integer arithmetic
+// on constants, and on neutral ones, is done when the term is made and its result fits the type.
 #pragma once
 
 #include <collage/tensor.h>
@@ -81,6 +81,7 @@ struct TermNode {
   int64_t integer = 0;  ///< of any other constant; a bool is 0 or 1
   std::string name;     ///< of a variable, or of what a load reads
   std::vector<Term> args;
+  int depth = 0;  ///< of the nesting of arguments
 };
 
 Term constant(double value, DType dtype);
@@ -88,6 +89,9 @@ Term integer_constant(int64_t value, DType dtype);
 Term zero(DType dtype);
 Term lowest(DType dtype);  ///< minus infinity, or the least integer
 Term highest(DType dtype);
+/// A real as an integer of the type: cut off, the nearest there is where it is out of range, and 0
+/// where it is no number.
+int64_t integer_of(double value, DType dtype);
 /// An index variable; of another type only where a program is made for a given value (an anchor's
 /// accumulator).
 Term var(std::string name, DType dtype = DType::kInt32);
@@ -134,10 +138,16 @@ inline Term tanh(const Term& x) { return function(TermOp::kTanh, x); }
 Term make_term(TermOp op, std::vector<Term> args, DType dtype = DType::kFloat32);
 
 bool same(const Term& a, const Term& b);  ///< structurally; both may be undefined
-/// The quotient rounded down.
+/// The quotient rounded down; the divisor is not zero, nor -1 where the value is the least.
 constexpr int64_t floor_div(int64_t value, int64_t divisor) {
   const int64_t quotient = value / divisor;
   return value % divisor != 0 && (value < 0) != (divisor < 0) ? quotient - 1 : quotient;
+}
+
+/// The remainder that goes with it, of the divisor's sign.
+constexpr int64_t floor_mod(int64_t value, int64_t divisor) {
+  const int64_t remainder = value % divisor;
+  return remainder != 0 && (remainder < 0) != (divisor < 0) ? remainder + divisor : remainder;
 }
 
 /// The value of a constant that is no real number.

@@ -105,5 +105,93 @@ TEST(ProgramText, MistakesAreNamed) {
               HasSubstr("1 values for c"));
 }
 
+TEST(ProgramText, NestingAndSizesHaveLimits) {
+  const auto value = [](const std::string& term) {
+    return "program {\n  param x: float32[4];\n  result y[i:4] = " + term + ";\n}\n";
+  };
+  const auto repeated = [](const std::string& text, int times) {
+    std::string made;
+    for (int i = 0; i < times; ++i) made += text;
+    return made;
+  };
+  const char* deep = "terms nested more than 256 levels deep";
+  for (const int times : {300, 200'000}) {
+    EXPECT_THAT(refusal(value(repeated("(", times))), HasSubstr(deep));
+    EXPECT_THAT(refusal(value(repeated("(", times) + "1.0f" + repeated(")", times))),
+                HasSubstr(deep));
+    EXPECT_THAT(refusal(value(repeated("-", times) + "x[i]")), HasSubstr(deep));
+    EXPECT_THAT(refusal(value(repeated("!", times) + "x[i]")), HasSubstr(deep));
+    EXPECT_THAT(refusal(value(repeated("exp(", times) + "x[i]" + repeated(")", times))),
+                HasSubstr(deep));
+    EXPECT_THAT(refusal(value("x[i]" + repeated(" + x[i]", times))), HasSubstr(deep));
+    EXPECT_THAT(refusal(value(repeated("x[", times) + "i" + repeated("]", times))),
+                HasSubstr(deep));
+  }
+  expect_round_trip("program {\n  param x: float32[4];\n  result y[i:4] = x[i]" +
+                    repeated(" + x[i]", 200) + ";\n}\n");
+  EXPECT_THAT(refusal("program {" + repeated("param x: float32[4];", 2000) + "}"),
+              HasSubstr("more than 1000 declarations"));
+  EXPECT_THAT(refusal("program { param x: float32[2147483647, 2147483647, 2147483647]; result "
+                      "y[i:4] = 1.0f; }"),
+              HasSubstr("too many elements"));
+  EXPECT_THAT(refusal(value("1.0f;\n result z[i:2147483647, j:2147483647, k:2147483647] = 1.0f")),
+              HasSubstr("too many elements"));
+  EXPECT_THAT(refusal(value("sum(a:2147483647, b:2147483647, c:2147483647) 1.0f")),
+              HasSubstr("too many elements"));
+  EXPECT_THAT(refusal(value("sum(k:0) 1.0f")), HasSubstr("axis k of extent 0"));
+  EXPECT_THAT(refusal("program { const c: float32[65536, 65536, 65536, 65536] = {1.0f}; result "
+                      "y[i:4] = 1.0f; }"),
+              HasSubstr("too many elements"));
+}
+
+TEST(ProgramText, NumbersFitTheirTypes) {
+  const auto value = [](const std::string& term) {
+    return "program {\n  param n: int64[4];\n  result y[i:4] = " + term + ";\n}\n";
+  };
+  EXPECT_THAT(refusal(value("2147483648")), HasSubstr("2147483648 is no int32"));
+  EXPECT_THAT(refusal(value("-2147483649")), HasSubstr("-2147483649 is no int32"));
+  EXPECT_THAT(refusal(value("9223372036854775808i64")), HasSubstr("is no int64"));
+  EXPECT_THAT(refusal(value("99999999999999999999i64")), HasSubstr("no number"));
+  EXPECT_THAT(refusal(value("256_uint8")), HasSubstr("256 is no uint8"));
+  EXPECT_THAT(refusal(value("1e99f")), HasSubstr("no number"));
+  // What would overflow is left to be computed.
+  for (const char* term :
+       {"2147483647 + 1", "-2147483648 - 1", "65536 * 65536", "-2147483648 / -1",
+        "9223372036854775807i64 + 1i64", "-9223372036854775808i64 * -1i64", "-(-2147483648)"})
+    expect_round_trip("program {\n  param n: int64[4];\n  result y[i:4] = " + std::string(term) +
+                      ";\n}\n");
+  const auto folded = parse_program(value("7 / 0 + 7 % 0 + -7 / 2 + -7 % 2 + 7 % -2"));
+  ASSERT_TRUE(folded.ok()) << folded.status().to_string();
+  EXPECT_THAT(folded->to_string(), HasSubstr("= -4;"));
+}
+
+TEST(ProgramText, OperationsAreOfTypesThatHaveThem) {
+  const auto value = [](const std::string& term) {
+    return "program {\n  param x: float32[4];\n  result y[i:4] = " + term + ";\n}\n";
+  };
+  EXPECT_THAT(refusal(value("exp(i)")), HasSubstr("exp of int32"));
+  EXPECT_THAT(refusal(value("power(i, 2)")), HasSubstr("power of int32"));
+  EXPECT_THAT(refusal(value("x[i] % 2.0f")), HasSubstr("% of float32"));
+  EXPECT_THAT(refusal(value("i && i")), HasSubstr("&& of int32"));
+  EXPECT_THAT(refusal(value("!x[i]")), HasSubstr("! of float32"));
+  EXPECT_THAT(refusal(value("(i < 2) + (i < 3)")), HasSubstr("+ of bool"));
+  EXPECT_THAT(refusal(value("select(i, 1.0f, 2.0f)")), HasSubstr("select by int32"));
+}
+
+TEST(ProgramText, SchedulesHaveTheArgumentsTheyNeed) {
+  const auto scheduled = [](const std::string& step) {
+    return "program {\n  param x: float32[4];\n  stage s[i:4] = sum(k:2) x[i];\n  result y[i:4] = "
+           "s[i];\n  schedule { " +
+           step + "; }\n}\n";
+  };
+  for (const char* step :
+       {"y.split(i)", "y.split(i, a, b)", "y.split(i, a, b, 0)", "y.fuse(i)", "y.reorder()",
+        "y.vectorise()", "y.vectorise(i, 100000)", "y.unroll()", "y.parallel(i, j)",
+        "s.compute_at(y)", "s.compute_root(i)", "s.inline(2)", "s.update(0).compute_root()",
+        "s.update(0).compute_at(y, i)", "s.update(1).unroll(k)", "s.update(2147483647).unroll(k)",
+        "s.allow_races(i)"})
+    EXPECT_THAT(refusal(scheduled(step)), HasSubstr("tensor program: ")) << step;
+}
+
 }  // namespace
 }  // namespace collage::tensor_program

@@ -14,6 +14,8 @@ using tensor_program::Stage;
 
 constexpr int64_t kLanes = 16;
 constexpr size_t kMostExternalInputs = 3;  // collage_call_external1 to 3 (runtime_hooks.cc)
+constexpr size_t kMostStages = 256;        // each may be computed inside the next
+constexpr int64_t kMostBytes = INT32_MAX;  // of an array: offsets are 32 bits wide
 
 bool read_whole(const Program& program, const std::string& name) {
   return std::any_of(program.stages.begin(), program.stages.end(), [&](const Stage& stage) {
@@ -50,6 +52,33 @@ void schedule_plainly(Program& program) {
   }
 }
 
+/// What compiled code takes for granted.
+Status check_limits(const Program& program) {
+  const auto fits = [](const std::string& name, const TensorType& type) -> Status {
+    const int64_t most = kMostBytes / static_cast<int64_t>(dtype_size(type.dtype));
+    if (num_elements(type.shape) <= most) return {};
+    return unsupported("native: {} has more than {} bytes", name, kMostBytes);
+  };
+  if (program.stages.size() > kMostStages)
+    return unsupported("native: a tensor program of {} stages", program.stages.size());
+  for (const tensor_program::Buffer& buffer : program.buffers) TRY(fits(buffer.name, buffer.type));
+  for (const Stage& stage : program.stages) {
+    TRY(fits(stage.name, {stage.shape(), stage.dtype}));
+    for (const tensor_program::Update& update : stage.updates)
+      for (const tensor_program::Axis& axis : update.over)
+        if (axis.extent > kMostBytes) return unsupported("native: {}:{}", axis.name, axis.extent);
+    if (stage.external.label.empty()) continue;
+    const std::vector<std::string>& inputs = stage.external.inputs;
+    if (inputs.empty() || inputs.size() > kMostExternalInputs)
+      return unsupported("native: an external function of {} tensors", inputs.size());
+    bool real = stage.dtype == DType::kFloat32;
+    for (const std::string& input : inputs)
+      real = real && program.type_of(input).dtype == DType::kFloat32;
+    if (!real) return unsupported("native: an external function of other arrays than float32");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::optional<Program>> called_program(const Function& flat) {
@@ -71,12 +100,10 @@ Result<std::optional<Program>> called_program(const Function& flat) {
       return unsupported("native: a tensor program of what is computed in the same kernel");
     }
   }
-  for (const Stage& stage : program.stages)
-    if (!stage.external.label.empty() &&
-        (stage.external.inputs.empty() || stage.external.inputs.size() > kMostExternalInputs))
-      return unsupported("native: an external function of {} tensors",
-                         stage.external.inputs.size());
+  TRY(check_limits(program));
   if (program.schedule.empty()) schedule_plainly(program);
+  // No loop runs past an array's extent, where its stage would read past those of others.
+  for (Primitive& step : program.schedule) step.guarded = true;
   return std::optional<Program>(std::move(program));
 }
 

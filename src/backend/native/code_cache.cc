@@ -84,8 +84,8 @@ Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>
     BuiltPipeline built = TRY(build());
     Halide::Target target = kernel_target()
                                 .with_feature(Halide::Target::NoRuntime)
-                                .with_feature(Halide::Target::NoAsserts)
                                 .with_feature(Halide::Target::NoBoundsQuery);
+    if (!built.checked) target.set_feature(Halide::Target::NoAsserts);
     if (built.prefetches) {
       const fs::path assembly = scratch.path() / "kernel.s";
       built.pipeline.compile_to_assembly(assembly.string(), built.inputs, kSymbol, target);

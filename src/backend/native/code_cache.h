@@ -34,6 +34,7 @@ struct BuiltPipeline {
   Halide::Pipeline pipeline;
   std::vector<Halide::Argument> inputs;
   bool prefetches = false;  ///< the pipeline prefetches: into the caches of the core
+  bool checked = false;     ///< with Halide's assertions: of a program that a user wrote
 };
 
 /// The instruction set kernels are compiled for: this processor's.

@@ -374,6 +374,7 @@ std::vector<Func> result_funcs(Draft& draft) {
 BuiltKernel build_called(const tensor_program::Program& program) {
   Translator translator(program);
   BuiltKernel built;
+  built.checked = true;
   for (const std::string& name : program.results()) {
     const Shape shape = program.type_of(name).shape;
     built.result_extents.push_back({shape.rbegin(), shape.rend()});

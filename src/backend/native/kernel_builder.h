@@ -15,6 +15,7 @@ struct BuiltKernel {
   std::vector<Binding> bindings;                     ///< arguments in order, before the results
   std::vector<std::vector<int64_t>> result_extents;  ///< innermost first
   std::vector<Halide::Type> result_types;
+  bool checked = false;  ///< the code checks, before it runs, that it stays inside its buffers
 };
 
 /// The ways to compute the function, best guess first, at most about four; besides, where

@@ -93,7 +93,7 @@ class NativeBackend : public Backend {
     const std::string key = fmt::format("{}\n{}\n{} threads\n{}", version(),
                                         kernel_target().to_string(), options.threads, text);
     auto code = TRY(CodeCache(options.cache_folder).get(key, [&]() -> Result<BuiltPipeline> {
-      BuiltPipeline pipeline{built.pipeline, {}};
+      BuiltPipeline pipeline{built.pipeline, {}, false, built.checked};
       for (const Binding& binding : built.bindings) {
         pipeline.inputs.push_back(binding.buffer.param());
         pipeline.prefetches = pipeline.prefetches || binding.ahead;

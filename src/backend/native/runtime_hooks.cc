@@ -95,6 +95,8 @@ int call_external(const char* text, std::initializer_list<halide_buffer_t*> buff
 
 }  // namespace
 
+void set_kernel_error(std::string message) { last_error = std::move(message); }
+
 std::string take_kernel_error() {
   std::string error;
   error.swap(last_error);

@@ -5,6 +5,9 @@
 
 namespace collage::native {
 
+/// Reports an error of a kernel on this thread.
+void set_kernel_error(std::string message);
+
 /// The last error a kernel reported on this thread, and forgets it.
 std::string take_kernel_error();
 

@@ -26,6 +26,19 @@ HExpr constant(const tp::TermNode& term) {
   return Halide::Internal::make_const(halide_type(term.dtype), term.integer);
 }
 
+/// Halide's remainders are never negative; those of programs have the divisor's sign. By zero, both
+/// say zero. With the signs of both operands turned, quotients stay and remainders turn theirs.
+HExpr quotient(const HExpr& a, const HExpr& b) {
+  if (!b.type().is_int() || Halide::Internal::is_positive_const(b)) return a / b;
+  if (Halide::Internal::is_negative_const(b)) return -a / Halide::Internal::simplify(-b);
+  return Halide::select(b < 0, -a / -b, a / b);
+}
+HExpr remainder(const HExpr& a, const HExpr& b) {
+  if (!b.type().is_int() || Halide::Internal::is_positive_const(b)) return a % b;
+  if (Halide::Internal::is_negative_const(b)) return -(-a % Halide::Internal::simplify(-b));
+  return Halide::select(b < 0, -(-a % -b), a % b);
+}
+
 HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
   const HExpr& a = args[0];
   const HExpr& b = args.size() > 1 ? args[1] : a;
@@ -37,9 +50,9 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
     case tp::TermOp::kMultiply:
       return a * b;
     case tp::TermOp::kDivide:
-      return a / b;
+      return quotient(a, b);
     case tp::TermOp::kModulo:
-      return a % b;
+      return remainder(a, b);
     case tp::TermOp::kMin:
       return Halide::min(a, b);
     case tp::TermOp::kMax:

@@ -61,6 +61,73 @@ TEST_F(CalledProgram, WithoutAScheduleGetsOne) {
   EXPECT_THAT(program->to_string(), HasSubstr("Y.vectorise(j, 16);"));
 }
 
+TEST_F(CalledProgram, LoopsDoNotRunPastArrays) {
+  // Inner stages of extents that vectors and splits do not divide: a vector more would be read from
+  // beyond A, and stored.
+  const Expr x = var("x", {21});
+  for (const char* schedule :
+       {"", "schedule { P.compute_root(); P.vectorise(j, 16); Y.vectorise(i, 8); }",
+        "schedule { P.compute_root(); P.split(j, a, b, 5); P.unroll(b); Y.split(i, a, b, 4); }",
+        "schedule { P.compute_at(Y, a); P.vectorise(j, 8); Y.split(i, a, b, 4); }",
+        "schedule { S.update(0).vectorise(j, 16); S.compute_root(); S.vectorise(j, 16); }"}) {
+    const std::string text = std::string(R"(program {
+      param A: float32[21];
+      stage P[j:21] = A[j] * 2.0f;
+      stage S[j:21] = sum(k:3) P[min(j + k, 20)];
+      result Y[i:19] = S[i] + S[i + 2] + P[20 - i];
+    )") + schedule + "}";
+    check_function(function({x}, program_call({x}, text)));
+  }
+}
+
+TEST_F(CalledProgram, ReadsAndWritesWhereClampedDataSay) {
+  const Expr x = var("x", {9}), n = var("n", {12}, DType::kInt32);
+  const std::string text = R"(program {
+    param A: float32[9];
+    param N: int32[12];
+    stage G[i:12] = A[min(max(N[i], 0), 8)];
+    stage H[j:5] = sum(k:2) A[j + k];
+    update H[min(max(N[r], 0), 4)] = sum(r:12) G[r];
+    result Y[j:5] = H[j];
+  })";
+  const Function f = function({x, n}, program_call({x, n}, text));
+  std::vector<float> values;
+  for (int i = 0; i < 9; ++i) values.push_back(static_cast<float>(i * i));
+  const std::vector<int32_t> wild{INT32_MIN, INT32_MAX, -1, 0, 1, 4, 5, 8, 9, 1 << 30, -7, 3};
+  check_with_inputs(f, {Tensor::from<float>({9}, values), Tensor::from<int32_t>({12}, wild)});
+}
+
+TEST_F(CalledProgram, DividesAsProgramsSay) {
+  const Expr a = var("a", {9}, DType::kInt32), b = var("b", {9}, DType::kInt32);
+  const std::string text = R"(program {
+    param A: int32[9];
+    param B: int32[9];
+    result Q[i:9] = A[i] / B[i] * 100 + A[i] / -3;
+    result R[i:9] = A[i] % B[i] * 100 + A[i] % -3;
+    result Z[i:9] = A[i % -4 + 3] + A[i / -2 + 4];
+  })";
+  const Function f = function({a, b}, program_call({a, b}, text));
+  check_with_inputs(f, {Tensor::from<int32_t>({9}, {7, -7, 7, -7, 6, -6, 0, 5, -5}),
+                        Tensor::from<int32_t>({9}, {2, 2, -2, -2, -3, 3, -3, 0, 0})});
+}
+
+TEST_F(CalledProgram, RefusesWhatItsCodeCannotHold) {
+  const auto why = [](const std::string& text, std::vector<Expr> params) {
+    const Result<Expr> made = make_call(tensor_program::kCallOp, params, {{"program", text}});
+    if (!made.ok()) return made.status().to_string();
+    return called_program(function(params, *made)).status().to_string();
+  };
+  EXPECT_THAT(why("program { param A: float32[4]; result Y[i:4] = A[i + 1]; }", {var("x", {4})}),
+              HasSubstr("the index i + 1 runs from 1 to 4"));
+  EXPECT_THAT(why("program { param A: float32[4]; result Y[i:40000, j:40000] = A[i % 4]; }",
+                  {var("x", {4})}),
+              HasSubstr("native: Y has more than 2147483647 bytes"));
+  std::string chain = "program { param A: float32[4]; stage s0[i:4] = A[i];";
+  for (int i = 1; i < 300; ++i) chain += fmt::format("stage s{}[i:4] = s{}[i] + 1.0f;", i, i - 1);
+  EXPECT_THAT(why(chain + "result Y[i:4] = s299[i]; }", {var("x", {4})}),
+              HasSubstr("native: a tensor program of 301 stages"));
+}
+
 TEST_F(CalledProgram, CallsFunctionsOfLibraries) {
   tensor_program::register_external(
       {"test.negate",

@@ -1,0 +1,26 @@
+// The words of a tensor program's text, and the constants that numbers among them stand for.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "tensor_program/term.h"
+
+namespace collage::tensor_program {
+
+struct Token {
+  enum class Kind { kEnd, kName, kNumber, kString, kMark } kind = Kind::kEnd;
+  std::string text;
+  size_t line = 1;
+};
+
+/// All of the text, one of kind kEnd last. A string that does not end goes to the end of its line.
+std::vector<Token> tokens_of(std::string_view text);
+
+/// "0.5f", "3", "7i64", "inff", "5_uint8" as a constant; refused where it is no number, or none
+/// that the type holds.
+Result<Term> number_of(std::string text, bool negative);
+
+}  // namespace collage::tensor_program
