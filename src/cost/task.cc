@@ -4,11 +4,6 @@ namespace collage {
 
 using nlohmann::json;
 
-json parse_json(const std::string& text) {
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return value.is_discarded() ? json() : value;
-}
-
 namespace {
 
 // Runs `read` and turns the JSON library's exceptions (a missing field, a wrong kind) into a

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/json.h"
 #include "cost/core_probe.h"
 #include "cost/cost.h"
 #include "cost/effort.h"
@@ -88,7 +89,5 @@ nlohmann::json to_json(const TargetCosts& costs);
 Result<TargetCosts> target_costs_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const MeasureTask& task);
 Result<MeasureTask> task_from_json(const nlohmann::json& json);
-// A line from another process or from disk: null when it is not JSON.
-nlohmann::json parse_json(const std::string& text);
 
 }  // namespace collage

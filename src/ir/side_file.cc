@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/temporary_name.h"
 
 namespace collage {
@@ -142,7 +143,7 @@ Result<std::vector<Tensor>> read_side_file(const std::filesystem::path& path) {
   std::string header(length, '\0');
   if (!read_all(file.fd, header.data(), length, 16))
     return bad_model("{}: read failed", path.string());
-  json parsed = json::parse(header, nullptr, false);
+  json parsed = parse_json(header);
   if (!parsed.is_object() || !parsed.contains("tensors") || !parsed["tensors"].is_array())
     return bad_model("{}: malformed header", path.string());
   uint64_t data_start = std::min(align(16 + length), size);

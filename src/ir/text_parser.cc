@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "ir/op.h"
 #include "ir/side_file.h"
 #include "ir/text_constants.h"
@@ -19,7 +20,8 @@ namespace {
 using nlohmann::json;
 using Kind = Token::Kind;
 constexpr int kMaxFunctionDepth = 32;
-constexpr int kMaxNesting = 64;  // of expressions, types and lists inside one another
+constexpr int kMaxNesting = 64;                // of expressions, types and lists inside one another
+constexpr size_t kMaxTypes = size_t{1} << 16;  // inside a tuple's type
 constexpr size_t kMaxConstants = size_t{1} << 24;
 
 Status at(const Token& token, Status status) {
@@ -38,7 +40,7 @@ class Metadata {
   explicit Metadata(const ParseOptions& options) : options_(options) {}
 
   Status read(std::string_view text) {
-    json parsed = json::parse(text, nullptr, false);
+    json parsed = parse_json(text);
     if (!parsed.is_object()) return bad_model("the metadata section is no JSON object");
     if (parsed.contains("relay.Constant")) {
       if (!parsed["relay.Constant"].is_array())
@@ -507,7 +509,19 @@ class Parser {
     return at(start, make_function_call(std::move(callee), std::move(args)));
   }
 
+  // The types inside a tuple's type, which repeats those of its fields: a tuple of two times
+  // another has twice as many. Tuples nest no deeper than their text may.
+  static Status count_types(const Type& type, int depth, size_t& count) {
+    if (++count > kMaxTypes) return bad_model("a tuple of more than {} tensors", kMaxTypes);
+    if (!type.is_tuple()) return {};
+    if (depth == kMaxNesting)
+      return bad_model("tuples nested more than {} levels deep", kMaxNesting);
+    for (const Type& field : type.fields()) TRY(count_types(field, depth + 1, count));
+    return {};
+  }
+
   Result<Expr> parenthesised() {
+    Token start = token_;
     TRY(expect("("));
     std::vector<Expr> fields;
     bool comma = false;
@@ -518,6 +532,8 @@ class Parser {
     }
     TRY(expect(")"));
     if (fields.size() == 1 && !comma) return fields[0];
+    size_t count = 0;
+    for (const Expr& field : fields) TRY(at(start, count_types(field->type(), 1, count)));
     return make_tuple(std::move(fields));
   }
 

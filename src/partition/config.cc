@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "ir/op.h"
 #include "partition/rules/anchor_union.h"
 #include "partition/rules/combine_by_primitives.h"
@@ -314,10 +315,14 @@ Result<PartitionConfig> parse_config(std::string_view text, const std::filesyste
   PartitionConfig config;
   config.file = file;
   json root;
+  if (nests_too_deep(text))
+    return usage_error("{}: nested more than {} levels deep", file.string(), kMaxJsonDepth);
   try {
     root = json::parse(text);
   } catch (const json::parse_error& e) {
     return syntax_error(text, e, file);
+  } catch (const json::exception& e) {  // a number out of range
+    return usage_error("{}: {}", file.string(), e.what());
   }
   TRY(Reader(config).run(root));
   return config;

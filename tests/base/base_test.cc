@@ -8,8 +8,10 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/index_set.h"
+#include "base/json.h"
 #include "base/name_supply.h"
 #include "base/printable.h"
+#include "base/regex.h"
 #include "base/result.h"
 #include "base/statistics.h"
 
@@ -47,6 +49,38 @@ TEST(Printable, LeavesNothingThatATerminalObeys) {
   EXPECT_EQ(printable("\xe2\x80\xaetxt \xc2\x9b \xe2\x82\xac"), "?txt ? \xe2\x82\xac");
   EXPECT_EQ(printable(std::string(200, 'x'), 10), "xxxxxxx...");
   EXPECT_EQ(printable("xxxxxx\xc3\xa4yyyyy", 10), "xxxxxx...");
+}
+
+TEST(Regex, FindsPartsOfALongText) {
+  const Result<Regex> block = Regex::parse("^block[0-9]+/(conv|add)$");
+  ASSERT_TRUE(block.ok());
+  EXPECT_TRUE(block->found_in("block12/conv"));
+  EXPECT_FALSE(block->found_in("block/conv"));
+  EXPECT_TRUE(Regex::parse("")->found_in(""));
+  // Time and stack do not depend on how the expression branches.
+  const std::string text(1 << 20, 'x');
+  EXPECT_FALSE(Regex::parse("(.|x)*y")->found_in(text));
+  EXPECT_FALSE(Regex::parse("((x+)+)+$")->found_in(text + "y"));
+}
+
+TEST(Json, IsNullWhereItIsNoneOrNestsTooDeep) {
+  EXPECT_EQ(parse_json("{\"a\": [1, \"]]\"]}")["a"][0], 1);
+  for (const char* text : {"", "{", "[1,]", "1e999", "\"\xff\""})
+    EXPECT_TRUE(parse_json(text).is_null()) << text;
+  const auto nested = [](size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  EXPECT_TRUE(parse_json(nested(128)).is_array());
+  EXPECT_TRUE(parse_json(nested(129)).is_null());
+  EXPECT_TRUE(parse_json(nested(1'000'000)).is_null());
+  EXPECT_TRUE(parse_json("[\"" + std::string(1000, '[') + "\"]").is_array());
+}
+
+TEST(Regex, RefusesWhatIsNone) {
+  for (const char* text : {"(", "a{2,1}", "[z-a]", "*", "(?=x)", "\\1", "x{1000}{1000}", "\xff"})
+    EXPECT_EQ(Regex::parse(text).status().exit_code(), 2) << text;
+  EXPECT_EQ(Regex::parse("a(b").status().to_string(),
+            "'a(b' is no regular expression: missing ): a(b");
 }
 
 TEST(Statistics, MannWhitneyAgreesWithTables) {

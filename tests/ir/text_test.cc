@@ -280,6 +280,26 @@ TEST_F(Text, NestingIsLimited) {
 }
 
 // Cut or damaged text gives an error or a module, and never ends the process.
+TEST_F(Text, TuplesOfTuplesAreLimited) {
+  // Each line doubles the type of the one before, or nests it once more.
+  std::string wide = "fn (%x: float32) {\n  %0 = (%x, %x);\n",
+              deep = "fn (%x: float32) {\n  %0 = (%x,);\n";
+  for (int i = 1; i < 100; ++i) {
+    wide += fmt::format("  %{} = (%{}, %{});\n", i, i - 1, i - 1);
+    deep += fmt::format("  %{} = (%{},);\n", i, i - 1);
+  }
+  EXPECT_THAT(error_of(wide + "  %99\n}\n"), HasSubstr("a tuple of more than 65536 tensors"));
+  EXPECT_THAT(error_of(deep + "  %99\n}\n"), HasSubstr("tuples nested more than 64 levels deep"));
+}
+
+TEST_F(Text, MetadataNestsNoDeeperThanItHasTo) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_THAT(error_of("fn () {\n  meta[relay.Constant][0]\n}\n#[metadata]\n"
+                       "{\"relay.Constant\": [" +
+                       deep + "]}"),
+              HasSubstr("the metadata section is no JSON object"));
+}
+
 TEST_F(Text, DamagedTextIsHarmless) {
   std::string text = to_text(Module(random_function(7, 20)));
   int parsed = 0;
