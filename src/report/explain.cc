@@ -59,6 +59,7 @@ std::string what_if_table(const json& report) {
       text += fmt::format("  {:<40} {}\n", text_of(other["flag"]), text_of(other["failure"]));
       continue;
     }
+    if (!other.contains("predicted_ms") || !other.contains("change_ms")) continue;
     double then = other["predicted_ms"].get<double>(), change = other["change_ms"].get<double>();
     text += fmt::format("  {:<40} {:.4f} ms  {:+.4f} ms  {:+.1f}%\n",
                         printable(text_of(other["flag"]), 200), then, change,

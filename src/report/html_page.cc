@@ -165,10 +165,15 @@ class Drawing {
     return inputs;
   }
 
-  // The call whose value a projection is a part of.
+  // The call whose value a projection is a part of. A report from somewhere else may name nodes
+  // that are not there, or projections of one another.
   size_t source_of(size_t index) const {
-    while (node(index)["op"] == "item" && !node(index)["inputs"].empty())
-      index = node(index)["inputs"][0].get<size_t>();
+    for (size_t steps = 0; steps < nodes_.size(); ++steps) {
+      if (node(index)["op"] != "item" || node(index)["inputs"].empty()) break;
+      const size_t input = node(index)["inputs"][0].get<size_t>();
+      if (nodes_.count(input) == 0) break;
+      index = input;
+    }
     return index;
   }
 
