@@ -6,7 +6,8 @@
 #   make test-long  the long tests
 #   make demo       build, then a short tour of what Collage does
 #   make install    PREFIX=/usr/local: command, library, headers, CMake package
-#   make asan       the tests under the address and undefined-behaviour sanitizers
+#   make asan       the tests under the address and undefined-behaviour sanitizers; asan-short: those of the rooms that
+#                   read what users bring, which CI has time for
 #   make format     clang-format over the tree      make lint   clang and clang-tidy, warnings as errors
 #   make clean      removes the build folders, keeps the Python environment
 
@@ -16,7 +17,7 @@ JOBS ?= $(shell nproc)
 ENV := build/env
 CTEST := $(ENV)/bin/ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: build test test-long demo install asan format lint clean setup setup-lint
+.PHONY: build test test-long demo install asan asan-short format lint clean setup setup-lint
 .DEFAULT_GOAL := build
 
 setup:
@@ -47,6 +48,12 @@ asan: setup
 	@ninja -C build/asan -j $(JOBS)
 	@$(CTEST) --test-dir build/asan -LE long
 
+SHORT := base runtime ir pattern tensor_program frontend_onnx passes fuzz_models
+asan-short: setup
+	@bash tools/setup/configure.sh asan-short
+	@ninja -C build/asan-short -j $(JOBS) $(SHORT:%=%_test)
+	@$(CTEST) --test-dir build/asan-short -LE long -R '^($(shell tr ' ' '|' <<< '$(SHORT)'))[.]'
+
 format: setup-lint
 	@bash tools/setup/format.sh
 
@@ -56,4 +63,4 @@ lint: setup-lint
 	@$(ENV)/bin/python tools/setup/lint.py build/clang $(FILES)
 
 clean:
-	rm -rf build/release build/dev build/asan build/clang build/setup
+	rm -rf build/release build/dev build/asan build/asan-short build/clang build/setup
