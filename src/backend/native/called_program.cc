@@ -103,7 +103,9 @@ Result<std::optional<Program>> called_program(const Function& flat) {
   TRY(check_limits(program));
   if (program.schedule.empty()) schedule_plainly(program);
   // No loop runs past an array's extent, where its stage would read past those of others.
-  for (Primitive& step : program.schedule) step.guarded = true;
+  for (Primitive& step : program.schedule)
+    if (step.kind == PrimitiveKind::kSplit || step.kind == PrimitiveKind::kVectorise)
+      step.guarded = true;
   return std::optional<Program>(std::move(program));
 }
 

@@ -58,7 +58,7 @@ TEST_F(CalledProgram, WithoutAScheduleGetsOne) {
   const auto program = called_program(f).value();
   ASSERT_TRUE(program.has_value());
   EXPECT_THAT(program->to_string(), HasSubstr("M.compute_root();"));
-  EXPECT_THAT(program->to_string(), HasSubstr("Y.vectorise(j, 16);"));
+  EXPECT_THAT(program->to_string(), HasSubstr("Y.vectorise(j, 16, guarded);"));
 }
 
 TEST_F(CalledProgram, LoopsDoNotRunPastArrays) {
