@@ -129,6 +129,12 @@ foreach(folder IN LISTS folders)
   endif()
 endforeach()
 
+# What tests/ops/independent compares with other implementations.
+add_executable(write_cases tests/ops/independent/write_cases.cc)
+collage_link_whole(write_cases)
+target_link_libraries(write_cases PRIVATE collage_options collage_ops)
+set_target_properties(write_cases PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+
 file(GLOB_RECURSE scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.py)
 foreach(script IN LISTS scripts)
   if(COLLAGE_SANITIZE AND script MATCHES "^(api/|cli/workloads)")

@@ -57,7 +57,7 @@ const std::vector<Row>& float_rows() {
        {{"alpha", 0.01}}},
       {"nn.silu", [](double x, const double* p) { return x * sigmoid(x, p); }},
       {"nn.hard_sigmoid",
-       [](double x, const double* p) { return std::max(0.0, std::min(1.0, p[0] * x + p[1])); },
+       [](double x, const double* p) { return std::clamp(p[0] * x + p[1], 0.0, 1.0); },
        {{"alpha", 0.2}, {"beta", 0.5}}},
       {"nn.hard_swish",
        [](double x, const double*) { return x * std::max(0.0, std::min(1.0, x / 6 + 0.5)); }},
@@ -66,9 +66,7 @@ const std::vector<Row>& float_rows() {
        [](double x, const double* p) { return p[1] * elu(x, p[0]); },
        {{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}}},
       {"nn.celu",
-       [](double x, const double* p) {
-         return std::max(0.0, x) + std::min(0.0, p[0] * std::expm1(x / p[0]));
-       },
+       [](double x, const double* p) { return x > 0 ? x : p[0] * std::expm1(x / p[0]); },
        {{"alpha", 1.0}}},
       {"nn.softplus", softplus},
       {"nn.softsign", [](double x, const double*) { return x / (1 + std::abs(x)); }},
