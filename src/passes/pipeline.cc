@@ -32,8 +32,11 @@ class Dumper {
     if (request.empty()) return dumper;
     size_t colon = request.find(':');
     dumper.folder_ = request.substr(0, colon);
-    if (colon != std::string::npos)
-      dumper.filter_ = TRY(Regex::parse(request.substr(colon + 1)).with_context("COLLAGE_DUMP"));
+    if (colon != std::string::npos) {
+      Result<Regex> filter = Regex::parse(request.substr(colon + 1));
+      if (!filter) return std::move(filter).status().with_context("COLLAGE_DUMP");
+      dumper.filter_ = *filter;
+    }
     std::error_code ec;
     std::filesystem::create_directories(dumper.folder_, ec);
     if (ec) return usage_error("COLLAGE_DUMP: {}: {}", dumper.folder_.string(), ec.message());
