@@ -76,9 +76,9 @@ function(collage_test_program name room label timeout sources)
     PROPERTIES TIMEOUT ${timeout} LABELS "${label}" ENVIRONMENT "${environment}")
 endfunction()
 
-# tests/conformance has no room of its own: it runs the ONNX test suite through the importer.
+# tests/conformance has no room of its own: it runs the ONNX test suite through the importer and the passes.
 add_library(collage_conformance INTERFACE)
-target_link_libraries(collage_conformance INTERFACE collage_frontend_onnx)
+target_link_libraries(collage_conformance INTERFACE collage_frontend_onnx collage_passes)
 
 # Nor has tests/fuzz, whose folders give readers of files what these do not expect. It changes models by the description of
 # the ONNX format, which the importer's classes leave out.

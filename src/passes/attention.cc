@@ -174,7 +174,7 @@ Result<Expr> recognise(const Expr& expr, const Uses& uses) {
   const Expr& weights = call.args[0];
   const CallNode* softmax = as_op(weights, "nn.softmax");
   if (softmax == nullptr || !uses.once(weights) || call.attrs.flag("transpose_a") ||
-      call.attrs.flag("transpose_b") || !is_real(expr->tensor_type().dtype) ||
+      call.attrs.flag("transpose_b") || !is_float(expr->tensor_type().dtype) ||
       from_start(softmax->attrs.integer("axis"), rank_of(weights)) != rank_of(weights) - 1)
     return Expr();
   Parts parts;

@@ -3,17 +3,17 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "ops/half.h"
 
 namespace collage {
 
 namespace {
 
-double get(const Tensor& tensor, int64_t i) {
-  return tensor.dtype() == DType::kFloat32 ? static_cast<double>(tensor.data<float>()[i])
-                                           : tensor.data<double>()[i];
-}
+double get(const Tensor& tensor, int64_t i) { return tensor.element_as_double(i); }
 void set(Tensor& tensor, int64_t i, double value) {
-  if (tensor.dtype() == DType::kFloat32) {
+  if (is_half(tensor.dtype())) {
+    tensor.data<uint16_t>()[i] = float_to_half(static_cast<float>(value), tensor.dtype());
+  } else if (tensor.dtype() == DType::kFloat32) {
     tensor.data<float>()[i] = static_cast<float>(value);
   } else {
     tensor.data<double>()[i] = value;
@@ -67,7 +67,7 @@ Tensor broadcastable(const Tensor& values, int64_t rank, int64_t axis) {
 }
 
 Tensor map_constant(const Tensor& a, const std::function<double(double)>& f) {
-  COLLAGE_CHECK(is_real(a.dtype()), "dtype {}", dtype_name(a.dtype()));
+  COLLAGE_CHECK(is_float(a.dtype()), "dtype {}", dtype_name(a.dtype()));
   Tensor result = Tensor::empty(a.dtype(), a.shape());
   for (int64_t i = 0; i < a.size(); ++i) set(result, i, f(get(a, i)));
   return result;

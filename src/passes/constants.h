@@ -23,8 +23,8 @@ std::optional<Tensor> along_axis(const Expr& constant, const Shape& shape, int64
 // The reverse: [C] as [C, 1, …, 1] so that it broadcasts along `axis` of a tensor of that rank.
 Tensor broadcastable(const Tensor& values, int64_t rank, int64_t axis);
 
-// f of every element, or of every pair of elements of equal shapes; computed in double. float32 and
-// float64 only.
+// f of every element, or of every pair of elements of equal shapes; computed in double. Pairs are
+// of float32 or float64.
 Tensor map_constant(const Tensor& a, const std::function<double(double)>& f);
 Tensor map_constants(const Tensor& a, const Tensor& b,
                      const std::function<double(double, double)>& f);
