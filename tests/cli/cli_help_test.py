@@ -78,13 +78,47 @@ def check_settings(folder):
         tiny_models.write(folder, "collage.toml", text)
         said = run(folder, "run", "net.onnx", "--dump-config", status=2)
         assert words in said and "collage.toml" in said and said.count("\n") == 1, said
-    # A folder that somebody else filled must not run code.
-    tiny_models.write(folder, "collage.toml", 'plugin = ["./evil.so"]\n')
-    assert "evil" not in run(folder, "run", "net.onnx", "--dump-config")
     os.remove(os.path.join(folder, "collage.toml"))
 
 
-CHECKS = (check_help, check_completion, check_settings)
+# What may name a file that is written or opened for writing, or code that is run.
+REFUSED = {"run": ("json", "save-outputs", "db", "plugin"), "bench": ("json", "db", "plugin", "profile", "against"),
+           "verify": ("json", "save-outputs", "db", "plugin"), "view": ("output", "db", "plugin"), "partition": ("json", "db", "plugin"),
+           "tune": ("db", "plugin"), "db": ("db",), "diff": ()}
+
+
+def check_settings_of_others(folder):
+    """A collage.toml in the folder at hand, which somebody else may have put there, names no file, database or plugin; the user's own may."""
+    own = os.path.join(folder, "own", "collage")
+    os.makedirs(own, exist_ok=True)
+    here, there = os.path.join(folder, "collage.toml"), os.path.join(own, "collage.toml")
+    positional = {"diff": ("a.json", "b.json"), "db": ("info",)}
+    for verb, flags in REFUSED.items():
+        arguments = (verb, *positional.get(verb, ("net.onnx",)), "--dump-config")
+        extra = ("--output", "given.html") if verb == "view" else ()
+        for place, taken in ((here, False), (there, True)):
+            tiny_models.write(folder, os.path.relpath(place, folder), "threads = 1\n" + "".join(f'{flag} = "evil"\n' for flag in flags))
+            result = command.run((*arguments, *(() if taken else extra)), folder, cache=os.path.join(folder, "cache"),
+                                 XDG_CONFIG_HOME=os.path.join(folder, "own"))
+            assert result.returncode == 0, result.stderr
+            said, warned = result.stdout, result.stderr
+            for flag in flags:
+                if not taken and flag in ("output",):
+                    continue  # it is required, so given
+                assert (re.search(f"^{flag} = .*evil", said, re.MULTILINE) is not None) == taken, f"{verb} {flag}: {said}"
+                assert taken or flag in warned, warned
+            assert ("evil" in said) == (taken and bool(flags)), said
+            assert warned.count("\n") == (0 if taken or set(flags) <= {"output"} else 1) and ("collage.toml" in warned) == bool(warned), warned
+            os.remove(place)
+    # In a table of the sub-command too; a flag given on the command line is taken, and nothing is said.
+    tiny_models.write(folder, "collage.toml", '[run]\njson = "evil.json"\n')
+    result = command.run(("run", "net.onnx", "--targets", "reference", "--progress", "none"), folder, cache=os.path.join(folder, "cache"))
+    assert result.returncode == 0 and "json" in result.stderr and not os.path.exists(os.path.join(folder, "evil.json")), result
+    assert not command.run(("run", "net.onnx", "--json", "mine.json", "--dump-config"), folder, cache=os.path.join(folder, "cache")).stderr
+    os.remove(here)
+
+
+CHECKS = (check_help, check_completion, check_settings, check_settings_of_others)
 
 
 def prepare(folder):

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "base/no_exceptions.h"
 #include "base/printable.h"
 #include "collage/version.h"
 #include "help.h"
@@ -64,15 +65,15 @@ int main(int argc, char** argv) {
                printable(argv[1]), visible_names(commands));
     return static_cast<int>(ErrorCode::kUsage);
   }
-  Result<std::vector<std::string>> arguments =
-      with_settings(app, std::vector<std::string>(argv + 1, argv + argc));
-  if (!arguments) {
-    fmt::print(stderr, "collage: {}\n", one_line(arguments.status().to_string()));
-    return arguments.status().exit_code();
+  Result<Settings> settings = with_settings(app, std::vector<std::string>(argv + 1, argv + argc));
+  if (!settings) {
+    fmt::print(stderr, "collage: {}\n", one_line(settings.status().to_string()));
+    return settings.status().exit_code();
   }
   try {
-    std::reverse(arguments->begin(), arguments->end());  // as CLI11 wants them
-    app.parse(std::move(*arguments));
+    std::vector<std::string>& arguments = settings->arguments;
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(std::move(arguments));
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help, --version
   } catch (const CLI::ParseError& e) {
@@ -80,13 +81,14 @@ int main(int argc, char** argv) {
     return static_cast<int>(ErrorCode::kUsage);
   }
   log::set_verbosity(quiet ? -1 : verbose);
+  if (!settings->warning.empty()) log::warn("{}", settings->warning);
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     if (dump) {
       fmt::print("{}", dump_settings(*command.app));
       return 0;
     }
-    Status status = command.run();
+    Status status = without_exceptions(command.run);
     if (std::fflush(stdout) != 0 && status.ok())
       status = internal_error("cannot write the results: {}", std::strerror(errno));
     if (!status.ok()) fmt::print(stderr, "collage: {}\n", one_line(status.to_string()));

@@ -54,9 +54,26 @@ void add(const CLI::Option& option, const std::string& value, std::vector<std::s
   }
 }
 
+// What a file of the folder at hand may set: nothing that names a file to write, a database (opened
+// for writing, and moved aside where it is damaged) or a plugin. A new flag is not among them until
+// somebody thought about it.
+constexpr std::string_view kHarmless[] = {
+    "accuracy",  "compare",         "config",    "deterministic", "dim",        "duration",
+    "effort",    "exclude",         "expect",    "inputs",        "iterations", "fresh-costs",
+    "layers",    "frozen-costs",    "layerwise", "max-error",     "patience",   "pin",
+    "precision", "progress",        "quiet",     "roofline",      "search",     "seed",
+    "shapes",    "smallest-effect", "targets",   "threads",       "verbose",    "warmup"};
+
+bool is_harmless(const CLI::Option& option) {
+  return std::find(std::begin(kHarmless), std::end(kHarmless), flag_of(option)) !=
+         std::end(kHarmless);
+}
+
+constexpr const char* kInThisFolder = "collage.toml";
+
 fs::path settings_file() {
   std::error_code ec;
-  if (fs::exists("collage.toml", ec)) return "collage.toml";
+  if (fs::is_regular_file(kInThisFolder, ec)) return kInThisFolder;
   const char *config = std::getenv("XDG_CONFIG_HOME"), *home = std::getenv("HOME");
   fs::path folder = config != nullptr && *config != 0 ? fs::path(config)
                     : home != nullptr                 ? fs::path(home) / ".config"
@@ -116,13 +133,12 @@ Status check_keys(const CLI::App& app, const toml::table& table, const fs::path&
 
 }  // namespace
 
-Result<std::vector<std::string>> with_settings(const CLI::App& app,
-                                               std::vector<std::string> arguments) {
+Result<Settings> with_settings(const CLI::App& app, std::vector<std::string> arguments) {
   const CLI::App* command = nullptr;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
     if (!arguments.empty() && verb->get_name() == arguments[0]) command = verb;
   // What the command calls for itself takes no settings.
-  if (command == nullptr || command->get_group().empty()) return arguments;
+  if (command == nullptr || command->get_group().empty()) return Settings{arguments, ""};
 
   toml::table table;
   fs::path file = settings_file();
@@ -135,6 +151,8 @@ Result<std::vector<std::string>> with_settings(const CLI::App& app,
     }
     TRY(check_keys(app, table, file));
   }
+  const bool is_trusted = file != kInThisFolder;
+  std::string not_taken;
   const std::vector<std::string> given = arguments;
   std::vector<const CLI::Option*> options = settable(*command);
   for (const CLI::Option* option : settable(app)) options.push_back(option);
@@ -148,7 +166,6 @@ Result<std::vector<std::string>> with_settings(const CLI::App& app,
       add(*option, value, arguments);
       continue;
     }
-    if (flag_of(*option) == "plugin") continue;
     auto lookup = [&](const toml::table& from) -> const toml::node* {
       for (const auto& [key, node] : from)
         if (!node.is_table() && find_option(*command, std::string(key.str())) == option)
@@ -159,10 +176,18 @@ Result<std::vector<std::string>> with_settings(const CLI::App& app,
     const toml::node* node = own != nullptr ? lookup(*own) : nullptr;
     if (node == nullptr) node = lookup(table);
     if (node == nullptr) continue;
+    if (!is_trusted && !is_harmless(*option)) {
+      not_taken += (not_taken.empty() ? "" : ", ") + flag_of(*option);
+      continue;
+    }
     for (const std::string& value : TRY(values_of(*node, file, flag_of(*option))))
       add(*option, value, arguments);
   }
-  return arguments;
+  if (not_taken.empty()) return Settings{std::move(arguments), ""};
+  return Settings{std::move(arguments),
+                  fmt::format("{} in the folder at hand: not taken from there: {}; set it in your "
+                              "own file or give the flag",
+                              kInThisFolder, not_taken)};
 }
 
 std::string dump_settings(const CLI::App& command) {

@@ -8,7 +8,9 @@
 //     [bench]
 //     duration = 10              of `bench` alone
 //
-// A file in a folder that somebody else filled must not run code: `plugin` is not taken from it.
+// A file in the folder at hand may be somebody else's, put beside the models that they gave away:
+// it may not run code, write or touch files. Only flags known to be harmless are taken from it; the
+// others from the user's own file or the environment.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,10 +21,13 @@
 
 namespace collage::tool {
 
-// The arguments (without the program's name) with what is set elsewhere added. kUsage: a file that
-// cannot be read, a key that no sub-command knows.
-Result<std::vector<std::string>> with_settings(const CLI::App& app,
-                                               std::vector<std::string> arguments);
+struct Settings {
+  std::vector<std::string> arguments;  // with what is set elsewhere added
+  std::string warning;                 // of keys that were not taken; empty where all were
+};
+// Of arguments without the program's name. kUsage: a file that cannot be read, a key that no
+// sub-command knows.
+Result<Settings> with_settings(const CLI::App& app, std::vector<std::string> arguments);
 // The flags of a parsed sub-command as such a file: those in effect, the others as comments.
 std::string dump_settings(const CLI::App& command);
 
