@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/no_exceptions.h"
 #include "compiler/describe_cover.h"
 #include "compiler/in_situ_ratio.h"
 #include "compiler/light_cover.h"
@@ -118,8 +119,10 @@ Result<std::shared_ptr<Kernel>> Compilation::compile_kernel(const Function& func
   std::weak_ptr<Kernel>& known = kernels_[choice.sub_graph.inside().to_string() +
                                           choice.target.to_string() + choice.variant.to_string()];
   if (std::shared_ptr<Kernel> kernel = known.lock()) return kernel;
-  std::shared_ptr<Kernel> kernel = TRY(collage::compile_kernel(
-      *find_backend(choice.target.kind), function, choice.variant, choice.target, compile_));
+  std::shared_ptr<Kernel> kernel = TRY(without_exceptions([&] {
+    return collage::compile_kernel(*find_backend(choice.target.kind), function, choice.variant,
+                                   choice.target, compile_);
+  }));
   known = kernel;
   return kernel;
 }

@@ -1,3 +1,4 @@
+#include "base/no_exceptions.h"
 #include "base/stopwatch.h"
 #include "compiler/backends.h"
 #include "compiler/compile.h"
@@ -46,7 +47,8 @@ void describe_interface(const ImportedModel& imported, internal::ModelImpl& impl
 
 }  // namespace
 
-Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& options) {
+static Result<Model> load_and_simplify(const std::filesystem::path& path,
+                                       const LoadOptions& options) {
   register_all();
   auto impl = std::make_shared<internal::ModelImpl>();
   impl->path = path;
@@ -62,6 +64,10 @@ Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& o
   describe_interface(imported, *impl);
   impl->module = std::move(imported.module);
   return Model(std::move(impl));
+}
+
+Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& options) {
+  return without_exceptions([&] { return load_and_simplify(path, options); });
 }
 
 Model model_of(const Module& module) {

@@ -1,6 +1,9 @@
 #include "ir/target.h"
 
+#include <algorithm>
 #include <sstream>
+
+#include "base/printable.h"
 
 namespace collage {
 
@@ -8,6 +11,9 @@ Result<Target> Target::parse(std::string_view text) {
   std::istringstream words{std::string(text)};
   Target target;
   if (!(words >> target.kind)) return usage_error("empty target");
+  // Its text is a part of keys and messages.
+  if (std::any_of(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }))
+    return usage_error("target '{}': only printable ASCII", printable(text));
   for (std::string word; words >> word;) {
     size_t equals = word.find('=');
     if (word.size() < 2 || word[0] != '-' || equals == std::string::npos)

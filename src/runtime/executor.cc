@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/no_exceptions.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {
@@ -16,7 +17,10 @@ bool is_aligned(const void* pointer) {
 }
 
 Status check_tensor(const Tensor& tensor, const PlanSignature& wanted, const char* role) {
-  if (tensor.shape() == wanted.type.shape && tensor.dtype() == wanted.type.dtype) return {};
+  if (tensor.shape() == wanted.type.shape && tensor.dtype() == wanted.type.dtype) {
+    if (tensor.raw() != nullptr || tensor.bytes() == 0) return {};
+    return bad_model("{} '{}': the tensor has no data", role, wanted.name);
+  }
   return bad_model("{} '{}': expected {} {}, got {} {}", role, wanted.name,
                    dtype_name(wanted.type.dtype), shape_to_string(wanted.type.shape),
                    dtype_name(tensor.dtype()), shape_to_string(tensor.shape()));
@@ -139,7 +143,8 @@ template <typename Body>
 Status Executor::run_alone(const Body& body) {
   const std::lock_guard lock(*running_);
   Status status;
-  run_with_team(team_.size(), [&] { status = body(); });
+  // Backends promise not to throw.
+  run_with_team(team_.size(), [&] { status = without_exceptions(body); });
   return status;
 }
 

@@ -11,6 +11,8 @@ Result<Layout> Layout::parse(std::string_view tag) {
   Layout layout;
   if (tag.empty() || tag == "plain") return layout;
   std::vector<bool> upper;
+  constexpr int64_t kMaxPadding = 1 << 20;  // elements of all blocks
+  int64_t padding = 1;
   size_t i = 0;
   for (; i < tag.size() && std::isalpha(static_cast<unsigned char>(tag[i])); ++i) {
     int dim = std::tolower(tag[i]) - 'a';
@@ -20,12 +22,16 @@ Result<Layout> Layout::parse(std::string_view tag) {
   }
   while (i < tag.size()) {
     int64_t size = 0;
-    for (; i < tag.size() && std::isdigit(static_cast<unsigned char>(tag[i])) && size < 1 << 20;
+    for (;
+         i < tag.size() && std::isdigit(static_cast<unsigned char>(tag[i])) && size <= kMaxPadding;
          ++i)
       size = size * 10 + (tag[i] - '0');
     if (size < 1 || i >= tag.size() || !std::islower(static_cast<unsigned char>(tag[i])))
       return usage_error("layout '{}': expected a block such as 16b at column {}", tag, i + 1);
     layout.blocks_.push_back({tag[i++] - 'a', size});
+    padding *= size;
+    if (layout.blocks_.back().dim >= static_cast<int>(upper.size()) || padding > kMaxPadding)
+      return usage_error("layout '{}': a block of no dimension, or too large", tag);
   }
   std::vector<int> sorted = layout.order_;
   std::sort(sorted.begin(), sorted.end());
