@@ -26,6 +26,18 @@ Result<std::string> read_file(const fs::path& path) {
   return std::move(content).str();
 }
 
+bool write_all(int fd, const void* data, size_t bytes) {
+  const char* next = static_cast<const char*>(data);
+  while (bytes > 0) {
+    ssize_t n = ::write(fd, next, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    next += n;
+    bytes -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
 Status write_file_atomically(const fs::path& path, std::string_view content) {
   const fs::path temp = temporary_name(path);
   int fd = ::open(temp.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -35,12 +47,7 @@ Status write_file_atomically(const fs::path& path, std::string_view content) {
     ::unlink(temp.c_str());
     return internal_error("{}: {}", path.string(), std::strerror(code));
   };
-  for (size_t done = 0; done < content.size();) {
-    ssize_t n = ::write(fd, content.data() + done, content.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(errno);
-    done += static_cast<size_t>(n);
-  }
+  if (!write_all(fd, content.data(), content.size())) return fail(errno);
   if (::fsync(fd) != 0) return fail(errno);
   ::close(fd);
   if (::rename(temp.c_str(), path.c_str()) != 0) {

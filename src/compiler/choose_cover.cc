@@ -10,10 +10,9 @@
 #include "compiler/cover_timing.h"
 #include "compiler/prediction.h"
 #include "cost/quiet.h"
+#include "cost/row_values.h"
 
 namespace collage {
-
-using nlohmann::json;
 
 namespace {
 
@@ -26,39 +25,18 @@ struct Entry {   // a cover in the contest
   double error = 0;       // that they have
 };
 
-// A cover's row: its figure or failure, and what it teaches.
-json row_of(const Contestant& contestant, const Entry& entry, const std::string& source_key) {
-  json row = {{"source", source_key},
-              {"parts", to_json(entry.parts)},
-              {"failure", contestant.failure},
-              {"within", entry.within},
-              {"predicted", entry.predicted}};
-  if (!contestant.measured) return row;
-  row["error"] = entry.error;
-  row["cost"] = to_json(Cost(*contestant.measured));
-  return row;
-}
-
-Contestant contestant_of(const json& row) {
-  Contestant contestant;
-  if (!row.is_object()) return contestant;
-  contestant.failure = row.value("failure", "");
-  if (!row.contains("cost")) return contestant;
-  if (Result<Cost> cost = cost_from_json(row["cost"]); cost && measured(*cost) != nullptr)
-    contestant.measured = *measured(*cost);
-  return contestant;
+// Its figure or failure, and what it teaches.
+CoverRow row_of(const Contestant& contestant, const Entry& entry, const std::string& source_key) {
+  return {source_key,   entry.parts.seconds, entry.parts.switches, contestant.failure,
+          entry.within, entry.predicted,     entry.error,          contestant.measured};
 }
 
 // What the covers of other models in the database teach.
 Correction taught_correction(CostDatabase& database, const ChooseOptions& options) {
   std::vector<TaughtCover> taught;
-  for (const std::string& text : database.values("cover", options.context)) {
-    const json row = parse_json(text);
-    const Contestant known = contestant_of(row);
-    const std::string source = known.measured ? row.value("source", "") : "";
-    if (source.empty() || source == options.source_key) continue;
-    taught.push_back(
-        {source, cover_parts_from_json(row.value("parts", json())), known.measured->median});
+  for (const CoverRow& row : all_values(database, "cover", options.context, cover_row_from_json)) {
+    if (!row.measured || row.source.empty() || row.source == options.source_key) continue;
+    taught.push_back({row.source, {row.kernel_seconds, row.switches}, row.measured->median});
   }
   return learn_correction(taught);
 }
@@ -69,19 +47,11 @@ double predict(const Correction& correction, const CoverParts& parts) {
 }
 
 // The same where outputs may have that error: who failed within a smaller one may try again.
-Contestant contestant_within(const json& row, double within) {
-  Contestant contestant = contestant_of(row);
-  if (contestant.measured && row.value("error", 0.0) > within && within > 0)
-    contestant = {std::nullopt,
-                  fmt::format("errs by {:.2g} of the largest value", row["error"].get<double>())};
-  if (!contestant.failure.empty() && row.value("within", 0.0) < within) return {};
-  return contestant;
-}
-
-// Of a cover's row: what was predicted before it first ran; 0: the row does not say.
-double predicted_in(const json& row) {
-  if (!row.is_object() || !row.contains("predicted") || !row["predicted"].is_number()) return 0;
-  return std::max(0.0, row["predicted"].get<double>());
+Contestant contestant_within(const CoverRow& row, double within) {
+  if (row.measured && row.error > within && within > 0)
+    return {std::nullopt, fmt::format("errs by {:.2g} of the largest value", row.error)};
+  if (!row.failure.empty() && row.within < within) return {};
+  return {row.measured, row.failure};
 }
 
 CoverParts parts_of(const NamedCover& cover) { return {cover.plain_seconds, cover.switches}; }
@@ -109,11 +79,11 @@ Entries enter_covers(const std::vector<NamedCover>& covers,
     all.entry_of.push_back(static_cast<size_t>(known - all.entries.begin()));
     if (known != all.entries.end()) continue;
     std::string key = CostDatabase::key_of(text, options.context);
-    std::optional<std::string> row = database.find("cover", key);
+    const std::optional<CoverRow> row = find_value(database, "cover", key, cover_row_from_json);
     const double within = lowered ? options.max_error : 0;
-    all.contestants.push_back(row ? contestant_within(parse_json(*row), within) : Contestant());
+    all.contestants.push_back(row ? contestant_within(*row, within) : Contestant());
     Entry entry{all.entry_of.size() - 1, parts_of(cover), within, std::move(text), std::move(key)};
-    if (row) entry.predicted = predicted_in(parse_json(*row));
+    if (row) entry.predicted = row->predicted;
     all.entries.push_back(std::move(entry));
   }
   return all;
@@ -230,7 +200,8 @@ Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
   for (size_t c = 0; c < contestants.size(); ++c)
     if (!is_known(before[c]) && is_known(contestants[c]))
       database.put("cover", entries[c].key, entries[c].text,
-                   row_of(contestants[c], entries[c], options.source_key).dump(), options.context);
+                   json_text(to_json(row_of(contestants[c], entries[c], options.source_key))),
+                   options.context);
   for (size_t i = 0; i < covers.size(); ++i) {
     chosen.timed[i].measured = contestants[entry_of[i]].measured;
     chosen.timed[i].failure = contestants[entry_of[i]].failure;

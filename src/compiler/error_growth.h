@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/cover_search.h"
+#include "cost/row_values.h"
 
 namespace collage {
 
@@ -19,8 +20,6 @@ namespace collage {
 using FindCovers = std::function<Result<CoverSearch>(std::vector<CostedCandidate>&)>;
 // What a cover's outputs err by; a failure is one beyond any budget.
 using CoverError = std::function<Result<double>(const NamedCover&)>;
-// By what errors of a function's lowered kernels grow until the outputs, by the function's name.
-using GrowthTable = std::map<std::string, double>;
 
 const MeasuredVariant& row_of(const CoverKernel& kernel,
                               const std::vector<CostedCandidate>& candidates);

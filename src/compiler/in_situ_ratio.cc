@@ -1,12 +1,11 @@
 #include "compiler/in_situ_ratio.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "compiler/costs_in_place.h"
 #include "cost/quiet.h"
+#include "cost/row_values.h"
 
 namespace collage {
 
@@ -23,13 +22,9 @@ constexpr Looks kLooks = {10, 0.015, 8}, kFastLooks = {4, 0.03, 0.5};
 
 std::optional<double> known_in_situ_ratio(CostDatabase& database, const std::string& source_key,
                                           const std::string& context) {
-  const std::optional<std::string> text =
-      database.find("pace", CostDatabase::key_of(source_key, context));
-  if (!text) return std::nullopt;
-  const nlohmann::json row = parse_json(*text);
-  if (!row.is_object() || !row.contains("pace") || !row["pace"].is_number()) return std::nullopt;
-  const double ratio = row["pace"];
-  return ratio > 0 ? std::optional(ratio) : std::nullopt;
+  const std::optional<PaceRow> row =
+      find_value(database, "pace", CostDatabase::key_of(source_key, context), pace_row_from_json);
+  return row ? std::optional(row->pace) : std::nullopt;
 }
 
 Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
@@ -51,7 +46,7 @@ Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
   log::info("its kernels take {:.3f} ms in situ, {:.3f} in isolation: a ratio of {:.3f}",
             1e3 * costs.seconds(), 1e3 * cover.plain_seconds, ratio);
   database.put("pace", CostDatabase::key_of(source_key, context), source_key,
-               nlohmann::json({{"source", source_key}, {"pace", ratio}}).dump(), context);
+               json_text(to_json(PaceRow{source_key, ratio})), context);
   return {};
 }
 

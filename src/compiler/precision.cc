@@ -275,35 +275,26 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
   };
   const std::vector<CostedCandidate> before = candidates;
   TRY(enter());
-  std::vector<LoweringPrice> prices;
-  std::optional<std::string> row = database.find("prices", key);
-  if (!row && !options.frozen) {
+  std::optional<PriceList> known = find_value(database, "prices", key, price_list_from_json);
+  if (!known && !options.frozen) {
     TRY(search.look_again(look_again, fastest));
     // From where a later compile starts, which takes no looks: those filled in costs of the host's.
     for (size_t c = 0; c < candidates.size(); ++c)
       if (candidates[c].is_host()) candidates[c].costs = before[c].costs;
     TRY(enter());
-    row = database.find("prices", key);
+    known = find_value(database, "prices", key, price_list_from_json);
   }
   const std::vector<CostedCandidate> given = candidates;
-  nlohmann::json known = row ? parse_json(*row) : nlohmann::json();
-  if (known.is_object() && known.contains("prices")) {
-    for (const nlohmann::json& price : known["prices"])
-      prices.push_back({price.value("price", 0.0), price.value("growths", GrowthTable()),
-                        price.value("scatter", 0)});
-  } else if (options.frozen) {
+  if (!known && options.frozen)
     return error(ErrorCode::kFrozenCosts, "this model was never lowered within {}", max_error);
-  } else {
-    prices = TRY(find_prices(candidates, max_error, find, [&](const NamedCover& tried) {
+  if (!known) {
+    known = TRY(find_prices(candidates, max_error, find, [&](const NamedCover& tried) {
       return run_and_judge(tried, lower_cover, judge, options.threads);
     }));
-    nlohmann::json list = nlohmann::json::array();
-    for (const LoweringPrice& price : prices)
-      list.push_back(
-          {{"price", price.price}, {"growths", price.growths}, {"scatter", price.scatter}});
     if (!interrupted())
-      database.put("prices", key, text, nlohmann::json({{"prices", list}}).dump(), options.context);
+      database.put("prices", key, text, json_text(to_json(*known)), options.context);
   }
+  const PriceList& prices = *known;
 
   // From where a compile starts that knows the prices: finding them filled in costs of the host's.
   candidates = given;

@@ -16,13 +16,6 @@
 
 namespace collage {
 
-struct LoweringPrice {
-  double price;  // of a squared error, in seconds
-  GrowthTable growths;
-  // Not 0: prices are scattered around that one, in a way of that number (see precision.cc).
-  int scatter = 0;
-};
-
 // Prices at which the search finds covers that err by less than `max_error`; none when lowering
 // gains nothing within it. The candidates' errors become those of the outputs, and costs of the
 // host's are filled in, where a cover uses them.

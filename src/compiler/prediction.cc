@@ -86,13 +86,4 @@ Correction learn_correction(std::span<const TaughtCover> taught) {
   return result;
 }
 
-nlohmann::json to_json(const CoverParts& parts) {
-  return {{"seconds", parts.seconds}, {"switches", parts.switches}};
-}
-
-CoverParts cover_parts_from_json(const nlohmann::json& value) {
-  if (!value.is_object()) return {};
-  return {value.value("seconds", 0.0), value.value("switches", size_t{0})};
-}
-
 }  // namespace collage

@@ -10,7 +10,6 @@
 // (in_situ_ratio.h): what is predicted was not looked at.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
@@ -40,9 +39,5 @@ struct TaughtCover {
 };
 
 Correction learn_correction(std::span<const TaughtCover> taught);
-
-nlohmann::json to_json(const CoverParts& parts);
-// Seconds are 0 where the value is none.
-CoverParts cover_parts_from_json(const nlohmann::json& value);
 
 }  // namespace collage

@@ -15,8 +15,12 @@ struct Measured {
   double seconds() const { return median + 0.1 * (p90 - median); }
 };
 struct Unknown {};
+// What ended the process in which a kernel was tried, where something did: a crash (or another
+// misdeed), no sign of life, or that memory ran out.
+enum class Death { kNone, kCrash, kSilence, kMemory };
 struct Invalid {
   std::string reason;
+  Death death = Death::kNone;
 };
 using Cost = std::variant<Unknown, Measured, Invalid>;
 

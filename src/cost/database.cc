@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/printable.h"
 
 namespace collage {
 
@@ -197,25 +198,32 @@ void CostDatabase::put(const std::string& kind, const std::string& key, const st
 std::optional<double> CostDatabase::average(const std::string& kind, const std::string& number,
                                             const std::string& where, const std::string& text) {
   if (database_ == nullptr) return std::nullopt;
-  Statement select(
-      database_,
-      "SELECT avg(n), count(n) FROM (SELECT json_extract(value, ?2) AS n FROM costs "
-      "WHERE kind=?1 AND json_valid(value) AND json_extract(value, ?3)=?4 LIMIT 1000)");
+  Statement select(database_,
+                   "SELECT avg(n), count(n) FROM (SELECT json_extract(value, ?2) AS n FROM costs "
+                   "WHERE kind=?1 AND json_valid(value) AND json_extract(value, ?3)=?4 LIMIT 1000) "
+                   "WHERE typeof(n) IN ('integer', 'real') AND n BETWEEN 0 AND 1e6");
   if (!select.ready() || !select.bind(1, kind).bind(2, number).bind(3, where).bind(4, text).row() ||
       select.number(1) < 5)
     return std::nullopt;
   return select.real(0);
 }
 
-std::vector<std::string> CostDatabase::values(const std::string& kind, const std::string& context) {
-  std::vector<std::string> found;
+std::vector<std::pair<std::string, std::string>> CostDatabase::values(const std::string& kind,
+                                                                      const std::string& context) {
+  std::vector<std::pair<std::string, std::string>> found;
   if (database_ == nullptr) return found;
   Statement select(database_,
-                   "SELECT value FROM costs WHERE kind=?1 AND context=?2 "
+                   "SELECT key, value FROM costs WHERE kind=?1 AND context=?2 "
                    "ORDER BY written DESC, key LIMIT 4000");
   if (select.ready()) select.bind(1, kind).bind(2, context);
-  while (select.row()) found.push_back(select.text(0));
+  while (select.row()) found.emplace_back(select.text(0), select.text(1));
   return found;
+}
+
+void CostDatabase::warn_of_row(const std::string& kind, const std::string& key, const Status& why) {
+  if (!warned_of_.insert({kind, key}).second) return;
+  log::warn("cost database {}: {} {} is left aside: {} (see collage db verify)", path_, kind,
+            printable(key.substr(0, 12)), printable(why.to_string(), 300));
 }
 
 void CostDatabase::record_uses() {

@@ -53,11 +53,15 @@ class CostDatabase {
   // longest when the limit ($COLLAGE_DB_LIMIT in MB, else 512) is passed.
   void put(const std::string& kind, const std::string& key, const std::string& text,
            const std::string& value, const std::string& context = "");
-  // The average of a number in the values of that kind where a text in them is `text` (JSON paths).
+  // The average of a number in the values of that kind where a text in them is `text` (JSON paths);
+  // numbers that are negative or above a million do not count.
   std::optional<double> average(const std::string& kind, const std::string& number,
                                 const std::string& where, const std::string& text);
-  // Values of that kind with that context, the newest few thousand.
-  std::vector<std::string> values(const std::string& kind, const std::string& context);
+  // Keys and values of that kind with that context, the newest few thousand.
+  std::vector<std::pair<std::string, std::string>> values(const std::string& kind,
+                                                          const std::string& context);
+  // Says, once a row, that its value is malformed and that it is left aside (row_values.h).
+  void warn_of_row(const std::string& kind, const std::string& key, const Status& why);
   bool on_disk() const { return database_ != nullptr; }
 
   // For maintenance; all need a file.
@@ -87,7 +91,7 @@ class CostDatabase {
   std::string path_;
   std::map<std::pair<std::string, std::string>, std::string>
       memory_;  // what could not be written, or everything without a file
-  std::set<std::pair<std::string, std::string>> to_mark_used_;
+  std::set<std::pair<std::string, std::string>> to_mark_used_, warned_of_;
   int puts_ = 0;
 };
 

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "backend/backend.h"
-#include "cost/task.h"
+#include "cost/row_values.h"
 
 namespace collage {
 
@@ -25,10 +25,9 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Whether the row is of a function on a target; those of conversions are of all backends. There are
-// trials of both.
+// Whether the row is of a function on a target; those of conversions are of all backends.
 bool is_of_function(const CostRow& row, const json& value) {
-  return row.kind == "function" || (row.kind == "trial" && value.contains("variants"));
+  return row.kind == "function" || (row.kind == "trial" && collage::is_of_function(value));
 }
 
 // What is wrong with a row; ok when it is what this program writes.
@@ -36,31 +35,7 @@ Status check_row(const CostRow& row) {
   auto bad = [&](const std::string& what) {
     return error(ErrorCode::kVerification, "{} {}: {}", row.kind, row.key.substr(0, 12), what);
   };
-  json value = parse_json(row.value);
-  if (!value.is_object()) return bad("its value is no JSON object");
-  if (is_of_function(row, value)) {
-    Result<TargetCosts> costs = target_costs_from_json(value);
-    if (!costs) return bad(costs.status().message());
-  } else if (row.kind == "conversion" || row.kind == "trial") {
-    if (!value.contains("backend") || !value["backend"].is_string() || !value.contains("cost"))
-      return bad("its value lacks the backend or the cost");
-    Result<Cost> cost = cost_from_json(value["cost"]);
-    if (!cost) return bad(cost.status().message());
-  } else if (row.kind == "quarantine") {
-    for (const auto& [subject, reason] : value.items())
-      if (!reason.is_string()) return bad("a reason is no text");
-  } else if (row.kind == "machine") {
-    for (const auto& [name, number] : value.items())
-      if (!number.is_number()) return bad("what it knows is no number");
-  } else if (row.kind == "pace") {
-    if (!value.contains("pace") || !value["pace"].is_number() || !value.contains("source"))
-      return bad("its value lacks the source or the pace");
-  } else if (row.kind == "prices") {
-    if (!value.contains("prices") || !value["prices"].is_array())
-      return bad("its value lacks the prices");
-  } else if (row.kind != "cover") {
-    return bad("unknown kind");
-  }
+  if (Status status = check_row_value(row); !status.ok()) return bad(status.message());
   if (row.key.size() != 64 || row.key.find_first_not_of("0123456789abcdef") != std::string::npos)
     return bad("its key is no SHA-256");
   if (!row.context.empty() && row.key != CostDatabase::key_of(row.text, row.context))
@@ -89,7 +64,7 @@ Result<CostRow> row_from_json(const json& line) {
     *field = line[name].get<std::string>();
   }
   if (!line.contains("value") || !line["value"].is_object()) return bad_model("no object 'value'");
-  row.value = line["value"].dump();
+  row.value = json_text(line["value"]);
   if (!is_date(row.written)) return bad_model("'{}' is no date", row.written);
   if (Status status = check_row(row); !status.ok()) return bad_model("{}", status.message());
   return row;
@@ -108,10 +83,13 @@ std::string days_ago(double days) {
 
 bool is_refused(const CostRow& row) {
   if (row.kind == "quarantine") return true;
-  json value = parse_json(row.value);
+  const json value = parse_json(row.value);
   for (const char* kind : {"cover", "pace", "prices", "machine"})
     if (row.kind == kind) return false;
-  if (!is_of_function(row, value)) return value.is_object() && value.value("backend", "").empty();
+  if (!is_of_function(row, value)) {
+    Result<ConversionRow> conversion = conversion_row_from_json(value);
+    return !conversion || conversion->backend.empty();
+  }
   Result<TargetCosts> costs = target_costs_from_json(value);
   return !costs ||
          std::none_of(costs->variants.begin(), costs->variants.end(),
@@ -166,7 +144,7 @@ Status export_costs(CostDatabase& database, std::ostream& out) {
                  {"context", row.context},
                  {"value", parse_json(row.value)},
                  {"written", row.written}};
-    out << line.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
+    out << json_text(line) << "\n";
     return {};
   }));
   if (!out.flush()) return internal_error("cannot write the export");
@@ -181,7 +159,7 @@ Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in) {
     return bad_model("line 1: not an export of a cost database");
   if (head["collage_costs"] != kFormat)
     return bad_model("line 1: an export of format {}, this version reads {}",
-                     head["collage_costs"].dump(), kFormat);
+                     json_text(head["collage_costs"]), kFormat);
   std::map<std::pair<std::string, std::string>, std::string> dates;
   TRY(database.for_each([&](const CostRow& row) -> Status {
     dates[{row.kind, row.key}] = row.written;

@@ -28,7 +28,7 @@ Status export_costs(CostDatabase& database, std::ostream& out);
 struct ImportCounts {
   int64_t added = 0, replaced = 0, kept = 0;  // kept: the database's row is as new or newer
 };
-// All rows, or none and kBadModel with the number of the first bad line.
+// All rows, or none and kBadModel with the number of the first line that verify_costs would refuse.
 Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in);
 
 struct PruneOptions {
@@ -42,8 +42,8 @@ struct PruneOptions {
 // The number of rows that were forgotten.
 Result<int64_t> prune_costs(CostDatabase& database, const PruneOptions& options);
 
-// Reads everything and recomputes every key it can: kVerification with the first thing that is
-// wrong. The number of rows read.
+// Reads everything, decodes every value (row_values.h) and recomputes every key it can:
+// kVerification with the first thing that is wrong. The number of rows read.
 Result<int64_t> verify_costs(CostDatabase& database);
 
 }  // namespace collage

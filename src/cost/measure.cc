@@ -82,7 +82,7 @@ class Measurement {
   void try_variant(const std::string& target, MeasuredVariant& row, Compile&& compile) {
     std::string name = row.subject(target);
     if (task_.excludes(name)) {
-      if (auto it = task_.skip.find(name); it != task_.skip.end()) row.cost = Invalid{it->second};
+      if (auto it = task_.skip.find(name); it != task_.skip.end()) row.cost = it->second;
       return;
     }
     hooks_.begin(name);
@@ -219,7 +219,8 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
     TargetCosts& entry = results.emplace_back();
     entry.target = text;
     if (auto it = task.skip.find(text); it != task.skip.end()) {
-      entry.refusal = it->second;
+      entry.refusal = it->second.reason;
+      entry.death = it->second.death;
       continue;
     }
     Target target = TRY(Target::parse(text));

@@ -18,7 +18,8 @@ struct MeasureHooks {
   // `subjects` of the one that runs, and `beats` grows with every batch of runs.
   std::function<void(const std::vector<std::string>& subjects)> timing =
       [](const std::vector<std::string>&) {};
-  // When nothing that follows can be trusted; does not return in a worker.
+  // When nothing that follows can be trusted, memory that ran out included; does not return in a
+  // worker.
   std::function<void(const std::string& why)> give_up = [](const std::string&) {};
   std::atomic<int32_t>* running = nullptr;
   std::atomic<uint32_t>* beats = nullptr;

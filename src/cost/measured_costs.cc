@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "cost/quiet.h"
+#include "cost/subject.h"
 #include "cost/timing.h"
 #include "ir/text_printer.h"
 
@@ -31,17 +32,15 @@ std::string processor_name() {
 
 namespace {
 
-// The rows of what is known of the cores in quiet moments: their texts, and the numbers in their
-// values.
-struct KnownOfCores {
-  const char* name;
-  double CoreState::*value;
-};
-constexpr KnownOfCores kKnownOfCores[] = {{"crowding", &CoreState::crowding},
-                                          {"handover", &CoreState::handover}};
-
-std::string conversion_text(const TensorType& type, const Encoding& from, const Encoding& to) {
-  return fmt::format("{} {} -> {}", type.to_string(), from.to_string(), to.to_string());
+// Whether what was measured can be what this function's kernels are: a row may hold anything.
+Status check_fit(const TargetCosts& costs, const Function& function) {
+  std::vector<TensorType> inputs;
+  for (const Expr& param : function->params) inputs.push_back(param->tensor_type());
+  const std::vector<TensorType> outputs = function->result_type().leaves();
+  for (const MeasuredVariant& row : costs.variants)
+    if (!std::holds_alternative<Invalid>(row.cost))
+      TRY(check_fit(row.variant, inputs, outputs).with_context(row.variant.name));
+  return {};
 }
 
 }  // namespace
@@ -53,24 +52,23 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
       processor_(fmt::format("{} threads={}", processor_name(), options_.compile.threads)),
       machine_(
           fmt::format("{} {} {}", processor_, cache_state_name(options_.cache), kTimingMethod)) {
-  for (const KnownOfCores& one : kKnownOfCores) {
-    const auto row = database_.find("machine", CostDatabase::key_of(one.name, processor_));
-    const json known = row ? parse_json(*row) : json();
-    if (known.is_object() && known.contains(one.name) && known[one.name].is_number())
-      usual_.*one.value = known[one.name].get<double>();
-  }
+  for (const CoreFact& fact : kCoreFacts)
+    usual_.*fact.value =
+        find_value(database_, "machine", CostDatabase::key_of(fact.name, processor_),
+                   [&](const json& value) { return core_fact_from_json(fact, value); })
+            .value_or(0);
   know_usual_cores(usual_);
 }
 
 void MeasuredCosts::learn_usual(const Conditions& conditions) {
   constexpr double kNews = 0.98;
-  for (const KnownOfCores& one : kKnownOfCores) {
-    const double seen = conditions.usual.*one.value;
-    double& known = usual_.*one.value;
-    if (seen == 0 || (known != 0 && seen > kNews * known)) continue;
+  for (const CoreFact& fact : kCoreFacts) {
+    const double seen = conditions.usual.*fact.value;
+    double& known = usual_.*fact.value;
+    if (seen < fact.range.low || (known != 0 && seen > kNews * known)) continue;
     known = seen;
-    database_.put("machine", CostDatabase::key_of(one.name, processor_), one.name,
-                  json{{one.name, seen}}.dump(), processor_);
+    database_.put("machine", CostDatabase::key_of(fact.name, processor_), fact.name,
+                  json_text(to_json(fact, seen)), processor_);
   }
   know_usual_cores(usual_);
 }
@@ -83,6 +81,11 @@ std::string MeasuredCosts::backend_versions() {
 }
 
 std::string MeasuredCosts::program_context() const { return processor_ + backend_versions(); }
+
+std::string MeasuredCosts::conversion_text(const TensorType& type, const Encoding& from,
+                                           const Encoding& to) {
+  return fmt::format("{} {} -> {}", type.to_string(), from.to_string(), to.to_string());
+}
 
 std::string MeasuredCosts::conversion_context() const { return machine_ + backend_versions(); }
 
@@ -99,11 +102,9 @@ std::string MeasuredCosts::quarantine_context(const std::string& target) {
 
 void MeasuredCosts::add_quarantine(MeasureTask& task, const std::string& text) {
   for (const std::string& target : task.targets) {
-    auto row = database_.find("quarantine", CostDatabase::key_of(text, quarantine_context(target)));
-    json known = row ? parse_json(*row) : json();
-    if (!known.is_object()) continue;
-    for (const auto& [subject, reason] : known.items())
-      if (reason.is_string()) task.skip.emplace(subject, reason.get<std::string>());
+    const std::string key = CostDatabase::key_of(text, quarantine_context(target));
+    if (auto known = find_value(database_, "quarantine", key, quarantine_from_json))
+      task.skip.merge(*known);
   }
 }
 
@@ -113,32 +114,36 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
   std::unique_lock<std::mutex> turn;
   if (!task.until_right) turn = turn_to_measure();  // else nothing is timed
   // Recorded at once: a run that is ended by hand because something hangs does not hang again.
-  return worker_.measure(
-      std::move(task), [&](const std::string& subject, const std::string& reason) {
-        std::string context = quarantine_context(subject.substr(0, subject.find('|')));
-        std::string key = CostDatabase::key_of(text, context);
-        auto row = database_.find("quarantine", key);
-        json known = row ? parse_json(*row) : json();
-        if (!known.is_object()) known = json::object();
-        known[subject] = reason;
-        database_.put("quarantine", key, text, known.dump(), context);
-      });
+  return worker_.measure(std::move(task), [&](const std::string& subject, const Invalid& how) {
+    std::string context = quarantine_context(subject.substr(0, subject.find('|')));
+    std::string key = CostDatabase::key_of(text, context);
+    Quarantine known =
+        find_value(database_, "quarantine", key, quarantine_from_json).value_or(Quarantine());
+    known[subject] = how;
+    database_.put("quarantine", key, text, json_text(to_json(known)), context);
+  });
 }
 
 std::optional<TargetCosts> MeasuredCosts::find_costs(const std::string& kind,
                                                      const std::string& text, const Target& target,
-                                                     Precision precision) {
-  auto row = database_.find(kind, CostDatabase::key_of(text, function_context(target, precision)));
-  if (!row) return std::nullopt;
-  Result<TargetCosts> known = target_costs_from_json(parse_json(*row));
-  if (!known) return std::nullopt;
-  return std::move(known).value();
+                                                     Precision precision,
+                                                     const Function* function) {
+  const auto decode = [&](const json& value) -> Result<TargetCosts> {
+    TargetCosts costs = TRY(target_costs_from_json(value));
+    if (costs.target != target.to_string())
+      return internal_error("it is of the target '{}', not '{}'", costs.target, target.to_string());
+    if (function != nullptr) TRY(check_fit(costs, *function));
+    return costs;
+  };
+  return find_value(database_, kind,
+                    CostDatabase::key_of(text, function_context(target, precision)), decode);
 }
 
 std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
                                                         const Target& target, bool of_any_care,
-                                                        Precision precision) {
-  std::optional<TargetCosts> known = find_costs("function", text, target, precision);
+                                                        Precision precision,
+                                                        const Function* function) {
+  std::optional<TargetCosts> known = find_costs("function", text, target, precision, function);
   if (!known) return std::nullopt;
   if (!of_any_care) {
     // Care is for what was timed.
@@ -217,7 +222,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
   std::vector<size_t> missing;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (std::optional<TargetCosts> known =
-            find_function(text, targets[i], options_.frozen, precision)) {
+            find_function(text, targets[i], options_.frozen, precision, &function)) {
       result[i] = std::move(*known);
       ++counts_.cached;
       continue;
@@ -252,14 +257,27 @@ Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& f
       learn_usual(entry.conditions);
       std::string context = function_context(targets[missing[m]], precision);
       measured_now_.insert(context + text);
-      database_.put("function", CostDatabase::key_of(text, context), text, to_json(entry).dump(),
-                    context);
+      database_.put("function", CostDatabase::key_of(text, context), text,
+                    json_text(to_json(entry)), context);
     }
   }
-  for (const TargetCosts& entry : result)
-    for (const MeasuredVariant& row : entry.variants)
-      counts_.invalid += std::holds_alternative<Invalid>(row.cost);
+  for (const TargetCosts& entry : result) count_invalid(entry);
   return result;
+}
+
+void MeasuredCosts::count_invalid(const TargetCosts& costs) {
+  const auto count = [&](Death death) {
+    counts_.crashed += death == Death::kCrash;
+    counts_.silent += death == Death::kSilence;
+    counts_.out_of_memory += death == Death::kMemory;
+  };
+  count(costs.death);
+  for (const MeasuredVariant& row : costs.variants) {
+    const auto* invalid = std::get_if<Invalid>(&row.cost);
+    if (invalid == nullptr) continue;
+    ++counts_.invalid;
+    count(invalid->death);
+  }
 }
 
 Result<std::optional<Cost>> MeasuredCosts::look_again(const Function& function,
@@ -273,7 +291,7 @@ Result<std::optional<Cost>> MeasuredCosts::look_again(const Function& function,
   int& looks = looks_[context + text + subject];
   if (looks >= most_looks) return std::nullopt;
   ++looks;
-  std::optional<TargetCosts> known = find_costs("function", text, target, precision);
+  std::optional<TargetCosts> known = find_costs("function", text, target, precision, &function);
   if (!known) return std::nullopt;
   auto row_of = [&](TargetCosts& costs) {
     return std::find_if(costs.variants.begin(), costs.variants.end(),
@@ -300,7 +318,7 @@ Result<std::optional<Cost>> MeasuredCosts::look_again(const Function& function,
   } else {
     return std::nullopt;
   }
-  database_.put("function", CostDatabase::key_of(text, context), text, to_json(*known).dump(),
+  database_.put("function", CostDatabase::key_of(text, context), text, json_text(to_json(*known)),
                 context);
   return row->cost;
 }
@@ -340,107 +358,21 @@ Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorTyp
 
 std::optional<MeasuredCosts::Conversion> MeasuredCosts::find_conversion(const std::string& kind,
                                                                         const std::string& text) {
-  auto row = database_.find(kind, CostDatabase::key_of(text, conversion_context()));
-  json value = row ? parse_json(*row) : json();
-  if (!value.is_object() || !value.contains("backend") || !value.contains("cost"))
-    return std::nullopt;
-  Result<Cost> cost = cost_from_json(value["cost"]);
-  if (!cost) return std::nullopt;
-  return Conversion{value["backend"].get<std::string>(), std::move(cost).value()};
+  const auto decode = [](const json& value) -> Result<Conversion> {
+    Conversion known = TRY(conversion_row_from_json(value));
+    if (known.backend.empty() ? !std::holds_alternative<Invalid>(known.cost)
+                              : find_backend(known.backend) == nullptr)
+      return internal_error("there is no backend '{}'", known.backend);
+    return known;
+  };
+  return find_value(database_, kind, CostDatabase::key_of(text, conversion_context()), decode);
 }
 
 void MeasuredCosts::put_conversion(const std::string& kind, const std::string& text,
                                    const Conversion& conversion) {
-  json value = {{"backend", conversion.backend}, {"cost", to_json(conversion.cost)}};
   std::string context = conversion_context();
-  database_.put(kind, CostDatabase::key_of(text, context), text, value.dump(), context);
-}
-
-Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, const Target& target,
-                                                  const Variant* wanted) {
-  std::string text = canonical_text(function);
-  if (std::optional<TargetCosts> known = find_function(text, target, true, Precision::kFull)) {
-    ++counts_.cached;
-    return std::move(*known);
-  }
-  auto is_wanted = [&](const MeasuredVariant& row) { return row.variant == *wanted; };
-  std::optional<TargetCosts> known = find_costs("trial", text, target, Precision::kFull);
-  if (known && (wanted == nullptr ||
-                std::any_of(known->variants.begin(), known->variants.end(), [&](const auto& row) {
-                  return is_wanted(row) &&
-                         (row.tried || !std::holds_alternative<Unknown>(row.cost));
-                }))) {
-    ++counts_.cached;
-    return std::move(*known);
-  }
-  MeasureTask task = function_task(text);
-  task.targets = {target.to_string()};
-  task.until_right = true;
-  if (wanted != nullptr) task.only = MeasuredVariant{*wanted, {}}.subject(target.to_string());
-  Result<std::vector<TargetCosts>> answer =
-      interrupted() ? Result<std::vector<TargetCosts>>(Status(ErrorCode::kUnavailable, ""))
-                    : run_worker(std::move(task), text);
-  if (answer.status().code() == ErrorCode::kUnavailable) {
-    if (!interrupted()) return answer.status();
-    return not_measured(function, target);
-  }
-  TargetCosts entry;
-  if (answer) {
-    entry = std::move(answer->at(0));
-  } else {
-    entry.target = target.to_string();
-    entry.refusal = answer.status().to_string();
-    log::info("{}: {}", entry.target, entry.refusal);
-  }
-  ++counts_.tried;
-  // Of the others it says nothing new.
-  if (known && entry.refusal.empty()) {
-    for (const MeasuredVariant& row : entry.variants)
-      for (MeasuredVariant& old : known->variants)
-        if (old.variant == row.variant && is_wanted(row)) old = row;
-    entry = std::move(*known);
-  }
-  for (const MeasuredVariant& row : entry.variants)
-    counts_.invalid += std::holds_alternative<Invalid>(row.cost);
-  std::string context = function_context(target, Precision::kFull);
-  database_.put("trial", CostDatabase::key_of(text, context), text, to_json(entry).dump(), context);
-  return entry;
-}
-
-std::optional<MeasuredCosts::Conversion> MeasuredCosts::known_conversion(const TensorType& type,
-                                                                         const Encoding& from,
-                                                                         const Encoding& to) {
-  std::string text = conversion_text(type, from, to);
-  std::optional<Conversion> known = find_conversion("conversion", text);
-  return known ? known : find_conversion("trial", text);
-}
-
-Result<MeasuredCosts::Conversion> MeasuredCosts::tried_conversion(const TensorType& type,
-                                                                  const Encoding& from,
-                                                                  const Encoding& to) {
-  if (std::optional<Conversion> known = known_conversion(type, from, to)) {
-    ++counts_.cached;
-    return std::move(*known);
-  }
-  std::string text = conversion_text(type, from, to);
-  Conversion first{"", Invalid{"no backend converts " + text}};
-  if (interrupted()) return first;
-  MeasureTask task = conversion_task(type, from, to);
-  task.until_right = true;
-  Result<std::vector<TargetCosts>> answer = run_worker(std::move(task), text);
-  if (answer.status().code() == ErrorCode::kUnavailable) {
-    if (!interrupted()) return answer.status();
-    return first;
-  }
-  ++counts_.tried;
-  if (!answer) {
-    first.cost = Invalid{answer.status().to_string()};
-  } else {
-    for (const TargetCosts& entry : *answer)
-      if (entry.refusal.empty() && entry.variants[0].tried) first = {entry.target, Unknown{}};
-  }
-  put_conversion("trial", text, first);
-  return first;
+  database_.put(kind, CostDatabase::key_of(text, context), text, json_text(to_json(conversion)),
+                context);
 }
 
 }  // namespace collage

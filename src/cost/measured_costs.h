@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cost/database.h"
+#include "cost/row_values.h"
 #include "cost/worker.h"
 
 namespace collage {
@@ -27,9 +28,10 @@ struct CostCounts {
   int measured = 0, cached = 0, invalid = 0;  // functions and conversions; variants found invalid
   int disturbed = 0;                          // of those measured: while the machine was busy
   int tried = 0;                              // functions and conversions, without timing them
+  int crashed = 0, silent = 0, out_of_memory = 0;  // of those invalid, what ended their worker
 };
 
-class MeasuredCosts {
+class MeasuredCosts {  // what only tries is in tried_costs.cc
  public:
   MeasuredCosts(CostDatabase& database, CostOptions options);
 
@@ -41,12 +43,8 @@ class MeasuredCosts {
   Result<std::vector<TargetCosts>> function_costs(const Function& function,
                                                   const std::vector<Target>& targets,
                                                   Precision precision = Precision::kFull);
-  // The cheapest way to change a tensor's encoding: the backend that does it and its cost; Invalid
-  // when none can.
-  struct Conversion {
-    std::string backend;
-    Cost cost;
-  };
+  using Conversion = ConversionRow;  // row_values.h
+  // The cheapest.
   Result<Conversion> conversion_cost(const TensorType& type, const Encoding& from,
                                      const Encoding& to);
 
@@ -85,16 +83,21 @@ class MeasuredCosts {
 
  private:
   static std::string backend_versions();  // a line each
+  static std::string conversion_text(const TensorType& type, const Encoding& from,
+                                     const Encoding& to);
   // The rest of a conversion's key, beside its text.
   std::string conversion_context() const;
   // The rest of a function's key, beside its text.
   std::string function_context(const Target& target, Precision precision) const;
-  // The database's answer, if it was measured with enough care.
+  // The database's answer, if it was measured with enough care. With a `function`, which has that
+  // text, an answer whose variants do not fit it is none.
   std::optional<TargetCosts> find_function(const std::string& text, const Target& target,
-                                           bool of_any_care, Precision precision);
+                                           bool of_any_care, Precision precision,
+                                           const Function* function = nullptr);
   // A row of that kind: measured, or tried.
   std::optional<TargetCosts> find_costs(const std::string& kind, const std::string& text,
-                                        const Target& target, Precision precision);
+                                        const Target& target, Precision precision,
+                                        const Function* function = nullptr);
   std::optional<Conversion> find_conversion(const std::string& kind, const std::string& text);
   void put_conversion(const std::string& kind, const std::string& text,
                       const Conversion& conversion);
@@ -108,6 +111,7 @@ class MeasuredCosts {
   // Keeps what a worker saw of the cores in quiet moments, if that is news.
   void learn_usual(const Conditions& conditions);
   void add_quarantine(MeasureTask& task, const std::string& text);
+  void count_invalid(const TargetCosts& costs);
   Result<std::vector<TargetCosts>> run_worker(MeasureTask task, const std::string& text);
 
   CostDatabase& database_;

@@ -66,7 +66,8 @@ Result<Subject> Subject::of_conversion(const MeasureTask& task) {
   return subject;
 }
 
-Status Subject::check_fit(const Variant& variant) const {
+Status check_fit(const Variant& variant, const std::vector<TensorType>& inputs,
+                 const std::vector<TensorType>& outputs) {
   auto check = [](const char* what, const std::vector<Encoding>& encodings,
                   const std::vector<TensorType>& types) -> Status {
     if (encodings.size() != types.size())
@@ -78,8 +79,8 @@ Status Subject::check_fit(const Variant& variant) const {
                               encodings[i].to_string(), types[i].shape.size());
     return {};
   };
-  TRY(check("input", variant.inputs, input_types_));
-  return check("output", variant.outputs, output_types_);
+  TRY(check("input", variant.inputs, inputs));
+  return check("output", variant.outputs, outputs);
 }
 
 Result<std::shared_ptr<GuardedBuffer>> Subject::input(size_t index, const Encoding& encoding,

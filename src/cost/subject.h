@@ -15,6 +15,11 @@
 
 namespace collage {
 
+// Whether a variant's encodings fit a function of these inputs and outputs: their number, and
+// layouts of the right rank.
+Status check_fit(const Variant& variant, const std::vector<TensorType>& inputs,
+                 const std::vector<TensorType>& outputs);
+
 class Subject {
  public:
   static Result<Subject> of_function(const MeasureTask& task);
@@ -25,8 +30,9 @@ class Subject {
   const std::vector<TensorType>& inputs() const { return input_types_; }
   const std::vector<TensorType>& outputs() const { return output_types_; }
 
-  // Whether the variant's encodings fit the function: their number, and layouts of the right rank.
-  Status check_fit(const Variant& variant) const;
+  Status check_fit(const Variant& variant) const {
+    return collage::check_fit(variant, input_types_, output_types_);
+  }
   // Read-only; shared by all variants that ask for the same encoding.
   Result<std::shared_ptr<GuardedBuffer>> input(size_t index, const Encoding& encoding,
                                                GuardedBuffer::Side side);

@@ -1,20 +1,31 @@
 #include "cost/task.h"
 
+#include <array>
+
 namespace collage {
 
 using nlohmann::json;
 
 namespace {
 
-// Runs `read` and turns the JSON library's exceptions (a missing field, a wrong kind) into a
-// Status.
-template <typename F>
-auto guarded(const char* what, F&& read) -> decltype(read()) {
-  try {
-    return read();
-  } catch (const json::exception& e) {
-    return internal_error("malformed {}: {}", what, e.what());
-  }
+constexpr JsonFields::Range kSeconds{0, 3e7};  // a year
+constexpr JsonFields::Range kPart{0, 1e30};    // of another number
+
+constexpr std::array<std::pair<Death, const char*>, 3> kDeaths = {
+    {{Death::kCrash, "crash"}, {Death::kSilence, "silence"}, {Death::kMemory, "memory"}}};
+
+const char* death_name(Death death) {
+  for (const auto& [known, name] : kDeaths)
+    if (known == death) return name;
+  return "";
+}
+
+Result<Death> death_from(const JsonFields& fields) {
+  const std::string text = TRY(fields.text("death", ""));
+  if (text.empty()) return Death::kNone;
+  for (const auto& [known, name] : kDeaths)
+    if (text == name) return known;
+  return internal_error("'death' is '{}'", text);
 }
 
 template <typename T, typename F>
@@ -22,6 +33,16 @@ Result<std::vector<T>> list_from(const json& array, F&& one) {
   std::vector<T> result;
   for (const json& entry : array) result.push_back(TRY(one(entry)));
   return result;
+}
+
+Result<std::string> text_from(const json& value) {
+  if (!value.is_string()) return internal_error("an entry is no text");
+  return value.get<std::string>();
+}
+
+Result<int64_t> extent_from(const json& value) {
+  const json field = {{"extent", value}};
+  return JsonFields(field).integer("extent", 0, std::numeric_limits<int64_t>::max());
 }
 
 }  // namespace
@@ -34,16 +55,19 @@ json to_json(const Encoding& e) {
 }
 
 Result<Encoding> encoding_from_json(const json& j) {
-  return guarded("encoding", [&]() -> Result<Encoding> {
-    Encoding e;
-    e.dtype = TRY(parse_dtype(j.at("dtype").get<std::string>()));
-    e.layout = TRY(Layout::parse(j.at("layout").get<std::string>()));
-    if (j.contains("device")) {
-      const json& d = j.at("device");
-      e.device = {d.at(0).get<std::string>(), d.at(1).get<int>(), d.at(2).get<std::string>()};
-    }
-    return e;
-  });
+  const JsonFields fields(j);
+  Encoding e;
+  e.dtype = TRY(parse_dtype(TRY(fields.text("dtype"))));
+  e.layout = TRY(Layout::parse(TRY(fields.text("layout"))));
+  if (fields.has("device")) {
+    const json& d = *TRY(fields.array("device"));
+    if (d.size() != 3 || !d[0].is_string() || !d[1].is_number_integer() || !d[2].is_string())
+      return internal_error("'device' is no name, number and scope");
+    const json named = {{"id", d[1]}};
+    const int64_t id = TRY(JsonFields(named).integer("id", 0, 1 << 20));
+    e.device = {d[0].get<std::string>(), static_cast<int>(id), d[2].get<std::string>()};
+  }
+  return e;
 }
 
 json to_json(const Variant& v) {
@@ -57,40 +81,57 @@ json to_json(const Variant& v) {
 }
 
 Result<Variant> variant_from_json(const json& j) {
-  return guarded("variant", [&]() -> Result<Variant> {
-    Variant v;
-    v.name = j.at("name").get<std::string>();
-    v.inputs = TRY(list_from<Encoding>(j.at("inputs"), encoding_from_json));
-    v.relaxed = j.value("relaxed", false);
-    v.lowered = j.value("lowered", false);
-    v.outputs = TRY(list_from<Encoding>(j.at("outputs"), encoding_from_json));
-    return v;
-  });
+  const JsonFields fields(j);
+  Variant v;
+  v.name = TRY(fields.text("name"));
+  v.inputs = TRY(list_from<Encoding>(*TRY(fields.array("inputs")), encoding_from_json));
+  v.relaxed = TRY(fields.flag("relaxed", false));
+  v.lowered = TRY(fields.flag("lowered", false));
+  v.outputs = TRY(list_from<Encoding>(*TRY(fields.array("outputs")), encoding_from_json));
+  return v;
+}
+
+json to_json(const Invalid& invalid) {
+  json result = {{"invalid", invalid.reason}};
+  if (invalid.death != Death::kNone) result["death"] = death_name(invalid.death);
+  return result;
+}
+
+Result<Invalid> invalid_from_json(const json& j) {
+  const JsonFields fields(j);
+  return Invalid{TRY(fields.text("invalid")), TRY(death_from(fields))};
 }
 
 json to_json(const Cost& cost) {
   if (const Measured* m = measured(cost))
     return {{"median", m->median}, {"p10", m->p10}, {"p90", m->p90}, {"samples", m->samples}};
-  if (const auto* invalid = std::get_if<Invalid>(&cost)) return {{"invalid", invalid->reason}};
+  if (const auto* invalid = std::get_if<Invalid>(&cost)) return to_json(*invalid);
   return json::object();
 }
 
 Result<Cost> cost_from_json(const json& j) {
-  return guarded("cost", [&]() -> Result<Cost> {
-    if (j.contains("invalid")) return Cost(Invalid{j.at("invalid").get<std::string>()});
-    if (!j.contains("median")) return Cost(Unknown{});
-    Measured m{j.at("median").get<double>(), j.at("p10").get<double>(), j.at("p90").get<double>(),
-               j.at("samples").get<int>()};
-    return Cost(m);
-  });
+  const JsonFields fields(j);
+  if (!j.is_object()) return internal_error("a cost is no object");
+  if (fields.has("invalid")) return Cost(TRY(invalid_from_json(j)));
+  if (j.empty()) return Cost(Unknown{});
+  Measured m;
+  m.median = TRY(fields.number("median", kSeconds));
+  m.p10 = TRY(fields.number("p10", kSeconds));
+  m.p90 = TRY(fields.number("p90", kSeconds));
+  m.samples = static_cast<int>(TRY(fields.integer("samples", 1, 1'000'000'000)));
+  if (m.p10 > m.median || m.p90 < m.median)
+    return internal_error("its median {:g} is not between {:g} and {:g}", m.median, m.p10, m.p90);
+  return Cost(m);
 }
 
 json to_json(const CoreState& state) {
   return {{"crowding", state.crowding}, {"handover", state.handover}};
 }
 
-CoreState core_state_from_json(const json& j) {
-  return {j.value("crowding", 0.0), j.value("handover", 0.0)};
+Result<CoreState> core_state_from_json(const json& j) {
+  const JsonFields fields(j);
+  return CoreState{TRY(fields.number("crowding", kPart, 0.0)),
+                   TRY(fields.number("handover", kSeconds, 0.0))};
 }
 
 json to_json(const TargetCosts& costs) {
@@ -111,37 +152,54 @@ json to_json(const TargetCosts& costs) {
                           {"usual", to_json(conditions.usual)}};
   if (conditions.disturbed) result["conditions"]["disturbed"] = true;
   if (!costs.refusal.empty()) result["refusal"] = costs.refusal;
+  if (costs.death != Death::kNone) result["death"] = death_name(costs.death);
   return result;
 }
 
+static Result<Conditions> conditions_from_json(const json& j) {
+  const JsonFields fields(j);
+  Conditions conditions;
+  conditions.compute = TRY(fields.number("compute", kSeconds, 0.0));
+  conditions.bandwidth = TRY(fields.number("bandwidth", kSeconds, 0.0));
+  conditions.other_load = TRY(fields.number("other_load", kPart, 0.0));
+  conditions.disturbed = TRY(fields.flag("disturbed", false));
+  if (fields.has("usual"))
+    conditions.usual = TRY(core_state_from_json(*TRY(fields.object("usual"))));
+  return conditions;
+}
+
+static Result<MeasuredVariant> measured_variant_from_json(const json& j) {
+  const JsonFields fields(j);
+  MeasuredVariant row;
+  row.variant = TRY(variant_from_json(*TRY(fields.object("variant"))));
+  row.cost = TRY(cost_from_json(*TRY(fields.object("cost"))));
+  row.repeatable = TRY(fields.flag("repeatable", true));
+  row.tried = TRY(fields.flag("tried", false));
+  row.error = TRY(fields.number("error", kPart, 0.0));
+  return row;
+}
+
 Result<TargetCosts> target_costs_from_json(const json& j) {
-  return guarded("costs", [&]() -> Result<TargetCosts> {
-    TargetCosts costs;
-    costs.target = j.at("target").get<std::string>();
-    costs.refusal = j.value("refusal", "");
-    costs.effort = TRY(parse_effort(j.value("effort", "default")));
-    costs.seconds = j.value("seconds", 0.0);
-    if (j.contains("conditions")) {
-      const json& c = j.at("conditions");
-      costs.conditions = {c.value("compute", 0.0), c.value("bandwidth", 0.0),
-                          c.value("other_load", 0.0), c.value("disturbed", false),
-                          core_state_from_json(c.value("usual", json::object()))};
-    }
-    costs.variants = TRY(list_from<MeasuredVariant>(
-        j.at("variants"), [](const json& entry) -> Result<MeasuredVariant> {
-          return MeasuredVariant{TRY(variant_from_json(entry.at("variant"))),
-                                 TRY(cost_from_json(entry.at("cost"))),
-                                 entry.value("repeatable", true), entry.value("tried", false),
-                                 entry.value("error", 0.0)};
-        }));
-    return costs;
-  });
+  const JsonFields fields(j);
+  TargetCosts costs;
+  costs.target = TRY(fields.text("target"));
+  costs.refusal = TRY(fields.text("refusal", ""));
+  costs.death = TRY(death_from(fields));
+  costs.effort = TRY(parse_effort(TRY(fields.text("effort", "default"))));
+  costs.seconds = TRY(fields.number("seconds", kSeconds, 0.0));
+  if (fields.has("conditions"))
+    costs.conditions = TRY(conditions_from_json(*TRY(fields.object("conditions"))));
+  costs.variants =
+      TRY(list_from<MeasuredVariant>(*TRY(fields.array("variants")), measured_variant_from_json));
+  return costs;
 }
 
 json to_json(const MeasureTask& task) {
+  json skip = json::object();
+  for (const auto& [subject, invalid] : task.skip) skip[subject] = to_json(invalid);
   json result = {{"function", task.function_text},
                  {"targets", task.targets},
-                 {"skip", task.skip},
+                 {"skip", skip},
                  {"only", task.only},
                  {"until_right", task.until_right},
                  {"lowered", task.lowered},
@@ -161,28 +219,30 @@ json to_json(const MeasureTask& task) {
 }
 
 Result<MeasureTask> task_from_json(const json& j) {
-  return guarded("task", [&]() -> Result<MeasureTask> {
-    MeasureTask task;
-    task.function_text = j.at("function").get<std::string>();
-    task.targets = j.at("targets").get<std::vector<std::string>>();
-    task.skip = j.at("skip").get<std::map<std::string, std::string>>();
-    task.only = j.at("only").get<std::string>();
-    task.until_right = j.at("until_right").get<bool>();
-    task.lowered = j.at("lowered").get<bool>();
-    task.effort = TRY(parse_effort(j.at("effort").get<std::string>()));
-    task.options.threads = j.at("threads").get<int>();
-    task.options.cache_folder = j.at("cache").get<std::string>();
-    task.cache = static_cast<CacheState>(j.at("caches").get<int>());
-    task.usual = core_state_from_json(j.at("usual"));
-    task.patience = j.at("patience").get<double>();
-    if (task.is_conversion()) {
-      task.type.shape = j.at("shape").get<Shape>();
-      task.type.dtype = TRY(parse_dtype(j.at("dtype").get<std::string>()));
-      task.from = TRY(encoding_from_json(j.at("from")));
-      task.to = TRY(encoding_from_json(j.at("to")));
-    }
-    return task;
-  });
+  const JsonFields fields(j);
+  MeasureTask task;
+  task.function_text = TRY(fields.text("function"));
+  task.targets = TRY(list_from<std::string>(*TRY(fields.array("targets")), text_from));
+  for (const auto& [subject, how] : TRY(fields.object("skip"))->items())
+    task.skip[subject] = TRY(invalid_from_json(how));
+  task.only = TRY(fields.text("only"));
+  task.until_right = TRY(fields.flag("until_right"));
+  task.lowered = TRY(fields.flag("lowered"));
+  task.effort = TRY(parse_effort(TRY(fields.text("effort"))));
+  task.options.threads = static_cast<int>(TRY(fields.integer("threads", 0, 1 << 16)));
+  task.options.cache_folder = TRY(fields.text("cache"));
+  constexpr auto kLast = static_cast<int64_t>(CacheState::kStreaming);
+  task.cache = static_cast<CacheState>(TRY(fields.integer("caches", 0, kLast)));
+  task.usual = TRY(core_state_from_json(*TRY(fields.object("usual"))));
+  task.patience = TRY(fields.number("patience", kSeconds));
+  if (task.is_conversion()) {
+    task.type.shape = TRY(list_from<int64_t>(*TRY(fields.array("shape")), extent_from));
+    TRY(checked_num_elements(task.type.shape));
+    task.type.dtype = TRY(parse_dtype(TRY(fields.text("dtype"))));
+    task.from = TRY(encoding_from_json(*TRY(fields.object("from"))));
+    task.to = TRY(encoding_from_json(*TRY(fields.object("to"))));
+  }
+  return task;
 }
 
 }  // namespace collage

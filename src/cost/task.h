@@ -8,6 +8,7 @@
 //                     {"fault": text}        what a fatal access hit, just before it dies
 //                     {"done": [TargetCosts]} or {"failed": reason}
 //
+// Before the first task both say which build they are (build_identity.h).
 // A subject is "target" or "target|variant".
 #pragma once
 
@@ -18,7 +19,7 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "base/json.h"
+#include "base/json_fields.h"
 #include "cost/core_probe.h"
 #include "cost/cost.h"
 #include "cost/effort.h"
@@ -48,8 +49,9 @@ struct Conditions {
 // What is known of one (function, target): its variants with their costs, or why the backend
 // refused the function.
 struct TargetCosts {
-  std::string target;   // text form
-  std::string refusal;  // not empty: no variants
+  std::string target;          // text form
+  std::string refusal;         // not empty: no variants
+  Death death = Death::kNone;  // that made for the refusal
   std::vector<MeasuredVariant> variants;
   Effort effort = Effort::kDefault;
   double seconds = 0;  // that measuring took, all in all
@@ -57,10 +59,10 @@ struct TargetCosts {
 };
 
 struct MeasureTask {
-  std::string function_text;                // empty for a conversion
-  std::vector<std::string> targets;         // text form; for a conversion: backends' names
-  std::map<std::string, std::string> skip;  // subjects that killed a worker before, and how
-  std::string only;                         // not empty: no variant but this subject is tried
+  std::string function_text;            // empty for a conversion
+  std::vector<std::string> targets;     // text form; for a conversion: backends' names
+  std::map<std::string, Invalid> skip;  // subjects that killed a worker before, and how
+  std::string only;                     // not empty: no variant but this subject is tried
   // Nothing is timed: of each target the variants are tried in their order until one is right; of a
   // conversion, the targets.
   bool until_right = false;
@@ -79,12 +81,16 @@ struct MeasureTask {
   }
 };
 
+// What is read may come from another build or a damaged file: nothing of it throws, and what makes
+// no sense (a time that is negative or longer than a year) is an error.
 nlohmann::json to_json(const Encoding& encoding);
 Result<Encoding> encoding_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Variant& variant);
 Result<Variant> variant_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Cost& cost);
 Result<Cost> cost_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const Invalid& invalid);
+Result<Invalid> invalid_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const TargetCosts& costs);
 Result<TargetCosts> target_costs_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const MeasureTask& task);

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,16 +13,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <set>
 
+#include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/stopwatch.h"
-#include "cost/guarded_buffer.h"
-#include "cost/measure.h"
+#include "cost/build_identity.h"
+#include "cost/worker_channel.h"
 
 extern char** environ;
 
@@ -33,7 +33,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kTasksFd = 3, kEventsFd = 4, kSharedFd = 5;
 constexpr int kMaxRestarts = 24;  // crashes within one task before the rest of it is given up
 constexpr size_t kMaxLine = size_t{256} << 20;
 constexpr const char* kPreparing = "preparing";
@@ -44,21 +43,21 @@ constexpr bool kLimitMemory = false;  // the sanitizer's shadow is private memor
 constexpr bool kLimitMemory = true;
 #endif
 
-bool write_all(int fd, const std::string& text) {
-  for (size_t done = 0; done < text.size();) {
-    ssize_t n = ::write(fd, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += static_cast<size_t>(n);
-  }
-  return true;
+// Of a worker that nobody here killed: where SIGKILL ended it, the system did, as it does when the
+// memory of the machine or container is used up.
+Invalid describe_exit(int status, bool out_of_memory) {
+  if (!WIFSIGNALED(status))
+    return {
+        fmt::format("exited with status {} in the middle of a measurement", WEXITSTATUS(status)),
+        out_of_memory ? Death::kMemory : Death::kCrash};
+  const int signal = WTERMSIG(status);
+  return {fmt::format("{}killed by signal {} ({})", out_of_memory ? "out of memory: " : "", signal,
+                      strsignal(signal)),
+          out_of_memory || signal == SIGKILL ? Death::kMemory : Death::kCrash};
 }
 
-std::string describe_exit(int status) {
-  if (WIFSIGNALED(status))
-    return fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  return fmt::format("exited with status {} in the middle of a measurement", WEXITSTATUS(status));
-}
+// Whether a subject that died so may do better the next time, with the machine less busy.
+bool may_be_chance(Death death) { return death == Death::kSilence || death == Death::kMemory; }
 
 // 80% of what this machine, or the container, has.
 size_t default_memory() {
@@ -119,51 +118,6 @@ WorkerLimits WorkerLimits::from_environment() {
   return limits;
 }
 
-int run_worker() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  FILE* in = ::fdopen(kTasksFd, "r");
-  if (in == nullptr || ::fcntl(kEventsFd, F_GETFD) < 0) return 1;
-  report_faults_to(kEventsFd);
-  auto send = [&](const json& event) {
-    return write_all(kEventsFd, event.dump(-1, ' ', true, json::error_handler_t::replace) + "\n");
-  };
-  MeasureHooks hooks;
-  hooks.begin = [&](const std::string& subject) { send({{"begin", subject}}); };
-  hooks.timing = [&](const std::vector<std::string>& subjects) { send({{"timing", subjects}}); };
-  hooks.give_up = [&](const std::string& why) {
-    send({{"fault", why}});
-    ::_exit(1);
-  };
-  void* memory =
-      ::mmap(nullptr, sizeof(Worker::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, kSharedFd, 0);
-  if (memory != MAP_FAILED) {
-    auto* shared = static_cast<Worker::Shared*>(memory);
-    hooks.running = &shared->running;
-    hooks.beats = &shared->beats;
-  }
-  char* line = nullptr;
-  size_t capacity = 0;
-  while (::getline(&line, &capacity, in) > 0) {
-    Result<MeasureTask> task = task_from_json(parse_json(line));
-    Result<std::vector<TargetCosts>> costs = !task ? Result<std::vector<TargetCosts>>(task.status())
-                                             : task->is_conversion()
-                                                 ? measure_conversion(*task, hooks)
-                                                 : measure_function(*task, hooks);
-    json reply;
-    if (costs) {
-      json list = json::array();
-      for (const TargetCosts& entry : *costs) list.push_back(to_json(entry));
-      reply = {{"done", list}};
-    } else {
-      reply = {{"failed", costs.status().to_string()}};
-    }
-    if (!send(reply)) break;
-  }
-  std::free(line);
-  // Vendor libraries may crash in their destructors; nothing here needs them.
-  ::_exit(0);
-}
-
 Worker::~Worker() {
   stop();
   if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
@@ -186,6 +140,33 @@ Status Worker::share_memory() {
 
 Status Worker::start() {
   if (pid_ > 0) return {};
+  TRY(spawn());
+  return agree_on_build();
+}
+
+Status Worker::agree_on_build() {
+  std::string line;
+  Invalid how;
+  const bool answered = read_line(line, how);
+  if (interrupted()) {
+    stop();
+    return interruption();
+  }
+  if (!answered)
+    return error(ErrorCode::kUnavailable, "the measuring worker {} does not work: {}", command_[0],
+                 how.reason);
+  const json event = parse_json(line);
+  const Result<const json*> identity = JsonFields(event).object("hello");
+  const std::string difference =
+      identity ? identity_difference(**identity) : "it does not say which build it is";
+  if (difference.empty()) return {};
+  stop();
+  return error(ErrorCode::kUnavailable,
+               "the measuring worker {} is of another build than this program: {}", command_[0],
+               difference);
+}
+
+Status Worker::spawn() {
   TRY(share_memory());
   int tasks[2], events[2];
   if (::pipe2(tasks, O_CLOEXEC) != 0 || ::pipe2(events, O_CLOEXEC) != 0)
@@ -247,7 +228,13 @@ void Worker::stop() {
   }
 }
 
-bool Worker::read_line(std::string& line, std::string& reason) {
+bool Worker::send(const json& message) {
+  const PipeSignalBlocked blocked;
+  const std::string line = json_text(message) + "\n";
+  return write_all(to_, line.data(), line.size());
+}
+
+bool Worker::read_line(std::string& line, Invalid& how) {
   // Silence is counted in steps, so that time in which this process itself was stopped (a shell's
   // Ctrl-Z, a suspended machine) is not held against the worker.
   double silent = 0;
@@ -261,7 +248,7 @@ bool Worker::read_line(std::string& line, std::string& reason) {
       return true;
     }
     if (interrupted() || buffer_.size() > kMaxLine) {
-      reason = interrupted() ? "interrupted" : "an endless reply";
+      how = {interrupted() ? "interrupted" : "an endless reply", Death::kCrash};
       stop();
       return false;
     }
@@ -283,12 +270,17 @@ bool Worker::read_line(std::string& line, std::string& reason) {
       }
     }
     if (wait[0].revents != 0 || wait[1].revents != 0) {
+      // Descriptors are closed a moment before the end.
+      constexpr int kGraceMs = 1000;
+      pollfd end_of_process{pid_fd_, POLLIN, 0};
+      const bool ended = pid_fd_ < 0 || ::poll(&end_of_process, 1, kGraceMs) > 0;
       ::kill(-pid_, SIGKILL);
       int status = 0;
       ::waitpid(pid_, &status, 0);
       pid_ = -1;
       stop();
-      reason = describe_exit(status);
+      how = ended ? describe_exit(status, shared_->out_of_memory.load() != 0)
+                  : Invalid{"closed the way to its parent", Death::kCrash};
       return false;
     }
     if (uint32_t now = shared_->beats.load(); now != beats) {
@@ -298,7 +290,7 @@ bool Worker::read_line(std::string& line, std::string& reason) {
     silent += std::min(watch.seconds(), 2 * patience);
     if (silent > limits_.silence_seconds) {
       stop();
-      reason = fmt::format("no sign of life for {:g} s", limits_.silence_seconds);
+      how = {fmt::format("no sign of life for {:g} s", limits_.silence_seconds), Death::kSilence};
       return false;
     }
   }
@@ -307,15 +299,13 @@ bool Worker::read_line(std::string& line, std::string& reason) {
 Result<Worker::Reply> Worker::exchange(const MeasureTask& task) {
   TRY(start());
   shared_->running = -1;
+  shared_->out_of_memory = 0;
   Reply reply;
-  {
-    const PipeSignalBlocked blocked;
-    (void)write_all(to_, to_json(task).dump() + "\n");  // one that is gone ends its events
-  }
+  (void)send(to_json(task));  // a worker that is gone shows as the end of its events
   std::vector<std::string> timed;
   std::string fault;
-  for (std::string line; read_line(line, reply.reason);) {
-    json event = parse_json(line);
+  for (std::string line; read_line(line, reply.how);) {
+    const json event = parse_json(line);
     auto texts = [](const json& array) {
       std::vector<std::string> result;
       for (const json& entry : array)
@@ -338,38 +328,41 @@ Result<Worker::Reply> Worker::exchange(const MeasureTask& task) {
         if (costs) reply.costs.push_back(std::move(costs).value());
       }
       if (same_targets(reply.costs, task)) return reply;
-      reply.reason = "an answer to another question";
+      reply.how = {"an answer to another question", Death::kCrash};
       stop();
       break;
     } else {
-      reply.reason = "a garbled reply";
+      reply.how = {"a garbled reply", Death::kCrash};
       stop();
       break;
     }
   }
   if (interrupted()) return interruption();
   reply.died = true;
-  if (!fault.empty()) reply.reason = fault + ": " + reply.reason;
+  if (!fault.empty()) reply.how.reason = fault + ": " + reply.how.reason;
   if (reply.while_timing) {
     // Which one ran when it died; nobody may be, between two.
     int32_t running = shared_->running.load();
     bool known = running >= 0 && static_cast<size_t>(running) < timed.size();
     reply.subject = known ? timed[static_cast<size_t>(running)] : "timing";
   }
-  log::info("worker {} at {}", reply.reason, reply.subject.empty() ? "start" : reply.subject);
+  log::info("worker {} at {}", reply.how.reason, reply.subject.empty() ? "start" : reply.subject);
   if (reply.subject.empty())
     return error(ErrorCode::kUnavailable, "the measuring worker {} does not work: {}", command_[0],
-                 reply.reason);
+                 reply.how.reason);
   return reply;
 }
 
 Result<std::vector<TargetCosts>> Worker::measure(MeasureTask task, const OnDeath& on_death) {
-  auto record = [&](const std::string& subject, const std::string& reason) {
-    if (on_death) on_death(subject, reason);
+  auto record = [&](const std::string& subject, const Invalid& how) {
+    if (on_death) on_death(subject, how);
   };
-  std::string suspect;  // was running when a worker died while it timed several
+  std::string suspect;            // was running when a worker died while it timed several
+  std::set<std::string> retried;  // what may have died by chance
   for (int attempt = 0; attempt <= kMaxRestarts; ++attempt) {
     Reply reply = TRY(exchange(task));
+    if (reply.died && may_be_chance(reply.how.death) && retried.insert(reply.subject).second)
+      continue;
     if (!reply.died) {
       if (!suspect.empty()) record(suspect, task.skip[suspect]);
       return std::move(reply.costs);
@@ -380,12 +373,12 @@ Result<std::vector<TargetCosts>> Worker::measure(MeasureTask task, const OnDeath
         return measure_one_by_one(std::move(task), reply, on_death);
       }
       suspect = reply.subject;
-      task.skip[suspect] = reply.reason;
+      task.skip[suspect] = reply.how;
       continue;
     }
-    if (!task.skip.emplace(reply.subject, reply.reason).second)
-      return internal_error("measuring worker {}", reply.reason);
-    if (reply.subject != kPreparing) record(reply.subject, reply.reason);
+    if (!task.skip.emplace(reply.subject, reply.how).second)
+      return internal_error("measuring worker {}", reply.how.reason);
+    if (reply.subject != kPreparing) record(reply.subject, reply.how);
   }
   return internal_error("measuring worker died {} times on one sub-graph", kMaxRestarts);
 }
@@ -394,15 +387,16 @@ Result<std::vector<TargetCosts>> Worker::measure_one_by_one(MeasureTask task, co
                                                             const OnDeath& on_death) {
   task.only = "nothing";
   Reply all = TRY(exchange(task));
-  if (all.died) return internal_error("measuring worker {}", death.reason);
+  if (all.died) return internal_error("measuring worker {}", death.how.reason);
   for (TargetCosts& entry : all.costs)
     for (MeasuredVariant& row : entry.variants) {
       if (!std::holds_alternative<Unknown>(row.cost)) continue;  // known to be deadly
       task.only = row.subject(entry.target);
       Reply alone = TRY(exchange(task));
+      if (alone.died && may_be_chance(alone.how.death)) alone = TRY(exchange(task));
       if (alone.died) {
-        row.cost = Invalid{alone.reason};
-        if (on_death) on_death(task.only, alone.reason);
+        row.cost = alone.how;
+        if (on_death) on_death(task.only, alone.how);
         continue;
       }
       for (TargetCosts& other : alone.costs)

@@ -1,11 +1,12 @@
 // The measuring worker: a process that compiles and runs candidates, so that a crash, hang or
-// memory blow-up of a backend costs that candidate and never the run. Both halves are here: the
-// loop inside the worker, and the parent's handle on it.
+// memory blow-up of a backend costs that candidate and never the run. Both halves are declared
+// here: the loop inside the worker (worker_loop.cc), and the parent's handle on it.
 //
 // Who is to blame for a death: the worker announces each subject before it compiles and runs it
 // alone. While survivors are timed together, it keeps the one that runs in memory shared with the
 // parent; since that one may be the victim of another's stray writes, a second death makes the
-// parent measure each of them in a worker of its own.
+// parent measure each of them in a worker of its own. Memory and time may be short because of what
+// else runs on the machine: whoever dies of that is tried once more before it is to blame.
 #pragma once
 
 #include <sys/types.h>
@@ -19,9 +20,9 @@
 
 namespace collage {
 
-// Reads tasks from descriptor 3, a line each, and answers on 4 until the input ends; 5, where it is
-// given, is the memory shared with the parent. Backends must be registered. Returns the exit status
-// when the descriptors are no such thing, else never.
+// Says which build it is, reads tasks from descriptor 3, a line each, and answers on 4 until the
+// input ends; 5, where it is given, is the memory shared with the parent. Backends must be
+// registered. Returns the exit status when the descriptors are no such thing, else never.
 int run_worker();
 
 struct WorkerLimits {
@@ -45,30 +46,34 @@ class Worker {
 
   // Measures one task. A subject whose account kills the worker (a signal, an exit, silence longer
   // than the limit) becomes Invalid, `on_death` hears of it, and fresh workers measure the rest.
-  // kUnavailable: no worker can be started, or the user interrupted, which says nothing about the
-  // task; other failures are the task's.
-  using OnDeath = std::function<void(const std::string& subject, const std::string& reason)>;
+  // kUnavailable: no worker of this build can be started, or the user interrupted, which says
+  // nothing about the task; other failures are the task's.
+  using OnDeath = std::function<void(const std::string& subject, const Invalid& how)>;
   Result<std::vector<TargetCosts>> measure(MeasureTask task, const OnDeath& on_death = nullptr);
 
  private:
   struct Shared {  // with the worker
     std::atomic<int32_t> running;
     std::atomic<uint32_t> beats;
+    std::atomic<uint32_t> out_of_memory;  // an allocation failed since a subject was begun
   };
   friend int run_worker();
   struct Reply {
     bool died = false;
     bool while_timing = false;
     std::string subject;  // what it was doing
-    std::string reason;   // how it died
+    Invalid how;          // it died
     std::vector<TargetCosts> costs;
   };
   Status start();
+  Status spawn();
+  Status agree_on_build();
   void stop();
   Status share_memory();
   Result<Reply> exchange(const MeasureTask& task);
+  bool send(const nlohmann::json& message);
   // The next line from the worker; false when it died or stayed silent too long.
-  bool read_line(std::string& line, std::string& reason);
+  bool read_line(std::string& line, Invalid& how);
   Result<std::vector<TargetCosts>> measure_one_by_one(MeasureTask task, const Reply& death,
                                                       const OnDeath& on_death);
 

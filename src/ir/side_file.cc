@@ -9,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/temporary_name.h"
@@ -32,18 +33,6 @@ struct File {
   File& operator=(const File&) = delete;
   int fd;
 };
-
-bool write_all(int fd, const void* data, size_t bytes) {
-  const char* next = static_cast<const char*>(data);
-  while (bytes > 0) {
-    ssize_t n = ::write(fd, next, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    next += n;
-    bytes -= static_cast<size_t>(n);
-  }
-  return true;
-}
 
 bool read_all(int fd, void* data, size_t bytes, uint64_t offset) {
   char* next = static_cast<char*>(data);

@@ -56,7 +56,11 @@ struct RunFacts {
 
 nlohmann::json report_json(const Model& model, const CompileReport& report, const RunFacts& facts);
 
-// Two lines: what runs where, and predicted against measured with the best single backend.
+// What was refused because it ended its worker, in words; empty where nothing was.
+std::string refused_for_deaths(const CostCounts& counts);
+
+// Two lines: what runs where, and predicted against measured with the best single backend. A third
+// where kernels were refused because they ended their worker.
 std::string summary(const Model& model, const CompileReport& report, const RunFacts& facts);
 
 }  // namespace collage

@@ -18,7 +18,21 @@ std::string milliseconds(double seconds) {
 
 }  // namespace
 
-std::string summary(const Model& model, const CompileReport& report, const RunFacts& facts) {
+std::string refused_for_deaths(const CostCounts& counts) {
+  std::string text;
+  for (const auto& [count, words] : {std::pair{counts.crashed, "crashed"},
+                                     {counts.silent, "gave no sign of life"},
+                                     {counts.out_of_memory, "ran out of memory"}})
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, words);
+  if (text.empty()) return text;
+  return "refused kernels: " + text +
+         " (collage explain says which; collage db prune --refused has them tried again)";
+}
+
+namespace {
+
+std::string shares_and_prediction(const Model& model, const CompileReport& report,
+                                  const RunFacts& facts) {
   struct Share {
     size_t ops = 0, kernels = 0;
     double seconds = 0;
@@ -74,6 +88,13 @@ std::string summary(const Model& model, const CompileReport& report, const RunFa
     if (cover.measured && cover.chosen)
       text += fmt::format(" · {:.2f}x", report.best_single_seconds / cover.measured->median);
   return text;
+}
+
+}  // namespace
+
+std::string summary(const Model& model, const CompileReport& report, const RunFacts& facts) {
+  const std::string refused = refused_for_deaths(report.estimates);
+  return shares_and_prediction(model, report, facts) + (refused.empty() ? "" : "\n" + refused);
 }
 
 }  // namespace collage

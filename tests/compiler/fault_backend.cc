@@ -1,5 +1,6 @@
 #include "compiler/fault_backend.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -73,6 +74,13 @@ const std::map<std::string, Fault>& faults() {
        }},
       {"sigill", [](const Buffers&) -> Status { __builtin_trap(); }},
       {"abort", [](const Buffers&) -> Status { die_by(SIGABRT); }},
+      {"sigkill", [](const Buffers&) -> Status { die_by(SIGKILL); }},
+      {"uncaught_bad_alloc",
+       [](const Buffers&) -> Status {
+         // As in a library's own thread, where nobody catches it.
+         std::thread([] { swallow_memory(std::numeric_limits<size_t>::max() / 2); }).join();
+         return {};
+       }},
       {"hang",
        [](const Buffers&) -> Status {
          while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -163,6 +171,15 @@ bool in_worker() {
   return verb == "worker";
 }
 
+// Whether this has happened, in any process that has the same cache folder.
+bool happened_before(const std::string& what) {
+  const std::string mark = std::string(std::getenv("COLLAGE_CACHE")) + ".happened." +
+                           std::to_string(std::hash<std::string>{}(what));
+  const int fd = ::open(mark.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd >= 0) ::close(fd);
+  return fd < 0;
+}
+
 class FaultyKernel : public Kernel {
  public:
   FaultyKernel(std::unique_ptr<Kernel> right, Fault fault, int after, size_t count)
@@ -186,7 +203,8 @@ class FaultBackend : public Backend {
   std::string name() const override { return "faulty"; }
   std::string version() const override { return "1"; }
   int priority() const override { return 1; }
-  PartitionRulePtr partition_rule(const Target&) const override {
+  PartitionRulePtr partition_rule(const Target& target) const override {
+    if (option(target, "at") == "rule") (void)fault_of(target)({});
     return std::make_shared<OpPredicatePartitionRule>("faulty", [](const CallNode& call) {
       return call.op != nullptr && call.op->kind == FusionKind::kElementwise &&
              call.args.size() == 1;
@@ -214,15 +232,20 @@ class FaultBackend : public Backend {
       TRY(fault_of(target)({}));
     int after = std::atoi(option(target, "after").c_str());
     auto count = static_cast<size_t>(num_elements(function->params[0]->tensor_type().shape));
+    const std::string at = option(target, "at");
+    const bool when_run = at.empty() || (at == "run_in_the_program" && !in_worker());
     return Result<std::unique_ptr<Kernel>>(std::make_unique<FaultyKernel>(
-        std::move(right), option(target, "at").empty() ? fault_of(target) : faults().at("none"),
-        after, count));
+        std::move(right), when_run ? fault_of(target) : faults().at("none"), after, count));
   }
 
  private:
   static Fault fault_of(const Target& target) {
     auto it = faults().find(option(target, "fault"));
-    return it == faults().end() ? faults().at("none") : it->second;
+    if (it == faults().end()) return faults().at("none");
+    if (option(target, "once").empty()) return it->second;
+    return [it, what = target.to_string()](const Buffers& buffers) {
+      return happened_before(what) ? Status() : it->second(buffers);
+    };
   }
 };
 

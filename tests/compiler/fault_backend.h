@@ -5,7 +5,9 @@
 //   faulty -fault=segv             the variant "bad" crashes when it runs; "good" is right
 //   faulty -fault=segv -after=9    … from its tenth run on, when it is timed
 //   faulty -fault=segv -at=compile … when it is compiled; "compile_for_the_program": not in
-//                                  workers; "variants": when it is asked for variants
+//                                  workers; "run_in_the_program": when it runs, not in workers;
+//                                  "variants": when it is asked for variants; "rule": for its rule
+//   faulty -fault=hang -once=1     … and not again, in any process, as by chance
 //   faulty -fault=segv -only=1     there is no variant "good"
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -144,6 +145,37 @@ TEST_F(Faults, FifteenWaysThreeShapes) {
 
 TEST_F(Faults, OtherWays) {
   for (const Way& way : kOtherWays) expect_verdict(way, kShapes[1]);
+}
+
+// Of memory and time a busy machine may have had too little; a crash is the kernel's own.
+TEST_F(Faults, OfMemoryAndTimeAreTriedOnceMore) {
+  for (const char* fault : {"hang", "oom", "sigkill", "uncaught_bad_alloc"})
+    for (const char* after : {"", " -after=9"}) {
+      const std::string once = fmt::format("-fault={} -once=1{}", fault, after);
+      expect_verdict({once.c_str(), ""}, kShapes[0]);
+    }
+  expect_verdict({"-fault=segv -once=1", "killed by signal 11"}, kShapes[0]);
+  expect_verdict({"-fault=uncaught_bad_alloc", "out of memory: killed by signal 6"}, kShapes[0]);
+}
+
+TEST_F(Faults, AreCounted) {
+  const auto counts = [&](const std::string& fault) {
+    Result<Program> program =
+        Program::compile(tanh_model(kShapes[0]), options("faulty -fault=" + fault));
+    EXPECT_TRUE(program.ok()) << program.status().to_string();
+    const CostCounts& found = program->impl().report.estimates;
+    return std::array<int, 3>{found.crashed, found.silent, found.out_of_memory};
+  };
+  using Counts = std::array<int, 3>;
+  for (int round = 0; round < 2; ++round) {  // then from the database
+    EXPECT_EQ(counts("segv"), (Counts{1, 0, 0}));
+    EXPECT_EQ(counts("segv -at=variants"), (Counts{1, 0, 0}));
+    EXPECT_EQ(counts("garbage_reply"), (Counts{1, 0, 0}));
+    EXPECT_EQ(counts("hang"), (Counts{0, 1, 0}));
+    EXPECT_EQ(counts("oom"), (Counts{0, 0, 1}));
+    EXPECT_EQ(counts("sigkill -after=9"), (Counts{0, 0, 1}));
+    EXPECT_EQ(counts("wrong_by_a_tenth"), (Counts{0, 0, 0}));
+  }
 }
 
 TEST_F(Faults, OfAWholeTargetLeaveTheHost) {

@@ -79,13 +79,5 @@ TEST(Prediction, EveryModelCountsTheSame) {
   EXPECT_NEAR(learn_correction(taught).scale, 1, 5e-3);
 }
 
-TEST(Prediction, PartsSurviveTheDatabase) {
-  CoverParts parts{0.25, 7};
-  CoverParts read = cover_parts_from_json(to_json(parts));
-  EXPECT_EQ(read.seconds, parts.seconds);
-  EXPECT_EQ(read.switches, parts.switches);
-  EXPECT_EQ(cover_parts_from_json("text").seconds, 0);
-}
-
 }  // namespace
 }  // namespace collage

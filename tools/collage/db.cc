@@ -1,7 +1,7 @@
 // collage db: looks after the cost database.
 //
 //   collage db info                 how many rows of what, how large, how old
-//   collage db verify               reads all of it and recomputes its keys
+//   collage db verify               reads all of it, decodes its values and recomputes its keys
 //   collage db export FILE          as text; `import` brings such a file in, newer rows winning
 //   collage db prune --stale …      forgets rows
 
@@ -136,7 +136,7 @@ Command add_db(CLI::App& app) {
       ->check(CLI::Range(0.0, 1e6));
   prune_command->add_flag("--all", options->prune.all, "everything");
   CLI::App* verify_command =
-      command->add_subcommand("verify", "read all of it and recompute its keys");
+      command->add_subcommand("verify", "read all of it, decode its values and recompute its keys");
   return {command, [=]() -> Status {
             if (info_command->parsed()) return info(*options);
             if (export_command->parsed()) return export_rows(*options);

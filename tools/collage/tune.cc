@@ -9,6 +9,7 @@
 #include "base/interrupt.h"
 #include "compiler/tuning_passes.h"
 #include "options.h"
+#include "report/report.h"
 
 namespace collage::tool {
 
@@ -53,6 +54,8 @@ Status tune(SharedOptions options, const std::vector<std::string>& models) {
         "{:.1f} s\n",
         models[m], report.estimates.measured, report.estimates.cached, report.estimates.invalid,
         report.estimates.disturbed, seconds);
+    if (const std::string refused = refused_for_deaths(report.estimates); !refused.empty())
+      fmt::print("{}\n", refused);
     std::fflush(stdout);
     if (interrupted()) std::_Exit(kInterruptedStatus);
   }

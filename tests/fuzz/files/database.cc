@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "compiler/backends.h"
-#include "compiler/pace.h"
+#include "compiler/in_situ_ratio.h"
 #include "cost/database_tools.h"
 #include "cost/measured_costs.h"
 #include "cost/task.h"
@@ -72,7 +72,7 @@ void look_up(CostDatabase& database, const std::vector<CostRow>& rows) {
     options.frozen = true;
     MeasuredCosts costs(database, options);
     (void)costs.seconds_per_measurement();
-    (void)known_paces(database, costs.program_context());
+    (void)known_in_situ_ratio(database, "", costs.program_context());
     for (const CostRow& row : rows) {
       if (row.kind != "function" && row.kind != "trial") continue;
       const Result<Function> function = parse_function(row.text);

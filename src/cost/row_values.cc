@@ -1,0 +1,153 @@
+#include "cost/row_values.h"
+
+#include <algorithm>
+
+namespace collage {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr JsonFields::Range kSeconds{0, 3e7};  // a year
+constexpr JsonFields::Range kPace{1e-3, 1e3};
+constexpr JsonFields::Range kError{0, 1e30};  // as a part of the largest value
+constexpr JsonFields::Range kPrice{0, 1e300};
+constexpr int64_t kMostSwitches = 1'000'000, kMostScatterings = 1000;
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Of a function on a target: the context's first line is the target.
+Status check_target(const CostRow& row, const std::string& target) {
+  if (row.context.empty() || target == first_line(row.context)) return {};
+  return internal_error("it is of the target '{}', its key of '{}'", target,
+                        first_line(row.context));
+}
+
+Status check_source(const CostRow& row, const std::string& source) {
+  if (source == row.text) return {};
+  return internal_error("'source' is not the row's text");
+}
+
+Status check_core_fact(const CostRow& row, const json& value) {
+  for (const CoreFact& fact : kCoreFacts)
+    if (row.text == fact.name) return core_fact_from_json(fact, value).status();
+  return internal_error("nothing is known by the name '{}'", row.text);
+}
+
+}  // namespace
+
+json to_json(const ConversionRow& value) {
+  return {{"backend", value.backend}, {"cost", to_json(value.cost)}};
+}
+
+Result<ConversionRow> conversion_row_from_json(const json& j) {
+  const JsonFields fields(j);
+  return ConversionRow{TRY(fields.text("backend")),
+                       TRY(cost_from_json(*TRY(fields.object("cost"))))};
+}
+
+json to_json(const Quarantine& value) {
+  json result = json::object();
+  for (const auto& [subject, how] : value) result[subject] = to_json(how);
+  return result;
+}
+
+Result<Quarantine> quarantine_from_json(const json& j) {
+  if (!j.is_object()) return internal_error("is no JSON object");
+  Quarantine result;
+  for (const auto& [subject, how] : j.items()) {
+    // Builds that did not tell deaths apart wrote the reason alone.
+    result[subject] = how.is_string() ? Invalid{how.get<std::string>(), Death::kCrash}
+                                      : TRY(invalid_from_json(how));
+  }
+  return result;
+}
+
+json to_json(const CoreFact& fact, double value) { return {{fact.name, value}}; }
+
+Result<double> core_fact_from_json(const CoreFact& fact, const json& j) {
+  return JsonFields(j).number(fact.name, fact.range);
+}
+
+json to_json(const CoverRow& value) {
+  json result = {{"source", value.source},
+                 {"parts", {{"seconds", value.kernel_seconds}, {"switches", value.switches}}},
+                 {"failure", value.failure},
+                 {"within", value.within},
+                 {"predicted", value.predicted}};
+  if (!value.measured) return result;
+  result["error"] = value.error;
+  result["cost"] = to_json(Cost(*value.measured));
+  return result;
+}
+
+Result<CoverRow> cover_row_from_json(const json& j) {
+  const JsonFields fields(j);
+  CoverRow row;
+  row.source = TRY(fields.text("source"));
+  const JsonFields parts(*TRY(fields.object("parts")));
+  row.kernel_seconds = TRY(parts.number("seconds", kSeconds));
+  row.switches = static_cast<size_t>(TRY(parts.integer("switches", 0, kMostSwitches)));
+  row.failure = TRY(fields.text("failure"));
+  row.within = TRY(fields.number("within", kError));
+  row.predicted = TRY(fields.number("predicted", kSeconds, 0.0));
+  if (fields.has("cost")) {
+    const Cost cost = TRY(cost_from_json(*TRY(fields.object("cost"))));
+    if (measured(cost) == nullptr || measured(cost)->median <= 0)
+      return internal_error("'cost' is no time");
+    row.measured = *measured(cost);
+    row.error = TRY(fields.number("error", kError));
+  }
+  if (!row.measured && row.failure.empty())
+    return internal_error("it holds neither a cost nor a failure");
+  return row;
+}
+
+json to_json(const PaceRow& value) { return {{"source", value.source}, {"pace", value.pace}}; }
+
+Result<PaceRow> pace_row_from_json(const json& j) {
+  const JsonFields fields(j);
+  return PaceRow{TRY(fields.text("source")), TRY(fields.number("pace", kPace))};
+}
+
+json to_json(const PriceList& value) {
+  json list = json::array();
+  for (const LoweringPrice& price : value)
+    list.push_back(
+        {{"price", price.price}, {"growths", price.growths}, {"scatter", price.scatter}});
+  return {{"prices", list}};
+}
+
+Result<PriceList> price_list_from_json(const json& j) {
+  PriceList result;
+  for (const json& entry : *TRY(JsonFields(j).array("prices"))) {
+    const JsonFields fields(entry);
+    LoweringPrice price;
+    price.price = TRY(fields.number("price", kPrice));
+    price.scatter = static_cast<int>(TRY(fields.integer("scatter", 0, kMostScatterings, 0)));
+    const json& growths = *TRY(fields.object("growths"));
+    for (const auto& [name, growth] : growths.items())
+      price.growths[name] = TRY(JsonFields(growths).number(name.c_str(), kError));
+    result.push_back(std::move(price));
+  }
+  return result;
+}
+
+bool is_of_function(const json& value) { return JsonFields(value).has("variants"); }
+
+Status check_row_value(const CostRow& row) {
+  const json value = parse_json(row.value);
+  if (!value.is_object()) return internal_error("its value is no JSON object");
+  if (row.kind == "function" || (row.kind == "trial" && is_of_function(value)))
+    return check_target(row, TRY(target_costs_from_json(value)).target);
+  if (row.kind == "conversion" || row.kind == "trial")
+    return conversion_row_from_json(value).status();
+  if (row.kind == "quarantine") return quarantine_from_json(value).status();
+  if (row.kind == "machine") return check_core_fact(row, value);
+  if (row.kind == "cover") return cover_row_from_json(value).status();
+  if (row.kind == "pace") return check_source(row, TRY(pace_row_from_json(value)).source);
+  if (row.kind == "prices") return price_list_from_json(value).status();
+  return internal_error("unknown kind");
+}
+
+}  // namespace collage

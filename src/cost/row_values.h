@@ -1,0 +1,125 @@
+// The values in the cost database's rows: what each kind of row holds, and how it is written as
+// JSON. A database may come from anybody and hold anything, so a value is decoded before it is
+// used: one that is malformed or makes no sense is as if it was not there, after a warning.
+//
+//   kind          value
+//   function      TargetCosts (task.h)
+//   trial         TargetCosts, or ConversionRow
+//   conversion    ConversionRow
+//   quarantine    Quarantine
+//   machine       a number under the name that is the row's text: of CoreState
+//   cover         CoverRow
+//   pace          PaceRow
+//   prices        PriceList
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_fields.h"
+#include "cost/database.h"
+#include "cost/task.h"
+
+namespace collage {
+
+// The cheapest way to change a tensor's encoding: the backend that does it; empty when none can,
+// and then the cost says why.
+struct ConversionRow {
+  std::string backend;
+  Cost cost;
+};
+
+// Subjects that killed a worker, and how.
+using Quarantine = std::map<std::string, Invalid>;
+
+// One numbers' row of what is known of the cores: its text, where the number goes, and what it can
+// be.
+struct CoreFact {
+  const char* name;
+  double CoreState::*value;
+  JsonFields::Range range;
+};
+inline constexpr CoreFact kCoreFacts[] = {
+    {"crowding", &CoreState::crowding, {1e-2, 1e2}},
+    {"handover", &CoreState::handover, {1e-10, 1}},
+};
+
+// A cover that was run whole.
+struct CoverRow {
+  std::string source;                // identifies the model's structure
+  double kernel_seconds = 0;         // of its kernels and conversions, each measured alone
+  size_t switches = 0;               // between thread pools
+  std::string failure;               // why it could not be timed
+  double within = 0;                 // the error that its outputs might have; 0: that of float32
+  double predicted = 0;              // seconds, before it first ran; 0: not known
+  double error = 0;                  // that they had
+  std::optional<Measured> measured;  // end to end
+};
+
+struct PaceRow {
+  std::string source;  // identifies the model's structure
+  double pace = 1;     // of its kernels in situ, as a multiple of what they take in isolation
+};
+
+// By what errors of a function's lowered kernels grow until the outputs, by the function's name.
+using GrowthTable = std::map<std::string, double>;
+// A price of errors, with what was known of growths when it was found (compiler/precision.h).
+struct LoweringPrice {
+  double price = 0;  // of a squared error, in seconds
+  GrowthTable growths;
+  // Not 0: prices are scattered around that one, in a way of that number (see precision.cc).
+  int scatter = 0;
+};
+using PriceList = std::vector<LoweringPrice>;
+
+nlohmann::json to_json(const ConversionRow& value);
+nlohmann::json to_json(const Quarantine& value);
+nlohmann::json to_json(const CoreFact& fact, double value);
+nlohmann::json to_json(const CoverRow& value);
+nlohmann::json to_json(const PaceRow& value);
+nlohmann::json to_json(const PriceList& value);
+Result<ConversionRow> conversion_row_from_json(const nlohmann::json& json);
+Result<Quarantine> quarantine_from_json(const nlohmann::json& json);
+Result<double> core_fact_from_json(const CoreFact& fact, const nlohmann::json& json);
+Result<CoverRow> cover_row_from_json(const nlohmann::json& json);
+Result<PaceRow> pace_row_from_json(const nlohmann::json& json);
+Result<PriceList> price_list_from_json(const nlohmann::json& json);
+
+// Whether a trial's value is of a function on a target; there are those of conversions too.
+bool is_of_function(const nlohmann::json& value);
+// What is wrong with the row's value, by itself and beside its text and context.
+Status check_row_value(const CostRow& row);
+
+// The decoded value of a row: none where there is no row, or where `decode` (json to Result) finds
+// it malformed, of which the database warns once.
+template <typename Decode>
+auto find_value(CostDatabase& database, const std::string& kind, const std::string& key,
+                Decode&& decode)
+    -> std::optional<std::decay_t<decltype(*decode(nlohmann::json()))>> {
+  const std::optional<std::string> text = database.find(kind, key);
+  if (!text) return std::nullopt;
+  auto value = decode(parse_json(*text));
+  if (value.ok()) return std::move(value).value();
+  database.warn_of_row(kind, key, value.status());
+  return std::nullopt;
+}
+
+// Those of all rows of that kind with that context; malformed ones are left out with a warning.
+template <typename Decode>
+auto all_values(CostDatabase& database, const std::string& kind, const std::string& context,
+                Decode&& decode) -> std::vector<std::decay_t<decltype(*decode(nlohmann::json()))>> {
+  std::vector<std::decay_t<decltype(*decode(nlohmann::json()))>> values;
+  for (const auto& [key, text] : database.values(kind, context)) {
+    auto value = decode(parse_json(text));
+    if (value.ok()) {
+      values.push_back(std::move(value).value());
+    } else {
+      database.warn_of_row(kind, key, value.status());
+    }
+  }
+  return values;
+}
+
+}  // namespace collage

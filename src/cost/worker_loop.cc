@@ -1,0 +1,86 @@
+// The worker's half: reads tasks, measures them, answers.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+#include "base/files.h"
+#include "cost/build_identity.h"
+#include "cost/guarded_buffer.h"
+#include "cost/measure.h"
+#include "cost/worker.h"
+#include "cost/worker_channel.h"
+
+namespace collage {
+
+using nlohmann::json;
+
+namespace {
+
+std::atomic<uint32_t>* failed_allocations = nullptr;
+
+[[noreturn]] void note_failed_allocation() {
+  failed_allocations->store(1);
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+int run_worker() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  FILE* in = ::fdopen(kTasksFd, "r");
+  if (in == nullptr || ::fcntl(kEventsFd, F_GETFD) < 0) return 1;
+  report_faults_to(kEventsFd);
+  auto send = [&](const json& event) {
+    const std::string line = json_text(event) + "\n";
+    return write_all(kEventsFd, line.data(), line.size());
+  };
+  if (!send({{"hello", build_identity()}})) return 1;
+  MeasureHooks hooks;
+  hooks.begin = [&](const std::string& subject) {
+    if (failed_allocations != nullptr) failed_allocations->store(0);
+    send({{"begin", subject}});
+  };
+  hooks.timing = [&](const std::vector<std::string>& subjects) { send({{"timing", subjects}}); };
+  hooks.give_up = [&](const std::string& why) {
+    send({{"fault", why}});
+    ::_exit(1);
+  };
+  void* memory =
+      ::mmap(nullptr, sizeof(Worker::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, kSharedFd, 0);
+  if (memory != MAP_FAILED) {
+    auto* shared = static_cast<Worker::Shared*>(memory);
+    hooks.running = &shared->running;
+    hooks.beats = &shared->beats;
+    failed_allocations = &shared->out_of_memory;
+    std::set_new_handler(note_failed_allocation);
+  }
+  char* line = nullptr;
+  size_t capacity = 0;
+  while (::getline(&line, &capacity, in) > 0) {
+    Result<MeasureTask> task = task_from_json(parse_json(line));
+    Result<std::vector<TargetCosts>> costs = !task ? Result<std::vector<TargetCosts>>(task.status())
+                                             : task->is_conversion()
+                                                 ? measure_conversion(*task, hooks)
+                                                 : measure_function(*task, hooks);
+    json reply;
+    if (costs) {
+      json list = json::array();
+      for (const TargetCosts& entry : *costs) list.push_back(to_json(entry));
+      reply = {{"done", list}};
+    } else {
+      reply = {{"failed", costs.status().to_string()}};
+    }
+    if (!send(reply)) break;
+  }
+  std::free(line);
+  // Vendor libraries may crash in their destructors; nothing here needs them.
+  ::_exit(0);
+}
+
+}  // namespace collage

@@ -1,0 +1,32 @@
+#include <gtest/gtest.h>
+
+#include "compiler/backends.h"
+#include "ir/text_parser.h"
+#include "report/report.h"
+
+namespace collage {
+namespace {
+
+TEST(Summary, CountsWhatEndedItsWorker) {
+  register_all();
+  const Model model = model_of(
+      parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { %x }").value());
+  CostCounts counts;
+  counts.invalid = 7;
+  EXPECT_EQ(refused_for_deaths(counts), "");
+  counts.crashed = 2;
+  counts.out_of_memory = 1;
+  EXPECT_EQ(refused_for_deaths(counts),
+            "refused kernels: 2 crashed, 1 ran out of memory (collage explain says which; collage "
+            "db prune --refused has them tried again)");
+  CompileReport report;
+  report.estimates.silent = 3;
+  report.light = true;
+  const std::string text = summary(model, report, {});
+  EXPECT_NE(text.find("\nrefused kernels: 3 gave no sign of life ("), std::string::npos) << text;
+  report.estimates = {};
+  EXPECT_EQ(summary(model, report, {}).find("refused"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace collage
