@@ -301,6 +301,21 @@ TEST_F(Database, ASizeLimitForgetsTheLongestUnused) {
   ::unsetenv("COLLAGE_DB_LIMIT");
 }
 
+TEST_F(Database, ASizeLimitSparesWhatWasUsedLately) {
+  auto database = CostDatabase::open(file());
+  const std::string large(20000, 'x');
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(database
+                    ->insert({"function", std::to_string(i), "text", "", large,
+                              fmt::format("2020-01-{:02} 00:00:00", 1 + i / 10),
+                              i < 20 ? "2021-01-01 00:00:00" : ""})
+                    .ok());
+  ASSERT_GT(database->shrink_to(*database->used_bytes() / 2).value(), 0);
+  auto is_there = [&](int i) { return database->find("function", std::to_string(i)).has_value(); };
+  for (const int i : {0, 19, 99}) EXPECT_TRUE(is_there(i)) << i;
+  for (const int i : {20, 40}) EXPECT_FALSE(is_there(i)) << i;
+}
+
 TEST_F(Database, WhatIsUsedOutlivesWhatIsNot) {
   {
     auto database = CostDatabase::open(file());

@@ -55,6 +55,17 @@ TEST(PoolTest, AgreesWithTheDefinition) {
   EXPECT_GE(checked, 20);
 }
 
+TEST(PoolTest, ANanInAWindowIsItsMaximumAndItsMean) {
+  const Tensor x = floats({1, 1, 6}, {1, NAN, 3, 4, 9, 5});
+  for (const char* op : {"nn.max_pool1d", "nn.avg_pool1d"}) {
+    const Tensor y = run(op, {x}, {{"pool_size", Ints{2}}, {"strides", Ints{1}}});
+    ASSERT_EQ(y.size(), 5);
+    for (int64_t i = 0; i < 5; ++i)
+      EXPECT_EQ(std::isnan(y.data<float>()[i]), i < 2) << op << " " << i;
+  }
+  EXPECT_TRUE(std::isnan(run("nn.global_max_pool1d", {x}).data<float>()[0]));
+}
+
 TEST(PoolTest, CeilModeAddsAPartialWindowButNoneInThePaddingAlone) {
   auto extent = [](int64_t input, int64_t size, int64_t stride, Ints padding) {
     auto call = try_call("nn.max_pool1d", {{{1, 1, input}, DType::kFloat32}},

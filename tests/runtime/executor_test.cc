@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <numeric>
 
 namespace collage {
@@ -84,6 +86,20 @@ TEST(Executor, UnalignedTensorsAreStaged) {
   EXPECT_EQ(out[9], 0.f);
 }
 
+TEST(Executor, UnalignedTensorsAreThoseOfEachRun) {
+  Result<Executor> executor = Executor::create(chain(3.f), 1);
+  ASSERT_TRUE(executor.ok());
+  std::vector<float> in(40, 1.f), out(40, 0.f);
+  Tensor x = Tensor::borrow(DType::kFloat32, {8}, in.data() + 1);
+  std::vector<Tensor> outputs{Tensor::borrow(DType::kFloat32, {8}, out.data() + 1)};
+  for (const float value : {1.f, 2.f, 3.f}) {
+    std::fill(in.begin(), in.end(), value);
+    ASSERT_TRUE(executor->run(std::span<const Tensor>(&x, 1), outputs).ok());
+    EXPECT_EQ(out[1], 6.f * value);
+    EXPECT_EQ(out[8], 6.f * value);
+  }
+}
+
 TEST(Executor, WalksOverStepsThatTheCallerRuns) {
   const std::shared_ptr<Plan> plan = chain(3.f);
   Result<Executor> executor = Executor::create(plan, 1);
@@ -118,6 +134,16 @@ TEST(Executor, WrongShapesAndKernelFailuresAreErrors) {
   Tensor x = Tensor::zeros(DType::kFloat32, {8});
   EXPECT_EQ(executor->run(std::span<const Tensor>(&x, 1), outputs).to_string(),
             "last: factor is zero");
+}
+
+TEST(ThreadTeam, RunsOnAsManyThreadsAsAskedFor) {
+  for (const int size : {1, 2, 3}) {
+    ThreadTeam team(size);
+    std::vector<std::atomic<int>> seen(8);
+    team.run([&](int index) { ++seen.at(static_cast<size_t>(index)); });
+    for (int i = 0; i < 8; ++i)
+      EXPECT_EQ(seen[static_cast<size_t>(i)].load(), i < size ? 1 : 0) << i << " of " << size;
+  }
 }
 
 TEST(ThreadTeam, RunsOnEveryThreadAndParksTheOthers) {

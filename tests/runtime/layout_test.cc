@@ -29,6 +29,7 @@ TEST(Layout, MalformedTagsAreRefused) {
 
 TEST(Layout, PhysicalShapesArePadded) {
   EXPECT_EQ(Layout::parse("aBcd16b")->physical_shape({1, 20, 7, 5}), (Shape{1, 2, 7, 5, 16}));
+  EXPECT_EQ(Layout::parse("aBcd16b")->physical_shape({1, 32, 7, 5}), (Shape{1, 2, 7, 5, 16}));
   EXPECT_EQ(Layout::parse("acdb")->physical_shape({1, 20, 7, 5}), (Shape{1, 7, 5, 20}));
   EXPECT_EQ(Layout::parse("ABcd16b16a")->physical_shape({17, 3, 2, 2}),
             (Shape{2, 1, 2, 2, 16, 16}));
@@ -50,6 +51,9 @@ TEST(Layout, OffsetsAreDistinctAndInside) {
   }
   EXPECT_EQ(Layout::parse("acdb")->offset(shape, {0, 1, 0, 0}), 1);
   EXPECT_EQ(Layout::parse("aBcd4b")->offset(shape, {0, 4, 0, 1}), 3 * 4 * 4 + 4);
+  // Channel 6 of blocks of 4 and 2: block 0, in it pair 3 and the first of the pair.
+  EXPECT_EQ(Layout::parse("aB4b2b")->offset({1, 16}, {0, 6}), 6);
+  EXPECT_EQ(Layout::parse("AB4b3a2b")->offset({3, 16}, {1, 13}), 1 * 24 + 2 * 6 + 1 * 2 + 1);
 }
 
 }  // namespace

@@ -54,6 +54,12 @@ TEST(Pieces, OfCuts) {
             "memory: elements that lie apart");
   EXPECT_EQ(variants(x, "strided_slice(%x, begin=[32], end=[48], strides=[1], axes=[1])"),
             "plain aBcd16b aBcd8b");
+  // A part that begins inside a block of 16, though at a multiple of 64 bytes.
+  for (const char* end : {"24", "64"})
+    EXPECT_EQ(
+        variants("%x: Tensor[(1, 64, 4, 2), float64]",
+                 fmt::format("strided_slice(%x, begin=[8], end=[{}], strides=[1], axes=[1])", end)),
+        "plain aBcd8b");
   EXPECT_EQ(variants(x, "strided_slice(%x, begin=[32], end=[48], strides=[2], axes=[1])"),
             "memory: elements that lie apart");
   EXPECT_EQ(variants(x, "strided_slice(%x, begin=[1, 0], end=[9, 2], strides=[1, 1], axes=[1, 2])"),

@@ -124,6 +124,10 @@ TEST_F(CacheTest, ADamagedFileIsReplaced) {
   }
   EXPECT_EQ(compute(5), 11);
   EXPECT_EQ(std::filesystem::file_size(files().at(0)), size);
+  std::ifstream stream(files().at(0), std::ios::binary);
+  std::string found(6, ' ');
+  stream.seekg(static_cast<std::streamoff>(size / 2)).read(found.data(), 6);
+  EXPECT_NE(found, "damage") << "what was damaged is loaded as it is";
 }
 
 TEST_F(CacheTest, AFolderOthersCanWriteIsNotUsed) {
