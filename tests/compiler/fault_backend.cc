@@ -201,7 +201,7 @@ class FaultyKernel : public Kernel {
 class FaultBackend : public Backend {
  public:
   std::string name() const override { return "faulty"; }
-  std::string version() const override { return "1"; }
+  std::string version() const override { return fault_version(); }
   int priority() const override { return 1; }
   PartitionRulePtr partition_rule(const Target& target) const override {
     if (option(target, "at") == "rule") (void)fault_of(target)({});
@@ -252,6 +252,11 @@ class FaultBackend : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_fault_backend() { return std::make_unique<FaultBackend>(); }
+
+std::string& fault_version() {
+  static std::string version = "1";
+  return version;
+}
 
 std::vector<std::string> fault_names() {
   std::vector<std::string> names;

@@ -19,6 +19,8 @@
 namespace collage::testing {
 
 std::unique_ptr<Backend> make_fault_backend();
+// Its version, in this process: a part of every cost key.
+std::string& fault_version();
 // The names that -fault takes.
 std::vector<std::string> fault_names();
 
