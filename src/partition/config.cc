@@ -189,7 +189,7 @@ class Reader {
       joins.max_call_depth = limits.max_depth;
       joins.max_ops = max_ops;
       joins.max_per_exit = kPerExit;
-      joins.strict_depth = true;
+      joins.strict = true;
       all = std::make_shared<CombineByPrimitivesPartitionRule>(spec.name, std::move(all), joins);
     }
     PartitionRulePtr valid =

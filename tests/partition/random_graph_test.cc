@@ -70,7 +70,7 @@ std::vector<Subject> subjects() {
       make<OpPredicatePartitionRule>("every", [](const CallNode&) { return true; });
   CombineConfig fuse;
   fuse.max_call_depth = 5;
-  fuse.strict_depth = true;
+  fuse.strict = true;
   CombineConfig any;
   any.joins = any_joins();
   any.max_depth = 3;

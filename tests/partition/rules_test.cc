@@ -253,6 +253,21 @@ TEST(CombineRule, KeepsLimitsButGivesTheMaximalRegion) {
             20u + 19u);
 }
 
+TEST(CombineRule, StrictLimitsHoldForTheMaximalRegionToo) {
+  std::string text = "x; a0 = relu(x)";
+  for (int i = 1; i < 20; ++i)
+    text += "; a" + std::to_string(i) + " = exp(a" + std::to_string(i - 1) + ")";
+  TinyGraph g(text + "; return a19");
+  CombineConfig config;
+  config.max_depth = 0;
+  config.max_ops = 3;
+  config.strict = true;
+  auto candidates = run(g, make<CombineByPrimitivesPartitionRule>("f", any_op(), config));
+  EXPECT_EQ(candidates.size(), 20u + 19u + 18u);
+  for (const CandidatePartition& candidate : candidates)
+    EXPECT_LE(candidate.sub_graph.inside().size(), 3u);
+}
+
 TEST(CombineRule, JoinsAnythingWhenAsked) {
   TinyGraph g("x; a = conv(x, c1); b = dense(a, c2); e = sort(b); return e");
   CombineConfig config;

@@ -170,7 +170,8 @@ std::vector<CandidatePartition> CombineByPrimitivesPartitionRule::all_candidates
 
   // Maximal ones: from the base candidates in order, those inside an earlier region left out.
   if (config_.maximal) {
-    SubGraphConfig no_limits = config_.strict_depth ? limits : SubGraphConfig{0, 1, false};
+    SubGraphConfig no_limits = config_.strict ? limits : SubGraphConfig{0, 1, false};
+    const size_t most = config_.strict ? config_.max_ops : CombineConfig::kMaxRegion;
     std::vector<IndexSet> regions;
     for (const CandidatePartition& candidate : base) {
       const IndexSet& seed = candidate.sub_graph.inside();
@@ -179,8 +180,7 @@ std::vector<CandidatePartition> CombineByPrimitivesPartitionRule::all_candidates
                       [&](const IndexSet& region) { return seed.is_subset_of(region); }))
         continue;
       SubGraph region = candidate.sub_graph;
-      for (std::vector<SubGraph> next;
-           !(next = combiner.grown(region, no_limits, CombineConfig::kMaxRegion)).empty();)
+      for (std::vector<SubGraph> next; !(next = combiner.grown(region, no_limits, most)).empty();)
         region =
             *std::max_element(next.begin(), next.end(), [](const SubGraph& a, const SubGraph& b) {
               return a.inside().size() < b.inside().size();

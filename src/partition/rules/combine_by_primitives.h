@@ -29,10 +29,10 @@ struct CombineConfig {
   size_t max_call_depth = 0;  // the same, views counted; 0: no limit
   size_t max_ops = 8;         // kernel calls in all
   size_t max_per_exit = 16;   // candidates with one exit node, smaller ones first
-  // Whether the largest candidates are given too, of at most kMaxRegion operators each. They are
-  // grown without the limits above, or within those of depth where `strict_depth` says so.
+  // Whether the largest candidates are given too. They are grown without the limits above up to
+  // kMaxRegion operators each, or, where `strict`, within the limits of depth and operators.
   bool maximal = true;
-  bool strict_depth = false;
+  bool strict = false;
   static constexpr size_t kMaxRegion = 64;
 };
 
