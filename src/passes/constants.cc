@@ -39,11 +39,6 @@ std::optional<double> uniform_value(const Expr& expr) {
   return value;
 }
 
-bool is_scalar_constant(const Expr& expr, double value) {
-  std::optional<double> actual = scalar_value(expr);
-  return actual && std::abs(*actual - value) <= 1e-5 * std::abs(value);
-}
-
 std::optional<Tensor> along_axis(const Expr& expr, const Shape& shape, int64_t axis) {
   const auto* constant = as<ConstantNode>(expr);
   if (constant == nullptr || !is_real(constant->value.dtype())) return std::nullopt;

@@ -14,8 +14,6 @@ namespace collage {
 std::optional<double> scalar_value(const Expr& expr);
 // The value that all elements of a constant have (at least one element).
 std::optional<double> uniform_value(const Expr& expr);
-// Whether `expr` is a one-element constant of that value, within a relative 1e-5.
-bool is_scalar_constant(const Expr& expr, double value);
 
 // A real constant that, broadcast to `shape`, varies along `axis` only: its values along the axis
 // as a tensor of shape [shape[axis]]. Nothing when it varies elsewhere or would enlarge `shape`.

@@ -14,7 +14,6 @@ struct Window {
   std::string auto_pad;
 
   size_t rank() const { return kernel.size(); }
-  Ints padding_of(size_t dim) const { return {padding[dim], padding[dim + rank()]}; }
   // What the kernel spans with its dilation.
   int64_t span(size_t dim) const { return (kernel[dim] - 1) * dilations[dim] + 1; }
 };
