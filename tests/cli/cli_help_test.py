@@ -118,7 +118,27 @@ def check_settings_of_others(folder):
     os.remove(here)
 
 
-CHECKS = (check_help, check_completion, check_settings, check_settings_of_others)
+def check_documented(folder):
+    """docs/command.md names every flag there is and no other; those of its first table are of every sub-command with a model."""
+    of_verb = {verb: set(re.findall(r"--[a-z][a-z-]+", words))
+               for verb, words in re.findall(r'^    (\w+)\) words="(.*)" ;;$', run(folder, "help", "--completion"), re.MULTILINE)}
+    nested = [run(folder, "db", verb, "--help") for verb in ("info", "export", "import", "prune", "verify")]
+    known = set().union(*of_verb.values(), *(re.findall(r"^  (?:-\w,)?(--[a-z][a-z-]+)", text, re.MULTILINE) for text in nested))
+    with open(os.path.join(command.ROOT, "docs", "command.md"), encoding="utf-8") as file:
+        document = file.read()
+    named = set(re.findall(r"--[a-z][a-z-]+", document))
+    # -o, -v and -q are named by their short forms; these two every command has.
+    missing = known - named - {"--output", "--verbose", "--quiet", "--help", "--version"}
+    assert not missing, f"not in docs/command.md: {sorted(missing)}"
+    assert named <= known, f"no flag: {sorted(named - known)}"
+    table = re.search(r"^Of every sub-command with a `MODEL`:\n\n((?:\|.*\n)+)", document, re.MULTILINE).group(1)
+    general = set(re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE))
+    assert len(general) > 10, general
+    for verb in ("run", "bench", "verify", "partition", "tune", "explain", "view"):
+        assert general <= of_verb[verb], f"{verb} lacks {sorted(general - of_verb[verb])}"
+
+
+CHECKS = (check_help, check_completion, check_settings, check_settings_of_others, check_documented)
 
 
 def prepare(folder):

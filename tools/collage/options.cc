@@ -145,8 +145,6 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
       ->check(CLI::IsMember({"default", "strict"}));
   command.add_flag("--deterministic", options.deterministic,
                    "leave out kernels that give other bits when run again");
-  command.add_option("--precision", options.precision, "of all computations")
-      ->check(CLI::IsMember({"f32"}));
   command
       .add_option("--max-error", options.max_error,
                   "let kernels compute in bfloat16 as long as no output errs by more than this "

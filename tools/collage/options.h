@@ -17,8 +17,8 @@ struct SharedOptions {
   int threads = 0;
   int64_t seed = 0;
   double patience = 10;
-  std::string database, accuracy = "default", effort = "default", search = "dijkstra",
-                        precision = "f32", json, save_outputs, progress = "auto", config;
+  std::string database, accuracy = "default", effort = "default", search = "dijkstra", json,
+                        save_outputs, progress = "auto", config;
   bool frozen_costs = false, deterministic = false;
   bool always_measure = false;  // no flag: what `tune` does
   double max_error = 0;
