@@ -4,6 +4,7 @@
 #   make build      the command, build/release/collage
 #   make test       build, then every test but the long ones
 #   make test-long  the long tests
+#   make mutations  plants the faults of tests/mutations one at a time; a test must find each (an hour; ONLY=REGEX for some)
 #   make demo       build, then a short tour of what Collage does
 #   make install    PREFIX=/usr/local: command, library, headers, CMake package
 #   make asan       the tests under the address and undefined-behaviour sanitizers; asan-short: those of the rooms that
@@ -17,7 +18,7 @@ JOBS ?= $(shell nproc)
 ENV := build/env
 CTEST := bash tools/setup/test.sh -j $(JOBS)
 
-.PHONY: build test test-long demo install asan asan-short format lint clean setup setup-lint
+.PHONY: build test test-long mutations demo install asan asan-short format lint clean setup setup-lint
 .DEFAULT_GOAL := build
 
 setup:
@@ -36,6 +37,9 @@ test: build
 
 test-long: build
 	@$(CTEST) --test-dir build/release -L long
+
+mutations: build
+	@$(ENV)/bin/python tests/mutations/run.py --only '$(ONLY)'
 
 demo: build
 	@bash tools/demo/demo.sh
@@ -63,4 +67,4 @@ lint: setup-lint
 	@$(ENV)/bin/python tools/setup/lint.py build/clang $(FILES)
 
 clean:
-	rm -rf build/release build/dev build/asan build/asan-short build/clang build/setup
+	rm -rf build/release build/dev build/asan build/asan-short build/clang build/mutations build/setup

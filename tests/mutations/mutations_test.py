@@ -1,0 +1,45 @@
+"""The list of planted faults (mutations.toml) fits the tree: each text to replace stands in its file once, each filter names tests.
+
+    python tests/mutations/mutations_test.py
+
+That the tests notice the faults takes too long for every run: `make mutations` (run.py) tells.
+"""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+
+import checks
+import mutations
+
+
+def check_texts(folder):
+    """Every text to replace occurs exactly once in a source file, and its replacement is another text."""
+    known = mutations.load()
+    assert len(known) >= 30, f"{len(known)} mutations"
+    names = [mutation["name"] for mutation in known]
+    assert len(set(names)) == len(names), "a name occurs twice"
+    wrong = []
+    for mutation in known:
+        assert set(mutation) == mutations.KEYS, f"'{mutation['name']}' has the keys {sorted(mutation)}"
+        try:
+            if mutations.mutated(mutation) == mutations.read(mutations.ROOT, mutation["file"]):
+                wrong.append(f"'{mutation['name']}' changes nothing")
+        except (ValueError, OSError) as error:
+            wrong.append(str(error))
+        if not mutation["file"].endswith(".cc"):
+            wrong.append(f"'{mutation['name']}': {mutation['file']} is no source file of its own")
+    assert not wrong, "\n".join(wrong)
+
+
+def check_filters(folder):
+    """Every part of every filter names a test that is there."""
+    wrong = [f"'{mutation['name']}': {mutation['test']} has no test {pattern}"
+             for mutation in mutations.load() for pattern in mutations.patterns_without_a_test(mutation)]
+    assert not wrong, "\n".join(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(checks.run((check_texts, check_filters), sys.argv[1:]))
