@@ -61,7 +61,7 @@ TEST(Targets, PinsAreMatchedInLinearTimeAndSpace) {
   const std::string name(300'000, 'x');
   const Expr x = make_var("x", TensorType{{1}, DType::kFloat32});
   const auto allowed = [&](const std::string& origin) {
-    const Expr call = make_call("nn.relu", {x}, {}, origin);
+    const Expr call = make_call("nn.relu", {x}, {}, origin).value();
     return constraints->allows({"native", {}, {}}, *as<CallNode>(call));
   };
   EXPECT_TRUE(allowed(name));

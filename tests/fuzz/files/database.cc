@@ -9,6 +9,7 @@
 
 #include "compiler/backends.h"
 #include "compiler/in_situ_ratio.h"
+#include "compiler/prediction.h"
 #include "cost/database_tools.h"
 #include "cost/measured_costs.h"
 #include "cost/task.h"
@@ -73,6 +74,8 @@ void look_up(CostDatabase& database, const std::vector<CostRow>& rows) {
     MeasuredCosts costs(database, options);
     (void)costs.seconds_per_measurement();
     (void)known_in_situ_ratio(database, "", costs.program_context());
+    for (const std::string& value : database.values("cover", costs.program_context()))
+      (void)cover_parts_from_json(parse_json(value));
     for (const CostRow& row : rows) {
       if (row.kind != "function" && row.kind != "trial") continue;
       const Result<Function> function = parse_function(row.text);
