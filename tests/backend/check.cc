@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
 
+#include "ops/cases.h"
 #include "ops/half.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
@@ -88,7 +90,9 @@ Tensor unpacked(char* from, const TensorType& type, const Encoding& encoding) {
   return tensor;
 }
 
-void compare(const Tensor& expected, const Tensor& got, const Tolerance& tolerance) {
+}  // namespace
+
+void expect_close(const Tensor& expected, const Tensor& got, const Tolerance& tolerance) {
   // Not less than this: a single result may be a small difference of large terms.
   double square = 0, largest = 1e-2;
   for (int64_t i = 0; i < expected.size(); ++i)
@@ -104,15 +108,14 @@ void compare(const Tensor& expected, const Tensor& got, const Tolerance& toleran
     const double a = expected.element_as_double(i), b = got.element_as_double(i);
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
     const double error = std::abs(a - b);
-    if (!(error <= limit + tolerance.element * std::abs(a)) && wrong++ == 0) first = i;
+    const bool close = std::isfinite(a) && error <= limit + tolerance.element * std::abs(a);
+    if (!close && wrong++ == 0) first = i;
     if (!(error <= worst)) worst = error;
   }
   EXPECT_EQ(wrong, 0) << "largest error " << worst << ", allowed " << limit << "; the first is "
                       << got.element_as_double(first) << " at " << first << ", not "
                       << expected.element_as_double(first);
 }
-
-}  // namespace
 
 Tensor random_tensor(Shape shape, uint64_t seed, double scale, double offset) {
   Tensor tensor = Tensor::empty(DType::kFloat32, std::move(shape));
@@ -252,8 +255,58 @@ void check_variant(const Backend& backend, const Target& target, const CompileOp
   for (const int leftovers : {0xff, 0x7f}) {
     const std::vector<Tensor> got = run_guarded(**kernel, function, variant, inputs, leftovers);
     ASSERT_EQ(got.size(), expected.size());
-    for (size_t i = 0; i < got.size(); ++i) compare(expected[i], got[i], tolerance);
+    for (size_t i = 0; i < got.size(); ++i) expect_close(expected[i], got[i], tolerance);
   }
+}
+
+std::vector<std::string> operators_with_cases() {
+  std::set<std::string> names;
+  for (const OpCase& c : op_cases()) names.insert(c.op);
+  return {names.begin(), names.end()};
+}
+
+std::string test_name_of_operator(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+void check_operator(const Backend& backend, const Target& target, const std::string& op,
+                    const std::set<std::string>& refused, const CheckCase& check) {
+  register_all_ops();
+  size_t taken = 0, cases = 0;
+  std::string why;
+  for (const OpCase& c : op_cases(op)) {
+    SCOPED_TRACE(c.to_string());
+    ++cases;
+    auto built = build_case(c, 5);
+    ASSERT_TRUE(built.ok()) << built.status().to_string();
+    const auto variants = backend.variants(built->function, target, {2, ""});
+    if (variants.ok()) {
+      EXPECT_FALSE(variants->empty());
+      ++taken;
+      check(built->function, built->inputs);
+      continue;
+    }
+    EXPECT_EQ(variants.status().code(), ErrorCode::kUnsupported) << variants.status().to_string();
+    EXPECT_GT(variants.status().message().size(), 5U);
+    why = variants.status().message();
+  }
+  const bool known = refused.count(op) > 0;
+  EXPECT_EQ(taken == 0, known) << target.kind << " takes " << taken << " of the " << cases
+                               << " cases of " << op << ": " << why;
+  if (known)
+    GTEST_SKIP() << target.kind << " refuses every case of the operator, as it is known to";
+}
+
+void check_variants(const Backend& backend, const Target& target, const Function& function,
+                    const std::vector<Tensor>& inputs, const Tolerance& tolerance) {
+  const CompileOptions options{2, ""};
+  const auto variants = backend.variants(function, target, options);
+  ASSERT_TRUE(variants.ok()) << variants.status().to_string();
+  const std::vector<Tensor> expected = evaluate(function, inputs);
+  for (const Variant& variant : *variants)
+    check_variant(backend, target, options, function, variant, inputs, expected, tolerance);
 }
 
 }  // namespace collage::testing

@@ -3,7 +3,11 @@
 // into the variant's layouts element by element, by code that shares nothing with a backend.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <functional>
 #include <iosfwd>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +66,9 @@ struct Tolerance {
   double element = 1e-5;  // of the element itself
 };
 
+// Fails the test where an element of `got` is not as close to that of `expected` as they must be.
+void expect_close(const Tensor& expected, const Tensor& got, const Tolerance& tolerance = {});
+
 // What one run of a kernel gives, row-major and in the result's own type. `leftovers` is the byte
 // that results and workspace are full of before. Fails the test where something else is written
 // than results and workspace, or the padding of a result's layout is not zero.
@@ -73,5 +80,21 @@ void check_variant(const Backend& backend, const Target& target, const CompileOp
                    const Function& function, const Variant& variant,
                    const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
                    const Tolerance& tolerance = {});
+
+// The operators of op_cases(), for tests that have one as their parameter, and the tests' names.
+std::vector<std::string> operators_with_cases();
+std::string test_name_of_operator(const ::testing::TestParamInfo<std::string>& info);
+
+// Calls check(function, inputs) with every case of the operator that the backend takes on two
+// threads. Fails the test where the backend refuses all cases of an operator that is not among
+// `refused`, or takes one of an operator that is; skips it, with the reason, where it refuses all
+// as expected.
+using CheckCase = std::function<void(const Function&, const std::vector<Tensor>&)>;
+void check_operator(const Backend& backend, const Target& target, const std::string& op,
+                    const std::set<std::string>& refused, const CheckCase& check);
+
+// All variants on two threads, against the interpreter.
+void check_variants(const Backend& backend, const Target& target, const Function& function,
+                    const std::vector<Tensor>& inputs, const Tolerance& tolerance = {});
 
 }  // namespace collage::testing

@@ -1,5 +1,5 @@
 // Every operator's cases that the backend accepts against the interpreter; what it refuses carries
-// a reason.
+// a reason, and it refuses all cases of no other operators than those listed here.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -13,10 +13,15 @@
 namespace collage::test {
 namespace {
 
+// Those of which it takes no case.
+const std::set<std::string> kRefused = {"left_shift", "right_shift"};
+
 class OpTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(OpTest, MatchesTheInterpreterOrRefuses) {
   register_all_ops();
+  size_t taken = 0;
+  std::string why;
   for (const OpCase& op_case : op_cases(GetParam())) {
     SCOPED_TRACE(op_case.to_string());
     auto built = build_case(op_case, 7);
@@ -25,8 +30,10 @@ TEST_P(OpTest, MatchesTheInterpreterOrRefuses) {
     if (!status.ok()) {
       EXPECT_EQ(status.code(), ErrorCode::kUnsupported) << status.to_string();
       EXPECT_GT(status.message().size(), 5U);
+      why = status.message();
       continue;
     }
+    ++taken;
     auto expected = interpret(built->function, built->inputs);
     ASSERT_TRUE(expected.ok()) << expected.status().to_string();
     auto actual = run_openvino(built->function, built->inputs);
@@ -37,6 +44,9 @@ TEST_P(OpTest, MatchesTheInterpreterOrRefuses) {
     for (size_t i = 0; i < expected->size(); ++i)
       EXPECT_EQ(difference((*actual)[i], (*expected)[i]), "") << "result " << i;
   }
+  const bool known = kRefused.count(GetParam()) > 0;
+  EXPECT_EQ(taken == 0, known) << "takes " << taken << " cases: " << why;
+  if (known) GTEST_SKIP() << "openvino refuses every case of the operator, as it is known to";
 }
 
 std::vector<std::string> ops_with_cases() {

@@ -50,7 +50,7 @@ std::string difference(const Tensor& actual, const Tensor& expected) {
   for (int64_t i = 0; i < expected.size(); ++i) {
     double a = actual.element_as_double(i), b = expected.element_as_double(i);
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    if (!(std::abs(a - b) <= 2e-5 * largest + 1e-5 * std::abs(b)))
+    if (!std::isfinite(b) || !(std::abs(a - b) <= 2e-5 * largest + 1e-5 * std::abs(b)))
       return fmt::format("[{}] is {} instead of {} (largest {})", i, a, b, largest);
   }
   return "";

@@ -59,6 +59,7 @@ Tensor as_bfloat16(const Tensor& tensor) {
 bool near(double value, double expected, Near tolerance) {
   if (std::isnan(value) || std::isnan(expected)) return std::isnan(value) && std::isnan(expected);
   if (value == expected) return true;
+  if (!std::isfinite(expected)) return false;
   return std::abs(value - expected) <= tolerance.absolute + tolerance.relative * std::abs(expected);
 }
 

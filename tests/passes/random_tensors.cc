@@ -58,7 +58,7 @@ void expect_same_values(const Function& a, const Function& b, uint64_t seed) {
     for (int64_t i = 0; i < x.size(); ++i) {
       double u = x.element_as_double(i), v = y.element_as_double(i);
       bool same = u == v || (std::isnan(u) && std::isnan(v)) ||
-                  std::abs(u - v) <= 1e-4 * largest + 1e-4 * std::abs(u);
+                  (std::isfinite(u) && std::abs(u - v) <= 1e-4 * largest + 1e-4 * std::abs(u));
       ASSERT_TRUE(same) << "result " << k << ", element " << i << ": " << u << " and " << v << "\n"
                         << to_text(a) << to_text(b);
     }

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
+#include <sstream>
 
 #include "ir/op.h"
 #include "ops/cases.h"
@@ -56,12 +58,15 @@ void expect_values(const Function& function, const std::vector<Tensor>& inputs,
     ASSERT_EQ(a.dtype(), b.dtype());
     ASSERT_EQ(a.shape(), b.shape());
     double largest = 1e-3, error = 0;
+    bool same_kind = true;  // infinities and NaN stand in the same places
     for (int64_t i = 0; i < b.size(); ++i) {
       const double x = a.element_as_double(i), y = b.element_as_double(i);
       if (std::isfinite(y)) largest = std::max(largest, std::abs(y));
       if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-      if (!(std::abs(x - y) <= error)) error = std::abs(x - y);
+      same_kind = same_kind && std::isfinite(x) && std::isfinite(y);
+      error = std::max(error, std::abs(x - y));
     }
+    EXPECT_TRUE(same_kind) << program.to_string();
     EXPECT_LE(error, 1e-5 * largest) << program.to_string();
   }
 }
@@ -133,6 +138,18 @@ TEST(Emit, SaysWhyNot) {
   EXPECT_THAT(program.status().message(), HasSubstr("no tensor program of nn.lrn"));
 }
 
+// Those of which no case is emitted.
+const std::set<std::string> kRefused = [] {
+  std::istringstream names(
+      "acos acosh all any argmax argmin asin asinh atan atanh bitwise_and bitwise_not "
+      "bitwise_or bitwise_xor cosh cumsum floor_mod gather gather_nd isinf isnan "
+      "left_shift logical_xor mod nn.batch_norm nn.celu nn.conv1d_transpose "
+      "nn.conv2d_transpose nn.conv3d_transpose nn.group_norm nn.instance_norm "
+      "nn.l2_normalize nn.lrn nn.selu nn.shrink one_hot reverse_sequence right_shift "
+      "scatter_elements scatter_nd sign sinh take tan topk");
+  return std::set<std::string>(std::istream_iterator<std::string>(names), {});
+}();
+
 class EveryOperator : public testing::TestWithParam<std::string> {};
 
 std::vector<std::string> operators() {
@@ -161,7 +178,8 @@ TEST_P(EveryOperator, ComputesWhatItsReferenceDoes) {
     ASSERT_TRUE(again.ok()) << again.status().to_string() << program->to_string();
     EXPECT_TRUE(equal(*program, *again)) << program->to_string();
   }
-  if (emitted == 0) GTEST_SKIP() << "no case of it is emitted";
+  EXPECT_EQ(emitted == 0, kRefused.count(GetParam()) > 0) << emitted << " cases are emitted";
+  if (emitted == 0) GTEST_SKIP() << "no case of the operator is emitted, as it is known";
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, EveryOperator, testing::ValuesIn(operators()),

@@ -10,9 +10,8 @@
 #include <thread>
 
 #include "backend/blas/blas_backend.h"
+#include "backend/check.h"
 #include "ir/op.h"
-#include "ops/cases.h"
-#include "ops/interpreter.h"
 #include "ops/registry.h"
 #include "runtime/thread_team.h"
 
@@ -57,36 +56,12 @@ Expr weights(Shape shape) { return make_constant(values(std::move(shape), 3)); }
 /// Runs every variant; their names.
 std::vector<std::string> check(const Function& function, const std::vector<Tensor>& inputs) {
   std::vector<std::string> names;
-  auto expected = interpret(function, inputs);
-  EXPECT_TRUE(expected.ok()) << expected.status().to_string();
   auto variants = backend().variants(function, kTarget, {2, ""});
   EXPECT_TRUE(variants.ok()) << variants.status().to_string();
-  if (!expected.ok() || !variants.ok()) return names;
-  const Tensor& want = expected.value()[0];
-  double largest = 1e-3;
-  for (float v : want.values<float>()) largest = std::max<double>(largest, std::abs(v));
-  for (const Variant& variant : variants.value()) {
-    SCOPED_TRACE(variant.to_string());
-    names.push_back(variant.name);
-    auto kernel = backend().compile(function, variant, kTarget, {2, ""});
-    EXPECT_TRUE(kernel.ok()) << kernel.status().to_string();
-    if (!kernel.ok()) continue;
-    Tensor got = Tensor::empty(want.dtype(), want.shape());
-    for (float& v : std::span(got.data<float>(), static_cast<size_t>(got.size()))) v = NAN;
-    std::vector<void*> in;
-    for (const Tensor& tensor : inputs) in.push_back(const_cast<void*>(tensor.raw()));
-    void* out = got.raw();
-    for (int round = 0; round < 2; ++round) {
-      const Status status = kernel.value()->run({in.data(), &out, nullptr});
-      EXPECT_TRUE(status.ok()) << status.to_string();
-    }
-    double error = 0;
-    for (int64_t i = 0; i < want.size(); ++i) {
-      const double distance = std::abs(got.data<float>()[i] - want.data<float>()[i]);
-      if (!(distance <= error)) error = distance;
-    }
-    EXPECT_LE(error, 2e-5 * largest);
-  }
+  if (!variants.ok()) return names;
+  for (const Variant& variant : *variants) names.push_back(variant.name);
+  testing::check_variants(backend(), kTarget, function, inputs,
+                          {.mean = 0, .largest = 2e-5, .element = 0});
   return names;
 }
 
@@ -106,28 +81,20 @@ std::string refusal(std::vector<Expr> params, const Expr& body) {
 TEST(Blas, IsAvailableButNotInUseUnasked) {
   EXPECT_TRUE(backend().available().ok()) << backend().available().to_string();
   EXPECT_FALSE(backend().by_default());
-  EXPECT_THAT(backend().version(), testing::MatchesRegex("openblas-[0-9.]+\\+[0-9a-f]{12}"));
+  EXPECT_THAT(backend().version(), ::testing::MatchesRegex("openblas-[0-9.]+\\+[0-9a-f]{12}"));
 }
 
-TEST(Blas, EveryCaseOfItsOperators) {
-  backend();
-  size_t claimed = 0;
-  for (const char* op : {"nn.dense", "nn.matmul", "nn.batch_matmul"}) {
-    for (const OpCase& c : op_cases(op)) {
-      SCOPED_TRACE(c.to_string());
-      auto built = build_case(c, 5);
-      ASSERT_TRUE(built.ok()) << built.status().message();
-      auto variants = backend().variants(built.value().function, kTarget, {2, ""});
-      if (!variants.ok()) {
-        EXPECT_THAT(variants.status().message(), HasSubstr("blas:"));
-        continue;
-      }
-      ++claimed;
-      check(built.value().function, built.value().inputs);
-    }
-  }
-  EXPECT_GE(claimed, 8u);
+class BlasOperators : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(BlasOperators, EveryCase) {
+  testing::check_operator(
+      backend(), kTarget, GetParam(), {},
+      [](const Function& function, const std::vector<Tensor>& inputs) { check(function, inputs); });
 }
+
+INSTANTIATE_TEST_SUITE_P(Blas, BlasOperators,
+                         ::testing::Values("nn.dense", "nn.matmul", "nn.batch_matmul"),
+                         testing::test_name_of_operator);
 
 TEST(Blas, TransposesAndBatches) {
   for (bool transpose_a : {false, true})

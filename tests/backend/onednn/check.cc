@@ -48,8 +48,7 @@ Checked check(const Function& function, double tolerance) {
   return checked;
 }
 
-std::optional<Checked> check_lowered(const Function& function, double tolerance) {
-  if (!backend().lowers()) return std::nullopt;
+Checked check_lowered(const Function& function, double tolerance) {
   Checked checked;
   auto variants = backend().lowered_variants(function, kTarget, kTwoThreads);
   EXPECT_TRUE(variants.ok()) << variants.status().to_string();
