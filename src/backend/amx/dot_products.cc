@@ -10,27 +10,18 @@
 #include "backend/amx/tiles.h"
 #include "backend/amx/vectors.h"
 
-#define COLLAGE_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
-
 namespace collage::amx {
 namespace {
 
-#define COLLAGE_INSIDE COLLAGE_VNNI __attribute__((always_inline)) inline
-
 constexpr int64_t kRowBytes = kTileDepth * 2;  // from row to row of the image
 
-COLLAGE_INSIDE __m512i broadcast(const char* pair) {
+COLLAGE_VNNI_INSIDE __m512i broadcast(const char* pair) {
   int32_t bits;
   std::memcpy(&bits, pair, sizeof bits);
   return _mm512_set1_epi32(bits);
 }
 
-// GCC 12 spills the sums of its own intrinsic, which it takes for new variables each time.
-COLLAGE_INSIDE void add_products(__m512i& sum, __m512i a, __m512i b) {
-  __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
-}
-
-COLLAGE_INSIDE void store(__m512i sum, __m512 factor, bool first, float* c) {
+COLLAGE_VNNI_INSIDE void store(__m512i sum, __m512 factor, bool first, float* c) {
   const __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), factor);
   _mm512_store_ps(c, first ? value : _mm512_add_ps(value, _mm512_load_ps(c)));
 }
@@ -85,22 +76,22 @@ struct Sums {
   __m512i left, right;  // tile across
   Sums<kRows - 1, kAcross> below;
 
-  COLLAGE_INSIDE void clear() {
+  COLLAGE_VNNI_INSIDE void clear() {
     left = right = _mm512_setzero_si512();
     below.clear();
   }
-  COLLAGE_INSIDE void add(const char* a, __m512i b0, __m512i b1) {
+  COLLAGE_VNNI_INSIDE void add(const char* a, __m512i b0, __m512i b1) {
     const __m512i pair = broadcast(a);
     add_products(left, pair, b0);
     if constexpr (kAcross == 2) add_products(right, pair, b1);
     below.add(a + kRowBytes, b0, b1);
   }
-  COLLAGE_INSIDE void store_to(float* c, __m512 factor0, __m512 factor1, bool first) const {
+  COLLAGE_VNNI_INSIDE void store_to(float* c, __m512 factor0, __m512 factor1, bool first) const {
     store(left, factor0, first, c);
     if constexpr (kAcross == 2) store(right, factor1, first, c + kTileColumns);
     below.store_to(c + kBlockColumns, factor0, factor1, first);
   }
-  COLLAGE_INSIDE void keep(float* c) const {
+  COLLAGE_VNNI_INSIDE void keep(float* c) const {
     _mm512_store_si512(c, left);
     if constexpr (kAcross == 2) _mm512_store_si512(c + kTileColumns, right);
     below.keep(c + kBlockColumns);
@@ -108,10 +99,10 @@ struct Sums {
 };
 template <int kAcross>
 struct Sums<0, kAcross> {
-  COLLAGE_INSIDE void clear() {}
-  COLLAGE_INSIDE void add(const char*, __m512i, __m512i) {}
-  COLLAGE_INSIDE void store_to(float*, __m512, __m512, bool) const {}
-  COLLAGE_INSIDE void keep(float*) const {}
+  COLLAGE_VNNI_INSIDE void clear() {}
+  COLLAGE_VNNI_INSIDE void add(const char*, __m512i, __m512i) {}
+  COLLAGE_VNNI_INSIDE void store_to(float*, __m512, __m512, bool) const {}
+  COLLAGE_VNNI_INSIDE void keep(float*) const {}
 };
 
 template <int kRows, int kDown, int kAcross>
@@ -171,14 +162,6 @@ constexpr std::array kMultiply = {std::array{table<1, 1>(Rows()), table<1, 2>(Ro
                                   std::array{table<2, 1>(Rows()), table<2, 2>(Rows())}};
 
 }  // namespace
-
-Status dot_products() {
-  for (const bool has : {__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512bw"),
-                         __builtin_cpu_supports("avx512vl"), __builtin_cpu_supports("avx512dq"),
-                         __builtin_cpu_supports("avx512vnni")})
-    if (!has) return error(ErrorCode::kUnavailable, "this processor has no AVX-512 VNNI");
-  return {};
-}
 
 ImageUnit image_unit(float largest) {
   if (!std::isfinite(largest)) return {1, std::numeric_limits<float>::quiet_NaN()};

@@ -1,18 +1,9 @@
 #include "backend/amx/tiles.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
 #include "backend/amx/vectors.h"
 
 namespace collage::amx {
 namespace {
-
-constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-constexpr int kTileData = 18;               // XFEATURE_XTILEDATA
 
 struct TileShapes {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
@@ -20,20 +11,6 @@ struct TileShapes {
   uint8_t rows[16] = {};
 };
 static_assert(sizeof(TileShapes) == 64);
-
-Status ask_for_it() {
-  if (!__builtin_cpu_supports("avx512bf16"))
-    return error(ErrorCode::kUnavailable, "this processor has no AVX-512 BF16");
-  unsigned a = 7, b = 0, c = 0, d = 0;
-  __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-  constexpr unsigned kTile = 1u << 24, kBf16 = 1u << 22;
-  if ((d & kTile) == 0 || (d & kBf16) == 0)
-    return error(ErrorCode::kUnavailable, "this processor has no matrix unit (AMX)");
-  if (::syscall(SYS_arch_prctl, kRequestPermission, kTileData) != 0)
-    return error(ErrorCode::kUnavailable, "the system does not let programs use AMX: {}",
-                 std::strerror(errno));
-  return {};
-}
 
 // Tiles 0 to 3 are sums (row by row), 4 and 5 left operands, 6 and 7 right ones. Tile numbers have
 // to be literals.
@@ -121,23 +98,17 @@ void multiply_parts(const Block& block, int tiles_down, int tiles_across) {
 
 }  // namespace
 
-Status matrix_unit() {
-  static const Status status = ask_for_it();
-  return status;
-}
-
-// The intrinsics that touch memory do not all say so to the compiler.
 COLLAGE_AMX TileScope::TileScope() {
   TileShapes shapes;
   for (int t = 0; t < 8; ++t) {
     shapes.column_bytes[t] = 64;
     shapes.rows[t] = kTileRows;
   }
-  __asm__ volatile("sttilecfg %0" : "=m"(before_));
-  __asm__ volatile("ldtilecfg %0" ::"m"(shapes));
+  store_tile_shapes(before_);
+  load_tile_shapes(shapes);
 }
 
-COLLAGE_AMX TileScope::~TileScope() { __asm__ volatile("ldtilecfg %0" ::"m"(before_)); }
+COLLAGE_AMX TileScope::~TileScope() { load_tile_shapes(before_); }
 
 const char* Parts::name() const {
   if (integers) return coarse ? "int16 coarse" : "int16";

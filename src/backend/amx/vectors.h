@@ -1,22 +1,10 @@
-// The processor's vector and matrix intrinsics, for functions marked COLLAGE_AMX.
+// Vectors of 16 numbers.
 #pragma once
-
-// GCC 12's own headers read what they call undefined (GCC bug 105593).
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#ifndef __clang__
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#pragma GCC diagnostic pop
 
 #include <algorithm>
 #include <cstdint>
 
-#define COLLAGE_AMX \
-  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16")))
-
-#define COLLAGE_AMX_INSIDE COLLAGE_AMX __attribute__((always_inline)) inline
+#include "backend/amx/instructions.h"
 
 namespace collage::amx {
 

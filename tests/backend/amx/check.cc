@@ -7,36 +7,48 @@
 #include "ops/registry.h"
 #include "partition/rules/rule.h"
 
-namespace collage::testing {
+namespace collage {
+
+// src/backend/amx, compiled against the software model.
+std::unique_ptr<Backend> make_amx_in_software();
+std::unique_ptr<Backend> make_vnni_in_software();
+
+namespace testing {
+
+namespace {
+
+using Make = std::unique_ptr<Backend> (*)();
+
+const Backend* made(Make make) {
+  register_all_ops();
+  return make().release();
+}
+
+}  // namespace
+
+const Backend& amx_in_software() {
+  static const Backend* instance = made(make_amx_in_software);
+  return *instance;
+}
+
+const Backend& vnni_in_software() {
+  static const Backend* instance = made(make_vnni_in_software);
+  return *instance;
+}
 
 const Backend& amx_backend() {
-  static const Backend* instance = [] {
-    register_all_ops();
-    return make_amx_backend().release();
-  }();
+  if (!amx::matrix_unit().ok()) return amx_in_software();
+  static const Backend* instance = made(make_amx_backend);
   return *instance;
 }
 
 const Backend& vnni_backend() {
-  static const Backend* instance = [] {
-    register_all_ops();
-    return make_vnni_backend().release();
-  }();
+  if (!amx::dot_products().ok()) return vnni_in_software();
+  static const Backend* instance = made(make_vnni_backend);
   return *instance;
 }
 
-void MatrixUnit::SetUp() {
-  if (const Status status = amx::matrix_unit(); !status.ok()) GTEST_SKIP() << status.message();
-}
-
-void Contractions::SetUp() {
-  if (!amx::matrix_unit().ok() && !amx::dot_products().ok())
-    GTEST_SKIP() << "this processor has neither a matrix unit nor AVX-512 VNNI";
-}
-
-void DotProducts::SetUp() {
-  if (const Status status = amx::dot_products(); !status.ok()) GTEST_SKIP() << status.message();
-}
+int trials(int all) { return amx::matrix_unit().ok() ? all : all / 5; }
 
 namespace {
 
@@ -91,11 +103,9 @@ void check_amx(const Function& function, std::vector<Tensor> inputs) {
 }
 
 void check_contraction(const Function& function, std::vector<Tensor> inputs) {
-  std::vector<Offer> offers;
-  if (amx::matrix_unit().ok()) offers = amx_offers();
-  if (amx::dot_products().ok())
-    offers.push_back(
-        {vnni_backend(), {"vnni", {}, {}}, true, {.mean = 0, .largest = 1.5e-3, .element = 1e-3}});
+  std::vector<Offer> offers = amx_offers();
+  offers.push_back(
+      {vnni_backend(), {"vnni", {}, {}}, true, {.mean = 0, .largest = 1.5e-3, .element = 1e-3}});
   check_offers(offers, function, std::move(inputs));
 }
 
@@ -116,4 +126,5 @@ std::vector<std::string> candidate_labels(const Function& function) {
   return labels;
 }
 
-}  // namespace collage::testing
+}  // namespace testing
+}  // namespace collage

@@ -10,31 +10,28 @@
 
 namespace collage::testing {
 
+// The product's, or, where this processor lacks the instructions, the same sources compiled against
+// a software model of them (software/).
 const Backend& amx_backend();
 const Backend& vnni_backend();
+const Backend& amx_in_software();
+const Backend& vnni_in_software();
 
-// Tests that run kernels: skipped, with the reason, on processors without the matrix unit.
-class MatrixUnit : public ::testing::Test {
- protected:
-  void SetUp() override;
-};
-// Those that do on processors that have neither the unit nor dot products of integers.
-class Contractions : public ::testing::Test {
- protected:
-  void SetUp() override;
-};
+// How many random shapes to try of `all`: a fifth in software, which takes a hundred times as long.
+int trials(int all);
+
+// Tests that run kernels of amx, of both or of vnni.
+class MatrixUnit : public ::testing::Test {};
+class Contractions : public ::testing::Test {};
 template <typename T>
 class ContractionsWith : public Contractions, public ::testing::WithParamInterface<T> {};
-class DotProducts : public ::testing::Test {
- protected:
-  void SetUp() override;
-};
+class DotProducts : public ::testing::Test {};
 
 // Variants of three products, of six ("amx -parts=3") and in bfloat16, each on one thread and on
 // three, to within what each promises. Fails the test where one of them is not offered. Inputs are
 // random where none are given.
 void check_amx(const Function& function, std::vector<Tensor> inputs = {});
-// Those of amx and of vnni, as far as the processor has what they need.
+// Those of amx and of vnni.
 void check_contraction(const Function& function, std::vector<Tensor> inputs = {});
 
 // The reason for which there is no variant; fails the test when there is one.

@@ -71,7 +71,7 @@ TEST_F(Contractions, ConvolutionsOfRandomShapes) {
   const auto pick = [&](int64_t from, int64_t to) {
     return std::uniform_int_distribution<int64_t>(from, to)(random);
   };
-  for (int trial = 0; trial < 60; ++trial) {
+  for (int trial = 0; trial < trials(60); ++trial) {
     const size_t rank = static_cast<size_t>(pick(1, 3));
     Conv c{{pick(1, 3), pick(16, 70)}, pick(1, 70), {}};
     c.padding.resize(2 * rank);

@@ -123,7 +123,7 @@ struct RandomConv {
 TEST_F(Contractions, TransposedConvolutionsOfRandomShapes) {
   RandomConv random{std::mt19937(3)};
   int checked = 0;
-  for (int trial = 0; trial < 80; ++trial) {
+  for (int trial = 0; trial < trials(80); ++trial) {
     const size_t rank = static_cast<size_t>(random.pick(1, 3));
     TransposedConv t{random(rank), {}};
     int64_t rows = t.conv.source[0];
@@ -150,7 +150,7 @@ TEST_F(Contractions, TransposedConvolutionsOfRandomShapes) {
 TEST_F(Contractions, EnlargedConvolutionsOfRandomShapes) {
   RandomConv random{std::mt19937(4)};
   int checked = 0;
-  for (int trial = 0; trial < 80; ++trial) {
+  for (int trial = 0; trial < trials(80); ++trial) {
     const size_t rank = static_cast<size_t>(random.pick(1, 3));
     Enlarged e{random(rank), {}};
     int64_t rows = e.conv.source[0];

@@ -60,7 +60,7 @@ TEST_F(Contractions, ProductsOfRandomShapes) {
   const auto pick = [&](int64_t from, int64_t to) {
     return std::uniform_int_distribution<int64_t>(from, to)(random);
   };
-  for (int trial = 0; trial < 40; ++trial) {
+  for (int trial = 0; trial < trials(40); ++trial) {
     const int64_t rows = pick(8, 150), depth = pick(16, 200), columns = pick(1, 150);
     const bool transposed = pick(0, 1) == 1;
     SCOPED_TRACE(::testing::Message()

@@ -93,7 +93,7 @@ TEST_F(Contractions, SiblingConvolutionsOfRandomShapes) {
   const auto pick = [&](int64_t from, int64_t to) {
     return std::uniform_int_distribution<int64_t>(from, to)(random);
   };
-  for (uint64_t trial = 0; trial < 25; ++trial) {
+  for (int trial = 0; trial < trials(25); ++trial) {
     const int64_t kernel = pick(0, 1) == 0 ? 1 : pick(2, 3), pad = pick(0, kernel - 1);
     const Conv shape{{pick(1, 2), pick(16, 70), pick(6, 15), pick(6, 15)},
                      0,
@@ -117,7 +117,7 @@ TEST_F(Contractions, SiblingProducts) {
   const auto pick = [&](int64_t from, int64_t to) {
     return std::uniform_int_distribution<int64_t>(from, to)(random);
   };
-  for (uint64_t trial = 0; trial < 25; ++trial) {
+  for (int trial = 0; trial < trials(25); ++trial) {
     const Shape left = {pick(8, 150), pick(16, 200)};
     std::vector<int64_t> widths(static_cast<size_t>(pick(2, 5)));
     for (int64_t& width : widths) width = pick(0, 2) == 0 ? left[1] : pick(1, 150);
