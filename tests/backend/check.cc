@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
 
 #include "ops/cases.h"
@@ -37,17 +38,30 @@ class Guarded {
   std::vector<char> storage_;
 };
 
-// Calls body(plain offset, offset in the layout) for every element.
-template <typename Body>
-void for_each_element(const Shape& shape, const Layout& layout, Body body) {
+// Where each element lies in the layout, in row-major order. Most tests ask for the same few again
+// and again, and a layout takes its time to tell.
+const std::vector<int64_t>& offsets_of(const Shape& shape, const Layout& layout) {
+  static std::map<std::string, std::vector<int64_t>> known;
+  const std::string key = layout.to_string() + shape_to_string(shape);
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  if (known.size() > 30) known.clear();
+  std::vector<int64_t>& offsets = known[key];
   Shape index(shape.size(), 0);
   for (int64_t i = 0, n = num_elements(shape); i < n; ++i) {
-    body(i, layout.offset(shape, index));
+    offsets.push_back(layout.offset(shape, index));
     for (size_t d = shape.size(); d-- > 0;) {
       if (++index[d] < shape[d]) break;
       index[d] = 0;
     }
   }
+  return offsets;
+}
+
+// Calls body(plain offset, offset in the layout) for every element.
+template <typename Body>
+void for_each_element(const Shape& shape, const Layout& layout, Body body) {
+  const std::vector<int64_t>& offsets = offsets_of(shape, layout);
+  for (size_t i = 0; i < offsets.size(); ++i) body(static_cast<int64_t>(i), offsets[i]);
 }
 
 size_t bytes_of(const Shape& shape, const Encoding& encoding) {

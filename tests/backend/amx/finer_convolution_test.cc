@@ -144,7 +144,7 @@ TEST_F(Contractions, TransposedConvolutionsOfRandomShapes) {
     if (HasFailure()) return;
     ++checked;
   }
-  EXPECT_GT(checked, 40);
+  EXPECT_GT(checked, trials(80) / 2);
 }
 
 TEST_F(Contractions, EnlargedConvolutionsOfRandomShapes) {
@@ -172,7 +172,7 @@ TEST_F(Contractions, EnlargedConvolutionsOfRandomShapes) {
     if (HasFailure()) return;
     ++checked;
   }
-  EXPECT_GT(checked, 40);
+  EXPECT_GT(checked, trials(80) / 2);
 }
 
 TEST(AmxFinerConvolution, RefusesWhatDoesNotPay) {
