@@ -9,9 +9,9 @@
 
 #include "compiler/backends.h"
 #include "compiler/in_situ_ratio.h"
-#include "compiler/prediction.h"
 #include "cost/database_tools.h"
 #include "cost/measured_costs.h"
+#include "cost/row_values.h"
 #include "cost/task.h"
 #include "fuzz/files/measured.h"
 #include "fuzz/fuzz.h"
@@ -74,8 +74,6 @@ void look_up(CostDatabase& database, const std::vector<CostRow>& rows) {
     MeasuredCosts costs(database, options);
     (void)costs.seconds_per_measurement();
     (void)known_in_situ_ratio(database, "", costs.program_context());
-    for (const std::string& value : database.values("cover", costs.program_context()))
-      (void)cover_parts_from_json(parse_json(value));
     for (const CostRow& row : rows) {
       if (row.kind != "function" && row.kind != "trial") continue;
       const Result<Function> function = parse_function(row.text);
@@ -119,6 +117,11 @@ Outcome run_rows(const std::string& input) {
     if (row.kind == "function" || row.kind == "trial")
       sound = target_costs_from_json(value).ok() && sound;
     (void)task_from_json(value);
+    (void)conversion_row_from_json(value);
+    (void)quarantine_from_json(value);
+    (void)cover_row_from_json(value);
+    (void)pace_row_from_json(value);
+    (void)price_list_from_json(value);
     (void)is_stale(row);
   }
   look_up(*database, inserted);
