@@ -5,9 +5,11 @@
 Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
 """
 
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import sys
 import tempfile
 
@@ -357,6 +359,27 @@ def check_profile(bench):
     assert trace_problems(dict(trace, traceEvents=[second, first])), "the order of events is not seen"
 
 
+def lowered_rows(bench):
+    """The measured variants that round more than float32 does, in what all checks share."""
+    with contextlib.closing(sqlite3.connect(os.path.join(bench.cache, "costs.db"))) as database:
+        found = database.execute("SELECT value FROM costs WHERE kind = 'function' AND context LIKE '%lowered'").fetchall()
+    return [value for value, in found]
+
+
+def check_lowering(bench):
+    """With --max-error, and only then, lowered kernels are measured; what is chosen keeps to the budget."""
+    name = bench.save("rows.onnx", tiny_models.few_rows())
+    flags = ("--targets", "native,reference", "--save-outputs")
+    before = len(lowered_rows(bench)) if os.path.exists(os.path.join(bench.cache, "costs.db")) else 0
+    bench.run("run", name, *flags, "full")
+    assert len(lowered_rows(bench)) == before
+    bench.run("run", name, *flags, "lowered", "--max-error", "0.02")
+    rows = lowered_rows(bench)[before:]
+    assert any("bf16 weights" in row for row in rows), f"nothing was lowered: {rows}"
+    full, lowered = (bench.outputs(folder)["0_scores.npy"] for folder in ("full", "lowered"))
+    assert np.abs(full - lowered).max() <= 0.02 * np.abs(full).max()
+
+
 def check_max_error(bench):
     """--max-error lets kernels round, within the budget; without it nothing is lowered and no key changes."""
     name = bench.save("net.onnx", tiny_models.small_net())
@@ -430,7 +453,7 @@ def check_relay(bench):
 
 CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_partition, check_config,
           check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_against, check_fresh_costs, check_profile,
-          check_max_error, check_targets, check_strange_names, check_dynamic_dimension, check_relay, check_tensor_programs)
+          check_lowering, check_max_error, check_targets, check_strange_names, check_dynamic_dimension, check_relay, check_tensor_programs)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,12 @@ def small_net(prefix="", seed=0, batch=1, filters=8):
     return model(nodes, {p + "image": [batch, 3, 12, 12]}, {p + "scores": [batch, 10]}, constants)
 
 
+def few_rows(seed=0):
+    """A dense layer of one row, whose weights native may keep in bfloat16 on any processor, and softmax."""
+    nodes = [helper.make_node("MatMul", ["x", "matrix"], ["a"], "dense"), helper.make_node("Softmax", ["a"], ["scores"], "softmax", axis=1)]
+    return model(nodes, {"x": [1, 512]}, {"scores": [1, 1024]}, {"matrix": weights(512, 1024, seed=seed)})
+
+
 def relu_model(shape=(1, 4), input_name="x", output_name="y"):
     node = helper.make_node("Relu", [input_name], [output_name], "relu")
     return model([node], {input_name: list(shape)}, {output_name: list(shape)})
