@@ -39,9 +39,11 @@ struct Difference {
   // error as a part of the allowed one (infinity where only one of them is finite). Floats alone.
   int64_t worst_element = 0;
   double worst_actual = 0, worst_expected = 0, worst_of_allowed = 0;
-  bool informative =
-      true;  // false when the reference is (almost) all zeros, so that agreement proves nothing
 };
+
+// Why agreement with these values proves nothing: "almost all 0", "all NaN", "all the same"; empty
+// where it does prove something.
+std::string proves_nothing(const Tensor& expected);
 
 // Both plain, of equal shape and dtype.
 Difference compare_tensors(const Tensor& actual, const Tensor& expected,

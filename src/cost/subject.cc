@@ -1,6 +1,6 @@
 #include "cost/subject.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 
 #include "cost/comparison.h"
@@ -14,18 +14,9 @@ namespace collage {
 
 namespace {
 
-// Whether agreement with these outputs proves something: enough elements that are neither zero nor
-// NaN.
 bool informative(const std::vector<Tensor>& outputs) {
-  for (const Tensor& output : outputs) {
-    int64_t telling = 0, count = output.size();
-    for (int64_t i = 0; i < count && telling * 20 < count; ++i) {
-      double value = output.element_as_double(i);
-      telling += value != 0 && !std::isnan(value);
-    }
-    if (telling * 20 < count) return false;
-  }
-  return true;
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](const Tensor& output) { return proves_nothing(output).empty(); });
 }
 
 }  // namespace

@@ -86,5 +86,21 @@ TEST(Comparison, OtherDtypesOrShapesDiffer) {
   EXPECT_FALSE(compare_tensors(Tensor::from<int64_t>({1}, {1}), floats({1}), {1, 1, 1}).within);
 }
 
+TEST(Comparison, OutputsThatAreAllAlikeProveNothing) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(proves_nothing(floats({0, 0, -0.0f})), "all 0");
+  EXPECT_EQ(proves_nothing(floats({nan, nan})), "all NaN");
+  EXPECT_EQ(proves_nothing(floats({2, 2, 2})), "all the same");
+  EXPECT_EQ(proves_nothing(floats({0, nan})), "all 0");
+  std::vector<float> sparse(100);
+  sparse[7] = 1;
+  EXPECT_EQ(proves_nothing(floats(sparse)), "almost all 0");
+  EXPECT_EQ(proves_nothing(Tensor::from<int64_t>({3}, {0, 0, 0})), "all 0");
+  EXPECT_EQ(proves_nothing(Tensor::from<int64_t>({3}, {4, 4, 4})), "all the same");
+  for (const std::vector<float>& telling : {std::vector<float>{2}, {0, 1}, {nan, 1}, {}})
+    EXPECT_EQ(proves_nothing(floats(telling)), "") << telling.size();
+  EXPECT_EQ(proves_nothing(Tensor::from<int64_t>({3}, {0, 0, 1})), "") << "indices may be sparse";
+}
+
 }  // namespace
 }  // namespace collage
