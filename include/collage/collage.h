@@ -82,9 +82,14 @@ struct ProgramOptions {
   bool frozen_costs = false;     // fail with kFrozenCosts instead of measuring
   bool strict_accuracy = false;  // leave out algorithms with larger rounding errors (Winograd)
   bool deterministic = false;    // leave out kernels that gave other bits when run again
-  // What an output may err by, as a part of its largest value, so that kernels may compute in
-  // bfloat16. 0: nothing is lowered.
+  // What an output may err by, as a part of its largest value: kernels may compute in bfloat16
+  // within that, and no program is made that errs by more on the inputs it is checked with
+  // (kVerification where none is within it). 0: nothing is lowered. Not with strict_accuracy.
   double max_error = 0;
+  // Inputs that the program is meant for, each one tensor an input, in the order of inputs(). A
+  // program whose outputs on one of them are not the reference's is not chosen. Every program is
+  // checked on seeded random inputs besides.
+  std::vector<std::vector<Tensor>> check_inputs;
   std::vector<std::string> exclude;  // "backend" or "backend:operator"
   std::vector<std::string>
       pin;  // "regex=backend": kernels of nodes whose origin matches run on that backend

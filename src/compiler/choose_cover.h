@@ -1,11 +1,13 @@
-// Choosing by the clock: lowers the covers, checks each against the reference on real data, times
-// them end to end (cover_contest.h), and keeps the fastest. Figures are cached cover by cover, so a
-// warm compile lowers only the winner, and what they teach corrects predictions of other models.
+// Choosing by the clock: lowers the covers, checks each against the reference (cover_checks.h),
+// times them end to end (cover_contest.h), and keeps the fastest. Figures are cached cover by
+// cover, so a warm compile lowers only the winner, and what they teach corrects predictions of
+// other models. A cover that was timed with other weights is checked with this model's before it is
+// chosen; where it is wrong the next one is taken.
 #pragma once
 
 #include "compiler/compile.h"
+#include "compiler/cover_checks.h"
 #include "compiler/cover_search.h"
-#include "compiler/judge.h"
 
 namespace collage {
 
@@ -21,29 +23,30 @@ struct ChooseOptions {
   std::string model_key;      // the same after the targets' rewrites
   std::string context;        // what makes timings comparable
   double constant_bytes = 0;  // of the model: what each program that is alive holds, about
-  double max_error = 0;       // of a cover's outputs, where the user allows one (model_tolerance)
-  std::string constants;      // identifies their values: errors of lowered covers depend on them
+  double max_error = 0;       // of any cover's outputs, where the user says
   bool frozen = false;
-  // Where these covers were never timed, the first is taken as it is: its kernels were verified.
-  bool untimed = false;
+  bool untimed = false;  // where these covers were never timed, the first that is right is taken
 };
 
 // Of a cover that is not timed now.
 CoverPrediction predict_cover(const NamedCover& cover,
-                              const std::vector<CostedCandidate>& candidates,
+                              const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
                               CostDatabase& database, const ChooseOptions& options);
 
-// The cover whose timing in the database is the best; where none was timed the first, which is
-// predicted to be the fastest.
+// The cover whose timing in the database is the best, of those that are not known to be wrong;
+// where none was timed the first, which is predicted to be the fastest.
 size_t fastest_known(const std::vector<NamedCover>& covers,
-                     const std::vector<CostedCandidate>& candidates, CostDatabase& database,
-                     const ChooseOptions& options);
+                     const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
+                     CostDatabase& database, const ChooseOptions& options);
+
+CheckedCover checked_cover(const NamedCover& cover, const std::vector<CostedCandidate>& candidates);
 
 using Lower = std::function<Result<LoweredPlan>(const NamedCover&)>;
 
+// kVerification: every cover is wrong, or beyond the largest error allowed.
 Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
                                  const std::vector<CostedCandidate>& candidates,
-                                 const Lower& lower_cover, LazyJudge& judges,
+                                 const Lower& lower_cover, CoverChecks& checks,
                                  CostDatabase& database, const ChooseOptions& options,
                                  Progress* progress);
 

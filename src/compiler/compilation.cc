@@ -11,6 +11,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/no_exceptions.h"
+#include "compiler/check_options.h"
 #include "compiler/describe_cover.h"
 #include "compiler/in_situ_ratio.h"
 #include "compiler/light_cover.h"
@@ -43,10 +44,6 @@ std::unique_ptr<CostDatabase> open_database(const std::filesystem::path& given,
   return CostDatabase::in_memory();
 }
 
-VariantDemands demands_of(const ProgramOptions& options) {
-  return {options.strict_accuracy, options.deterministic};
-}
-
 bool is_broken_fusion(const CostedCandidate& candidate) {
   return candidate.costs != nullptr && !candidate.has_cost() &&
          fusion_never_loses(candidate.partition);
@@ -56,9 +53,22 @@ bool is_broken_fusion(const CostedCandidate& candidate) {
 
 Compilation::Compilation(const Model& model, const ProgramOptions& options, Progress* progress,
                          CompileReport& report)
-    : model_(model), options_(options), progress_(progress), report_(report) {}
+    : model_(model),
+      options_(options),
+      progress_(progress),
+      report_(report),
+      demands_{options.strict_accuracy, options.deterministic} {}
+
+void Compilation::end_phase(const std::string& phase) {
+  const double judged = judge_ ? judge_->seconds() : 0;
+  const double checking = judged - checked_seconds_;
+  checked_seconds_ = judged;
+  if (judge_) report_.phase_seconds["checking"] += checking;
+  report_.phase_seconds[phase] += std::max(0.0, watch_.restart() - checking);
+}
 
 Status Compilation::gather() {
+  TRY(check_options(model_, options_));
   constraints_ = TRY(TargetConstraints::parse(options_.exclude, options_.pin));
   std::optional<PartitionConfig> config;
   if (!options_.config.empty()) {
@@ -110,7 +120,14 @@ Status Compilation::open_costs() {
   choose_.model_key = sha256_hex(canonical_text(graph_->function()));
   choose_.context = costs_->program_context();
   choose_.constant_bytes = constant_bytes(graph_->function());
-  judge_.emplace(graph_->function());
+  choose_.max_error = options_.max_error;
+  JudgeOptions judge;
+  judge.given = options_.check_inputs;
+  judge.all_ranges = options_.max_error > 0 || options_.effort == Effort::kMax;
+  judge_.emplace(graph_->function(), std::move(judge));
+  checks_.emplace(
+      *judge_, *database_,
+      CheckedModel{choose_.model_key, choose_.context, graph_->function(), lowering_.output_names});
   return {};
 }
 
@@ -150,13 +167,13 @@ Result<CoverSearch> Compilation::search_by_costs(std::vector<CandidatePartition>
   found = prune_dominated(*graph_, std::move(found), pruned);
   candidates_ =
       TRY(cost_candidates(*graph_, std::move(found), *costs_, progress_, &report_.functions));
-  leave_out(candidates_, demands_of(options_));
+  leave_out(candidates_, demands_);
   if (std::any_of(candidates_.begin(), candidates_.end(), is_broken_fusion)) {
     // What should stand for smaller kernels does not work: they are needed after all.
     size_t functions = 0;
     std::vector<CostedCandidate> smaller =
         TRY(cost_candidates(*graph_, std::move(pruned), *costs_, progress_, &functions));
-    leave_out(smaller, demands_of(options_));
+    leave_out(smaller, demands_);
     std::move(smaller.begin(), smaller.end(), std::back_inserter(candidates_));
     report_.functions += functions;
     pruned.clear();
@@ -170,7 +187,7 @@ Result<CoverSearch> Compilation::search_costed() {
   searched_ = candidates_.size();
   CoverSearch search =
       TRY(find_compatible_covers(*graph_, candidates_, *costs_, specs_, compatible_));
-  TRY(add_merged_cover(*graph_, candidates_, *costs_, demands_of(options_), search));
+  TRY(add_merged_cover(*graph_, candidates_, *costs_, demands_, search));
   end_phase("search");
   report_.phase_seconds["search only"] = search.search_seconds;
   return search;
@@ -211,18 +228,23 @@ Result<bool> Compilation::look_again(const std::vector<NamedCover>& covers, int 
   if (!changed) return false;
   // From where a later compile starts, so that it finds the same covers: without merged
   // candidates, and with the host's costs yet to be asked for.
+  TRY(search_again());
+  return true;
+}
+
+Status Compilation::search_again() {
   candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(searched_),
                     candidates_.end());
   for (CostedCandidate& candidate : candidates_)
     if (candidate.is_host()) candidate.costs = nullptr;
   search_ = TRY(search_costed());
-  return true;
+  return {};
 }
 
 Status Compilation::cover_lightly() {
   LightCover lightly =
-      TRY(find_light_cover(*graph_, std::move(found_), *costs_,
-                           {compile_, demands_of(options_), lowering_.compile_kernel}, progress_));
+      TRY(find_light_cover(*graph_, found_, *costs_,
+                           {compile_, demands_, lowering_.compile_kernel, culprits_}, progress_));
   candidates_ = std::move(lightly.candidates);
   tried_ = std::move(lightly.kernels);
   search_ = CoverSearch{{std::move(lightly.cover)}, 0, false, lightly.states, 0};
@@ -237,7 +259,8 @@ Result<CoverPrediction> Compilation::predict() {
   Result<CoverSearch> searched = search_by_costs(std::move(found_));
   if (light_ && searched.status().code() == ErrorCode::kFrozenCosts)
     return unsupported("one toolchain is left: its kernels are not measured, so not predicted");
-  return predict_cover(TRY(std::move(searched)).covers[0], candidates_, *database_, choose_);
+  return predict_cover(TRY(std::move(searched)).covers[0], candidates_, *checks_, *database_,
+                       choose_);
 }
 
 Result<LoweredPlan> Compilation::lower_cover(const NamedCover& cover) {
@@ -256,29 +279,26 @@ Result<Module> Compilation::partitioned(const NamedCover& cover) const {
 
 Result<Module> Compilation::apply_history() {
   return partitioned(
-      search_.covers[fastest_known(search_.covers, candidates_, *database_, choose_)]);
-}
-
-Result<ChosenCover> Compilation::choose_among(const std::vector<NamedCover>& covers) {
-  return choose_cover(
-      covers, candidates_, [this](const NamedCover& cover) { return lower_cover(cover); }, *judge_,
-      *database_, choose_, progress_);
+      search_.covers[fastest_known(search_.covers, candidates_, *checks_, *database_, choose_)]);
 }
 
 Status Compilation::choose() {
-  chosen_ = TRY(choose_among(search_.covers));
+  constexpr double kLeastSeconds = 4, kOfCompiling = 0.25;
+  judge_->allow(std::max(kLeastSeconds, kOfCompiling * whole_.seconds()));
+  TRY(report_.light ? choose_lightly() : choose_right());
   for (int look = 0; !light_ && options_.effort != Effort::kFast && look < kMostLooks; ++look) {
     std::vector<NamedCover> disturbed;
     for (size_t c = 0; c < search_.covers.size(); ++c)
       if (looks_disturbed(chosen_.timed[c])) disturbed.push_back(search_.covers[c]);
     end_phase("covers");
     if (!TRY(look_again(disturbed, 2 + look))) break;
-    chosen_ = TRY(choose_among(search_.covers));
+    TRY(choose_right());
   }
   end_phase("covers");
   TRY(find_in_situ_ratio());
   if (options_.search == SearchMethod::kEvolutionary && !light_) TRY(refine());
   if (options_.max_error > 0 && !interrupted()) TRY(lower_precision());
+  warn_of_silent_outputs();
   return {};
 }
 
@@ -286,11 +306,11 @@ Status Compilation::find_in_situ_ratio() {
   const NamedCover& cover = search_.covers[chosen_.index];
   if (light_ || options_.frozen_costs || interrupted() || cover.plain_seconds <= 0) return {};
   if (known_in_situ_ratio(*database_, choose_.source_key, choose_.context)) return {};
-  const Judge* judge = TRY(judge_->get());
+  const std::span<const Tensor> inputs = TRY(judge_->timing_inputs());
   Executor executor = TRY(Executor::create(chosen_.lowered.plan, compile_.threads));
   if (progress_ != nullptr) progress_->update("timing kernels in their place", 0, 1, 0, 0);
   const Status status = measure_in_situ_ratio(
-      cover, executor, judge->inputs(),
+      cover, executor, inputs,
       {compile_.threads, report_.cache_state, options_.effort, options_.patience},
       choose_.source_key, choose_.context, *database_);
   if (progress_ != nullptr) progress_->finish("timing kernels in their place");
@@ -313,10 +333,8 @@ Status Compilation::refine() {
 
 Status Compilation::lower_precision() {
   candidates_ = TRY(with_lowered_variants(*graph_, candidates_, *costs_, progress_));
-  leave_out(candidates_, demands_of(options_));
+  leave_out(candidates_, demands_);
   end_phase("lowered costs");
-  choose_.max_error = options_.max_error;
-  choose_.constants = constants_digest(graph_->function());
   chosen_ = TRY(choose_within_budget(
       std::move(chosen_), search_.covers, candidates_,
       [this](std::vector<CostedCandidate>& priced) {
@@ -327,7 +345,7 @@ Status Compilation::lower_precision() {
         return collage::look_again(cover, candidates_, *costs_, MeasuredCosts::Precision::kLowered,
                                    progress_);
       },
-      [this](const NamedCover& cover) { return lower_cover(cover); }, *judge_, *database_, choose_,
+      [this](const NamedCover& cover) { return lower_cover(cover); }, *checks_, *database_, choose_,
       progress_));
   end_phase("lowered covers");
   return {};

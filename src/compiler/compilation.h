@@ -47,6 +47,7 @@ class Compilation {
                                              const Encoding& to);
   Result<CoverSearch> search_by_costs(std::vector<CandidatePartition> found);
   Result<CoverSearch> search_costed();
+  Status search_again();  // what search_costed() searched, with costs that changed
   // Second looks at some covers (second_look.h); with what they change all are searched again.
   // Whether they did.
   Result<bool> look_again(const std::vector<NamedCover>& covers, int most_looks);
@@ -54,16 +55,23 @@ class Compilation {
   Result<LoweredPlan> lower_cover(const NamedCover& cover);
   Result<Module> partitioned(const NamedCover& cover) const;
   Result<ChosenCover> choose_among(const std::vector<NamedCover>& covers);
+  // Among all; where none is right, among those without algorithms of larger rounding errors.
+  Status choose_right();
+  // The light cover; where it is wrong, the one without the kernels to blame.
+  Status choose_lightly();
+  Status refuse_culprits(const std::string& reason);
+  void warn_of_silent_outputs();
   Status find_in_situ_ratio();
   Status refine();  // --search evolutionary
   Status lower_precision();
-  void end_phase(const std::string& phase) { report_.phase_seconds[phase] += watch_.restart(); }
+  void end_phase(const std::string& phase);  // less the checking in it, a phase of its own
 
   const Model& model_;
   const ProgramOptions& options_;
   Progress* progress_;
   CompileReport& report_;
   Stopwatch watch_;
+  const Stopwatch whole_;
 
   TargetConstraints constraints_;
   std::vector<std::pair<std::string, std::string>> incompatible_;
@@ -74,6 +82,7 @@ class Compilation {
   std::vector<CandidatePartition> found_;
   // Where the toolchain is determined nothing is measured, unless that is asked for.
   bool light_ = false;
+  VariantDemands demands_;
 
   CompileOptions compile_;
   std::unique_ptr<CostDatabase> database_;
@@ -81,7 +90,10 @@ class Compilation {
   std::map<std::string, std::weak_ptr<Kernel>> kernels_;
   LoweringOptions lowering_;
   ChooseOptions choose_;
-  std::optional<LazyJudge> judge_;
+  std::optional<Judge> judge_;
+  std::optional<CoverChecks> checks_;
+  double checked_seconds_ = 0;                   // of the judge's, accounted for
+  std::map<std::string, std::string> culprits_;  // kernels of a light cover that are wrong: why
 
   std::vector<CostedCandidate> candidates_;     // those the search chose among, then merged ones
   size_t searched_ = 0;                         // how many of them the search chose among

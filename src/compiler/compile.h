@@ -148,7 +148,7 @@ struct CompileReport {
   size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
   CostCounts estimates;
   std::map<std::string, double>
-      phase_seconds;  // "candidates", "costs", "search", "covers", "in situ", "report" and some
+      phase_seconds;  // "candidates", "costs", "search", "covers", "checking", "in situ" and some
   struct Rejection {
     std::string node, backend, reason;
   };

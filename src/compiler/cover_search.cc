@@ -214,13 +214,16 @@ KernelChoice kernel_choice(const CostedCandidate& candidate, size_t variant) {
           candidate.costs->variants[variant].variant};
 }
 
+std::string kernel_text(const CostedCandidate& candidate, size_t variant) {
+  const KernelChoice choice = kernel_choice(candidate, variant);
+  return choice.sub_graph.inside().to_string() + " " + choice.target.to_string() + " " +
+         choice.variant.to_string();
+}
+
 std::string cover_text(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
   std::vector<std::string> lines;
-  for (const CoverKernel& kernel : cover.kernels) {
-    KernelChoice choice = kernel_choice(candidates[kernel.candidate], kernel.variant);
-    lines.push_back(choice.sub_graph.inside().to_string() + " " + choice.target.to_string() + " " +
-                    choice.variant.to_string());
-  }
+  for (const CoverKernel& kernel : cover.kernels)
+    lines.push_back(kernel_text(candidates[kernel.candidate], kernel.variant));
   std::sort(lines.begin(), lines.end());
   std::string text;
   for (const std::string& line : lines) text += line + "; ";

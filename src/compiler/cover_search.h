@@ -66,7 +66,9 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
                                            const std::vector<std::vector<size_t>>& sets);
 
 KernelChoice kernel_choice(const CostedCandidate& candidate, size_t variant);
-// The text that identifies a cover among those of one model: kernels by nodes, target and variant.
+// The text that identifies a kernel of one model: its nodes, target and variant.
+std::string kernel_text(const CostedCandidate& candidate, size_t variant);
+// The text that identifies a cover among those of one model: its kernels'.
 std::string cover_text(const NamedCover& cover, const std::vector<CostedCandidate>& candidates);
 // Whether some kernel of the cover rounds to a smaller float type.
 bool is_lowered(const NamedCover& cover, const std::vector<CostedCandidate>& candidates);

@@ -130,9 +130,14 @@ class LightSearch {
     CostedCandidate& entry = seen_[position];
     TargetCosts costs = TRY(costs_.tried_function(entry.function, target_of(entry), wanted));
     leave_out(costs, options_.demands);
-    for (MeasuredVariant& row : costs.variants)
+    entry.costs = std::make_shared<const TargetCosts>(costs);
+    for (size_t v = 0; v < costs.variants.size(); ++v) {
+      MeasuredVariant& row = costs.variants[v];
       if (auto it = refused_.find({position, row.variant.to_string()}); it != refused_.end())
         row.cost = Invalid{it->second};
+      if (auto it = options_.refused.find(kernel_text(entry, v)); it != options_.refused.end())
+        row.cost = Invalid{it->second};
+    }
     entry.costs = std::make_shared<const TargetCosts>(std::move(costs));
     return {};
   }

@@ -7,8 +7,13 @@
 //   trust        what was never measured is tried once, in a worker: it must compile and compute
 //                right; what does not is passed over for smaller kernels, in the end for the host's
 //
-// Trials are kept in the cost database, so they happen once.
+// Trials are kept in the cost database, so they happen once. The program is checked as a whole
+// before it is used (cover_checks.h); where it is wrong, the cover is found again without the
+// kernel that is to blame (culprits.h).
 #pragma once
+
+#include <map>
+#include <string>
 
 #include "compiler/cover_search.h"
 
@@ -29,6 +34,8 @@ struct LightOptions {
   CompileOptions compile;
   VariantDemands demands;
   KernelCompiler compile_kernel;
+  // Kernels that whole programs turned out to be wrong by (kernel_text): why.
+  std::map<std::string, std::string> refused = {};
 };
 
 // `progress` may be null.

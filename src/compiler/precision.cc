@@ -8,14 +8,11 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "compiler/second_look.h"
-#include "ir/visitor.h"
 
 namespace collage {
 
 namespace {
 
-// Inputs other than those that were tried may err more.
-constexpr double kMargin = 0.9;
 // Whole runs of covers on the way to one within the budget; each aims a little below it, and is
 // the last when it uses most of it. After as many of them what is still unknown of growths is
 // taken to be typical.
@@ -169,12 +166,12 @@ Result<std::optional<Price>> scattered_price(const PricedSearch& search, const N
   return found;
 }
 
-Result<double> run_and_judge(const NamedCover& cover, const Lower& lower_cover, LazyJudge& judge,
+Result<double> run_and_judge(const NamedCover& cover, const Lower& lower_cover, Judge& judge,
                              int threads) {
   constexpr Tolerance kAny = {.of_largest = std::numeric_limits<double>::max()};
   LoweredPlan lowered = TRY(lower_cover(cover));
   Executor executor = TRY(Executor::create(lowered.plan, threads));
-  return TRY(judge.get())->error(executor, kAny);
+  return judge.error(executor, kAny);
 }
 
 }  // namespace
@@ -182,7 +179,7 @@ Result<double> run_and_judge(const NamedCover& cover, const Lower& lower_cover, 
 Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& candidates,
                                                double max_error, const FindCovers& find,
                                                const CoverError& error_of) {
-  const double limit = kMargin * max_error;
+  const double limit = kOfMaxError * max_error;
   const PricedSearch search(candidates, limit, find);
   ErrorGrowth growths(candidates, find, error_of);
   std::vector<LoweringPrice> result;
@@ -243,24 +240,14 @@ Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& can
   return result;
 }
 
-std::string constants_digest(const Function& function) {
-  size_t digest = 0;
-  for (const Expr& expr : post_order(function->body))
-    if (const auto* constant = as<ConstantNode>(expr))
-      digest = hash_combine(
-          digest, std::hash<std::string_view>{}(
-                      {static_cast<const char*>(constant->value.raw()), constant->value.bytes()}));
-  return fmt::format("constants {:016x}", digest);
-}
-
 Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCover>& covers,
                                          std::vector<CostedCandidate>& candidates,
                                          const FindCovers& find, const LookAgain& look_again,
-                                         const Lower& lower_cover, LazyJudge& judge,
-                                         CostDatabase& database, ChooseOptions options,
+                                         const Lower& lower_cover, CoverChecks& checks,
+                                         CostDatabase& database, const ChooseOptions& options,
                                          Progress* progress) {
   const double max_error = options.max_error;
-  const PricedSearch search(candidates, kMargin * max_error, find);
+  const PricedSearch search(candidates, kOfMaxError * max_error, find);
   std::vector<NamedCover> fastest;
   std::string text, key;
   // What the prices of these candidates are known by.
@@ -268,8 +255,8 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
     fastest = TRY(search.covers({}));
     std::string fastest_text;
     for (const NamedCover& found : fastest) fastest_text += cover_text(found, candidates) + "\n";
-    text = fmt::format("{}\n{}\n{}\nwithin {}", options.model_key, sha256_hex(fastest_text),
-                       options.constants, max_error);
+    text = fmt::format("{}\n{}\n{}\nwithin {} on several inputs", options.model_key,
+                       sha256_hex(fastest_text), checks.constants(), max_error);
     key = CostDatabase::key_of(text, options.context);
     return {};
   };
@@ -289,7 +276,7 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
     return error(ErrorCode::kFrozenCosts, "this model was never lowered within {}", max_error);
   if (!known) {
     known = TRY(find_prices(candidates, max_error, find, [&](const NamedCover& tried) {
-      return run_and_judge(tried, lower_cover, judge, options.threads);
+      return run_and_judge(tried, lower_cover, checks.judge(), options.threads);
     }));
     if (!interrupted())
       database.put("prices", key, text, json_text(to_json(*known)), options.context);
@@ -315,8 +302,7 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
                 [](const NamedCover& one) { return !one.single_backend && !one.mostly_one; });
   add_lowered(std::move(fastest), candidates, covers);
   if (covers.size() == in_float32) return full;
-  options.max_error = kMargin * max_error;
-  return choose_cover(covers, candidates, lower_cover, judge, database, options, progress);
+  return choose_cover(covers, candidates, lower_cover, checks, database, options, progress);
 }
 
 }  // namespace collage

@@ -5,8 +5,8 @@
 // added to the seconds of each variant, and the search finds the cheapest cover by that price: at
 // price 0 the fastest of all, at a high one that of float32 alone.
 //
-// Covers at some prices are run whole, on the model's own weights, until the error of the outputs
-// is within the budget.
+// Covers at some prices are run whole, on the model's own weights and several inputs, until the
+// error of the outputs is within the budget.
 #pragma once
 
 #include <string>
@@ -23,9 +23,6 @@ Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& can
                                                double max_error, const FindCovers& find,
                                                const CoverError& error);
 
-// The constants of a function by value: whether a cover is within a budget depends on them.
-std::string constants_digest(const Function& function);
-
 // A second look at a cover's costs (second_look.h), which changes the candidates'; whether it did.
 using LookAgain = std::function<Result<bool>(const NamedCover&)>;
 
@@ -34,8 +31,8 @@ using LookAgain = std::function<Result<bool>(const NamedCover&)>;
 Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCover>& covers,
                                          std::vector<CostedCandidate>& candidates,
                                          const FindCovers& find, const LookAgain& look_again,
-                                         const Lower& lower_cover, LazyJudge& judge,
-                                         CostDatabase& database, ChooseOptions options,
+                                         const Lower& lower_cover, CoverChecks& checks,
+                                         CostDatabase& database, const ChooseOptions& options,
                                          Progress* progress);
 
 }  // namespace collage

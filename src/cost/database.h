@@ -20,8 +20,8 @@ struct sqlite3;
 
 namespace collage {
 
-// Kinds of rows: "function", "conversion", "trial", "cover", "pace", "prices", "quarantine",
-// "machine".
+// Kinds of rows: "function", "conversion", "trial", "cover", "check", "pace", "prices",
+// "quarantine", "machine".
 struct CostRow {
   std::string kind, key;
   std::string text;     // what was measured

@@ -70,15 +70,10 @@ Result<double> core_fact_from_json(const CoreFact& fact, const json& j) {
 }
 
 json to_json(const CoverRow& value) {
-  json result = {{"source", value.source},
-                 {"parts", {{"seconds", value.kernel_seconds}, {"switches", value.switches}}},
-                 {"failure", value.failure},
-                 {"within", value.within},
-                 {"predicted", value.predicted}};
-  if (!value.measured) return result;
-  result["error"] = value.error;
-  result["cost"] = to_json(Cost(*value.measured));
-  return result;
+  return {{"source", value.source},
+          {"parts", {{"seconds", value.kernel_seconds}, {"switches", value.switches}}},
+          {"predicted", value.predicted},
+          {"cost", to_json(Cost(value.measured))}};
 }
 
 Result<CoverRow> cover_row_from_json(const json& j) {
@@ -88,18 +83,36 @@ Result<CoverRow> cover_row_from_json(const json& j) {
   const JsonFields parts(*TRY(fields.object("parts")));
   row.kernel_seconds = TRY(parts.number("seconds", kSeconds));
   row.switches = static_cast<size_t>(TRY(parts.integer("switches", 0, kMostSwitches)));
-  row.failure = TRY(fields.text("failure"));
-  row.within = TRY(fields.number("within", kError));
   row.predicted = TRY(fields.number("predicted", kSeconds, 0.0));
-  if (fields.has("cost")) {
-    const Cost cost = TRY(cost_from_json(*TRY(fields.object("cost"))));
-    if (measured(cost) == nullptr || measured(cost)->median <= 0)
-      return internal_error("'cost' is no time");
-    row.measured = *measured(cost);
-    row.error = TRY(fields.number("error", kError));
+  const Cost cost = TRY(cost_from_json(*TRY(fields.object("cost"))));
+  if (measured(cost) == nullptr || measured(cost)->median <= 0)
+    return internal_error("'cost' is no time");
+  row.measured = *measured(cost);
+  return row;
+}
+
+json to_json(const CheckRow& value) {
+  return {{"error", value.error},
+          {"failure", value.failure},
+          {"silent", value.silent},
+          {"culprits", value.culprits},
+          {"all_ranges", value.all_ranges}};
+}
+
+Result<CheckRow> check_row_from_json(const json& j) {
+  const JsonFields fields(j);
+  CheckRow row;
+  row.error = TRY(fields.number("error", kError));
+  row.failure = TRY(fields.text("failure"));
+  row.all_ranges = TRY(fields.flag("all_ranges"));
+  for (const auto& [output, reason] : TRY(fields.object("silent"))->items()) {
+    if (!reason.is_string()) return internal_error("'silent' holds what is no text");
+    row.silent[output] = reason.get<std::string>();
   }
-  if (!row.measured && row.failure.empty())
-    return internal_error("it holds neither a cost nor a failure");
+  for (const json& culprit : *TRY(fields.array("culprits"))) {
+    if (!culprit.is_string()) return internal_error("'culprits' holds what is no text");
+    row.culprits.push_back(culprit.get<std::string>());
+  }
   return row;
 }
 
@@ -145,6 +158,7 @@ Status check_row_value(const CostRow& row) {
   if (row.kind == "quarantine") return quarantine_from_json(value).status();
   if (row.kind == "machine") return check_core_fact(row, value);
   if (row.kind == "cover") return cover_row_from_json(value).status();
+  if (row.kind == "check") return check_row_from_json(value).status();
   if (row.kind == "pace") return check_source(row, TRY(pace_row_from_json(value)).source);
   if (row.kind == "prices") return price_list_from_json(value).status();
   return internal_error("unknown kind");

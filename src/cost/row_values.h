@@ -9,6 +9,7 @@
 //   quarantine    Quarantine
 //   machine       a number under the name that is the row's text: of CoreState
 //   cover         CoverRow
+//   check         CheckRow
 //   pace          PaceRow
 //   prices        PriceList
 #pragma once
@@ -46,16 +47,22 @@ inline constexpr CoreFact kCoreFacts[] = {
     {"handover", &CoreState::handover, {1e-10, 1}},
 };
 
-// A cover that was run whole.
+// A cover that was timed whole.
 struct CoverRow {
-  std::string source;                // identifies the model's structure
-  double kernel_seconds = 0;         // of its kernels and conversions, each measured alone
-  size_t switches = 0;               // between thread pools
-  std::string failure;               // why it could not be timed
-  double within = 0;                 // the error that its outputs might have; 0: that of float32
-  double predicted = 0;              // seconds, before it first ran; 0: not known
-  double error = 0;                  // that they had
-  std::optional<Measured> measured;  // end to end
+  std::string source;         // identifies the model's structure
+  double kernel_seconds = 0;  // of its kernels and conversions, each measured alone
+  size_t switches = 0;        // between thread pools
+  double predicted = 0;       // seconds, before it first ran; 0: not known
+  Measured measured;          // end to end
+};
+
+// What running a cover on one group of inputs showed (compiler/cover_checks.h).
+struct CheckRow {
+  double error = 0;     // the largest of any output, as a part of its largest value
+  std::string failure;  // why it is wrong whatever the user allows; empty where it is right
+  std::map<std::string, std::string> silent;  // outputs of which nothing is proved: why
+  std::vector<std::string> culprits;          // what of a wrong cover is to blame
+  bool all_ranges = false;                    // seeded inputs of every range were tried
 };
 
 struct PaceRow {
@@ -78,12 +85,14 @@ nlohmann::json to_json(const ConversionRow& value);
 nlohmann::json to_json(const Quarantine& value);
 nlohmann::json to_json(const CoreFact& fact, double value);
 nlohmann::json to_json(const CoverRow& value);
+nlohmann::json to_json(const CheckRow& value);
 nlohmann::json to_json(const PaceRow& value);
 nlohmann::json to_json(const PriceList& value);
 Result<ConversionRow> conversion_row_from_json(const nlohmann::json& json);
 Result<Quarantine> quarantine_from_json(const nlohmann::json& json);
 Result<double> core_fact_from_json(const CoreFact& fact, const nlohmann::json& json);
 Result<CoverRow> cover_row_from_json(const nlohmann::json& json);
+Result<CheckRow> check_row_from_json(const nlohmann::json& json);
 Result<PaceRow> pace_row_from_json(const nlohmann::json& json);
 Result<PriceList> price_list_from_json(const nlohmann::json& json);
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -115,6 +116,7 @@ const std::map<std::string, Fault>& faults() {
          for (size_t i = 0; i < b.count; ++i) b.output[i] = std::nextafter(b.output[i], 9.0f);
          return Status();
        }},
+      {"wrong_by_half_a_thousandth", scaled(1.0005f)},  // which a whole model may err by
       {"wrong_by_a_thousandth", scaled(1.001f)},
       {"wrong_by_a_tenth", scaled(1.1f)},
       {"byte_past_output",
@@ -179,22 +181,30 @@ bool happened_before(const std::string& what) {
   if (fd >= 0) ::close(fd);
   return fd < 0;
 }
+// When a kernel fails.
+struct Condition {
+  int after = 0;      // runs
+  double above = -1;  // magnitude of some input
+};
 
 class FaultyKernel : public Kernel {
  public:
-  FaultyKernel(std::unique_ptr<Kernel> right, Fault fault, int after, size_t count)
-      : right_(std::move(right)), fault_(std::move(fault)), after_(after), count_(count) {}
+  FaultyKernel(std::unique_ptr<Kernel> right, Fault fault, Condition when, size_t count)
+      : right_(std::move(right)), fault_(std::move(fault)), when_(when), count_(count) {}
   Status run(const KernelArgs& args) override {
     TRY(right_->run(args));
-    if (++runs_ <= after_) return {};
-    return fault_(
-        {static_cast<float*>(args.inputs[0]), static_cast<float*>(args.outputs[0]), count_});
+    auto* input = static_cast<float*>(args.inputs[0]);
+    const bool above = std::any_of(input, input + count_,
+                                   [&](float value) { return std::abs(value) > when_.above; });
+    if (++runs_ <= when_.after || !above) return {};
+    return fault_({input, static_cast<float*>(args.outputs[0]), count_});
   }
 
  private:
   std::unique_ptr<Kernel> right_;
   Fault fault_;
-  int after_, runs_ = 0;
+  Condition when_;
+  int runs_ = 0;
   size_t count_;
 };
 
@@ -230,12 +240,15 @@ class FaultBackend : public Backend {
     if (option(target, "at") == "compile") TRY(fault_of(target)({}));
     if (option(target, "at") == "compile_for_the_program" && !in_worker())
       TRY(fault_of(target)({}));
-    int after = std::atoi(option(target, "after").c_str());
+    Condition when;
+    when.after = std::atoi(option(target, "after").c_str());
+    if (const std::string above = option(target, "above"); !above.empty())
+      when.above = std::atof(above.c_str());
     auto count = static_cast<size_t>(num_elements(function->params[0]->tensor_type().shape));
     const std::string at = option(target, "at");
     const bool when_run = at.empty() || (at == "run_in_the_program" && !in_worker());
     return Result<std::unique_ptr<Kernel>>(std::make_unique<FaultyKernel>(
-        std::move(right), when_run ? fault_of(target) : faults().at("none"), after, count));
+        std::move(right), when_run ? fault_of(target) : faults().at("none"), when, count));
   }
 
  private:

@@ -9,6 +9,7 @@
 //                                  "variants": when it is asked for variants; "rule": for its rule
 //   faulty -fault=hang -once=1     … and not again, in any process, as by chance
 //   faulty -fault=segv -only=1     there is no variant "good"
+//   faulty -fault=nan -above=2     … in runs on an input with a magnitude above that
 #pragma once
 
 #include <string>

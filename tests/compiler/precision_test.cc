@@ -136,16 +136,5 @@ TEST_F(Prices, FailuresAreBeyondAnyBudget) {
   EXPECT_TRUE(prices->empty());
 }
 
-TEST(Constants, DigestDependsOnValues) {
-  register_all();
-  auto digest = [](float value) {
-    Expr x = make_var("x", TensorType{{2}, DType::kFloat32});
-    Expr sum = *make_call("add", {x, make_constant(Tensor::from<float>({2}, {1, value}))});
-    return constants_digest(make_function({x}, sum));
-  };
-  EXPECT_EQ(digest(2), digest(2));
-  EXPECT_NE(digest(2), digest(3));
-}
-
 }  // namespace
 }  // namespace collage

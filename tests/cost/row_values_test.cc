@@ -30,7 +30,8 @@ std::vector<CostRow> sound_rows() {
   costs.variants.push_back({{"one", {encoding}, {encoding}, false}, time, true, true, 0.01});
   costs.variants.push_back({{"two", {encoding}, {}, true}, Invalid{"died", Death::kMemory}});
   costs.conditions.other_load = 0.1;
-  CoverRow cover{"model", 2e-3, 3, "", 0.01, 2.1e-3, 1e-3, time};
+  CoverRow cover{"model", 2e-3, 3, 2.1e-3, time};
+  CheckRow check{1e-3, "", {{"y", "all zero"}}, {"native kernel"}, true};
   std::vector<CostRow> rows = {
       {"function", "", "f", "reference\nversion\nmachine", json_text(to_json(costs)), "", ""},
       {"trial", "", "f", "reference\nversion\nmachine", json_text(to_json(costs)), "", ""},
@@ -45,6 +46,7 @@ std::vector<CostRow> sound_rows() {
       {"pace", "", "model", "machine", json_text(to_json(PaceRow{"model", 1.1})), "", ""},
       {"prices", "", "model", "machine",
        json_text(to_json(PriceList{{1e-3, {{"function", 2.0}}, 1}})), "", ""},
+      {"check", "", "model\nkernels\nconstants", "machine", json_text(to_json(check)), "", ""},
   };
   for (CostRow& row : rows) row.key = CostDatabase::key_of(row.text, row.context);
   for (CostRow& row : rows) row.written = "2026-01-31 12:00:00";
@@ -81,14 +83,18 @@ TEST(RowValues, AreReadAsTheyWereWritten) {
   EXPECT_EQ(read.source, "model");
   EXPECT_EQ(read.kernel_seconds, 2e-3);
   EXPECT_EQ(read.switches, 3u);
-  EXPECT_EQ(read.measured->samples, 40);
-  EXPECT_EQ(read.error, 1e-3);
+  EXPECT_EQ(read.measured.samples, 40);
   EXPECT_EQ(read.predicted, 2.1e-3);
   const PriceList prices = price_list_from_json(parse_json(sound_rows()[8].value)).value();
   EXPECT_EQ(prices[0].growths.at("function"), 2);
   EXPECT_EQ(prices[0].scatter, 1);
   const TargetCosts costs = target_costs_from_json(parse_json(sound_rows()[0].value)).value();
   EXPECT_EQ(std::get<Invalid>(costs.variants[1].cost).death, Death::kMemory);
+  const CheckRow check = check_row_from_json(parse_json(sound_rows()[9].value)).value();
+  EXPECT_EQ(check.error, 1e-3);
+  EXPECT_EQ(check.silent.at("y"), "all zero");
+  EXPECT_EQ(check.culprits, std::vector<std::string>{"native kernel"});
+  EXPECT_TRUE(check.all_ranges);
   // As builds wrote it that did not tell deaths apart.
   EXPECT_EQ(quarantine_from_json({{"a|b", "killed"}}).value()["a|b"].death, Death::kCrash);
 }
@@ -130,8 +136,10 @@ TEST(RowValues, AreRefusedWhereTheyMakeNoSense) {
       {6, "/cost/median", "0", "between"},
       {6, "/parts/seconds", "null", "'seconds'"},
       {6, "/parts/switches", "-3", "'switches'"},
-      {6, "/failure", "5", "'failure'"},
-      {6, "/error", "null", "'error'"},
+      {9, "/failure", "5", "'failure'"},
+      {9, "/error", "null", "'error'"},
+      {9, "/silent/y", "5", "'silent'"},
+      {9, "/culprits/0", "5", "'culprits'"},
       {7, "/pace", "0", "'pace'"},
       {7, "/source", "\"another\"", "'source'"},
       {8, "/prices/0/growths/function", "\"much\"", "'function'"},

@@ -101,13 +101,13 @@ Status bench(const BenchOptions& options) {
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;
   facts.threads = thread_count(options);
-  Program program = TRY(compile(model, options, &facts.compile_seconds));
+  Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
 
   if (!options.against.empty()) {
     BenchOptions other = options;
     other.database = options.against;
     double seconds = 0;
-    Program rival = TRY(compile(model, other, &seconds));
+    Program rival = TRY(compile(model, other, &seconds, inputs));
     return race(program, rival, inputs, options, facts.threads);
   }
   Rivals rivals = TRY(Rivals::start(options.compare, options.model, model, inputs, facts.threads,

@@ -147,9 +147,9 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
                    "leave out kernels that give other bits when run again");
   command
       .add_option("--max-error", options.max_error,
-                  "let kernels compute in bfloat16 as long as no output errs by more than this "
-                  "part of its largest value (1e-2)")
-      ->check(CLI::Range(1e-4, 1.0));
+                  "no output errs by more than this part of its largest value (1e-2); kernels may "
+                  "compute in bfloat16 within that")
+      ->check(CLI::Range(1e-6, 1.0));
   command.add_option("--progress", options.progress, "on stderr")
       ->check(CLI::IsMember({"auto", "plain", "none"}));
 }
@@ -220,8 +220,10 @@ Result<ProgramOptions> program_options(const SharedOptions& options) {
   return program;
 }
 
-Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds) {
+Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds,
+                        const std::vector<Tensor>& inputs) {
   ProgramOptions program = TRY(program_options(options));
+  if (!options.inputs.empty() && !inputs.empty()) program.check_inputs = {inputs};
   ProgressLine progress(options.progress);
   InterruptScope interrupts;
   const Stopwatch watch;

@@ -47,8 +47,10 @@ Status check_destinations(const SharedOptions& options);
 // written.
 Result<Model> load(const SharedOptions& options);
 Result<ProgramOptions> program_options(const SharedOptions& options);
-// Compiles with progress on stderr.
-Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds);
+// Compiles with progress on stderr. Where --inputs gives some, the program is checked with `inputs`
+// too.
+Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds,
+                        const std::vector<Tensor>& inputs = {});
 int thread_count(const SharedOptions& options);
 // One tensor an input: from --inputs where given, else seeded random.
 Result<std::vector<Tensor>> make_inputs(const Model& model, const SharedOptions& options);

@@ -17,7 +17,7 @@ Status run(const SharedOptions& options) {
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;
   facts.threads = thread_count(options);
-  Program program = TRY(compile(model, options, &facts.compile_seconds));
+  Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
   std::vector<Tensor> outputs;
   for (int block = 0; block < kBlocks; ++block)
     TRY(run_block(*program.impl().executor, inputs, outputs, {}, facts.samples));

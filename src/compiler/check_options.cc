@@ -1,0 +1,30 @@
+#include "compiler/check_options.h"
+
+#include "base/result.h"
+
+namespace collage {
+
+Status check_options(const Model& model, const ProgramOptions& options) {
+  const double max_error = options.max_error;
+  if (!(max_error >= 0 && max_error <= 1))
+    return usage_error("the largest error allowed is a number from 0 to 1, not {}", max_error);
+  if (max_error > 0 && options.strict_accuracy)
+    return usage_error(
+        "--accuracy strict and --max-error exclude each other: one leaves out what rounds more "
+        "than float32, the other allows it");
+  for (const std::vector<Tensor>& inputs : options.check_inputs) {
+    if (inputs.size() != model.inputs().size())
+      return bad_model("{} tensors are given to check with, the model has {} inputs", inputs.size(),
+                       model.inputs().size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const TensorInfo& info = model.inputs()[i];
+      if (inputs[i].shape() != info.shape || inputs[i].dtype() != info.dtype)
+        return bad_model("input '{}' is {} {}, the one given to check with {} {}", info.name,
+                         dtype_name(info.dtype), shape_to_string(info.shape),
+                         dtype_name(inputs[i].dtype()), shape_to_string(inputs[i].shape()));
+    }
+  }
+  return {};
+}
+
+}  // namespace collage

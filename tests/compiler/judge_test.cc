@@ -1,0 +1,168 @@
+// What programs are judged on: which inputs, what the reference says, and what it cannot say.
+#include "compiler/judge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "compiler/backends.h"
+#include "compiler/compile.h"
+
+namespace collage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double kNoTime = 0, kMuchTime = 1e6;
+
+Expr call(const char* op, std::vector<Expr> args, Attrs attrs = {}) {
+  return make_call(op, std::move(args), std::move(attrs)).value();
+}
+
+template <typename Body>
+Function function_of(Body&& body) {
+  register_all();
+  Expr x = make_var("x", TensorType{{4, 25}, DType::kFloat32});
+  return make_function({x}, body(x));
+}
+
+Expr filled(float value) { return make_constant(Tensor::from<float>({1}, {value})); }
+
+class TheJudge : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        std::filesystem::temp_directory_path() / ("collage_judge_" + std::to_string(::getpid()));
+    ::setenv("COLLAGE_CACHE", folder_.c_str(), 1);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// What the host makes of it.
+Executor program_of(const Function& function) {
+  ProgramOptions options;
+  options.targets = {"reference"};
+  options.threads = 1;
+  options.worker = std::filesystem::read_symlink("/proc/self/exe");
+  Result<Program> program = Program::compile(model_of(Module(function)), options);
+  EXPECT_TRUE(program.ok()) << program.status().to_string();
+  return std::move(*program->impl().executor);
+}
+
+std::vector<std::string> names_of(Judge& judge) {
+  std::vector<std::string> names;
+  for (const JudgedInputs& inputs : judge.seeded().value()) names.push_back(inputs.name);
+  return names;
+}
+
+float largest(const JudgedInputs& judged) {
+  float most = 0;
+  for (int64_t i = 0; i < judged.inputs[0].size(); ++i)
+    most = std::max(most, std::abs(judged.inputs[0].data<float>()[i]));
+  return most;
+}
+
+TEST_F(TheJudge, AsksAboutThreeRanges) {
+  const Function tanh = function_of([](const Expr& x) { return call("tanh", {x}); });
+  Judge judge(tanh, {{}, false, kMuchTime});
+  const std::span<const JudgedInputs> asked = judge.seeded().value();
+  ASSERT_EQ(asked.size(), 3U);
+  EXPECT_NEAR(largest(asked[0]), 1, 0.1);
+  EXPECT_NEAR(largest(asked[1]), 0.01, 0.001);
+  EXPECT_NEAR(largest(asked[2]), 8, 0.8);
+  int64_t zeros = 0;
+  for (int64_t i = 0; i < 100; ++i) zeros += asked[2].inputs[0].data<float>()[i] == 0;
+  EXPECT_GT(zeros, 10);
+  EXPECT_LT(zeros, 45);
+  EXPECT_TRUE(judge.tried_all_ranges());
+}
+
+TEST_F(TheJudge, AsksOnceWhereTimeIsShort) {
+  const Function tanh = function_of([](const Expr& x) { return call("tanh", {x}); });
+  Judge hurried(tanh, {{}, false, kNoTime}), thorough(tanh, {{}, true, kNoTime});
+  EXPECT_EQ(hurried.seeded().value().size(), 1U);
+  EXPECT_FALSE(hurried.tried_all_ranges());
+  EXPECT_EQ(thorough.seeded().value().size(), 3U);
+}
+
+TEST_F(TheJudge, TimingNeedsNoReference) {
+  Judge judge(function_of([](const Expr& x) { return call("tanh", {x}); }));
+  EXPECT_EQ(judge.timing_inputs().value().size(), 1U);
+  EXPECT_EQ(judge.seconds(), 0);
+}
+
+TEST_F(TheJudge, TriesOtherRangesWhereAnOutputIsSilent) {
+  const Function far = function_of([](const Expr& x) {
+    return call("nn.relu", {call("subtract", {x, filled(20)})});
+  });
+  Judge judge(far, {{}, false, kMuchTime});
+  EXPECT_EQ(names_of(judge).back(), "inputs between 0 and 100");
+  EXPECT_TRUE(judge.silent(judge.seeded().value()).empty());
+
+  const Function nowhere = function_of([](const Expr& x) {
+    return call("nn.relu", {call("subtract", {x, filled(1e6)})});
+  });
+  Judge another(nowhere);
+  EXPECT_EQ(another.silent(another.seeded().value()).at(0), "all 0");
+}
+
+TEST_F(TheJudge, OutputsThatNoInputReachesAreNotSilent) {
+  const Function both = function_of([](const Expr& x) {
+    return make_tuple({call("tanh", {x}), call("nn.relu", {filled(-1)})});
+  });
+  Judge judge(both);
+  EXPECT_TRUE(judge.silent(judge.seeded().value()).empty());
+}
+
+TEST_F(TheJudge, LeavesOutWhatOverflows) {
+  // exp(20 x): infinite for 8.
+  const Function steep = function_of([](const Expr& x) {
+    return call("exp", {call("multiply", {x, filled(20)})});
+  });
+  Judge judge(steep, {{}, true, kNoTime});
+  EXPECT_THAT(names_of(judge),
+              ElementsAre("inputs between -1 and 1", "inputs between -0.01 and 0.01"));
+}
+
+TEST_F(TheJudge, LeavesOutWhatTheLastDigitsDecide) {
+  // The sine of x^6, multiplied in two orders: of 8 the power has no digits left behind the point.
+  const Function sine = function_of([](const Expr& x) {
+    const Expr square = call("multiply", {x, x});
+    return call("sin", {call("multiply", {call("multiply", {square, square}), square})});
+  });
+  Executor in_turn = program_of(function_of([](const Expr& x) {
+    Expr power = x;
+    for (int i = 1; i < 6; ++i) power = call("multiply", {power, x});
+    return call("sin", {power});
+  }));
+  Judge judge(sine, {{}, true, kNoTime});
+  ASSERT_EQ(judge.seeded().value().size(), 3U);
+  const Result<double> error = judge.error(in_turn, model_tolerance());
+  ASSERT_TRUE(error.ok()) << error.status().to_string();
+  EXPECT_THAT(names_of(judge),
+              ElementsAre("inputs between -1 and 1", "inputs between -0.01 and 0.01"));
+}
+
+TEST_F(TheJudge, SaysOnWhichInputsAProgramIsWrong) {
+  const Function tanh = function_of([](const Expr& x) { return call("tanh", {x}); });
+  // The same up to 1.
+  Executor clipped = program_of(function_of([](const Expr& x) {
+    return call("tanh", {call("clip", {x}, {{"a_min", -1.0}, {"a_max", 1.0}})});
+  }));
+  Judge judge(tanh, {{{Tensor::from<float>({4, 25}, std::vector<float>(100, 2))}}, true, kNoTime});
+  const Result<double> error = judge.error(clipped, model_tolerance());
+  ASSERT_FALSE(error.ok());
+  EXPECT_THAT(error.status().message(), HasSubstr("on inputs between -8 and 8: output 0"));
+  const Result<double> given = judge.error_on_given(0, clipped, model_tolerance());
+  ASSERT_FALSE(given.ok());
+  EXPECT_THAT(given.status().message(), HasSubstr("on the inputs given: output 0"));
+}
+
+}  // namespace
+}  // namespace collage
