@@ -291,7 +291,8 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
   if (facts.verification)
     result["verification"] = {{"max_abs", facts.verification->max_abs},
                               {"max_rel", facts.verification->max_rel},
-                              {"within", facts.verification->within}};
+                              {"within", facts.verification->within},
+                              {"uninformative", facts.verification->uninformative}};
   if (!facts.peers.empty()) {
     json peers = json::object();
     for (const auto& [name, peer] : facts.peers) {

@@ -24,6 +24,7 @@ struct RunFacts {
   struct Verification {
     double max_abs = 0, max_rel = 0;
     bool within = true;
+    std::vector<std::string> uninformative;  // outputs of which it proves nothing
   };
   std::optional<Verification> verification;
   // Of this program's outputs from another runtime's, on the same inputs.

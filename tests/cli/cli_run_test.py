@@ -16,6 +16,7 @@ import tempfile
 import numpy as np
 import onnx
 import onnxruntime
+from onnx import helper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
@@ -164,6 +165,47 @@ def check_verify(bench):
     assert "WRONG" in printed and not report["verification"]["within"], printed
     np.save(bench.path("expected", "0_scores.npy"), wrong[:, :-1])
     bench.run("verify", name, "--expect", "expected", status=6)
+
+
+def check_verify_proves_something(bench):
+    """Outputs that are zero whatever the input are named, in the report too; where there are no others it is status 6."""
+    nodes = [helper.make_node("Sub", ["x", "far"], ["below"]), helper.make_node("Relu", ["below"], ["zero"]),
+             helper.make_node("Relu", ["x"], ["y"])]
+    for outputs, status in (("zero",), 6), (("zero", "y"), 0):
+        net = tiny_models.model(nodes[:2 if status else 3], {"x": [2, 16]}, {name: [2, 16] for name in outputs},
+                                {"far": np.full((1,), 1e6, np.float32)})
+        name = bench.save("zero.onnx", net)
+        result = command.run(["verify", name, "--targets", "reference", "--json", "zero.json"], bench.folder, cache=bench.cache)
+        assert result.returncode == status, (result.returncode, result.stderr)
+        assert "output 0 'zero': largest error 0, 0 of the largest value  proves nothing: all 0\n" in result.stdout, result.stdout
+        assert ("; this proves nothing of some outputs: 'zero' is all 0" in result.stdout) == (status == 0), result.stdout
+        assert result.stderr.count("output 'zero' is all 0") == 1, result.stderr  # the compiler's warning
+        with open(bench.path("zero.json")) as file:
+            report = json.load(file)
+        assert not (wrong := schema.problems(report, REPORT_SCHEMA)), wrong
+        assert report["verification"]["uninformative"] == ["zero"] and report["verification"]["within"], report["verification"]
+    report, _ = bench.report("verify", bench.save("net.onnx", tiny_models.small_net()))
+    assert report["verification"]["uninformative"] == [], report["verification"]
+
+
+def check_checks(bench):
+    """A program is checked once for its weights and once for each inputs given; what that took is in the report."""
+    def rows():
+        with contextlib.closing(sqlite3.connect(os.path.join(bench.cache, "costs.db"))) as database:
+            return database.execute("SELECT COUNT(*) FROM costs WHERE kind = 'check'").fetchone()[0]
+
+    report, _ = bench.report("run", bench.save("net.onnx", tiny_models.small_net(filters=9)))
+    assert report["phases_s"]["checking"] > 0, report["phases_s"]
+    first = rows()
+    report, _ = bench.report("run", "net.onnx", "--frozen-costs")
+    assert rows() == first and report["phases_s"]["checking"] == 0, report["phases_s"]
+    np.save(bench.path("image.npy"), np.ones((1, 3, 12, 12), np.float32))
+    for _ in range(2):
+        bench.run("run", "net.onnx", "--frozen-costs", "--inputs", "image=image.npy")
+        assert rows() == first + 1, "the chosen cover, on these inputs"
+    bench.save("net.onnx", tiny_models.small_net(filters=9, seed=78))
+    report, _ = bench.report("run", "net.onnx", "--frozen-costs")
+    assert rows() == first + 2 and report["phases_s"]["checking"] > 0, "other weights"
 
 
 def check_partition(bench):
@@ -451,7 +493,8 @@ def check_relay(bench):
     assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 2, 0, 4]])
 
 
-CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_partition, check_config,
+CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_verify_proves_something,
+          check_checks, check_partition, check_config,
           check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_against, check_fresh_costs, check_profile,
           check_lowering, check_max_error, check_targets, check_strange_names, check_dynamic_dimension, check_relay, check_tensor_programs)
 
