@@ -57,8 +57,10 @@ TEST(Convolution, OffersWinogradOnlyWhereItIs) {
   Graph graph;
   Checked plain =
       check(graph.function(conv(graph, {{1, 32, 14, 14}, 32, {3, 3}, {}, {1, 1, 1, 1}})), 5e-5);
-  EXPECT_THAT(plain.names, Contains("winograd2"));
   EXPECT_THAT(plain.names, Contains("direct"));
+  if (__builtin_cpu_supports("avx512f") == 0)
+    GTEST_SKIP() << "oneDNN's Winograd convolutions need AVX-512";
+  EXPECT_THAT(plain.names, Contains("winograd2"));
   Graph strided;
   Checked other = check(
       strided.function(conv(strided, {{1, 32, 14, 14}, 32, {3, 3}, {2, 2}, {1, 1, 1, 1}})), 5e-5);

@@ -113,6 +113,8 @@ INSTANTIATE_TEST_SUITE_P(
         Attention{{40, 16}, 24, 16, false}));
 
 TEST(Attention, KeepsScoresOfManyQueriesInBlocks) {
+  if (__builtin_cpu_supports("avx512f") == 0)
+    GTEST_SKIP() << "without AVX-512 oneDNN packs the keys of a block otherwise than all keys";
   Graph graph;
   Shape shape = {1, 2, 256, 32};
   Expr y = graph.call("nn.attention", {graph.input(shape), graph.input(shape), graph.input(shape)},
