@@ -57,7 +57,8 @@ Executor program_of(const Function& function) {
 
 std::vector<std::string> names_of(Judge& judge) {
   std::vector<std::string> names;
-  for (const JudgedInputs& inputs : judge.seeded().value()) names.push_back(inputs.name);
+  const std::span<const JudgedInputs> seeded = judge.seeded().value();
+  for (const JudgedInputs& inputs : seeded) names.push_back(inputs.name);
   return names;
 }
 

@@ -12,6 +12,7 @@
 #include "backend/blas/blas_backend.h"
 #include "backend/check.h"
 #include "ir/op.h"
+#include "ops/interpreter.h"
 #include "ops/registry.h"
 #include "runtime/thread_team.h"
 
