@@ -95,7 +95,7 @@ Outcome run_settings(const std::string& input) {
       return arguments.status().message().find(": line ") != std::string::npos ? Outcome::kNoSyntax
                                                                                : Outcome::kRefused;
     }
-    std::vector<std::string> reversed(arguments->rbegin(), arguments->rend());
+    std::vector<std::string> reversed(arguments->arguments.rbegin(), arguments->arguments.rend());
     try {
       command.app.parse(std::move(reversed));
       (void)tool::dump_settings(*command.app.get_subcommand(name));
