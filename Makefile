@@ -1,7 +1,7 @@
 # Everything a fresh Debian 12 machine needs: `make build`, `make test` and `make demo` each install what is missing
 # (Debian packages, then Python wheels into build/env), configure build/release and build. A second call redoes nothing.
 #
-#   make build      the command, build/release/collage
+#   make build      the command and its library, build/release/collage
 #   make test       build, then every test but the long ones
 #   make test-long  the long tests
 #   make mutations  plants the faults of tests/mutations one at a time; a test must find each (an hour; ONLY=REGEX for some)
@@ -10,35 +10,44 @@
 #   make asan       the tests under the address and undefined-behaviour sanitizers; asan-short: those of the rooms that
 #                   read what users bring, which CI has time for
 #   make format     clang-format over the tree      make lint   clang and clang-tidy, warnings as errors
+#   WERROR=ON       with any of them: compiler warnings are errors
 #   make clean      removes the build folders, keeps the Python environment
 
 SHELL := /bin/bash
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 ENV := build/env
+export WERROR
 CTEST := bash tools/setup/test.sh -j $(JOBS)
 
-.PHONY: build test test-long mutations demo install asan asan-short format lint clean setup setup-lint
+.PHONY: build build-tests test test-long mutations demo install asan asan-short format lint clean setup setup-tests setup-lint
 .DEFAULT_GOAL := build
 
 setup:
 	@bash tools/setup/packages.sh tools/setup/packages.txt
 	@bash tools/setup/wheels.sh
 
-setup-lint: setup
+setup-tests: setup
+	@bash tools/setup/packages.sh tools/setup/packages-test.txt
+
+setup-lint: setup-tests
 	@bash tools/setup/packages.sh tools/setup/packages-lint.txt
 
 build: setup
 	@bash tools/setup/configure.sh release
+	@ninja -C build/release -j $(JOBS) collage
+
+build-tests: setup-tests
+	@COLLAGE_TESTS=ON bash tools/setup/configure.sh release
 	@ninja -C build/release -j $(JOBS)
 
-test: build
+test: build-tests
 	@$(CTEST) --test-dir build/release -LE long
 
-test-long: build
+test-long: build-tests
 	@$(CTEST) --test-dir build/release -L long
 
-mutations: build
+mutations: build-tests
 	@$(ENV)/bin/python tests/mutations/run.py --only '$(ONLY)'
 
 demo: build
@@ -47,14 +56,14 @@ demo: build
 install: build
 	@$(ENV)/bin/cmake --install build/release --prefix $(PREFIX)
 
-asan: setup
-	@bash tools/setup/configure.sh asan
+asan: setup-tests
+	@COLLAGE_TESTS=ON bash tools/setup/configure.sh asan
 	@ninja -C build/asan -j $(JOBS)
 	@$(CTEST) --test-dir build/asan -LE long
 
 SHORT := base runtime ir pattern tensor_program frontend_onnx passes fuzz_models
-asan-short: setup
-	@bash tools/setup/configure.sh asan-short
+asan-short: setup-tests
+	@COLLAGE_TESTS=ON bash tools/setup/configure.sh asan-short
 	@ninja -C build/asan-short -j $(JOBS) $(SHORT:%=%_test)
 	@$(CTEST) --test-dir build/asan-short -LE long -R '^($(shell tr ' ' '|' <<< '$(SHORT)'))[.]'
 
@@ -62,7 +71,7 @@ format: setup-lint
 	@bash tools/setup/format.sh
 
 lint: setup-lint
-	@bash tools/setup/configure.sh clang
+	@COLLAGE_TESTS=ON bash tools/setup/configure.sh clang
 	@ninja -C build/clang -j $(JOBS) collage_generated
 	@$(ENV)/bin/python tools/setup/lint.py build/clang $(FILES)
 

@@ -2,7 +2,7 @@
 
 find_package(benchmark QUIET)
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*_bench.cc)
-if(sources AND benchmark_FOUND)
+if(COLLAGE_TESTS AND sources AND benchmark_FOUND)
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} EXCLUDE_FROM_ALL ${source})

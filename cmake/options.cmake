@@ -11,6 +11,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 option(COLLAGE_TESTS "Build the tests" ON)
+option(COLLAGE_WERROR "Warnings are errors; on where the project is developed, off for its users" OFF)
 set(COLLAGE_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
 set(COLLAGE_ENV ${PROJECT_SOURCE_DIR}/build/env CACHE PATH "Python environment that holds the wheels")
 
@@ -25,7 +26,10 @@ endif()
 
 # collage_options: linked by every target of our own, never by generated code.
 add_library(collage_options INTERFACE)
-target_compile_options(collage_options INTERFACE -Wall -Wextra -Werror)
+target_compile_options(collage_options INTERFACE -Wall -Wextra)
+if(COLLAGE_WERROR)
+  target_compile_options(collage_options INTERFACE -Werror)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # g++ 12 reports overlapping copies inside std::string's own operator+ (GCC bug 105651).
   target_compile_options(collage_options INTERFACE -Wno-restrict)
