@@ -6,7 +6,7 @@
 namespace collage::fuzz {
 namespace {
 
-enum Kind { kName, kNumber, kString, kBlank, kMark, kKinds };
+enum Kind { kName, kNumber, kString, kBlank, kMark };
 
 bool is(char c, int (*of)(int)) { return of(static_cast<unsigned char>(c)) != 0; }
 
@@ -15,6 +15,19 @@ Kind kind_of(std::string_view word) {
   if (is(word[0], std::isdigit)) return kNumber;
   if (is(word[0], std::isspace)) return kBlank;
   return word[0] == '"' && word.size() > 1 ? kString : kMark;
+}
+
+// The kind of a word and the marks around it: what can stand there in the grammar.
+std::string place_of(const std::vector<std::string>& words, size_t at) {
+  const auto neighbour = [&](std::ptrdiff_t step) {
+    auto i = static_cast<std::ptrdiff_t>(at) + step;
+    while (i >= 0 && i < std::ssize(words) && kind_of(words[static_cast<size_t>(i)]) == kBlank)
+      i += step;
+    if (i < 0 || i >= std::ssize(words)) return ' ';
+    const std::string& word = words[static_cast<size_t>(i)];
+    return kind_of(word) == kMark ? word[0] : 'a';
+  };
+  return {static_cast<char>('0' + kind_of(words[at])), neighbour(-1), neighbour(1)};
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -114,11 +127,13 @@ std::string with_other_bytes(std::string bytes, Random& random) {
   return bytes;
 }
 
-TextMutator::TextMutator(const std::vector<std::string>& seeds) : seeds_(seeds), by_kind_(kKinds) {
-  for (const std::string& seed : seeds)
-    for (const std::string& word : words_of(seed)) by_kind_[kind_of(word)].push_back(word);
+TextMutator::TextMutator(const std::vector<std::string>& seeds) : seeds_(seeds) {
+  for (const std::string& seed : seeds) {
+    const std::vector<std::string> words = words_of(seed);
+    for (size_t i = 0; i < words.size(); ++i) by_place_[place_of(words, i)].push_back(words[i]);
+  }
   // Equal words once: rare ones are as likely as frequent ones.
-  for (std::vector<std::string>& words : by_kind_) {
+  for (auto& [place, words] : by_place_) {
     std::sort(words.begin(), words.end());
     words.erase(std::unique(words.begin(), words.end()), words.end());
   }
@@ -130,7 +145,7 @@ std::string TextMutator::changed(std::string text, Random& random) const {
     const size_t at = random.below(words.size());
     const auto place = words.begin() + static_cast<std::ptrdiff_t>(at);
     const Kind kind = kind_of(words[at]);
-    switch (random.below(16)) {
+    switch (random.below(48)) {
       case 0:
         words.erase(place);
         break;
@@ -148,15 +163,16 @@ std::string TextMutator::changed(std::string text, Random& random) const {
         break;
       }
       case 4:
-        if (random.one_in(3)) return with_other_bytes(joined(words), random);
+        return with_other_bytes(joined(words), random);
         break;
       default:
         if (kind == kBlank || (kind == kMark && !random.one_in(4))) {
           ++n;  // nothing to learn from these
         } else if (kind == kNumber && random.one_in(2)) {
           words[at] = unusual_number(random);
-        } else if (!by_kind_[kind].empty()) {
-          words[at] = random.pick(by_kind_[kind]);
+        } else if (const auto others = by_place_.find(place_of(words, at));
+                   others != by_place_.end()) {
+          words[at] = random.pick(others->second);
         }
     }
   }
@@ -165,7 +181,7 @@ std::string TextMutator::changed(std::string text, Random& random) const {
 
 std::string TextMutator::make(Random& random) const {
   std::string text = random.pick(seeds_);
-  if (random.one_in(24)) {
+  if (random.one_in(48)) {
     const std::string& other = random.pick(seeds_);
     text = text.substr(0, text.find('\n', random.below(text.size()))) +
            other.substr(std::min(other.find('\n', random.below(other.size())), other.size()));

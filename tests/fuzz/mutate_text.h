@@ -1,6 +1,7 @@
 // Changes to text, word by word, so that most of what comes out still parses.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,14 +17,14 @@ std::vector<std::string> words_of(std::string_view text);
 class TextMutator {
  public:
   explicit TextMutator(const std::vector<std::string>& seeds);
-  // A seed with a few changes: a word becomes another of its kind, or goes, or comes twice; two
-  // seeds are joined; seldom, a byte is another one.
+  // A seed with a few changes: mostly a word becomes another that stands between the same marks
+  // somewhere; seldom words go, come twice or many times, seeds are joined, bytes are other ones.
   std::string make(Random& random) const;
   std::string changed(std::string text, Random& random) const;
 
  private:
   std::vector<std::string> seeds_;
-  std::vector<std::vector<std::string>> by_kind_;
+  std::map<std::string, std::vector<std::string>> by_place_;
 };
 
 // A number that somebody forgot to think of, as text.

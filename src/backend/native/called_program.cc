@@ -52,6 +52,16 @@ void schedule_plainly(Program& program) {
   }
 }
 
+/// Whether the step cuts a whole axis of a result: its last part is then moved back to end where
+/// the array does, which costs less than a guard.
+bool ends_with_its_array(const Program& program, const Primitive& step) {
+  const Stage& stage = *program.find_stage(step.stage);
+  if (!stage.is_result || step.update >= 0 || !stage.value.defined()) return false;
+  return std::any_of(stage.axes.begin(), stage.axes.end(), [&](const tensor_program::Axis& axis) {
+    return axis.name == step.names[0] && axis.extent >= step.number;
+  });
+}
+
 /// What compiled code takes for granted.
 Status check_limits(const Program& program) {
   const auto fits = [](const std::string& name, const TensorType& type) -> Status {
@@ -105,7 +115,7 @@ Result<std::optional<Program>> called_program(const Function& flat) {
   // No loop runs past an array's extent, where its stage would read past those of others.
   for (Primitive& step : program.schedule)
     if (step.kind == PrimitiveKind::kSplit || step.kind == PrimitiveKind::kVectorise)
-      step.guarded = true;
+      step.guarded = step.guarded || !ends_with_its_array(program, step);
   return std::optional<Program>(std::move(program));
 }
 

@@ -58,7 +58,7 @@ TEST_F(CalledProgram, WithoutAScheduleGetsOne) {
   const auto program = called_program(f).value();
   ASSERT_TRUE(program.has_value());
   EXPECT_THAT(program->to_string(), HasSubstr("M.compute_root();"));
-  EXPECT_THAT(program->to_string(), HasSubstr("Y.vectorise(j, 16, guarded);"));
+  EXPECT_THAT(program->to_string(), HasSubstr("Y.vectorise(j, 16);"));
 }
 
 TEST_F(CalledProgram, LoopsDoNotRunPastArrays) {
@@ -76,6 +76,7 @@ TEST_F(CalledProgram, LoopsDoNotRunPastArrays) {
       stage S[j:21] = sum(k:3) P[min(j + k, 20)];
       result Y[i:19] = S[i] + S[i + 2] + P[20 - i];
     )") + schedule + "}";
+    SCOPED_TRACE(text);
     check_function(function({x}, program_call({x}, text)));
   }
 }
