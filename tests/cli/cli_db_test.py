@@ -83,6 +83,22 @@ def check_verify(bench):
     bench.run("db", "verify", "--db", "costs.db", status=6)
 
 
+def check_damaged(bench):
+    """Whatever a database holds, a run ends well, says once what it left aside, and measures that again."""
+    file = os.path.join(bench.folder, "costs.db")
+    with sqlite3.connect(file) as database:
+        sound = database.execute("SELECT kind, key, value FROM costs").fetchall()
+    for damage in ('{"failure": 5, "cost": {"median": "soon"}, "target": 1, "variants": 7}', "[" * 100000):
+        with sqlite3.connect(file) as database:
+            database.execute("UPDATE costs SET value = ?", (damage,))
+        assert bench.run("db", "verify", "--db", "costs.db", status=6) == ""
+        arguments = ["run", "net.onnx", "--targets", "reference", "--effort", "max", "--progress", "none", "--db", "costs.db"]
+        result = command.run(arguments, bench.folder, cache=os.path.join(bench.folder, "cache"))
+        assert result.returncode == 0, f"{damage[:40]}: exit status {result.returncode}: {result.stderr}"
+        for kind in {kind for kind, _, _ in sound} - {"machine", "quarantine"}:
+            assert f": {kind} " in result.stderr and "is left aside" in result.stderr, f"{damage[:40]}: {kind}: {result.stderr}"
+
+
 def check_prune(bench):
     """What was forgotten is measured again; the rest is not."""
     kept = bench.info()["rows"]
@@ -95,7 +111,7 @@ def check_prune(bench):
     assert bench.info()["rows"] == {}
 
 
-CHECKS = (check_info, check_default_place, check_export_and_import, check_verify, check_prune)
+CHECKS = (check_info, check_default_place, check_export_and_import, check_verify, check_damaged, check_prune)
 
 if __name__ == "__main__":
     sys.exit(checks.run(CHECKS, sys.argv[1:], Bench))
