@@ -79,26 +79,6 @@ TEST_F(InSituRatio, IsMeasuredOnceAndScalesNoPrediction) {
   }
 }
 
-// Costs that are measured again, once the cover ran, correct the sum and not what was predicted.
-TEST_F(InSituRatio, WhatWasPredictedStaysAsItWasBeforeTheFirstRun) {
-  const CompileReport first = compile();
-  std::unique_ptr<CostDatabase> database = CostDatabase::open(options_.database);
-  for (const CostRow& row : rows("function")) {
-    nlohmann::json value = nlohmann::json::parse(row.value);
-    for (nlohmann::json& variant : value["variants"])
-      for (const char* field : {"median", "p10", "p90"})
-        if (variant["cost"].contains(field))
-          variant["cost"][field] = 2 * variant["cost"][field].get<double>();
-    database->put("function", row.key, row.text, value.dump(), row.context);
-  }
-  options_.frozen_costs = true;
-  const CompileReport again = compile();
-  EXPECT_GT(again.isolated_seconds, 1.5 * first.isolated_seconds);
-  EXPECT_DOUBLE_EQ(again.predicted_seconds, first.predicted_seconds);
-  EXPECT_GT(again.covers[0].reckoned_seconds, 1.5 * again.covers[0].predicted_seconds);
-  EXPECT_DOUBLE_EQ(again.correction_seconds, again.predicted_seconds - again.isolated_seconds);
-}
-
 TEST_F(InSituRatio, OfADamagedRowIsNotKnown) {
   compile();
   const CostRow row = rows("pace").at(0);
