@@ -55,7 +55,8 @@ class Environment {
   std::unordered_map<const ExprNode*, size_t> uses_;
 };
 
-Result<Values> evaluate(const Expr& expr, Environment& environment) {
+Result<Values> evaluate(const Expr& expr, Environment& environment,
+                        const EvaluateCall& evaluate_call) {
   Values inputs;
   switch (expr->kind()) {
     case ExprKind::kConstant:
@@ -108,6 +109,11 @@ Result<std::vector<Tensor>> evaluate_call(const CallNode& call,
 }
 
 Result<std::vector<Tensor>> interpret(const Function& function, std::span<const Tensor> inputs) {
+  return interpret(function, inputs, evaluate_call);
+}
+
+Result<std::vector<Tensor>> interpret(const Function& function, std::span<const Tensor> inputs,
+                                      const EvaluateCall& evaluate_call) {
   std::vector<TensorType> leaves;
   for (const Expr& param : function->params)
     for (TensorType& leaf : param->type().leaves()) leaves.push_back(std::move(leaf));
@@ -123,7 +129,7 @@ Result<std::vector<Tensor>> interpret(const Function& function, std::span<const 
   }
   for (const Expr& expr : order) {
     if (expr->kind() == ExprKind::kVar && environment.has(expr)) continue;
-    environment.set(expr, TRY(evaluate(expr, environment)));
+    environment.set(expr, TRY(evaluate(expr, environment, evaluate_call)));
   }
   Values results;
   environment.take(function->body, results);

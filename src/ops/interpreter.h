@@ -5,6 +5,7 @@
 //   std::vector<Tensor> results = TRY(interpret(function, inputs));
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,12 @@ namespace collage {
 // Gives one tensor per leaf of the result. Intermediate results are freed after their last use. A
 // result may share storage with an input or a constant (a view, a parameter returned as it is).
 Result<std::vector<Tensor>> interpret(const Function& function, std::span<const Tensor> inputs);
+
+// The same with calls of the function's own body evaluated by `evaluate`.
+using EvaluateCall =
+    std::function<Result<std::vector<Tensor>>(const CallNode& call, std::span<const Tensor>)>;
+Result<std::vector<Tensor>> interpret(const Function& function, std::span<const Tensor> inputs,
+                                      const EvaluateCall& evaluate);
 
 // One call of an operator or a function literal on the leaves of its arguments.
 Result<std::vector<Tensor>> evaluate_call(const CallNode& call,
