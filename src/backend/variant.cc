@@ -11,4 +11,9 @@ std::string Variant::to_string() const {
   return name + list(inputs) + "->" + list(outputs);
 }
 
+Rounding Variant::effective_rounding() const {
+  if (!rounding.none()) return rounding;
+  return lowered ? rounding::kBFloat16 : relaxed ? rounding::kWinograd4 : Rounding();
+}
+
 }  // namespace collage

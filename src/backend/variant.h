@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/rounding.h"
 #include "runtime/encoding.h"
 
 namespace collage {
@@ -16,15 +17,18 @@ struct Variant {
   std::string name;
   std::vector<Encoding> inputs;   // one per function parameter
   std::vector<Encoding> outputs;  // one per result leaf
-  // The algorithm computes with fewer, larger-error operations (Winograd): verified with a wider
-  // tolerance and left out under
+  // The algorithm computes with fewer, larger-error operations (Winograd): left out under
   // `--accuracy strict`.
   bool relaxed = false;
-  // It computes in a smaller float type than float32, somewhere inside or at its boundary: verified
-  // with a tolerance of that type's, and used only by the user's leave (`--max-error`).
+  // It computes in a smaller type than float32, somewhere inside or at its boundary: used only by
+  // the user's leave (`--max-error`).
   bool lowered = false;
+  // What it rounds, by which its tolerance grows. Every relaxed or lowered variant should say so.
+  Rounding rounding = {};
   bool operator==(const Variant&) const = default;
   std::string to_string() const;  // "direct(float32:aBcd16b)->(float32:aBcd16b)"
+  // `rounding`; of a lowered or relaxed variant that states none: bfloat16's, or Winograd's.
+  Rounding effective_rounding() const;
   // Plain encodings for every parameter and result of the function.
   template <typename FunctionPtr>
   static Variant plain(std::string name, const FunctionPtr& function);

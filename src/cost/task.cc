@@ -77,8 +77,28 @@ json to_json(const Variant& v) {
   json result = {
       {"name", v.name}, {"inputs", inputs}, {"outputs", outputs}, {"relaxed", v.relaxed}};
   if (v.lowered) result["lowered"] = true;
+  if (!v.rounding.none())
+    result["rounding"] = {{"sums", v.rounding.sums},
+                          {"factors", v.rounding.factors},
+                          {"fixed_point", v.rounding.fixed_point},
+                          {"tensors", v.rounding.tensors}};
   return result;
 }
+
+namespace {
+
+Result<Rounding> rounding_from_json(const json& j) {
+  constexpr JsonFields::Range kTimes{1, 16}, kUnits{0, 0x1p-6};
+  const JsonFields fields(j);
+  Rounding rounding;
+  rounding.sums = TRY(fields.number("sums", kTimes));
+  rounding.factors = TRY(fields.number("factors", kUnits));
+  rounding.fixed_point = TRY(fields.number("fixed_point", kUnits));
+  rounding.tensors = TRY(fields.number("tensors", kUnits));
+  return rounding;
+}
+
+}  // namespace
 
 Result<Variant> variant_from_json(const json& j) {
   const JsonFields fields(j);
@@ -87,6 +107,7 @@ Result<Variant> variant_from_json(const json& j) {
   v.inputs = TRY(list_from<Encoding>(*TRY(fields.array("inputs")), encoding_from_json));
   v.relaxed = TRY(fields.flag("relaxed", false));
   v.lowered = TRY(fields.flag("lowered", false));
+  if (fields.has("rounding")) v.rounding = TRY(rounding_from_json(*TRY(fields.object("rounding"))));
   v.outputs = TRY(list_from<Encoding>(*TRY(fields.array("outputs")), encoding_from_json));
   return v;
 }

@@ -64,6 +64,9 @@ Result<Contraction> read(const Function& function, std::span<const Parts> offere
 /// The variant of the schedule: images are blocked by channels, matrices plain.
 Variant variant_of(const Contraction& c, const Schedule& schedule, const Function& function) {
   Variant variant = plain_variant(schedule.to_string(), schedule.parts, function);
+  // Transformed numbers are rounded, and the way back makes small differences of large results.
+  if (schedule.winograd)
+    variant.rounding.fixed_point = *schedule.winograd == winograd::Form::kTwo ? 0x1p-12 : 0x1p-11;
   if (c.channels_last) return variant;
   const auto block = [](Encoding& encoding, const TensorType& type) {
     encoding.layout =
@@ -104,6 +107,12 @@ Variant plain_variant(std::string name, const Parts& parts, const Function& func
   Variant variant = Variant::plain(std::move(name), function);
   variant.relaxed = parts.left == 2;
   variant.lowered = parts.left == 1;
+  if (parts.integers) {
+    // Weights err most: half a unit of 12 bits, of coarse ones of 10.
+    variant.rounding.fixed_point = parts.coarse ? 0x1p-11 : 0x1p-13;
+  } else if (parts.left < 3) {
+    variant.rounding = parts.left == 2 ? rounding::kBFloat16Pairs : rounding::kBFloat16Factors;
+  }
   return variant;
 }
 

@@ -145,6 +145,7 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
   };
   Variant variant = encodings.variant(std::move(name), result);
   variant.relaxed = variant.name.starts_with("winograd");
+  if (variant.relaxed) variant.rounding = rounding::kWinograd4;
   return Implementation{std::move(variant), std::move(build)};
 }
 

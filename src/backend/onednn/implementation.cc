@@ -55,6 +55,11 @@ Variant Encodings::variant(std::string name, const Layout& output) const {
                   inputs_,
                   {encoding_of(canonical(output, composite_.result), types.result)}};
   variant.lowered = types.lowered();
+  if (types.source == kFloat && types.result == kFloat && types.parts > 1) {
+    variant.rounding = rounding::kBFloat16Pairs;
+  } else if (types.lowered()) {
+    variant.rounding = types.result == kFloat ? rounding::kBFloat16Factors : rounding::kBFloat16;
+  }
   return variant;
 }
 

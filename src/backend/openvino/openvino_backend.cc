@@ -37,6 +37,7 @@ Variant plain_variant(const Function& function) { return Variant::plain("ov", fu
 Variant lowered_variant(const Function& function) {
   Variant variant = Variant::plain("ov bf16", function);
   variant.lowered = true;
+  variant.rounding = rounding::kBFloat16;
   return variant;
 }
 

@@ -1,0 +1,40 @@
+// Rounding: what a variant rounds beside what any kernel does that computes in the function's own
+// types. A backend states it, and the check of its kernels allows no more than what follows from
+// it (cost/rounding_error.h).
+//
+// But for `sums` each number is the largest error of one rounding, relative to what is rounded:
+// 2^-24 for float32, 2^-8 for bfloat16.
+#pragma once
+
+namespace collage {
+
+struct Rounding {
+  // By how much the function's own operators err more than plain sums do, which an algorithm may
+  // (Winograd).
+  double sums = 1;
+  // Of the factors that convolutions, matrix products and attention multiply.
+  double factors = 0;
+  // Of these factors as well, but relative to the largest magnitude of their tensor (fixed point).
+  double fixed_point = 0;
+  // Of every tensor that an operator takes or gives, inputs, weights and results included.
+  double tensors = 0;
+
+  bool operator==(const Rounding&) const = default;
+  bool none() const { return *this == Rounding(); }
+};
+
+namespace rounding {
+
+constexpr Rounding kBFloat16{.tensors = 0x1p-8};         // every tensor
+constexpr Rounding kBFloat16Factors{.factors = 0x1p-8};  // what is multiplied, sums are float32
+// Factors as sums of two bfloat16 numbers, the product of the two small ones left out.
+constexpr Rounding kBFloat16Pairs{.factors = 0x1p-17};
+// Winograd's F(2x2, 3x3) and F(4x4, 3x3) in float32. The latter's transformations cancel digits:
+// for 16 to 512 channels its errors are 4 times those of plain sums in root mean square, and the
+// largest 12 times that.
+constexpr Rounding kWinograd2{.sums = 2};
+constexpr Rounding kWinograd4{.sums = 5};
+
+}  // namespace rounding
+
+}  // namespace collage
