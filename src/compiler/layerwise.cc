@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "cost/host_conversion.h"
+#include "cost/rounding_error.h"
 #include "cost/trial.h"
-#include "ops/interpreter.h"
 
 namespace collage {
 
@@ -45,28 +45,28 @@ class Checker {
     auto known = kernels_.find(step.name);
     std::vector<Tensor> arguments, expected;
     std::vector<TensorType> types;  // of the results
-    Tolerance tolerance;
+    std::vector<Tolerance> tolerances;
     for (BufferId id : step.inputs) arguments.push_back(values_[id]);
     if (known == kernels_.end()) {
       expected = arguments;
       const Buffer& source = plan_.buffers[step.inputs[0]];
       types = {source.type};
-      tolerance = conversion_tolerance(source.encoding.dtype,
-                                       plan_.buffers[step.outputs[0]].encoding.dtype);
+      tolerances = {conversion_tolerance(source.encoding.dtype,
+                                         plan_.buffers[step.outputs[0]].encoding.dtype)};
     } else {
       const Function& function = known->second.function;
       // A buffer may hold a view of what the kernel before computed: the shape is the parameter's.
       for (size_t i = 0; i < arguments.size(); ++i)
         arguments[i] = arguments[i].reshaped(function->params[i]->tensor_type().shape);
-      expected = TRY(interpret(function, arguments));
+      RoundingErrors errors = TRY(RoundingErrors::of(function, arguments));
+      expected = errors.expected();
       types = function->result_type().leaves();
-      tolerance = known->second.lowered ? lowered_tolerance(function)
-                                        : candidate_tolerance(function, known->second.relaxed);
+      tolerances = TRY(errors.tolerances(known->second.rounding));
     }
     std::vector<Tensor> actual = TRY(execute(step, arguments));
     for (size_t i = 0; i < actual.size(); ++i) {
       LayerDifference layer{step.name, step.target, i, types[i].shape,
-                            compare_tensors(actual[i], expected[i], tolerance)};
+                            compare_tensors(actual[i], expected[i], tolerances[i])};
       if (!layer.difference.within && !result_.first_wrong) result_.first_wrong = layer;
       if (layer.difference.worst_of_allowed > result_.worst.difference.worst_of_allowed)
         result_.worst = std::move(layer);

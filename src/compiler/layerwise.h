@@ -18,7 +18,7 @@ namespace collage {
 // What a step of the plan computes. Conversions and copies give what they take.
 struct StepMeaning {
   Function function;
-  bool relaxed = false, lowered = false;  // as of Variant
+  Rounding rounding = {};  // of its variant
 };
 
 struct LayerDifference {

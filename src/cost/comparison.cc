@@ -6,43 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/op.h"
-#include "ir/visitor.h"
-
 namespace collage {
-
-namespace {
-
-constexpr double kUnit =
-    2e-6;  // error of one fp32 operation chain, with margin, relative to the result's RMS
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
-
-Tolerance candidate_tolerance(const Function& function, bool reassociated) {
-  Result<Function> flat = inline_calls(function);
-  double of_rms = 0;
-  int anchors = 0;
-  for (const Expr& expr : post_order(flat.ok() ? (*flat)->body : function->body)) {
-    const auto* call = as<CallNode>(expr);
-    if (call == nullptr || call->op == nullptr) continue;
-    double products = 1;
-    if (call->op->kind >= FusionKind::kReduction) {
-      std::vector<Type> types;
-      for (const Expr& arg : call->args) types.push_back(arg->type());
-      double elements = 0;
-      for (const TensorType& leaf : call->type().leaves())
-        elements += static_cast<double>(num_elements(leaf.shape));
-      if (call->op->flops && elements > 0)
-        products = std::max(1.0, call->op->flops(types, call->attrs, call->type()) / elements / 2);
-      ++anchors;
-    }
-    of_rms += kUnit * std::sqrt(products);
-  }
-  // Deep regions amplify rounding; the whole model is verified end to end on real data besides.
-  double depth = std::max(1.0, std::sqrt(static_cast<double>(anchors)));
-  return {of_rms * depth, reassociated ? 5e-5 * depth : 1e-6, 5e-6 * depth};
-}
 
 Tolerance conversion_tolerance(DType from, DType to) {
   auto unit = [](DType dtype) {
@@ -51,29 +15,13 @@ Tolerance conversion_tolerance(DType from, DType to) {
   return {0, 0, std::max(unit(from), unit(to))};
 }
 
-Tolerance lowered_tolerance(const Function& function) {
-  constexpr double kRoundoff = 0x1p-9;
-  // Roundings are independent, so their squares add; the largest of a million normal errors is five
-  // deviations off. Beyond a quarter of the result nothing would be left of it.
-  constexpr double kDeviations = 5, kMost = 0.25;
-  Result<Function> flat = inline_calls(function);
-  double calls = 0, anchors = 0;
-  for (const Expr& expr : post_order(flat.ok() ? (*flat)->body : function->body)) {
-    const auto* call = as<CallNode>(expr);
-    if (call == nullptr || call->op == nullptr) continue;
-    ++calls;
-    anchors += call->op->kind >= FusionKind::kReduction;
-  }
-  double depth = std::sqrt(std::max(1.0, calls) * std::max(1.0, anchors));
-  return {std::min(kMost, kDeviations * kRoundoff * depth), 0,
-          std::min(kMost, 4 * kRoundoff * depth)};
-}
-
 Tolerance model_tolerance(double max_error) {
   return max_error > 0 ? Tolerance{0, max_error, 0} : Tolerance{0, 1e-4, 1e-3};
 }
 
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // What the reference's finite elements amount to.
 struct Scale {
@@ -96,10 +44,12 @@ template <typename Actual, typename Expected>
 void compare_floats(int64_t count, const Actual& actual, const Expected& expected,
                     const Tolerance& tolerance, Difference& difference) {
   Scale scale = scale_of(count, expected);
-  double allowed = tolerance.of_rms *
+  double allowed = tolerance.absolute +
+                   tolerance.of_rms *
                        std::sqrt(scale.squares / std::max<double>(1, static_cast<double>(count))) +
                    tolerance.of_largest * scale.largest;
   double squares = 0;
+  int64_t finite_errors = 0;
   for (int64_t i = 0; i < count; ++i) {
     double a = actual(i), b = expected(i);
     double error = std::abs(a - b), limit = allowed + tolerance.relative * std::abs(b);
@@ -112,7 +62,10 @@ void compare_floats(int64_t count, const Actual& actual, const Expected& expecte
       difference.worst_expected = b;
       difference.worst_of_allowed = of_allowed;
     }
-    if (std::isfinite(error)) squares += error * error;
+    if (std::isfinite(error)) {
+      squares += error * error;
+      ++finite_errors;
+    }
     if (error <= limit && std::isfinite(b)) {  // never true with a NaN
       difference.max_abs = std::max(difference.max_abs, error);
       continue;
@@ -128,6 +81,15 @@ void compare_floats(int64_t count, const Actual& actual, const Expected& expecte
   }
   difference.max_rel = scale.largest > 0 ? difference.max_abs / scale.largest : difference.max_abs;
   if (scale.squares > 0) difference.rms_rel = std::sqrt(squares / scale.squares);
+  const double mean = std::sqrt(squares / std::max<double>(1, static_cast<double>(finite_errors)));
+  difference.mean_of_allowed = mean == 0 ? 0 : mean / tolerance.mean;
+  if (!difference.within || mean <= tolerance.mean) return;
+  difference.reason = fmt::format(
+      "errs by {:.3g} in root mean square (allowed {:.3g}), most in element {}: {:.9g} instead of "
+      "{:.9g}",
+      mean, tolerance.mean, difference.worst_element, difference.worst_actual,
+      difference.worst_expected);
+  difference.within = false;
 }
 
 }  // namespace

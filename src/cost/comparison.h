@@ -1,12 +1,12 @@
-// Comparing a kernel's outputs with the reference. The gate is relative to the reference's root
-// mean square and to the length of the sums a kernel computes; NaN and infinity must stand in the
-// same places; integers must be equal.
+// Comparing a kernel's outputs with the reference: every element, and all of them by the root of
+// their mean squared error. NaN and infinity must stand in the same places; integers must be equal.
+// What a kernel may err by: rounding_error.h.
 #pragma once
 
-#include <span>
-#include <string>
+#include <collage/tensor.h>
 
-#include "ir/expr.h"
+#include <limits>
+#include <string>
 
 namespace collage {
 
@@ -14,17 +14,13 @@ struct Tolerance {
   double of_rms = 0;      // allowed |a-b|, as a part of the root mean square of b
   double of_largest = 0;  // … of max|b|
   double relative = 0;    // … of |b| itself
+  double absolute = 0;    // … besides
+  // Allowed root mean square of all a-b: many small errors show here that no element gives away.
+  double mean = std::numeric_limits<double>::infinity();
 };
 
-// The gate for a candidate: sums of K products in fp32 err by about sqrt(K) roundings, and errors
-// of fused parts add. `reassociated`: the algorithm is allowed fewer, larger-error operations
-// (Winograd).
-Tolerance candidate_tolerance(const Function& function, bool reassociated);
 // What a conversion may change: nothing, or what the smaller of two float types cannot hold.
 Tolerance conversion_tolerance(DType from, DType to);
-// The gate for a candidate that rounds to bfloat16 (2^-9 relative), its inputs and results
-// included.
-Tolerance lowered_tolerance(const Function& function);
 // What a whole compiled model must meet against another runtime: |a-b| <= 1e-4 max|b| + 1e-3 |b|;
 // where the user allows a larger error, |a-b| <= max_error max|b|.
 Tolerance model_tolerance(double max_error = 0);
@@ -39,6 +35,7 @@ struct Difference {
   // error as a part of the allowed one (infinity where only one of them is finite). Floats alone.
   int64_t worst_element = 0;
   double worst_actual = 0, worst_expected = 0, worst_of_allowed = 0;
+  double mean_of_allowed = 0;  // root mean square of a-b, as a part of the allowed one
 };
 
 // Why agreement with these values proves nothing: "almost all 0", "all NaN", "all the same"; empty

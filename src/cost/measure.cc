@@ -98,7 +98,7 @@ class Measurement {
     }
     row.repeatable = trial->repeatable;
     row.tried = true;
-    if (row.variant.lowered) row.error = trial->error;
+    if (row.variant.lowered) row.error = trial->agreement.error;
     if (!task_.until_right) survivors_.push_back({std::move(name), &row, std::move(trial).value()});
   }
 

@@ -7,8 +7,6 @@
 #include "cost/host_conversion.h"
 #include "cost/synthetic.h"
 #include "ir/text_parser.h"
-#include "ir/visitor.h"
-#include "ops/interpreter.h"
 
 namespace collage {
 
@@ -20,6 +18,18 @@ bool informative(const std::vector<Tensor>& outputs) {
 }
 
 }  // namespace
+
+Result<RoundingErrors> on_synthetic_inputs(const Function& function) {
+  constexpr SyntheticRange kRanges[] = {{-1, 1}, {0.1f, 1}, {-4, 4}};
+  std::optional<RoundingErrors> first;
+  for (const SyntheticRange& range : kRanges) {
+    RoundingErrors errors =
+        TRY(RoundingErrors::of(function, TRY(synthetic_inputs(function, 7, range))));
+    if (informative(errors.expected())) return errors;
+    if (!first) first = std::move(errors);
+  }
+  return std::move(*first);
+}
 
 Result<Subject> Subject::of_function(const MeasureTask& task) {
   uint64_t seed = 1;
@@ -33,18 +43,9 @@ Result<Subject> Subject::of_function(const MeasureTask& task) {
   for (const Expr& param : subject.function_->params)
     subject.input_types_.push_back(param->tensor_type());
   subject.output_types_ = subject.function_->result_type().leaves();
-  Function flat = TRY(inline_calls(subject.function_));
-  constexpr SyntheticRange kRanges[] = {{-1, 1}, {0.1f, 1}, {-4, 4}};
-  for (const SyntheticRange& range : kRanges) {
-    std::vector<Tensor> inputs = TRY(synthetic_inputs(subject.function_, 7, range));
-    std::vector<Tensor> expected = TRY(interpret(flat, inputs));
-    bool good = informative(expected);
-    if (good || subject.expected_.empty()) {
-      subject.inputs_ = std::move(inputs);
-      subject.expected_ = std::move(expected);
-    }
-    if (good) break;
-  }
+  subject.errors_ = std::make_unique<RoundingErrors>(TRY(on_synthetic_inputs(subject.function_)));
+  subject.inputs_ = subject.errors_->inputs();
+  subject.expected_ = subject.errors_->expected();
   return subject;
 }
 
@@ -92,9 +93,16 @@ Result<std::shared_ptr<GuardedBuffer>> Subject::input(size_t index, const Encodi
   return it->second;
 }
 
-Result<double> Subject::check_outputs(const Variant& variant,
-                                      const std::vector<GuardedBuffer>& outputs) const {
-  double worst = 0;
+Result<std::vector<Tolerance>> Subject::tolerances(const Variant& variant) const {
+  if (errors_ != nullptr) return errors_->tolerances(variant.effective_rounding());
+  return std::vector<Tolerance>{
+      conversion_tolerance(output_types_[0].dtype, variant.outputs[0].dtype)};
+}
+
+Result<Agreement> Subject::check_outputs(const Variant& variant,
+                                         const std::vector<GuardedBuffer>& outputs) const {
+  Agreement worst;
+  const std::vector<Tolerance> allowed = TRY(tolerances(variant));
   for (size_t i = 0; i < output_types_.size(); ++i) {
     const TensorType& type = output_types_[i];
     const Encoding& encoding = variant.outputs[i];
@@ -106,11 +114,10 @@ Result<double> Subject::check_outputs(const Variant& variant,
       data = converted.raw();
     }
     Tensor actual = Tensor::borrow(type.dtype, type.shape, data);
-    Tolerance tolerance = function_ == nullptr ? conversion_tolerance(type.dtype, encoding.dtype)
-                          : variant.lowered    ? lowered_tolerance(function_)
-                                               : candidate_tolerance(function_, variant.relaxed);
-    Difference difference = compare_tensors(actual, expected_[i], tolerance);
-    worst = std::max(worst, difference.rms_rel);
+    Difference difference = compare_tensors(actual, expected_[i], allowed[i]);
+    worst.error = std::max(worst.error, difference.rms_rel);
+    worst.of_allowed = std::max(worst.of_allowed, difference.worst_of_allowed);
+    worst.mean_of_allowed = std::max(worst.mean_of_allowed, difference.mean_of_allowed);
     if (!difference.within)
       return error(ErrorCode::kVerification, "wrong result: output {} {}", i, difference.reason);
     if (outputs[i].bytes() >

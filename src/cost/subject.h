@@ -3,7 +3,8 @@
 // variants.
 //
 // Inputs are seeded and respect what their uses demand (indices in range). Where the reference's
-// outputs are mostly zeros or NaN, so that agreement would prove little, other data is tried.
+// outputs are mostly zeros or NaN, so that agreement would prove little, other data is tried. What
+// a variant may err by follows from the function, the inputs and what the variant rounds.
 #pragma once
 
 #include <map>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "cost/guarded_buffer.h"
+#include "cost/rounding_error.h"
 #include "cost/task.h"
 
 namespace collage {
@@ -19,6 +21,17 @@ namespace collage {
 // layouts of the right rank.
 Status check_fit(const Variant& variant, const std::vector<TensorType>& inputs,
                  const std::vector<TensorType>& outputs);
+
+// The reference's outputs for seeded inputs. Of a few ranges the first that gives outputs with
+// enough elements that are neither zero nor NaN.
+Result<RoundingErrors> on_synthetic_inputs(const Function& function);
+
+// How far outputs are from the reference's; of the worst output each.
+struct Agreement {
+  double error = 0;            // root mean square, as a part of that of the output
+  double of_allowed = 0;       // of an element, as a part of what is allowed for it
+  double mean_of_allowed = 0;  // root mean square, as a part of the allowed one
+};
 
 class Subject {
  public:
@@ -36,17 +49,19 @@ class Subject {
   // Read-only; shared by all variants that ask for the same encoding.
   Result<std::shared_ptr<GuardedBuffer>> input(size_t index, const Encoding& encoding,
                                                GuardedBuffer::Side side);
+  // What the variant's outputs may err by, before a change of their type.
+  Result<std::vector<Tolerance>> tolerances(const Variant& variant) const;
   // Whether raw outputs in the variant's encodings agree with the reference, the padding of blocked
-  // layouts included; what is wrong when not. The value is the root mean square of the worst
-  // output's error, as a part of that of the output.
-  Result<double> check_outputs(const Variant& variant,
-                               const std::vector<GuardedBuffer>& outputs) const;
+  // layouts included; what is wrong when not.
+  Result<Agreement> check_outputs(const Variant& variant,
+                                  const std::vector<GuardedBuffer>& outputs) const;
 
  private:
   Function function_;
   CompileOptions options_;
   std::vector<TensorType> input_types_, output_types_;
   std::vector<Tensor> inputs_, expected_;
+  std::unique_ptr<RoundingErrors> errors_;  // null for a conversion
   std::map<std::tuple<size_t, std::string, GuardedBuffer::Side>, std::shared_ptr<GuardedBuffer>>
       encoded_;
 };

@@ -76,7 +76,7 @@ Result<Trial> try_kernel(std::unique_ptr<Kernel> kernel, const Variant& variant,
                          ThreadTeam& team) {
   Trial trial;
   Run first = TRY(run_once(*kernel, variant, subject, team, Side::kEnd, 0xff));
-  trial.error = TRY(subject.check_outputs(variant, first.outputs));
+  trial.agreement = TRY(subject.check_outputs(variant, first.outputs));
   trial.digest = digest_of(first.outputs);
   {
     Run second = TRY(run_once(*kernel, variant, subject, team, Side::kBegin, 0x7f));

@@ -24,7 +24,7 @@ struct Trial {
   GuardedBuffer workspace;
   bool repeatable = true;  // both runs gave the same bits
   size_t digest = 0;       // of the verified outputs
-  double error = 0;        // of the first run, as Subject::check_outputs gives it
+  Agreement agreement;     // of the first run
 };
 
 // One run, with the team parked where the kernel brings its own threads. Backends promise not to

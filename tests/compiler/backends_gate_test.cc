@@ -1,0 +1,77 @@
+// Every backend's kernel of every operator passes the check that measuring does, and leaves room:
+// the check is no lottery of rounding.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "backend/compile_kernel.h"
+#include "compiler/backends.h"
+#include "cost/trial.h"
+#include "ir/text_printer.h"
+#include "ops/cases.h"
+
+namespace collage {
+namespace {
+
+// The smallest case of each operator that has float32 results.
+std::map<std::string, Function> smallest_cases() {
+  std::map<std::string, Function> smallest;
+  std::map<std::string, int64_t> sizes;
+  for (const OpCase& op_case : op_cases()) {
+    const Function function = build_case(op_case, 3).value().function;
+    const TensorType result = function->result_type().leaves()[0];
+    const int64_t size = num_elements(result.shape);
+    if (result.dtype != DType::kFloat32 || size < 16) continue;
+    if (sizes.count(op_case.op) != 0 && size >= sizes[op_case.op]) continue;
+    sizes[op_case.op] = size;
+    smallest[op_case.op] = function;
+  }
+  return smallest;
+}
+
+class BackendsGate : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(BackendsGate, AcceptsTheirKernels) {
+  register_all();
+  Backend* backend = find_backend(GetParam());
+  if (backend == nullptr || !backend->available().ok()) GTEST_SKIP() << "not available here";
+  const Target target{GetParam(), {}, {}};
+  const CompileOptions options{2, ""};
+  ThreadTeam team(2);
+  int accepted = 0;
+  double worst = 0, worst_mean = 0;
+  std::string worst_of, worst_mean_of;
+  for (const auto& [op, function] : smallest_cases()) {
+    const auto variants = backend->variants(function, target, options);
+    if (!variants.ok() || variants->empty()) continue;
+    MeasureTask task;
+    task.function_text = canonical_text(function);
+    task.options = options;
+    Result<Subject> subject = Subject::of_function(task);
+    ASSERT_TRUE(subject.ok()) << op << ": " << subject.status().to_string();
+    auto kernel = compile_kernel(*backend, subject->function(), variants->front(), target, options);
+    if (!kernel.ok()) continue;
+    Result<Trial> trial = try_kernel(std::move(*kernel), variants->front(), *subject, team);
+    EXPECT_TRUE(trial.ok()) << op << ": " << trial.status().to_string();
+    if (!trial.ok()) continue;
+    ++accepted;
+    if (trial->agreement.of_allowed > worst) worst = trial->agreement.of_allowed, worst_of = op;
+    if (trial->agreement.mean_of_allowed > worst_mean)
+      worst_mean = trial->agreement.mean_of_allowed, worst_mean_of = op;
+  }
+  fmt::print(
+      "{}: {} kernels; at most {:.2f} of the allowed error ({}), by root mean squares {:.2f} "
+      "({})\n",
+      GetParam(), accepted, worst, worst_of, worst_mean, worst_mean_of);
+  EXPECT_GE(accepted, 3);
+  EXPECT_LT(worst, 0.7) << worst_of;
+  EXPECT_LT(worst_mean, 0.7) << worst_mean_of;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BackendsGate,
+                         ::testing::Values("onednn", "openvino", "native", "blas", "reference"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace collage

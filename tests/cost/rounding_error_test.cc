@@ -1,0 +1,190 @@
+// What tolerances are derived from: how far noise of the size of a kernel's roundings moves
+// outputs.
+#include "cost/rounding_error.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cost/noise.h"
+#include "cost/synthetic.h"
+#include "cost/task.h"
+#include "networks.h"
+#include "ops/random_inputs.h"
+#include "ops/registry.h"
+
+namespace collage {
+namespace {
+
+Expr parameter(Shape shape, DType dtype = DType::kFloat32) {
+  register_all_ops();
+  return make_var("x", TensorType{std::move(shape), dtype});
+}
+Expr call(const std::string& op, std::vector<Expr> args, Attrs attrs = {}) {
+  return make_call(op, std::move(args), std::move(attrs)).value();
+}
+Expr number(float value) { return make_constant(Tensor::scalar(value)); }
+
+double rms(const Tensor& tensor) {
+  double squares = 0;
+  for (int64_t i = 0; i < tensor.size(); ++i) squares += std::pow(tensor.element_as_double(i), 2);
+  return std::sqrt(squares / static_cast<double>(tensor.size()));
+}
+
+// The allowed root mean square of the first output's errors, as a part of that of the output.
+double allowed(const Function& function, const Rounding& rounding = {}) {
+  RoundingErrors errors = testing::on_trial_data(function);
+  return errors.tolerances(rounding).value()[0].mean / rms(errors.expected()[0]);
+}
+
+TEST(Noise, IsAsLargeAsAskedAndTheSameEveryTime) {
+  const TensorType type{{50, 1000}, DType::kFloat32};
+  const Tensor tensor = random_tensor(type, 3);
+  for (const Noise& noise : {Noise{1e-3, 0, 1}, Noise{0, 1e-3, 1}}) {
+    const Tensor noisy = with_noise(tensor, noise).value(),
+                 again = with_noise(tensor, noise).value();
+    Tensor change = tensor.clone();
+    double sum = 0;
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      ASSERT_EQ(noisy.data<float>()[i], again.data<float>()[i]);
+      change.data<float>()[i] = noisy.data<float>()[i] - tensor.data<float>()[i];
+      sum += static_cast<double>(change.data<float>()[i]);
+    }
+    EXPECT_NEAR(rms(change), noise.relative > 0 ? 1e-3 * rms(tensor) : 1e-3, 3e-5);
+    EXPECT_NEAR(sum / static_cast<double>(tensor.size()), 0, 2e-5);
+  }
+  const Noise other{1e-3, 0, 2};
+  EXPECT_NE(with_noise(tensor, other).value().data<float>()[5],
+            with_noise(tensor, Noise{1e-3, 0, 1}).value().data<float>()[5]);
+}
+
+TEST(Noise, LeavesIntegersZerosAndInfinitiesAlone) {
+  const Tensor whole = Tensor::from<int64_t>({3}, {1, 2, 3});
+  EXPECT_EQ(with_noise(whole, {1, 1, 1}).value().raw(), whole.raw());
+  const Tensor tensor = Tensor::from<float>({4}, {0, INFINITY, -INFINITY, NAN});
+  const Tensor noisy = with_noise(tensor, {1e-3, 1e-3, 1}).value();
+  EXPECT_EQ(noisy.data<float>()[0], 0);
+  EXPECT_EQ(noisy.data<float>()[1], INFINITY);
+  EXPECT_EQ(noisy.data<float>()[2], -INFINITY);
+  EXPECT_TRUE(std::isnan(noisy.data<float>()[3]));
+}
+
+TEST(Rounding, TravelsWithItsVariant) {
+  Variant variant{"planted", {}, {}};
+  variant.rounding = {.sums = 5, .factors = 0x1p-17, .fixed_point = 0x1p-13, .tensors = 0x1p-8};
+  EXPECT_EQ(variant_from_json(to_json(variant)).value(), variant);
+  EXPECT_EQ(to_json(Variant{"plain", {}, {}}).count("rounding"), 0U);
+}
+
+TEST(Rounding, IsKnownOfVariantsThatStateNone) {
+  Variant plain{"plain", {}, {}}, lowered = plain, relaxed = plain;
+  lowered.lowered = true;
+  relaxed.relaxed = true;
+  EXPECT_TRUE(plain.effective_rounding().none());
+  plain.rounding = rounding::kBFloat16Pairs;
+  EXPECT_EQ(plain.effective_rounding(), rounding::kBFloat16Pairs);
+  EXPECT_EQ(lowered.effective_rounding(), rounding::kBFloat16);
+  EXPECT_EQ(relaxed.effective_rounding(), rounding::kWinograd4);
+}
+
+TEST(RoundingErrors, FollowHowAFunctionCarriesErrors) {
+  const Expr x = parameter({64, 64});
+  const double one = allowed(make_function({x}, call("add", {x, x})));
+  EXPECT_LT(one, 5e-7);
+  // The same value, but what is left of 1000 + x has lost three digits.
+  const Expr large = call("add", {x, number(1000)});
+  const double cancelled = allowed(make_function({x}, call("subtract", {large, number(1000)})));
+  EXPECT_GT(cancelled, 200 * one);
+  // Moving data loses nothing.
+  const double moved = allowed(make_function({x}, call("transpose", {x}, {{"axes", Ints{1, 0}}})));
+  EXPECT_LT(moved, 1e-7);
+}
+
+TEST(RoundingErrors, GrowWithTheLengthOfSums) {
+  const auto of_terms = [](int64_t terms) {
+    const Expr x = parameter({64, terms});
+    testing::Weights weights;
+    return allowed(make_function({x}, call("nn.dense", {x, weights.of({64, terms})})));
+  };
+  const double few = of_terms(64), many = of_terms(4096);
+  EXPECT_GT(many, 5 * few);
+  EXPECT_LT(many, 12 * few);
+  EXPECT_LT(many, 1e-5);
+}
+
+TEST(RoundingErrors, GrowWithWhatAVariantRounds) {
+  const Expr x = parameter({32, 256});
+  testing::Weights weights;
+  const Function dense = make_function({x}, call("nn.dense", {x, weights.of({32, 256})}));
+  const double plain = allowed(dense), pairs = allowed(dense, rounding::kBFloat16Pairs);
+  const double halves = allowed(dense, rounding::kBFloat16Factors);
+  EXPECT_LT(plain, pairs);
+  EXPECT_NEAR(halves / pairs, 512, 100);
+  EXPECT_NEAR(halves, 2 * 0.41 * std::sqrt(2) * 0x1p-8, 1e-3);
+  EXPECT_GT(allowed(dense, rounding::kBFloat16), halves);
+  // Nothing is multiplied: only bfloat16 tensors round.
+  const Function relu = make_function({x}, call("nn.relu", {x}));
+  EXPECT_LT(allowed(relu, rounding::kBFloat16Factors), 1e-6);
+  EXPECT_GT(allowed(relu, rounding::kBFloat16), 1e-3);
+}
+
+TEST(RoundingErrors, AreNotThoseOfJumps) {
+  // One step in a hundred elements would be more than all roundings.
+  const Expr x = parameter({100, 100});
+  const Expr steps = call("floor", {call("multiply", {x, number(1000)})});
+  EXPECT_LT(allowed(make_function({x}, call("add", {steps, x}))), 1e-6);
+  const Expr chosen =
+      call("where", {call("less", {call("add", {x, x}), number(0)}), x, number(100)});
+  EXPECT_LT(allowed(make_function({x}, chosen)), 1e-6);
+  const Expr domain =
+      call("sqrt", {call("subtract", {call("add", {x, number(3)}), call("add", {x, number(3)})})});
+  EXPECT_TRUE(std::isfinite(
+      testing::on_trial_data(make_function({x}, domain)).tolerances({}).value()[0].mean));
+}
+
+TEST(RoundingErrors, OfIntegersAreNone) {
+  const Expr x = parameter({10, 10});
+  const Function function = make_function({x}, call("argmax", {x}, {{"axis", int64_t{1}}}));
+  const Tolerance tolerance = testing::on_trial_data(function).tolerances({}).value()[0];
+  EXPECT_EQ(tolerance.absolute, 0);
+  EXPECT_EQ(tolerance.relative, 0);
+}
+
+TEST(RoundingErrors, OfHalfWidthNumbersAreOfTheirSize) {
+  for (const auto& [dtype, unit] :
+       {std::pair{DType::kFloat16, 0x1p-11}, std::pair{DType::kBFloat16, 0x1p-8}}) {
+    const Expr x = parameter({64, 64}, dtype), y = make_var("y", TensorType{{64, 64}, dtype});
+    const double mean = allowed(make_function({x, y}, call("nn.dense", {x, y})));
+    EXPECT_GT(mean, 0.5 * unit) << dtype_name(dtype);
+    EXPECT_LT(mean, 5 * unit) << dtype_name(dtype);
+  }
+}
+
+TEST(RoundingErrors, OfOneNumberAreNotLeftToOneDraw) {
+  for (int64_t terms = 1000; terms < 1040; ++terms) {
+    const Expr x = parameter({terms});
+    const Function mean = make_function({x}, call("mean", {call("multiply", {x, x})}));
+    EXPECT_GT(allowed(mean), 5e-7) << terms;
+    EXPECT_LT(allowed(mean), 3e-5) << terms;
+  }
+}
+
+TEST(RoundingErrors, OfBFloat16LeaveSomethingOfTheResult) {
+  const Expr x = parameter({8, 8});
+  RoundingErrors relu = testing::on_trial_data(make_function({x}, call("nn.relu", {x})));
+  const Tolerance one = relu.tolerances(rounding::kBFloat16).value()[0];
+  const double size = rms(relu.expected()[0]);
+  EXPECT_GT(one.absolute, 0x1p-8 * size);
+  EXPECT_GT(one.relative, 0x1p-8);
+  EXPECT_LT(one.absolute, 0.035 * size);
+  EXPECT_LT(one.relative, 0.02);
+  Expr deep = x;
+  for (int i = 0; i < 1000; ++i) deep = call("add", {deep, number(1)});
+  for (int i = 0; i < 1000; ++i) deep = call("subtract", {deep, number(1)});
+  RoundingErrors lost = testing::on_trial_data(make_function({x}, deep));
+  EXPECT_LE(lost.tolerances(rounding::kBFloat16).value()[0].absolute,
+            0.25 * rms(lost.expected()[0]));
+}
+
+}  // namespace
+}  // namespace collage
