@@ -45,14 +45,15 @@ class Backend {
   virtual std::string version() const = 0;
   // Whether it can run here (instruction set, library loads), else the reason and what to install.
   virtual Status available() const { return {}; }
-  // Breaks ties between costs whose intervals overlap, and stands in for Unknown costs: lower is
-  // preferred.
+  // Targets are in the order of their priorities, lower first, the host last. Beyond that it decides
+  // nothing but which of two covers of equal cost is found first.
   virtual int priority() const { return 100; }
   // The host of last resort takes what no other backend can and is never counted as a
   // single-backend cover.
   virtual bool is_host() const { return false; }
-  // A whole-sub-graph toolchain (openvino) compiles large regions better than their parts; its
-  // single-backend cover uses maximal regions.
+  // A toolchain that compiles whole sub-graphs (openvino), maybe better than their parts. Besides its
+  // single-backend cover there is one of its largest candidates ("NAME (whole)"), and touching
+  // kernels of a cover are tried as one (compiler/merged_cover.h).
   virtual bool prefers_maximal_regions() const { return false; }
 
   // Whether it is in use where no targets are named; else `--targets` has to ask for it.

@@ -54,12 +54,6 @@ class IndexSet {
       if (word(w)) return w * 64 + 63 - static_cast<size_t>(std::countl_zero(word(w)));
     return kNone;
   }
-  // The smallest index not in the set.
-  size_t first_missing() const {
-    for (size_t w = 0; w < end(); ++w)
-      if (~word(w)) return w * 64 + static_cast<size_t>(std::countr_one(word(w)));
-    return end() * 64;
-  }
   bool intersects(const IndexSet& other) const {
     for (size_t w = std::max(offset_, other.offset_); w < std::min(end(), other.end()); ++w)
       if (word(w) & other.word(w)) return true;

@@ -168,8 +168,8 @@ Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& 
       return error(ErrorCode::kUnavailable, "{}: {}: {}", config.file.string(), pointer,
                    available.message());
     auto spec = std::make_shared<PartitionSpec>(*backend_spec({backend->name(), {}, {}}));
-    if (given.rule != nullptr) spec->rule = given.rule;
-    spec->merges = given.merges || (given.rule == nullptr && spec->merges);
+    if (given.rule != nullptr) spec->rule = given.rule, spec->merges = given.merges;
+    spec->merges = config.merges[i].value_or(spec->merges);
     spec->name = given.name;
     specs.push_back(std::move(spec));
   }

@@ -68,10 +68,6 @@ Attrs& Attrs::set(std::string_view name, AttrValue value) {
   return *this;
 }
 
-void Attrs::erase(std::string_view name) {
-  std::erase_if(entries_, [&](const auto& entry) { return entry.first == name; });
-}
-
 const AttrValue* Attrs::find(std::string_view name) const {
   for (const auto& entry : entries_)
     if (entry.first == name) return &entry.second;

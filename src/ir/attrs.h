@@ -33,7 +33,6 @@ class Attrs {
   }
 
   Attrs& set(std::string_view name, AttrValue value);
-  void erase(std::string_view name);
   const AttrValue* find(std::string_view name) const;  // null when absent
   bool has(std::string_view name) const { return find(name) != nullptr; }
 

@@ -39,11 +39,6 @@ struct AttrSpec {
   bool required = false;  // then default_value only tells the kind
 };
 
-// Work of one call, from types and attributes alone: multiply and add each count 1.
-struct OpWork {
-  double flops = 0;
-};
-
 struct OpDef {
   std::string name;
   int min_args = 1;

@@ -215,17 +215,4 @@ bool structural_equal(const Module& a, const Module& b) {
 
 size_t structural_hash(const Expr& expr) { return Hashes().number(expr); }
 
-size_t structural_hash(const Module& module) {
-  Hashes hashes;
-  size_t hash = 0;
-  for (const auto& [name, function] : module.functions) {
-    hash = hash_combine(hash, std::hash<std::string>()(name));
-    hash = hash_combine(hash, hashes.number(function));
-  }
-  for (const auto& [name, function] : module.abstract_functions)
-    hash = hash_combine(hash_combine(hash, std::hash<std::string>()(name)),
-                        std::hash<std::string>()(function->to_text()));
-  return hash;
-}
-
 }  // namespace collage

@@ -33,6 +33,5 @@ bool structural_equal(const Module& a, const Module& b);
 // Equal for structurally equal arguments; stable within a process only. Free variables hash by
 // type.
 size_t structural_hash(const Expr& expr);
-size_t structural_hash(const Module& module);
 
 }  // namespace collage

@@ -137,7 +137,10 @@ class Reader {
       spec.target.device.device = TRY(name(value["device"], pointer + "/device"));
     bool any = false;
     if (value.contains("rule")) TRY(rule(value["rule"], pointer + "/rule", spec, any));
-    spec.merges = value.contains("merge") ? TRY(flag(value["merge"], pointer + "/merge")) : any;
+    std::optional<bool> merges;
+    if (value.contains("merge")) merges = TRY(flag(value["merge"], pointer + "/merge"));
+    spec.merges = merges.value_or(any);
+    config_.merges.push_back(merges);
     config_.specs.push_back(std::make_shared<const PartitionSpec>(std::move(spec)));
     return {};
   }

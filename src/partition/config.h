@@ -34,6 +34,7 @@ struct PartitionConfig {
   std::filesystem::path file;
   // In order of preference. A target without a rule of its own has a null one: its backend's.
   std::vector<PartitionSpecPtr> specs;
+  std::vector<std::optional<bool>> merges;  // each target's "merge", where it was given
   std::vector<std::pair<std::string, std::string>> incompatible;  // targets by name
   std::optional<MockCosts> mock_costs;
 

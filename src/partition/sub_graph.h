@@ -53,9 +53,7 @@ class SubGraph {
   const IndexSet& input() const { return input_; }  // constants excluded
   const IndexSet& output() const { return output_; }
   const IndexSet& required() const { return required_; }
-  size_t depth() const { return depth_; }                // most operator calls on a path
-  size_t kernel_depth() const { return kernel_depth_; }  // views count nothing
-  PostDfsIndex first_inside() const { return inside_.first(); }
+  size_t depth() const { return depth_; }  // most operator calls on a path
 
   // Convex (no path leaves and re-enters), with tensors alone at its boundary (but for the result
   // of a call that gives a tuple), and within the config's limits. `why` receives the reason when

@@ -110,7 +110,6 @@ TEST(IndexSet, BehavesLikeASetOfIntegers) {
   EXPECT_EQ(a.last(), 64u);
   EXPECT_EQ(a.next(4), 64u);
   EXPECT_EQ(a.next(65), IndexSet::kNone);
-  EXPECT_EQ(IndexSet({0, 1, 2}).first_missing(), 3u);
   EXPECT_EQ(IndexSet().first(), IndexSet::kNone);
 }
 

@@ -12,7 +12,7 @@
 namespace collage {
 namespace {
 
-// Has nothing but lowered variants.
+// Has nothing but lowered variants, and its touching kernels merge.
 class RoundingBackend : public Backend {
  public:
   std::string name() const override { return "rounding"; }
@@ -22,6 +22,7 @@ class RoundingBackend : public Backend {
   }
   bool lowers() const override { return true; }
   bool only_lowers() const override { return true; }
+  bool prefers_maximal_regions() const override { return true; }
   Result<std::vector<Variant>> variants(const Function&, const Target&,
                                         const CompileOptions&) const override {
     return std::vector<Variant>();
@@ -38,9 +39,32 @@ bool has_rounding(const Result<std::vector<PartitionSpecPtr>>& specs) {
          });
 }
 
-TEST(Targets, ThoseThatOnlyLowerNeedLeave) {
+void register_rounding() {
   register_all();
   if (find_backend("rounding") == nullptr) register_backend(std::make_unique<RoundingBackend>());
+}
+
+TEST(Targets, MergeAsConfiguredElseAsTheirRuleOrBackendDoes) {
+  register_rounding();
+  auto merges = [](const std::string& keys) {
+    auto config = parse_config(R"({"targets": [{"name": "rounding")" + keys + "}]}", "F");
+    EXPECT_TRUE(config.ok()) << config.status().to_string();
+    auto specs = configured_targets(*config, {});
+    EXPECT_TRUE(specs.ok()) << specs.status().to_string();
+    return specs->at(0)->merges;
+  };
+  const std::string alone = R"(, "rule": {"operators": ["nn.relu"]})";
+  const std::string any = R"(, "rule": {"operators": ["nn.relu"], "combine": "any"})";
+  EXPECT_TRUE(merges(""));
+  EXPECT_FALSE(merges(R"(, "merge": false)"));
+  EXPECT_FALSE(merges(alone));
+  EXPECT_TRUE(merges(alone + R"(, "merge": true)"));
+  EXPECT_TRUE(merges(any));
+  EXPECT_FALSE(merges(any + R"(, "merge": false)"));
+}
+
+TEST(Targets, ThoseThatOnlyLowerNeedLeave) {
+  register_rounding();
   EXPECT_FALSE(has_rounding(select_targets({}, {})));
   EXPECT_TRUE(has_rounding(select_targets({}, {}, true)));
   EXPECT_TRUE(has_rounding(select_targets({"rounding"}, {}, true)));

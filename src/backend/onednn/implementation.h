@@ -60,9 +60,6 @@ struct Tail {
   std::vector<ChainStage> stages;
 
   std::span<const Step> fused_steps() const { return steps.first(fused); }
-  std::span<const OperandForm> fused_forms() const {
-    return std::span<const OperandForm>(forms).first(fused);
-  }
 };
 
 // Makes an anchor with as many steps fused as it takes: `make(attributes)` gives its primitive
