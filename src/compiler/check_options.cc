@@ -5,10 +5,16 @@
 namespace collage {
 
 Status check_options(const Model& model, const ProgramOptions& options) {
-  const double max_error = options.max_error;
-  if (!(max_error >= 0 && max_error <= 1))
-    return usage_error("the largest error allowed is a number from 0 to 1, not {}", max_error);
-  if (max_error > 0 && options.strict_accuracy)
+  constexpr int kMostThreads = 1024;
+  constexpr double kMostPatience = 1e9;
+  if (options.threads < 0 || options.threads > kMostThreads)
+    return usage_error("{} threads: it is 1 to {}, or 0 for all cores", options.threads,
+                       kMostThreads);
+  if (!(options.patience >= 0 && options.patience <= kMostPatience))
+    return usage_error("a patience of {:g} seconds", options.patience);
+  if (!(options.max_error >= 0 && options.max_error <= 1))
+    return usage_error("a max_error of {:g}: it is from 0 to 1", options.max_error);
+  if (options.max_error > 0 && options.strict_accuracy)
     return usage_error(
         "--accuracy strict and --max-error exclude each other: one leaves out what rounds more "
         "than float32, the other allows it");
@@ -18,7 +24,8 @@ Status check_options(const Model& model, const ProgramOptions& options) {
                        model.inputs().size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       const TensorInfo& info = model.inputs()[i];
-      if (inputs[i].shape() != info.shape || inputs[i].dtype() != info.dtype)
+      if (!inputs[i].defined() || inputs[i].shape() != info.shape ||
+          inputs[i].dtype() != info.dtype)
         return bad_model("input '{}' is {} {}, the one given to check with {} {}", info.name,
                          dtype_name(info.dtype), shape_to_string(info.shape),
                          dtype_name(inputs[i].dtype()), shape_to_string(inputs[i].shape()));

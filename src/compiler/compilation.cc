@@ -11,7 +11,6 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/no_exceptions.h"
-#include "compiler/check_options.h"
 #include "compiler/describe_cover.h"
 #include "compiler/in_situ_ratio.h"
 #include "compiler/light_cover.h"
@@ -68,7 +67,6 @@ void Compilation::end_phase(const std::string& phase) {
 }
 
 Status Compilation::gather() {
-  TRY(check_options(model_, options_));
   constraints_ = TRY(TargetConstraints::parse(options_.exclude, options_.pin));
   std::optional<PartitionConfig> config;
   if (!options_.config.empty()) {

@@ -5,6 +5,7 @@
 
 #include "base/no_exceptions.h"
 #include "compiler/backends.h"
+#include "compiler/check_options.h"
 #include "compiler/compilation.h"
 #include "runtime/thread_team.h"
 
@@ -19,19 +20,6 @@ auto with_team(const ProgramOptions& options, const Body& body) {
   std::optional<std::invoke_result_t<Body>> result;
   run_with_team(ThreadTeam(options.threads).size(), [&] { result.emplace(body()); });
   return std::move(*result);
-}
-
-Status check_options(const ProgramOptions& options) {
-  constexpr int kMostThreads = 1024;
-  constexpr double kMostPatience = 1e9;
-  if (options.threads < 0 || options.threads > kMostThreads)
-    return usage_error("{} threads: it is 1 to {}, or 0 for all cores", options.threads,
-                       kMostThreads);
-  if (!(options.patience >= 0 && options.patience <= kMostPatience))
-    return usage_error("a patience of {:g} seconds", options.patience);
-  if (!(options.max_error >= 0 && options.max_error <= 1))
-    return usage_error("a max_error of {:g}: it is from 0 to 1", options.max_error);
-  return {};
 }
 
 Result<Program> make_program(const Model& model, const ProgramOptions& options,
@@ -62,7 +50,7 @@ Result<CoverPrediction> predict(const Model& model, const ProgramOptions& option
 
 Result<Program> compile_model(const Model& model, const ProgramOptions& options,
                               Progress* progress) {
-  TRY(check_options(options));
+  TRY(check_options(model, options));
   return without_exceptions([&] {
     register_all();
     return with_team(options, [&] { return make_program(model, options, progress); });
@@ -71,7 +59,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
 
 Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions& options,
                                         Progress* progress) {
-  TRY(check_options(options));
+  TRY(check_options(model, options));
   return without_exceptions([&] {
     register_all();
     return with_team(options, [&] { return predict(model, options, progress); });

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "base/hash.h"
-#include "cost/row_values.h"
 #include "ir/visitor.h"
 
 namespace collage {
@@ -54,20 +53,16 @@ std::string CoverChecks::row_text(const CheckedCover& cover, size_t group) {
 
 std::optional<CoverCheck> CoverChecks::find(const CheckedCover& cover, size_t group) {
   const std::string key = CostDatabase::key_of(row_text(cover, group), model_.context);
-  const std::optional<CheckRow> row = find_value(database_, "check", key, check_row_from_json);
-  if (!row) return {};
-  // A failure on inputs of some ranges is one on those of all.
-  if (group == 0 && judge_.wants_all_ranges() && !row->all_ranges && row->failure.empty())
-    return {};
-  return CoverCheck{row->error, row->failure, row->silent, row->culprits};
+  std::optional<CoverCheck> check = find_value(database_, "check", key, check_row_from_json);
+  const bool wants_more = group == 0 && judge_.wants_all_ranges();
+  if (check && wants_more && !check->all_ranges && check->failure.empty()) return {};
+  return check;
 }
 
-void CoverChecks::put(const CheckedCover& cover, size_t group, const CoverCheck& check,
-                      bool all_ranges) {
+void CoverChecks::put(const CheckedCover& cover, size_t group, const CoverCheck& check) {
   const std::string text = row_text(cover, group);
-  const CheckRow row{check.error, check.failure, check.silent, check.culprits, all_ranges};
-  database_.put("check", CostDatabase::key_of(text, model_.context), text, json_text(to_json(row)),
-                model_.context);
+  database_.put("check", CostDatabase::key_of(text, model_.context), text,
+                json_text(to_json(check)), model_.context);
 }
 
 std::optional<CoverCheck> CoverChecks::known(const CheckedCover& cover) {
@@ -87,7 +82,7 @@ Result<CoverCheck> CoverChecks::check(const CheckedCover& cover, Executor& execu
     std::optional<CoverCheck> one = find(cover, group);
     if (!one) {
       one = TRY(run(cover, group, executor));
-      put(cover, group, *one, judge_.tried_all_ranges());
+      put(cover, group, *one);
     }
     result = result ? merged(*result, *one) : *one;
     if (!result->failure.empty()) break;
@@ -103,19 +98,23 @@ Result<CoverCheck> CoverChecks::run(const CheckedCover& cover, size_t group, Exe
   TRY(answers());
   const Result<double> error = group == 0 ? judge_.error(executor, tolerance)
                                           : judge_.error_on_given(group - 1, executor, tolerance);
+  constexpr double kAnyError = 1e30;
   CoverCheck check;
-  if (error) {
+  if (error && *error > kAnyError) {
+    check.failure = "errs beyond measure";
+  } else if (error) {
     check.error = *error;
   } else {
     check.failure = error.status().to_string();
   }
+  check.all_ranges = judge_.tried_all_ranges();
   for (const auto& [output, reason] : judge_.silent(TRY(answers())))
     check.silent[model_.output_names.at(output)] = reason;
   return check;
 }
 
 void CoverChecks::remember_failure(const CheckedCover& cover, const std::string& failure) {
-  put(cover, 0, {0, failure, {}, {}}, true);
+  put(cover, 0, {0, failure, {}, {}, true});
 }
 
 void CoverChecks::remember_culprits(const CheckedCover& cover,
@@ -124,7 +123,7 @@ void CoverChecks::remember_culprits(const CheckedCover& cover,
     std::optional<CoverCheck> check = find(cover, group);
     if (!check || check->failure.empty()) continue;
     check->culprits = culprits;
-    put(cover, group, *check, true);
+    put(cover, group, *check);
   }
 }
 

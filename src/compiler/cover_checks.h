@@ -4,13 +4,12 @@
 // (choose_cover.h) by the first two alone, so that a retrained model is checked, not timed.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "compiler/judge.h"
-#include "cost/database.h"
+#include "cost/row_values.h"
 
 namespace collage {
 
@@ -19,12 +18,7 @@ namespace collage {
 inline constexpr double kOfMaxError = 0.9;
 
 // What running a cover showed.
-struct CoverCheck {
-  double error = 0;     // the largest of any output, as a part of its largest value
-  std::string failure;  // why it is wrong whatever the user allows
-  std::map<std::string, std::string> silent;  // outputs of which nothing is proved: why
-  std::vector<std::string> culprits;  // what of a wrong cover is to blame, as far as is known
-};
+using CoverCheck = CheckRow;
 
 // Why a cover may not be chosen; empty where it may. `max_error`: 0, or what the user allows.
 std::string refusal(const CoverCheck& check, double max_error);
@@ -63,7 +57,7 @@ class CoverChecks {
   size_t groups() const { return 1 + judge_.given_count(); }
   std::string row_text(const CheckedCover& cover, size_t group);
   std::optional<CoverCheck> find(const CheckedCover& cover, size_t group);
-  void put(const CheckedCover& cover, size_t group, const CoverCheck& check, bool all_ranges);
+  void put(const CheckedCover& cover, size_t group, const CoverCheck& check);
   Result<CoverCheck> run(const CheckedCover& cover, size_t group, Executor& executor);
 
   Judge& judge_;

@@ -181,6 +181,7 @@ bool happened_before(const std::string& what) {
   if (fd >= 0) ::close(fd);
   return fd < 0;
 }
+
 // When a kernel fails.
 struct Condition {
   int after = 0;      // runs
