@@ -17,7 +17,7 @@ Result<std::vector<std::string>> find_culprits(const NamedCover& cover,
     const CostedCandidate& candidate = candidates[cover.kernels[k].candidate];
     const Variant& variant = candidate.costs->variants[cover.kernels[k].variant].variant;
     const std::string& step = lowered.kernel_names[k];
-    meanings[step] = {lowered.functions[k], variant.relaxed, variant.lowered};
+    meanings[step] = {lowered.functions[k], variant.effective_rounding()};
     texts[step] = kernel_text(candidate, cover.kernels[k].variant);
     if (variant.relaxed) relaxed.push_back(texts[step]);
   }

@@ -179,7 +179,7 @@ def check_verify_proves_something(bench):
         assert result.returncode == status, (result.returncode, result.stderr)
         assert "output 0 'zero': largest error 0, 0 of the largest value  proves nothing: all 0\n" in result.stdout, result.stdout
         assert ("; this proves nothing of some outputs: 'zero' is all 0" in result.stdout) == (status == 0), result.stdout
-        assert result.stderr.count("output 'zero' is all 0") == 1, result.stderr  # the compiler's warning
+        assert result.stderr.count("warning: output 'zero' is all 0") == 1, result.stderr  # the compiler's
         with open(bench.path("zero.json")) as file:
             report = json.load(file)
         assert not (wrong := schema.problems(report, REPORT_SCHEMA)), wrong
