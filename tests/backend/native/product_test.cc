@@ -17,8 +17,10 @@ TEST(Product, Dense) {
     check_function(function({x}, call("nn.dense", {x, weights({n, k}, true)})), {.integers = true});
     const Expr y = call("nn.bias_add", {call("nn.dense", {x, weights({n, k})}), weights({n})},
                         {{"axis", int64_t{-1}}});
-    // One result may lie where gelu is a small difference of large terms.
-    check_function(function({x}, call(m * n == 1 ? "tanh" : "nn.gelu", {y})));
+    // One result may be a small difference of large terms: of the sum, or of gelu.
+    const bool one = m * n == 1;
+    check_function(function({x}, call(one ? "tanh" : "nn.gelu", {y})),
+                   {.tolerance = one ? 2e-4 : 2e-5});
   }
 }
 
