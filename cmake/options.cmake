@@ -18,9 +18,10 @@ set(COLLAGE_ENV ${PROJECT_SOURCE_DIR}/build/env CACHE PATH "Python environment t
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(COLLAGE_CCACHE ccache)
   if(COLLAGE_CCACHE)
-    # Paths below the project are hashed as relative ones, so that checkouts in different folders share objects.
+    # Paths below the project are hashed as relative ones, so that checkouts in different folders share objects. What is
+    # not known yet is compiled at once: its dependencies are read from the compiler's list (.d), not by preprocessing.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-                                    ${COLLAGE_CCACHE})
+                                    CCACHE_DEPEND=1 ${COLLAGE_CCACHE})
   endif()
 endif()
 

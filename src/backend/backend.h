@@ -45,14 +45,14 @@ class Backend {
   virtual std::string version() const = 0;
   // Whether it can run here (instruction set, library loads), else the reason and what to install.
   virtual Status available() const { return {}; }
-  // Targets are in the order of their priorities, lower first, the host last. Beyond that it decides
-  // nothing but which of two covers of equal cost is found first.
+  // Targets are in the order of their priorities, lower first, the host last. Beyond that it
+  // decides nothing but which of two covers of equal cost is found first.
   virtual int priority() const { return 100; }
   // The host of last resort takes what no other backend can and is never counted as a
   // single-backend cover.
   virtual bool is_host() const { return false; }
-  // A toolchain that compiles whole sub-graphs (openvino), maybe better than their parts. Besides its
-  // single-backend cover there is one of its largest candidates ("NAME (whole)"), and touching
+  // A toolchain that compiles whole sub-graphs (openvino), maybe better than their parts. Besides
+  // its single-backend cover there is one of its largest candidates ("NAME (whole)"), and touching
   // kernels of a cover are tried as one (compiler/merged_cover.h).
   virtual bool prefers_maximal_regions() const { return false; }
 

@@ -36,12 +36,11 @@ CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandida
   }
 }
 
-SearchProblem CoverProblem::with_maximal_regions(const std::string& target) const {
+SearchProblem CoverProblem::with_maximal_regions(const Target& target) const {
   SearchProblem restricted = problem_;
   std::vector<size_t> own;
   for (size_t c = 0; c < candidates_.size(); ++c)
-    if (candidates_[c].partition.spec->target.kind == target &&
-        !problem_.candidates[c].variants.empty())
+    if (candidates_[c].partition.spec->target == target && !problem_.candidates[c].variants.empty())
       own.push_back(c);
   auto nodes = [&](size_t c) -> const IndexSet& {
     return candidates_[c].partition.sub_graph.inside();

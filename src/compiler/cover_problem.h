@@ -30,7 +30,7 @@ class CoverProblem {
   const SearchProblem& problem() const { return problem_; }
   // The problem without the target's candidates that lie inside another usable one of its own: what
   // is left of them are the regions that a whole-sub-graph toolchain would take by itself.
-  SearchProblem with_maximal_regions(const std::string& target) const;
+  SearchProblem with_maximal_regions(const Target& target) const;
 
   // Searches until every kernel of every cover found has been measured.
   template <typename Search>

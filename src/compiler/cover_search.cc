@@ -16,12 +16,12 @@ bool by_prediction(const NamedCover& a, const NamedCover& b) {
 
 // The part of the graph's work that a target does in a cover.
 double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& candidates,
-                   const std::string& target) {
+                   const Target& target) {
   double own = 0, all = 0;
   for (const CoverKernel& kernel : cover.kernels) {
     double flops = function_flops(candidates[kernel.candidate].function);
     all += flops;
-    if (candidates[kernel.candidate].partition.spec->target.kind == target) own += flops;
+    if (candidates[kernel.candidate].partition.spec->target == target) own += flops;
   }
   return all > 0 ? own / all : 1;
 }
@@ -44,10 +44,10 @@ struct Reach {
   double flops = 1, bytes = 1;
 };
 Reach reach_of(const DataflowGraph& graph, const std::vector<CostedCandidate>& candidates,
-               const std::string& target) {
+               const Target& target) {
   IndexSet reached;
   for (const CostedCandidate& candidate : candidates)
-    if (candidate.partition.spec->target.kind == target && candidate.has_cost())
+    if (candidate.partition.spec->target == target && candidate.has_cost())
       reached |= candidate.partition.sub_graph.inside();
   auto share = [&](double (*amount)(const Expr&)) {
     double own = 0, all = 0;
@@ -108,24 +108,23 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
     found.covers.push_back(
         named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
 
-  std::string host;
-  std::vector<std::string> targets;
+  Target host;
+  std::vector<Target> targets;
   for (const CostedCandidate& candidate : candidates) {
-    const std::string& kind = candidate.partition.spec->target.kind;
+    const Target& target = candidate.partition.spec->target;
     if (candidate.is_host()) {
-      host = kind;
-    } else if (std::find(targets.begin(), targets.end(), kind) == targets.end()) {
-      targets.push_back(kind);
+      host = target;
+    } else if (std::find(targets.begin(), targets.end(), target) == targets.end()) {
+      targets.push_back(target);
     }
   }
   options.top_k = 1;
-  auto add_single = [&](const std::string& name, const std::string& target,
-                        auto&& which) -> Status {
+  auto add_single = [&](const std::string& name, const Target& target, auto&& which) -> Status {
     Result<SearchResult> single = problem.settle([&]() -> Result<SearchResult> {
       return single_backend_cover(which(), target, host, options);
     });
     if (!single) {
-      log::info("no cover by {} alone: {}", target, single.status().to_string());
+      log::info("no cover by {} alone: {}", name, single.status().to_string());
       return {};
     }
     NamedCover cover = named_cover(problem, name, true, single->covers.at(0));
@@ -135,7 +134,7 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
   };
   // Kernels of one backend hand tensors over in the same way, which their costs do not show.
   std::vector<NamedCover> mostly_one;
-  auto add_mostly = [&](const std::string& name, const std::string& target, auto&& which) {
+  auto add_mostly = [&](const std::string& name, const Target& target, auto&& which) {
     const Result<SearchResult> mostly =
         problem.settle([&] { return mostly_one_backend_cover(which(), target, options); });
     if (!mostly) {
@@ -145,20 +144,21 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
     mostly_one.push_back(named_cover(problem, name, false, mostly->covers.at(0)));
     mostly_one.back().mostly_one = true;
   };
-  for (const std::string& target : targets) {
+  for (const Target& target : targets) {
+    const std::string name = target.to_string();
     const Reach reach = reach_of(graph, candidates, target);
     const auto all = [&] { return problem.problem(); };
     const auto regions = [&] { return problem.with_maximal_regions(target); };
-    const bool by_regions = find_backend(target)->prefers_maximal_regions();
+    const bool by_regions = find_backend(target.kind)->prefers_maximal_regions();
     // The host's costs for all the rest would be measured in vain.
-    if (reach.flops >= kSingleBackendWork) TRY(add_single(target, target, all));
+    if (reach.flops >= kSingleBackendWork) TRY(add_single(name, target, all));
     if (reach.flops >= kSingleBackendWork && by_regions)
-      TRY(add_single(target + " (whole)", target, regions));
+      TRY(add_single(name + " (whole)", target, regions));
     if (std::max(reach.flops, reach.bytes) < kSingleBackendWork) continue;
-    add_mostly("mostly " + target, target, all);
+    add_mostly("mostly " + name, target, all);
     // Its regions as large as it takes them, whatever they cost when measured alone: what it gains
     // by having all of them shows only in whole runs.
-    if (by_regions) add_mostly("mostly " + target + " (whole)", target, regions);
+    if (by_regions) add_mostly("mostly " + name + " (whole)", target, regions);
   }
   TRY(problem.conversion_failure());
   const auto last =

@@ -256,8 +256,7 @@ class MockPartitioner {
     SearchOptions options;
     options.top_k = 1;
     for (const PartitionSpecPtr& spec : config_.specs)
-      if (auto alone =
-              single_backend_cover(problem, spec->target.kind, host_->target.kind, options);
+      if (auto alone = single_backend_cover(problem, spec->target, host_->target, options);
           alone.ok())
         add(spec->name, true, alone->covers.at(0));
     search.lower_bound_seconds =

@@ -37,41 +37,61 @@ Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string
                                                    const std::vector<std::string>& pin,
                                                    std::span<const PartitionSpecPtr> others) {
   TargetConstraints constraints;
-  auto known = [&](const std::string& name) -> Status {
-    if (find_backend(name) != nullptr) return {};
-    for (const PartitionSpecPtr& spec : others)
-      if (spec->target.kind == name) return {};
-    return usage_error("unknown backend '{}'", name);
+  const auto is_known = [&](const std::string& kind) {
+    return find_backend(kind) != nullptr ||
+           std::any_of(others.begin(), others.end(),
+                       [&](const PartitionSpecPtr& spec) { return spec->target.kind == kind; });
+  };
+  const auto known = [&](const std::string& text) -> Result<TargetName> {
+    TargetName name = TRY(TargetName::parse(text));
+    if (!is_known(name.kind())) return usage_error("unknown backend '{}'", name.kind());
+    return name;
   };
   for (const std::string& text : exclude) {
-    size_t colon = text.find(':');
-    Exclusion exclusion{text.substr(0, colon),
+    // A number after the colon is a device's.
+    size_t colon = text.rfind(':');
+    if (colon != std::string::npos && text.find_first_not_of("0123456789", colon + 1) == text.npos)
+      colon = std::string::npos;
+    Exclusion exclusion{TRY(known(text.substr(0, colon)).with_context("--exclude " + text)),
                         colon == std::string::npos ? "" : text.substr(colon + 1)};
-    TRY(known(exclusion.backend).with_context("--exclude " + text));
     if (!exclusion.op.empty() && find_op(exclusion.op) == nullptr)
       return usage_error("--exclude {}: unknown operator '{}'", text, exclusion.op);
-    if (const Backend* backend = find_backend(exclusion.backend); backend && backend->is_host())
+    const std::string& kind = exclusion.target.kind();
+    if (const Backend* backend = find_backend(kind); backend && backend->is_host())
       return usage_error("--exclude {}: {} takes what no other backend can and cannot be left out",
-                         text, exclusion.backend);
+                         text, kind);
     constraints.exclusions.push_back(std::move(exclusion));
   }
   for (const std::string& text : pin) {
-    size_t equals = text.rfind('=');
-    if (equals == std::string::npos) return usage_error("--pin {}: expected REGEX=BACKEND", text);
-    TRY(known(text.substr(equals + 1)).with_context("--pin " + text));
+    // Options of the target hold an equals sign too: its name follows the last one that a backend's
+    // follows.
+    const size_t last = text.rfind('=');
+    if (last == std::string::npos) return usage_error("--pin {}: expected REGEX=TARGET", text);
+    size_t equals = last;
+    while (equals != std::string::npos &&
+           !is_known(text.substr(equals + 1, text.find(' ', equals) - equals - 1)))
+      equals = equals == 0 ? std::string::npos : text.rfind('=', equals - 1);
+    if (equals == std::string::npos) equals = last;
+    TargetName target = TRY(known(text.substr(equals + 1)).with_context("--pin " + text));
     Regex origin = TRY(Regex::parse(text.substr(0, equals)).with_context("--pin " + text));
-    constraints.pins.push_back({std::move(origin), text.substr(equals + 1), text});
+    constraints.pins.push_back({std::move(origin), std::move(target), text});
   }
   return constraints;
 }
 
+bool TargetConstraints::excludes(const Target& target) const {
+  return std::any_of(exclusions.begin(), exclusions.end(), [&](const Exclusion& exclusion) {
+    return exclusion.op.empty() && exclusion.target.means(target);
+  });
+}
+
 bool TargetConstraints::allows(const Target& target, const CallNode& call) const {
   for (const Exclusion& exclusion : exclusions)
-    if (exclusion.backend == target.kind &&
+    if (exclusion.target.means(target) &&
         (exclusion.op.empty() || (call.op != nullptr && exclusion.op == call.op->name)))
       return false;
   for (const Pin& pin : pins)
-    if (pin.backend != target.kind && pin.origin.found_in(call.origin())) return false;
+    if (!pin.target.means(target) && pin.origin.found_in(call.origin())) return false;
   return true;
 }
 
@@ -79,12 +99,11 @@ Status TargetConstraints::check_pins(std::span<const PartitionSpecPtr> specs) co
   for (const Pin& pin : pins) {
     std::string used;
     for (const PartitionSpecPtr& spec : specs)
-      used += (used.empty() ? "" : ", ") + spec->target.kind;
-    if (std::none_of(specs.begin(), specs.end(), [&](const PartitionSpecPtr& spec) {
-          return spec->target.kind == pin.backend;
-        }))
-      return usage_error("--pin {}: {} is not among the targets in use: {}", pin.text, pin.backend,
-                         used);
+      used += (used.empty() ? "" : ", ") + spec->target.to_string();
+    if (std::none_of(specs.begin(), specs.end(),
+                     [&](const PartitionSpecPtr& spec) { return pin.target.means(spec->target); }))
+      return usage_error("--pin {}: {} is not among the targets in use: {}", pin.text,
+                         pin.target.text(), used);
   }
   return {};
 }
@@ -119,12 +138,7 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
       if (backend->by_default() && (lowering || !backend->only_lowers()) &&
           backend->available().ok())
         targets.push_back({backend->name(), {}, {}});
-  std::erase_if(targets, [&](const Target& target) {
-    return std::any_of(constraints.exclusions.begin(), constraints.exclusions.end(),
-                       [&](const auto& exclusion) {
-                         return exclusion.op.empty() && exclusion.backend == target.kind;
-                       });
-  });
+  std::erase_if(targets, [&](const Target& target) { return constraints.excludes(target); });
   std::stable_sort(targets.begin(), targets.end(), [](const Target& a, const Target& b) {
     Backend *x = find_backend(a.kind), *y = find_backend(b.kind);
     if (x->is_host() != y->is_host()) return y->is_host();
@@ -167,7 +181,8 @@ Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& 
     if (!available.ok())
       return error(ErrorCode::kUnavailable, "{}: {}: {}", config.file.string(), pointer,
                    available.message());
-    auto spec = std::make_shared<PartitionSpec>(*backend_spec({backend->name(), {}, {}}));
+    Target target{backend->name(), given.target.options, given.target.device};
+    auto spec = std::make_shared<PartitionSpec>(*backend_spec(target));
     if (given.rule != nullptr) spec->rule = given.rule, spec->merges = given.merges;
     spec->merges = config.merges[i].value_or(spec->merges);
     spec->name = given.name;

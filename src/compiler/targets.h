@@ -14,14 +14,16 @@
 
 namespace collage {
 
-// What the user forbids or demands of targets. "native", "native:nn.conv2d"; "layer3.*=onednn".
+// What the user forbids or demands of targets. "native", "native:nn.conv2d"; "layer3.*=onednn",
+// "layer3.*=mylib -device=gpu:1".
 struct TargetConstraints {
   struct Exclusion {
-    std::string backend, op;  // op empty: the whole backend
+    TargetName target;
+    std::string op;  // empty: the whole target
   };
   struct Pin {
     Regex origin;
-    std::string backend;
+    TargetName target;
     std::string text;  // as given
   };
   std::vector<Exclusion> exclusions;
@@ -32,7 +34,8 @@ struct TargetConstraints {
                                          const std::vector<std::string>& pin,
                                          std::span<const PartitionSpecPtr> others = {});
   bool allows(const Target& target, const CallNode& call) const;
-  // Fails when a pin names a backend that is not among these.
+  bool excludes(const Target& target) const;  // altogether
+  // Fails when a pin names a target that is not among these.
   Status check_pins(std::span<const PartitionSpecPtr> specs) const;
 };
 

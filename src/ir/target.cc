@@ -1,11 +1,32 @@
 #include "ir/target.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 
 #include "base/printable.h"
 
 namespace collage {
+
+namespace {
+
+// "gpu" or "gpu:1".
+Status read_device(const std::string& value, VirtualDevice& device) {
+  const size_t colon = value.find(':');
+  device.device = value.substr(0, colon);
+  device.id = 0;
+  const bool has_id = colon != std::string::npos;
+  const char* const end = value.data() + value.size();
+  const char* const number = has_id ? value.data() + colon + 1 : end;
+  const auto [stop, error] = std::from_chars(number, end, device.id);
+  if (device.device.empty() || stop != end || (has_id && error != std::errc()) || device.id < 0)
+    return usage_error("'{}' is no device: expected NAME or NAME:NUMBER", value);
+  return {};
+}
+
+}  // namespace
 
 Result<Target> Target::parse(std::string_view text) {
   std::istringstream words{std::string(text)};
@@ -20,7 +41,9 @@ Result<Target> Target::parse(std::string_view text) {
       return usage_error("target '{}': expected -option=value, found '{}'", text, word);
     std::string name = word.substr(1, equals - 1), value = word.substr(equals + 1);
     if (name == "device") {
-      target.device.device = value;
+      TRY(read_device(value, target.device).with_context(fmt::format("target '{}'", text)));
+    } else if (name == "memory_scope") {
+      target.device.memory_scope = value;
     } else {
       target.options[name] = value;
     }
@@ -30,9 +53,31 @@ Result<Target> Target::parse(std::string_view text) {
 
 std::string Target::to_string() const {
   std::string text = kind;
-  if (device.device != "cpu") text += " -device=" + device.device;
+  if (device.device != "cpu" || device.id != 0) text += " -device=" + device.device;
+  if (device.id != 0) text += ":" + std::to_string(device.id);
+  if (!device.memory_scope.empty()) text += " -memory_scope=" + device.memory_scope;
   for (const auto& [name, value] : options) text += " -" + name + "=" + value;
   return text;
+}
+
+Result<TargetName> TargetName::parse(std::string_view text) {
+  TargetName name;
+  name.stated_ = TRY(Target::parse(text));
+  name.device_ = text.find(" -device=") != std::string_view::npos;
+  name.memory_scope_ = !name.stated_.device.memory_scope.empty();
+  return name;
+}
+
+bool TargetName::means(const Target& target) const {
+  const auto is_so = [&](const auto& option) {
+    const auto found = target.options.find(option.first);
+    return found != target.options.end() && found->second == option.second;
+  };
+  const VirtualDevice& device = stated_.device;
+  return target.kind == stated_.kind &&
+         std::all_of(stated_.options.begin(), stated_.options.end(), is_so) &&
+         (!device_ || (target.device.device == device.device && target.device.id == device.id)) &&
+         (!memory_scope_ || target.device.memory_scope == device.memory_scope);
 }
 
 }  // namespace collage

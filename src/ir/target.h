@@ -1,8 +1,10 @@
 // Target: something that can compile kernels: a backend's name, options for it, and the device its
-// kernels run on. Several targets may share a device. Text form: "onednn", "native
-// -vector-width=8", "mylib -device=cpu".
+// kernels run on. Several targets may share a device, and several of one backend may differ in
+// options or device: a target is known by its whole text. Text form: "onednn", "native
+// -vector-width=8", "mylib -device=gpu:1 -memory_scope=shared".
 #pragma once
 
+#include <compare>
 #include <map>
 #include <string>
 #include <string_view>
@@ -19,7 +21,21 @@ struct Target {
 
   static Result<Target> parse(std::string_view text);
   std::string to_string() const;
-  bool operator==(const Target&) const = default;
+  auto operator<=>(const Target&) const = default;
+};
+
+// Whether a name that a user gives means that target: "native" means all of that backend, what
+// states options or a device only those that have them.
+class TargetName {
+ public:
+  static Result<TargetName> parse(std::string_view text);
+  const std::string& kind() const { return stated_.kind; }
+  std::string text() const { return stated_.to_string(); }
+  bool means(const Target& target) const;
+
+ private:
+  Target stated_;
+  bool device_ = false, memory_scope_ = false;  // whether they are stated
 };
 
 }  // namespace collage

@@ -123,7 +123,7 @@ class Reader {
   }
 
   Status target(const json& value, const std::string& pointer) {
-    TRY(object(value, pointer, {"name", "compiler", "device", "rule", "merge"}));
+    TRY(object(value, pointer, {"name", "compiler", "options", "device", "rule", "merge"}));
     PartitionSpec spec;
     spec.name = TRY(name(TRY(member(value, pointer, "name")), pointer + "/name"));
     for (const PartitionSpecPtr& other : config_.specs)
@@ -135,6 +135,14 @@ class Reader {
       spec.compiler = TRY(name(value["compiler"], pointer + "/compiler"));
     if (value.contains("device"))
       spec.target.device.device = TRY(name(value["device"], pointer + "/device"));
+    if (value.contains("options")) {
+      const std::string options = pointer + "/options";
+      if (!value["options"].is_object()) return bad(options, "an object", value["options"]);
+      for (const auto& [option, given] : value["options"].items()) {
+        const std::string at = options + "/" + escaped(option);
+        spec.target.options[TRY(name(option, at))] = TRY(name(given, at));
+      }
+    }
     bool any = false;
     if (value.contains("rule")) TRY(rule(value["rule"], pointer + "/rule", spec, any));
     std::optional<bool> merges;

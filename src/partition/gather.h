@@ -28,8 +28,8 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options = {});
 
-// Whether a kernel for `target` may run what is to run on `place`: on the same device, and where the
-// place has a memory scope or a kind, with the same.
+// Whether a kernel for `target` may run what is to run on `place`: on the same device, and where
+// the place has a memory scope or a kind, with the same.
 bool refines(const Target& target, const Target& place);
 // The device of each node, none where it was left open: what on_device places, and what is only
 // used by nodes of one device, up to the next on_device (RFC 0038 unifies domains the same way).

@@ -14,8 +14,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kWidth = 8;
 constexpr double kSlack = 0.02;  // columns within this fraction of the bound are considered
 
-const std::string& target_of(const CompactProblem& compact, const ChosenKernel& kernel) {
-  return compact.problem->candidates[kernel.candidate].candidate->spec->target.kind;
+const Target& target_of(const CompactProblem& compact, const ChosenKernel& kernel) {
+  return compact.problem->candidates[kernel.candidate].candidate->spec->target;
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // than near ties differ, so the first few covers are timed end to end.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "search/potentials.h"
@@ -10,7 +9,7 @@
 namespace collage::search {
 
 // What makes two covers different: which nodes are one kernel, and on which target. Sorted.
-using Signature = std::vector<std::pair<std::vector<uint32_t>, std::string>>;
+using Signature = std::vector<std::pair<std::vector<uint32_t>, Target>>;
 Signature signature(const CompactProblem& compact, const Cover& cover);
 
 // Up to `count` covers, cheapest first, that differ from `best` and from one another.

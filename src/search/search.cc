@@ -204,14 +204,14 @@ std::vector<Cover> robust_alternatives(const SearchProblem& problem, const Cover
                      static_cast<double>(cover.kernels.size() + cover.conversions.size());
     if (cover.seconds <= kWorthTiming * best.seconds) result.push_back(std::move(cover));
   };
-  std::set<std::string> used;
+  std::set<Target> used;
   for (const ChosenKernel& kernel : best.kernels)
-    used.insert(problem.candidates[kernel.candidate].candidate->spec->target.kind);
-  for (const std::string& target : used) {
+    used.insert(problem.candidates[kernel.candidate].candidate->spec->target);
+  for (const Target& target : used) {
     if (used.size() == 1) break;
     std::vector<bool> allowed;
     for (const CandidateCosts& costs : problem.candidates)
-      allowed.push_back(costs.candidate->spec->target.kind != target);
+      allowed.push_back(costs.candidate->spec->target != target);
     search(problem, allowed);
   }
   for (const double shyness : kShyOfKernels) {
@@ -223,10 +223,10 @@ std::vector<Cover> robust_alternatives(const SearchProblem& problem, const Cover
 }
 
 // The operators that some candidate of the target computes.
-IndexSet held_by(const std::string& target, const SearchProblem& problem) {
+IndexSet held_by(const Target& target, const SearchProblem& problem) {
   IndexSet held;
   for (const CandidateCosts& costs : problem.candidates)
-    if (costs.candidate->spec->target.kind == target && !costs.variants.empty())
+    if (costs.candidate->spec->target == target && !costs.variants.empty())
       held |= costs.candidate->sub_graph.inside();
   return held;
 }
@@ -261,15 +261,15 @@ Result<SearchResult> search_covers(const SearchProblem& problem, const SearchOpt
   return result;
 }
 
-Result<SearchResult> single_backend_cover(const SearchProblem& problem, const std::string& target,
-                                          const std::string& host, const SearchOptions& options) {
+Result<SearchResult> single_backend_cover(const SearchProblem& problem, const Target& target,
+                                          const Target& host, const SearchOptions& options) {
   const IndexSet held = held_by(target, problem);
   std::vector<bool> strict, relaxed;
   for (const CandidateCosts& costs : problem.candidates) {
-    const std::string& kind = costs.candidate->spec->target.kind;
+    const Target& own = costs.candidate->spec->target;
     const IndexSet& inside = costs.candidate->sub_graph.inside();
-    strict.push_back(kind == target || (kind == host && !inside.intersects(held)));
-    relaxed.push_back(kind == target || kind == host);
+    strict.push_back(own == target || (own == host && !inside.intersects(held)));
+    relaxed.push_back(own == target || own == host);
   }
   // The host takes over nodes of the target only where its candidates do not fit together.
   Result<CompactProblem> compact = search::make_compact(problem, strict);
@@ -279,17 +279,17 @@ Result<SearchResult> single_backend_cover(const SearchProblem& problem, const st
   }
   compact = search::make_compact(problem, relaxed);
   if (!compact.ok())
-    return std::move(compact).status().with_context(target + " with " + host + " alone");
+    return std::move(compact).status().with_context(target.to_string() + " with " +
+                                                    host.to_string() + " alone");
   return Searcher(*compact, options).run();
 }
 
-Result<SearchResult> mostly_one_backend_cover(const SearchProblem& problem,
-                                              const std::string& target,
+Result<SearchResult> mostly_one_backend_cover(const SearchProblem& problem, const Target& target,
                                               const SearchOptions& options) {
   const IndexSet held = held_by(target, problem);
   std::vector<bool> usable;
   for (const CandidateCosts& costs : problem.candidates)
-    usable.push_back(costs.candidate->spec->target.kind == target ||
+    usable.push_back(costs.candidate->spec->target == target ||
                      !costs.candidate->sub_graph.inside().intersects(held));
   const CompactProblem compact = TRY(search::make_compact(problem, usable));
   return Searcher(compact, options).run();

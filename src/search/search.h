@@ -20,13 +20,11 @@ struct SearchOptions {
 Result<SearchResult> search_covers(const SearchProblem& problem, const SearchOptions& options = {});
 
 // The best cover that uses only `target`'s candidates, and `host`'s for the operators that no
-// candidate of `target` holds. Targets by kind.
-Result<SearchResult> single_backend_cover(const SearchProblem& problem, const std::string& target,
-                                          const std::string& host,
-                                          const SearchOptions& options = {});
+// candidate of `target` holds.
+Result<SearchResult> single_backend_cover(const SearchProblem& problem, const Target& target,
+                                          const Target& host, const SearchOptions& options = {});
 // Likewise, with anybody's candidates for those operators.
-Result<SearchResult> mostly_one_backend_cover(const SearchProblem& problem,
-                                              const std::string& target,
+Result<SearchResult> mostly_one_backend_cover(const SearchProblem& problem, const Target& target,
                                               const SearchOptions& options = {});
 
 }  // namespace collage

@@ -303,6 +303,28 @@ def check_constraints(bench):
     assert report["env"]["threads"] == 1
 
 
+def check_targets_of_one_kind(bench):
+    """Two targets of one backend that differ in an option are two targets, whichever flag names them."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    both = ["native", "native -external=on"]
+    flags = ("--targets", ",".join(both + ["reference"]))
+    report, _ = bench.report("run", name, *flags)
+    assert report["targets"] == both + ["reference"], report["targets"]
+    alone = {cover["name"] for cover in report["covers"] if cover["single_backend"]}
+    assert set(both) <= alone, alone
+    for pinned in both:
+        report, _ = bench.report("run", name, *flags, "--pin", f".*={pinned}")
+        used = {kernel["target"] for kernel in report["kernels"]}
+        assert pinned in used if "=" in pinned else used & set(both), (pinned, used)
+        assert "=" not in pinned or used <= {pinned, "reference"}, (pinned, used)
+    report, _ = bench.report("run", name, *flags, "--exclude", both[1])
+    assert report["targets"] == ["native", "reference"], report["targets"]
+    tiny_models.write(bench.folder, "two.json", """{"targets": [
+        {"name": "native"}, {"name": "calling", "compiler": "native", "options": {"external": "on"}}]}""")
+    report, _ = bench.report("run", name, "--config", "two.json")
+    assert report["targets"] == both + ["reference"], report["targets"]
+
+
 def check_bench(bench):
     """Statistics, and other runtimes beside them."""
     name = bench.save("net.onnx", tiny_models.small_net())
@@ -495,7 +517,7 @@ def check_relay(bench):
 
 CHECKS = (check_run, check_warm, check_diff, check_every_target, check_seeds, check_verify, check_verify_proves_something,
           check_checks, check_partition, check_config,
-          check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_bench, check_against, check_fresh_costs, check_profile,
+          check_configured_targets, check_light_partition, check_one_toolchain, check_constraints, check_targets_of_one_kind, check_bench, check_against, check_fresh_costs, check_profile,
           check_lowering, check_max_error, check_targets, check_strange_names, check_dynamic_dimension, check_relay, check_tensor_programs)
 
 

@@ -15,7 +15,7 @@
 #include "compiler/compile.h"
 #include "compiler/fault_backend.h"
 #include "cost/comparison.h"
-#include "cost/database.h"
+#include "cost/rows_of_kind.h"
 #include "cost/synthetic.h"
 #include "ir/op.h"
 #include "ops/interpreter.h"
@@ -123,14 +123,7 @@ class CoverChecks : public ::testing::Test {
         [&](const ReportedKernel& kernel) { return kernel.target.starts_with(backend); });
   }
   std::vector<CostRow> rows(const std::string& kind) {
-    std::vector<CostRow> found;
-    EXPECT_TRUE(CostDatabase::open(options_.database)
-                    ->for_each([&](const CostRow& row) {
-                      if (row.kind == kind) found.push_back(row);
-                      return Status();
-                    })
-                    .ok());
-    return found;
+    return testing::rows_of_kind(options_.database, kind);
   }
 
   ProgramOptions options_;
@@ -247,6 +240,19 @@ TEST_F(CoverChecks, TheLargestErrorAllowedBoundsFloat32) {
   EXPECT_FALSE(uses(compiled(large, kSlightlyWrong), "faulty")) << "as a warm compile knows";
   options_.max_error = 1e-2;
   EXPECT_TRUE(uses(compiled(large, kSlightlyWrong), "faulty"));
+}
+
+TEST_F(CoverChecks, WhereNoCoverIsWithinTheLargestErrorTheBestIsNamed) {
+  options_.pin = {".*=faulty"};  // so that the host, which is right, must leave tanh to it
+  options_.max_error = 1e-5;
+  const Result<Program> program = compile(model(9), kSlightlyWrong);
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.status().code(), ErrorCode::kVerification);
+  EXPECT_THAT(program.status().to_string(),
+              HasSubstr("the largest error allowed, 1e-05: the best"));
+  EXPECT_THAT(program.status().to_string(), HasSubstr("errs by 0.0005"));
+  options_.max_error = 1e-3;
+  EXPECT_TRUE(compile(model(9), kSlightlyWrong).ok());
 }
 
 TEST_F(CoverChecks, StrictAccuracyAndALargestErrorExcludeEachOther) {

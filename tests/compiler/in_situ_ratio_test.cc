@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "compiler/given_model.h"
+#include "cost/rows_of_kind.h"
 #include "ir/text_printer.h"
 
 namespace collage {
@@ -22,7 +23,7 @@ def @main(%x: Tensor[(32, 64), float32]) {
 
 class InSituRatio : public testing::GivenModel {
  protected:
-  InSituRatio() : GivenModel(kModel) {}
+  explicit InSituRatio(const char* model = kModel) : GivenModel(model) {}
 
   CompileReport compile() {
     Result<Program> program = Program::compile(model_of(given_), options_);
@@ -30,14 +31,7 @@ class InSituRatio : public testing::GivenModel {
     return program.ok() ? program->impl().report : CompileReport();
   }
   std::vector<CostRow> rows(const std::string& kind) {
-    std::vector<CostRow> found;
-    EXPECT_TRUE(CostDatabase::open(options_.database)
-                    ->for_each([&](const CostRow& row) {
-                      if (row.kind == kind) found.push_back(row);
-                      return Status();
-                    })
-                    .ok());
-    return found;
+    return testing::rows_of_kind(options_.database, kind);
   }
   void set_ratio(const CostRow& row, const std::string& value) {
     CostDatabase::open(options_.database)->put("pace", row.key, row.text, value, row.context);
@@ -77,6 +71,59 @@ TEST_F(InSituRatio, IsMeasuredOnceAndScalesNoPrediction) {
     EXPECT_DOUBLE_EQ(slower.covers[c].predicted_seconds, warm.covers[c].predicted_seconds);
     EXPECT_EQ(slower.covers[c].chosen, warm.covers[c].chosen) << "it chooses nothing";
   }
+}
+
+// One kernel, so that whatever it costs the covers are the same.
+class OneKernel : public InSituRatio {
+ protected:
+  OneKernel()
+      : InSituRatio(R"(#[version = "0.0.5"]
+def @main(%x: Tensor[(256, 256), float32]) {
+  exp(%x)
+}
+)") {}
+};
+
+// Costs that are measured again, once the cover ran, correct the sum and not what was predicted.
+TEST_F(OneKernel, WhatWasPredictedStaysAsItWasBeforeTheFirstRun) {
+  options_.targets = {"onednn"};
+  options_.always_measure = true;
+  const CompileReport first = compile();
+  std::unique_ptr<CostDatabase> database = CostDatabase::open(options_.database);
+  for (const CostRow& row : rows("function")) {
+    nlohmann::json value = nlohmann::json::parse(row.value);
+    for (nlohmann::json& variant : value["variants"])
+      for (const char* figure : {"median", "p10", "p90"})
+        if (variant["cost"].contains(figure))
+          variant["cost"][figure] = 2 * variant["cost"][figure].get<double>();
+    database->put("function", row.key, row.text, value.dump(), row.context);
+  }
+  options_.frozen_costs = true;
+  const CompileReport again = compile();
+  ASSERT_FALSE(again.covers.empty());
+  EXPECT_GT(again.isolated_seconds, 1.5 * first.isolated_seconds);
+  EXPECT_DOUBLE_EQ(again.predicted_seconds, first.predicted_seconds);
+  EXPECT_GT(again.covers[0].reckoned_seconds, 1.5 * again.covers[0].predicted_seconds);
+  EXPECT_DOUBLE_EQ(again.correction_seconds, again.predicted_seconds - again.isolated_seconds);
+}
+
+// As of a kernel that something else kept waiting.
+TEST_F(OneKernel, ARatioBeyondReasonIsNotKept) {
+  Program program = Program::compile(model_of(given_), options_).value();
+  const std::vector<Tensor> inputs = {Tensor::zeros(DType::kFloat32, {256, 256})};
+  std::unique_ptr<CostDatabase> database = CostDatabase::open(options_.database);
+  const auto measure = [&](double isolated, const char* model) {
+    NamedCover cover;
+    cover.plain_seconds = isolated;
+    return measure_in_situ_ratio(cover, *program.impl().executor, inputs, {}, model, "machine",
+                                 *database);
+  };
+  EXPECT_TRUE(measure(1e-15, "fast").ok());
+  EXPECT_TRUE(measure(1e-5, "usual").ok());
+  const std::string value =
+      database->find("pace", CostDatabase::key_of("fast", "machine")).value_or("none");
+  EXPECT_EQ(value, "none");
+  EXPECT_TRUE(known_in_situ_ratio(*database, "usual", "machine"));
 }
 
 TEST_F(InSituRatio, OfADamagedRowIsNotKnown) {

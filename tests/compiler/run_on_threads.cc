@@ -1,8 +1,6 @@
 #include "compiler/run_on_threads.h"
 
-#include <atomic>
 #include <cstring>
-#include <thread>
 
 #include "cost/synthetic.h"
 
@@ -19,18 +17,6 @@ bool same_bits(const std::vector<Tensor>& some, const std::vector<Tensor>& other
 }
 
 }  // namespace
-
-void on_threads(int count, const std::function<void(int)>& body) {
-  std::atomic<int> ready{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < count; ++t)
-    threads.emplace_back([&, t] {
-      ++ready;
-      while (ready < count) std::this_thread::yield();
-      body(t);
-    });
-  for (std::thread& thread : threads) thread.join();
-}
 
 Result<Rehearsed> Rehearsed::make(const Model& model, const ProgramOptions& options, int callers) {
   Rehearsed made;

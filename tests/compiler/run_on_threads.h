@@ -2,17 +2,14 @@
 // program gave when nobody else ran.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "compiler/compile.h"
+#include "runtime/on_threads.h"
 
 namespace collage::testing {
-
-// Calls body(0) to body(count - 1), each on a thread of its own, all begun together.
-void on_threads(int count, const std::function<void(int)>& body);
 
 // A program with some inputs, different ones for each caller, and what it gave for them when it was
 // made.

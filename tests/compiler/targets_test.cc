@@ -75,6 +75,53 @@ TEST(Targets, ThoseThatOnlyLowerNeedLeave) {
             "target 'rounding' rounds more than float32 does: it needs --max-error");
 }
 
+TEST(Targets, AreNamedByAsMuchOfTheirTextAsIsGiven) {
+  register_rounding();
+  const auto specs = select_targets(
+      {"native", "native -external=on", "onednn -device=gpu:1 -memory_scope=shared"}, {});
+  ASSERT_TRUE(specs.ok()) << specs.status().to_string();
+  std::vector<std::string> texts;
+  for (const PartitionSpecPtr& spec : *specs) texts.push_back(spec->target.to_string());
+  const auto left = [&](const std::string& exclusion) {
+    const auto constraints = TargetConstraints::parse({exclusion}, {});
+    EXPECT_TRUE(constraints.ok()) << constraints.status().to_string();
+    std::string all;
+    for (const PartitionSpecPtr& spec : *specs)
+      if (!constraints->excludes(spec->target)) all += spec->target.to_string() + "; ";
+    return all;
+  };
+  const std::string onednn = "onednn -device=gpu:1 -memory_scope=shared; ";
+  EXPECT_EQ(left("native"), onednn + "reference; ");
+  EXPECT_EQ(left("native -external=on"), onednn + "native; reference; ");
+  EXPECT_EQ(left("native -external=off"), onednn + "native; native -external=on; reference; ");
+  EXPECT_EQ(left("onednn -device=gpu:1"), "native; native -external=on; reference; ");
+  EXPECT_EQ(left("onednn -device=gpu"), onednn + "native; native -external=on; reference; ");
+  EXPECT_EQ(left("onednn -device=gpu:1:nn.relu"),
+            onednn + "native; native -external=on; reference; ");
+
+  const Expr call =
+      make_call("nn.relu", {make_var("x", TensorType{{1}, DType::kFloat32})}, {}, "b=c").value();
+  const auto pinned = [&](const std::string& pin) {
+    const auto constraints = TargetConstraints::parse({}, {pin});
+    EXPECT_TRUE(constraints.ok()) << constraints.status().to_string();
+    EXPECT_TRUE(constraints->check_pins(*specs).ok()) << pin;
+    std::string all;
+    for (const PartitionSpecPtr& spec : *specs)
+      if (constraints->allows(spec->target, *as<CallNode>(call)))
+        all += spec->target.to_string() + "; ";
+    return all;
+  };
+  EXPECT_EQ(pinned("b=c=native"), "native; native -external=on; ");
+  EXPECT_EQ(pinned("b=.*=native -external=on"), "native -external=on; ");
+  EXPECT_EQ(pinned(".*=onednn -memory_scope=shared"), onednn);
+  const auto absent = TargetConstraints::parse({}, {".*=native -external=off"});
+  ASSERT_TRUE(absent.ok());
+  EXPECT_EQ(
+      absent->check_pins(*specs).message(),
+      "--pin .*=native -external=off: native -external=off is not among the targets in use: " +
+          texts[0] + ", " + texts[1] + ", " + texts[2] + ", " + texts[3]);
+}
+
 TEST(Targets, PinsAreMatchedInLinearTimeAndSpace) {
   register_all();
   const auto malformed = TargetConstraints::parse({}, {"conv(=reference"});

@@ -4,30 +4,19 @@
 #include <omp.h>
 
 #include <atomic>
-#include <functional>
 #include <stdexcept>
 #include <thread>
 
 #include "runtime/executor.h"
+#include "runtime/on_threads.h"
 
 namespace collage {
 namespace {
 
+using testing::on_threads;
+
 constexpr int kThreads = 8, kRuns = 200;
 constexpr int64_t kCount = 512;
-
-// Calls body(0) to body(count - 1), each on a thread of its own, all begun together.
-void on_threads(int count, const std::function<void(int)>& body) {
-  std::atomic<int> ready{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < count; ++t)
-    threads.emplace_back([&, t] {
-      ++ready;
-      while (ready < count) std::this_thread::yield();
-      body(t);
-    });
-  for (std::thread& thread : threads) thread.join();
-}
 
 // out = in + 1 by a team, with a part of the workspace for each of its `threads`, as kernels have
 // that were compiled for so many.

@@ -41,12 +41,12 @@ class Fixture {
     for (const std::string& tag : outputs) variant.outputs.push_back(encoding(tag));
     for (CandidateCosts& known : problem.candidates)
       if (known.candidate->sub_graph.inside() == inside &&
-          known.candidate->spec->target.kind == target) {
+          known.candidate->spec->target.to_string() == target) {
         known.variants.push_back({variant, seconds});
         return;
       }
-    auto spec =
-        std::make_shared<PartitionSpec>(PartitionSpec{target, nullptr, Target{target, {}, {}}});
+    auto spec = std::make_shared<PartitionSpec>(
+        PartitionSpec{target, nullptr, Target::parse(target).value()});
     candidates.push_back({"test", std::move(sub_graph), spec});
     problem.candidates.push_back({&candidates.back(), {{variant, seconds}}});
   }
@@ -60,7 +60,7 @@ class Fixture {
     for (size_t k = 0; k < cover.kernels.size(); ++k) {
       const CandidatePartition& candidate =
           *problem.candidates[cover.kernels[k].candidate].candidate;
-      result += (k ? " | " : "") + candidate.spec->target.kind + ": " +
+      result += (k ? " | " : "") + candidate.spec->target.to_string() + ": " +
                 g.names(candidate.sub_graph.inside());
     }
     for (const ChosenConversion& conversion : cover.conversions)
@@ -233,7 +233,7 @@ TEST(SingleBackend, UsesTheHostOnlyWhereTheTargetCannot) {
   f.add("t", {"d"}, 5);
   for (const char* node : {"a", "b", "d"}) f.add("host", {node}, 1);
   f.add("u", {"b"}, 0.1);
-  SearchResult result = *single_backend_cover(f.problem, "t", "host");
+  SearchResult result = *single_backend_cover(f.problem, {"t", {}, {}}, {"host", {}, {}});
   EXPECT_EQ(f.text(result.covers[0]), "t: a | host: b | t: d");
 }
 
@@ -244,8 +244,35 @@ TEST(MostlyOneBackend, LeavesTheRestToAnybody) {
   for (const char* node : {"a", "b", "d"}) f.add("host", {node}, 1);
   f.add("u", {"b"}, 0.1);
   f.add("u", {"b", "d"}, 0.1);
-  EXPECT_EQ(f.text(mostly_one_backend_cover(f.problem, "t")->covers[0]), "t: a | u: b | t: d");
-  EXPECT_FALSE(mostly_one_backend_cover(Fixture("x; a = conv(x, c1); return a").problem, "t").ok());
+  EXPECT_EQ(f.text(mostly_one_backend_cover(f.problem, {"t", {}, {}})->covers[0]),
+            "t: a | u: b | t: d");
+  EXPECT_FALSE(
+      mostly_one_backend_cover(Fixture("x; a = conv(x, c1); return a").problem, {"t", {}, {}})
+          .ok());
+}
+
+TEST(SingleBackend, TellsTargetsOfOneKindApart) {
+  Fixture f("x; a = conv(x, c1); b = sort(a); d = relu(b); return d");
+  for (const char* node : {"a", "b", "d"}) f.add("host", {node}, 9);
+  f.add("t", {"a"}, 5);
+  f.add("t -fast=1", {"a"}, 4);
+  f.add("t -device=gpu:1", {"a"}, 3);
+  f.add("t -device=gpu:1", {"d"}, 3);
+  const Target plain{"t", {}, {}}, fast{"t", {{"fast", "1"}}, {}}, host{"host", {}, {}};
+  const Target device = Target::parse("t -device=gpu:1").value();
+  const auto only = [&](const Target& target) {
+    return f.text(single_backend_cover(f.problem, target, host)->covers[0]);
+  };
+  EXPECT_EQ(only(plain), "t: a | host: b | host: d");
+  EXPECT_EQ(only(fast), "t -fast=1: a | host: b | host: d");
+  EXPECT_EQ(only(device), "t -device=gpu:1: a | host: b | t -device=gpu:1: d");
+  // Covers that differ in nothing but a target's options are two covers.
+  SearchOptions options;
+  std::vector<std::string> covers;
+  for (const Cover& cover : search_covers(f.problem, options)->covers)
+    covers.push_back(f.text(cover));
+  EXPECT_THAT(covers, ::testing::IsSupersetOf({"t -device=gpu:1: a | host: b | t -device=gpu:1: d",
+                                               "t -fast=1: a | host: b | t -device=gpu:1: d"}));
 }
 
 TEST(SingleBackend, FallsBackWhereTheTargetsCandidatesDoNotFitTogether) {
@@ -253,8 +280,9 @@ TEST(SingleBackend, FallsBackWhereTheTargetsCandidatesDoNotFitTogether) {
   f.add("t", {"a", "b"}, 1);
   f.add("t", {"b", "d"}, 1);
   for (const char* node : {"a", "b", "d"}) f.add("host", {node}, 2);
-  EXPECT_DOUBLE_EQ(single_backend_cover(f.problem, "t", "host")->covers[0].seconds, 3);
-  EXPECT_FALSE(single_backend_cover(f.problem, "nobody", "none").ok());
+  EXPECT_DOUBLE_EQ(
+      single_backend_cover(f.problem, {"t", {}, {}}, {"host", {}, {}})->covers[0].seconds, 3);
+  EXPECT_FALSE(single_backend_cover(f.problem, {"nobody", {}, {}}, {"none", {}, {}}).ok());
 }
 
 // A random problem on a random graph: candidates of any shape that is convex, with one exit or

@@ -41,10 +41,8 @@ Status explain(const ExplainOptions& options) {
     const nlohmann::json kernel = *TRY(find_kernel(source.report(), options.kernel));
     if (std::vector<std::string> names = onnx_nodes(kernel); !names.empty())
       for (const nlohmann::json& target : source.report()["targets"])
-        if (target != kernel["target"]) {
-          std::string kind = target.get<std::string>();
-          source.ask("--pin", exactly(names) + "=" + kind.substr(0, kind.find(' ')));
-        }
+        if (target != kernel["target"])
+          source.ask("--pin", exactly(names) + "=" + target.get<std::string>());
     text = explain_kernel(source.report(), kernel);
   } else {
     source.ask_each_target();

@@ -109,9 +109,9 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
   command
       .add_option("--targets", options.targets, "backends to use, comma separated (default: all)")
       ->delimiter(',');
-  command.add_option("--exclude", options.exclude, "leave out BACKEND, or BACKEND:OPERATOR")
+  command.add_option("--exclude", options.exclude, "leave out TARGET, or TARGET:OPERATOR")
       ->delimiter(',');
-  command.add_option("--pin", options.pin, "'REGEX=BACKEND': nodes whose name matches run there")
+  command.add_option("--pin", options.pin, "'REGEX=TARGET': nodes whose name matches run there")
       ->allow_extra_args(false);
   command
       .add_option("--threads", options.threads,

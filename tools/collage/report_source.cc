@@ -103,11 +103,11 @@ void ReportSource::ask(const std::string& flag, const std::string& value) {
 
 void ReportSource::ask_each_target() {
   for (const nlohmann::json& target : report_["targets"]) {
-    std::string text = target.get<std::string>(), kind = text.substr(0, text.find(' '));
-    const Backend* backend = find_backend(kind);
+    const std::string text = target.get<std::string>();
+    const Backend* backend = find_backend(text.substr(0, text.find(' ')));
     if (backend != nullptr && backend->is_host()) continue;
-    ask("--exclude", kind);
-    ask("--pin", ".*=" + kind);
+    ask("--exclude", text);
+    ask("--pin", ".*=" + text);
   }
 }
 
