@@ -262,7 +262,8 @@ TEST_F(CoverChecks, WhereNoCoverIsWithinTheLargestErrorTheBestIsNamed) {
   const Result<Program> program = compile(negatives, kSlightlyWrong);
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.status().code(), ErrorCode::kVerification);
-  EXPECT_THAT(program.status().to_string(), HasSubstr("the largest error allowed, 1e-05: the best"));
+  EXPECT_THAT(program.status().to_string(),
+              HasSubstr("the largest error allowed, 1e-05: the best"));
   EXPECT_THAT(program.status().to_string(), HasSubstr("errs by 0.0005"));
 }
 

@@ -20,10 +20,10 @@ TEST(Target, TextHoldsAllThatTellsTargetsApart) {
 }
 
 TEST(Target, TextThatIsNoneIsRefused) {
-  const auto message = [](const char* text) { return Target::parse(text).status().message(); };
+  const auto message = [](const char* text) { return Target::parse(text).status().to_string(); };
   EXPECT_EQ(message(""), "empty target");
   EXPECT_EQ(message("t x"), "target 't x': expected -option=value, found 'x'");
-  EXPECT_EQ(message("t \x01"), "target 't \\x01': only printable ASCII");
+  EXPECT_EQ(message("t \x01"), "target 't ?': only printable ASCII");
   for (const char* device : {"gpu:", "gpu:x", "gpu:-1", "gpu:1x", ":1", "gpu:99999999999", ""})
     EXPECT_EQ(message((std::string("t -device=") + device).c_str()),
               "target 't -device=" + std::string(device) + "': '" + device +

@@ -29,5 +29,20 @@ TEST(Config, DeepNestingIsRefused) {
       "c.json: nested more than 128 levels deep");
 }
 
+TEST(Config, ATargetHasOptionsOfItsBackend) {
+  register_all_ops();
+  const auto config = parse_config(
+      R"({"targets": [{"name": "calling", "compiler": "native", "options": {"external": "on"}}]})",
+      "c.json");
+  ASSERT_TRUE(config.ok()) << config.status().to_string();
+  EXPECT_EQ(config->specs[0]->target.to_string(), "calling -external=on");
+  const auto with = [](const std::string& options) {
+    return refusal(R"({"targets": [{"name": "native", "options": )" + options + "}]}");
+  };
+  EXPECT_THAT(with("[]"), HasSubstr("/targets/0/options: expected an object, found []"));
+  EXPECT_THAT(with(R"({"a b": "1"})"), HasSubstr("/targets/0/options/a b: expected a name"));
+  EXPECT_THAT(with(R"({"a": 1})"), HasSubstr("/targets/0/options/a: expected a string"));
+}
+
 }  // namespace
 }  // namespace collage

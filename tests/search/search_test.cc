@@ -267,10 +267,9 @@ TEST(SingleBackend, TellsTargetsOfOneKindApart) {
   EXPECT_EQ(only(fast), "t -fast=1: a | host: b | host: d");
   EXPECT_EQ(only(device), "t -device=gpu:1: a | host: b | t -device=gpu:1: d");
   // Covers that differ in nothing but a target's options are two covers.
-  SearchOptions options;
+  const SearchResult found = search_covers(f.problem).value();
   std::vector<std::string> covers;
-  for (const Cover& cover : search_covers(f.problem, options)->covers)
-    covers.push_back(f.text(cover));
+  for (const Cover& cover : found.covers) covers.push_back(f.text(cover));
   EXPECT_THAT(covers, ::testing::IsSupersetOf({"t -device=gpu:1: a | host: b | t -device=gpu:1: d",
                                                "t -fast=1: a | host: b | t -device=gpu:1: d"}));
 }
