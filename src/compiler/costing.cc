@@ -5,6 +5,7 @@
 #include "base/cache_sizes.h"
 #include "compiler/tuning_task.h"
 #include "ir/visitor.h"
+#include "ir/work.h"
 
 namespace collage {
 
@@ -105,16 +106,7 @@ void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& d
 
 double call_flops(const Expr& expr) {
   const auto* call = as<CallNode>(expr);
-  if (call == nullptr || call->op == nullptr) return 0;
-  if (call->op->flops) {
-    std::vector<Type> types;
-    for (const Expr& arg : call->args) types.push_back(arg->type());
-    return call->op->flops(types, call->attrs, call->type());
-  }
-  double flops = 0;
-  for (const TensorType& leaf : call->type().leaves())
-    flops += static_cast<double>(num_elements(leaf.shape));
-  return flops;
+  return call == nullptr || call->op == nullptr ? 0 : call_flops(*call);
 }
 
 double function_flops(const Function& function) {

@@ -98,9 +98,8 @@ Result<CoverCheck> CoverChecks::run(const CheckedCover& cover, size_t group, Exe
   TRY(answers());
   const Result<double> error = group == 0 ? judge_.error(executor, tolerance)
                                           : judge_.error_on_given(group - 1, executor, tolerance);
-  constexpr double kAnyError = 1e30;
   CoverCheck check;
-  if (error && *error > kAnyError) {
+  if (error && *error > kMostError) {
     check.failure = "errs beyond measure";
   } else if (error) {
     check.error = *error;

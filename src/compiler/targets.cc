@@ -31,6 +31,19 @@ void add_host(std::vector<PartitionSpecPtr>& specs) {
       specs.push_back(backend_spec({backend->name(), {}, {}}));
 }
 
+// Which equals sign of REGEX=TARGET is that one. Options of targets and regular expressions hold
+// some too: it is the last one that the name of a backend follows, else the last. npos: none.
+template <typename IsBackend>
+size_t end_of_regex(const std::string& text, const IsBackend& is_backend) {
+  for (size_t end = text.size(); end > 0;) {
+    const size_t equals = text.rfind('=', end - 1);
+    if (equals == std::string::npos) break;
+    if (is_backend(text.substr(equals + 1, text.find(' ', equals) - equals - 1))) return equals;
+    end = equals;
+  }
+  return text.rfind('=');
+}
+
 }  // namespace
 
 Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string>& exclude,
@@ -63,15 +76,8 @@ Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string
     constraints.exclusions.push_back(std::move(exclusion));
   }
   for (const std::string& text : pin) {
-    // Options of the target hold an equals sign too: its name follows the last one that a backend's
-    // follows.
-    const size_t last = text.rfind('=');
-    if (last == std::string::npos) return usage_error("--pin {}: expected REGEX=TARGET", text);
-    size_t equals = last;
-    while (equals != std::string::npos &&
-           !is_known(text.substr(equals + 1, text.find(' ', equals) - equals - 1)))
-      equals = equals == 0 ? std::string::npos : text.rfind('=', equals - 1);
-    if (equals == std::string::npos) equals = last;
+    const size_t equals = end_of_regex(text, is_known);
+    if (equals == std::string::npos) return usage_error("--pin {}: expected REGEX=TARGET", text);
     TargetName target = TRY(known(text.substr(equals + 1)).with_context("--pin " + text));
     Regex origin = TRY(Regex::parse(text.substr(0, equals)).with_context("--pin " + text));
     constraints.pins.push_back({std::move(origin), std::move(target), text});
@@ -181,8 +187,9 @@ Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& 
     if (!available.ok())
       return error(ErrorCode::kUnavailable, "{}: {}: {}", config.file.string(), pointer,
                    available.message());
-    Target target{backend->name(), given.target.options, given.target.device};
-    auto spec = std::make_shared<PartitionSpec>(*backend_spec(target));
+    // A device is for mock costs: every backend of this build runs on the processor.
+    auto spec =
+        std::make_shared<PartitionSpec>(*backend_spec({backend->name(), given.target.options, {}}));
     if (given.rule != nullptr) spec->rule = given.rule, spec->merges = given.merges;
     spec->merges = config.merges[i].value_or(spec->merges);
     spec->name = given.name;

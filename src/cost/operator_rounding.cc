@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "ir/op.h"
+#include "ir/work.h"
+#include "ops/type_rules.h"
 
 namespace collage {
 
@@ -47,9 +49,11 @@ double product(const Shape& shape, size_t begin, size_t end) {
   return result;
 }
 
+size_t position_of(int64_t axis, size_t rank) {
+  return static_cast<size_t>(normal_axis(axis, static_cast<int64_t>(rank)));
+}
 size_t axis_of(const CallNode& call, size_t rank) {
-  const int64_t axis = call.attrs.integer("axis");
-  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+  return position_of(call.attrs.integer("axis"), rank);
 }
 
 }  // namespace
@@ -88,18 +92,13 @@ double summands(const CallNode& call) {
   if (name == "nn.l2_normalize") {
     double together = 1;
     for (const int64_t axis : call.attrs.ints("axis"))
-      together *= static_cast<double>(
-          shape[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)]);
+      together *= static_cast<double>(shape[position_of(axis, rank)]);
     return std::max(1.0, together);
   }
   if (call.op->kind < FusionKind::kReduction || !call.op->flops) return 1;
-  std::vector<Type> types;
-  for (const Expr& arg : call.args) types.push_back(arg->type());
-  double elements = 0;
-  for (const TensorType& leaf : call.type().leaves())
-    elements += static_cast<double>(num_elements(leaf.shape));
+  const double elements = result_elements(call);
   if (elements == 0) return 1;
-  const double flops = call.op->flops(types, call.attrs, call.type()) / elements;
+  const double flops = call_flops(call) / elements;
   return std::max(1.0, multiplies(call) ? flops / 2 : flops);
 }
 

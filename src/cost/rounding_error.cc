@@ -7,6 +7,7 @@
 #include "cost/operator_rounding.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "ir/work.h"
 #include "ops/interpreter.h"
 
 namespace collage {
@@ -86,9 +87,7 @@ int RoundingErrors::draws() const {
   for (const Expr& expr : post_order(function_->body)) {
     const auto* call = as<CallNode>(expr);
     if (call == nullptr || call->op == nullptr || operator_rounding(*call).results == 0) continue;
-    double elements = 0;
-    for (const TensorType& leaf : call->type().leaves())
-      elements += static_cast<double>(num_elements(leaf.shape));
+    const double elements = result_elements(*call);
     if (elements > 0) fewest = std::min(fewest, elements);
     flops += elements * summands(*call);
   }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr JsonFields::Range kSeconds{0, 3e7};  // a year
 constexpr JsonFields::Range kPace{1e-3, 1e3};
-constexpr JsonFields::Range kError{0, 1e30};  // as a part of the largest value
+constexpr JsonFields::Range kError{0, kMostError};  // as a part of the largest value
 constexpr JsonFields::Range kPrice{0, 1e300};
 constexpr int64_t kMostSwitches = 1'000'000, kMostScatterings = 1000;
 

@@ -56,6 +56,8 @@ struct CoverRow {
   Measured measured;          // end to end
 };
 
+inline constexpr double kMostError = 1e30;  // beyond it a row holds a failure instead
+
 // What running a cover on one group of inputs showed (compiler/cover_checks.h).
 struct CheckRow {
   double error = 0;     // the largest of any output, as a part of its largest value

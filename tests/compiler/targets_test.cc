@@ -63,6 +63,19 @@ TEST(Targets, MergeAsConfiguredElseAsTheirRuleOrBackendDoes) {
   EXPECT_FALSE(merges(any + R"(, "merge": false)"));
 }
 
+TEST(Targets, OfAConfigurationHaveItsOptionsAndRunOnTheProcessor) {
+  register_all();
+  const auto config = parse_config(
+      R"({"targets": [{"name": "a", "compiler": "native", "options": {"external": "on"}},
+                      {"name": "b", "compiler": "native", "device": "gpu"}]})",
+      "F");
+  ASSERT_TRUE(config.ok()) << config.status().to_string();
+  const auto specs = configured_targets(*config, {});
+  ASSERT_TRUE(specs.ok()) << specs.status().to_string();
+  EXPECT_EQ(specs->at(0)->target.to_string(), "native -external=on");
+  EXPECT_EQ(specs->at(1)->target.to_string(), "native");
+}
+
 TEST(Targets, ThoseThatOnlyLowerNeedLeave) {
   register_rounding();
   EXPECT_FALSE(has_rounding(select_targets({}, {})));

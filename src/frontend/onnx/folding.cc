@@ -6,6 +6,7 @@
 
 #include "frontend/onnx/limits.h"
 #include "ir/op.h"
+#include "ir/work.h"
 #include "ops/interpreter.h"
 
 namespace collage::frontend {
@@ -32,12 +33,7 @@ bool is_small(const Type& result) {
   return true;
 }
 
-double work_of(const CallNode& call) {
-  if (!call.op->flops) return 0;
-  std::vector<Type> types;
-  for (const Expr& arg : call.args) types.push_back(arg->type());
-  return call.op->flops(types, call.attrs, call.type());
-}
+double work_of(const CallNode& call) { return call.op->flops ? call_flops(call) : 0; }
 
 }  // namespace
 
