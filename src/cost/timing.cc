@@ -154,10 +154,10 @@ class Evictor {
   static bool is_large(const TimedBuffer& buffer) { return buffer.bytes > 4 << 20; }
   void stream(int thread, size_t offset, size_t bytes) {
     const int64_t* values = buffers().of_thread(thread) + offset / sizeof(int64_t);
-    int64_t sums[8] = {};
+    uint64_t sums[8] = {};  // of whatever the buffer holds: they may overflow
     for (size_t i = 0; i < bytes / sizeof(int64_t); i += kStep / sizeof(int64_t))
-      for (size_t j = 0; j < 8; ++j) sums[j] += values[i + 8 * j];
-    for (int64_t sum : sums) sink_.fetch_add(sum, std::memory_order_relaxed);
+      for (size_t j = 0; j < 8; ++j) sums[j] += static_cast<uint64_t>(values[i + 8 * j]);
+    for (uint64_t sum : sums) sink_.fetch_add(sum, std::memory_order_relaxed);
   }
   // Pages in turns: whoever writes a tensor in a model shares it out in its own way, so that a
   // reader finds only some of its part in its own core's cache.
@@ -176,7 +176,7 @@ class Evictor {
   size_t ring_ = 0;  // of its buffer: as many as it has behind the first private_ bytes
   size_t next_ = 0;  // where in the ring the next turn begins
   Everywhere everywhere_;
-  std::atomic<int64_t> sink_{0};
+  std::atomic<uint64_t> sink_{0};
 };
 
 // Waits until the machine is quiet, as long as there is patience, each time with the caches
