@@ -381,6 +381,8 @@ Status Compilation::describe() {
   report_single_backends(*graph_, candidates_, search_.covers, report_);
   report_.partitioned = TRY(partitioned(cover));
   report_.estimates = costs_->counts();
+  if (const double memory = costs_->usual().memory; memory > 0)
+    report_.memory_bytes_per_second = 1 / memory;
   return {};
 }
 

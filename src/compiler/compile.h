@@ -142,8 +142,11 @@ struct CompileReport {
   double in_situ_seconds = 0, in_situ_ratio = 0;
   size_t switches = 0;                              // of the chosen cover, between thread pools
   CacheState cache_state = CacheState::kStreaming;  // in which its kernels were timed
-  bool exact = false;                               // the cheapest cover is proven to be so
-  double gap = 0;                                   // what it may be too dear by, as a part of it
+  // That all threads read from memory, at the quickest moment while costs were measured; 0: nobody
+  // looked.
+  double memory_bytes_per_second = 0;
+  bool exact = false;  // the cheapest cover is proven to be so
+  double gap = 0;      // what it may be too dear by, as a part of it
   bool light = false;  // boundaries were not searched, nothing was measured (light_cover.h)
   size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
   CostCounts estimates;

@@ -19,6 +19,9 @@ double core_crowding();
 struct CoreState {
   double crowding = 0;  // the largest of theirs
   double handover = 0;  // seconds that a cache line takes from one core to the next, on average
+  // Seconds a byte that all of them read from memory together; the least that was seen, where
+  // kernels stream from there (probe.h).
+  double memory = 0;
 };
 
 // One look of so many threads.

@@ -109,6 +109,7 @@ class Measurement {
       entry.effort = task_.effort;
       entry.conditions = conditions_;
       entry.conditions.usual = usual_cores();
+      entry.conditions.usual.memory = memory_;
     }
     return {};
   }
@@ -178,12 +179,18 @@ class Measurement {
         results = std::move(now);
         conditions_ = conditions;
       }
+      if (task_.cache == CacheState::kStreaming) look_at_memory();
       double seconds = stopwatch.seconds();
       (attempt == 0 ? spent : spent_again) += seconds;
       if (!conditions.disturbed || task_.effort == Effort::kFast) break;
       if (spent_again + seconds > kAgain * spent + kAgainSeconds) break;
     }
     return results;
+  }
+
+  void look_at_memory() {
+    const double seen = seconds_per_memory_byte(team_);
+    if (seen > 0 && (memory_ == 0 || seen < memory_)) memory_ = seen;
   }
 
   // By what attempts at the same kernels are compared.
@@ -202,6 +209,7 @@ class Measurement {
   ThreadTeam& team_;
   std::vector<Survivor> survivors_;
   Conditions conditions_;  // the machine's while the survivors were timed
+  double memory_ = 0;      // seconds a byte at the quickest moment between attempts; 0: not seen
 };
 
 }  // namespace

@@ -78,6 +78,8 @@ class MeasuredCosts {  // what only tries is in tried_costs.cc
   double seconds_per_measurement();
 
   const CostCounts& counts() const { return counts_; }
+  // The best that was seen of the machine, by any process that used this database.
+  const CoreState& usual() const { return usual_; }
   // What makes timings of whole programs comparable: processor, threads, versions of all backends.
   std::string program_context() const;
 

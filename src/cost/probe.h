@@ -11,6 +11,7 @@
 
 #include "base/stopwatch.h"
 #include "cost/task.h"
+#include "runtime/thread_team.h"
 
 namespace collage {
 
@@ -20,6 +21,10 @@ struct ProbeSeconds {
   double compute = 0, bandwidth = 0;
 };
 ProbeSeconds run_probes();
+
+// Seconds a byte that the threads of a team read from memory together, at the moment; 0: there was
+// no memory for it. The fastest of some passes, 10 ms or so.
+double seconds_per_memory_byte(ThreadTeam& team);
 
 // CPU seconds since boot of the cores this process may use (others' time included, and time stolen
 // from a virtual machine), and this process's own.

@@ -45,6 +45,7 @@ struct CoreFact {
 inline constexpr CoreFact kCoreFacts[] = {
     {"crowding", &CoreState::crowding, {1e-2, 1e2}},
     {"handover", &CoreState::handover, {1e-10, 1}},
+    {"memory", &CoreState::memory, {1e-14, 1e-6}},
 };
 
 // A cover that was timed whole.

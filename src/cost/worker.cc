@@ -37,12 +37,6 @@ constexpr int kMaxRestarts = 24;  // crashes within one task before the rest of 
 constexpr size_t kMaxLine = size_t{256} << 20;
 constexpr const char* kPreparing = "preparing";
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kLimitMemory = false;  // the sanitizer's shadow is private memory
-#else
-constexpr bool kLimitMemory = true;
-#endif
-
 // Of a worker that nobody here killed: where SIGKILL ended it, the system did, as it does when the
 // memory of the machine or container is used up.
 Invalid describe_exit(int status, bool out_of_memory) {
@@ -208,7 +202,7 @@ Status Worker::spawn() {
   pid_fd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   rlimit none{0, 0};
   ::prlimit(pid_, RLIMIT_CORE, &none, nullptr);
-  if (kLimitMemory) {
+  if (kLimitsWorkerMemory) {
     rlim_t bytes = limits_.memory_bytes > 0 ? limits_.memory_bytes : default_memory();
     rlimit memory{bytes, bytes};
     ::prlimit(pid_, RLIMIT_DATA, &memory, nullptr);

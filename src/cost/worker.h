@@ -25,6 +25,13 @@ namespace collage {
 // registered. Returns the exit status when the descriptors are no such thing, else never.
 int run_worker();
 
+// Whether a worker's memory is limited: AddressSanitizer's shadow is private memory too.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kLimitsWorkerMemory = false;
+#else
+inline constexpr bool kLimitsWorkerMemory = true;
+#endif
+
 struct WorkerLimits {
   // A candidate that gives no sign of life for so long hangs.
   double silence_seconds = 180;

@@ -1,11 +1,13 @@
 // The peaks of this machine: each the best of some repeats, since what disturbs them only makes
 // them slower.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <thread>
 
 #include "backend/backend.h"
 #include "base/cache_sizes.h"
@@ -21,6 +23,9 @@ namespace {
 constexpr int kArithmeticRounds = 100000;
 constexpr int kProbeRounds = 20000;
 constexpr int kRepeats = 7;
+// Of what goes through memory, which is the machine's: so many times, so far apart.
+constexpr int kMoments = 8;
+constexpr auto kApart = std::chrono::milliseconds(150);
 // What goes through memory: so many bytes of all threads, or four times the shared cache; and of
 // one.
 constexpr size_t kLeastStream = size_t{192} << 20, kMostStreamOfOne = size_t{256} << 20;
@@ -102,6 +107,12 @@ std::vector<MemoryLevel> measure_levels(ThreadTeam& team) {
   if (levels.size() == 2)
     levels.back().bytes = std::max(levels.back().bytes, static_cast<double>(shared));
   add("memory", 0, stream);
+  // Others use what cores share, for seconds at a time.
+  for (int moment = 1; moment < kMoments; ++moment) {
+    std::this_thread::sleep_for(kApart);
+    levels.back().bytes_per_second =
+        std::max(levels.back().bytes_per_second, bytes_per_second(team, buffers, stream));
+  }
   // A level that seems slower than one behind it was disturbed while it was measured.
   for (size_t i = levels.size() - 1; i-- > 0;)
     levels[i].bytes_per_second =

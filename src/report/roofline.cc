@@ -58,6 +58,11 @@ double model_constant_bytes(std::span<const ReportedKernel> kernels) {
   return bytes;
 }
 
+void raise_memory_peak(MachinePeaks& peaks, double bytes_per_second) {
+  for (MemoryLevel& level : peaks.levels)
+    level.bytes_per_second = std::max(level.bytes_per_second, bytes_per_second);
+}
+
 Roof roof_of(const MachinePeaks& peaks, const LeastWork& work, double model_constants) {
   Roof roof;
   auto takes = [&](double seconds, const std::string& bound) {

@@ -260,5 +260,14 @@ TEST(Probe, ReadsTheMachine) {
   EXPECT_GT(cpu.own, 0);
 }
 
+TEST(Probes, MemoryIsReadAtAMachinesRate) {
+  ThreadTeam team(1);
+  for (int look = 0; look < 2; ++look) {  // the second uses the first one's buffers
+    const double seconds = seconds_per_memory_byte(team);
+    EXPECT_GT(seconds, 1e-13);
+    EXPECT_LT(seconds, 1e-7);
+  }
+}
+
 }  // namespace
 }  // namespace collage

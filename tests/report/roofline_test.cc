@@ -78,6 +78,19 @@ TEST(Roofline, WithoutLevelsOnlyArithmeticIsHeldAgainst) {
   EXPECT_DOUBLE_EQ(roof_of(peaks, {"float32", 4e8, 1e9, 1e9}, 1e9).seconds, 1e-3);
 }
 
+TEST(Roofline, MemoryIsAsFastAsItWasSeenToBe) {
+  MachinePeaks peaks = some_machine();
+  const double memory = peaks.levels.back().bytes_per_second;
+  const double first = peaks.levels.front().bytes_per_second;
+  raise_memory_peak(peaks, 0);  // nobody looked
+  EXPECT_EQ(peaks.levels.back().bytes_per_second, memory);
+  raise_memory_peak(peaks, 1.5 * memory);
+  EXPECT_EQ(peaks.levels.back().bytes_per_second, 1.5 * memory);
+  EXPECT_EQ(peaks.levels.front().bytes_per_second, first);
+  raise_memory_peak(peaks, 2 * first);
+  for (const MemoryLevel& level : peaks.levels) EXPECT_EQ(level.bytes_per_second, 2 * first);
+}
+
 TEST(Roofline, PeaksAreThoseOfAMachine) {
   ThreadTeam team(1);
   const MachinePeaks peaks = measure_peaks(team);

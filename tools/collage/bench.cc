@@ -88,6 +88,7 @@ Status show_layers(Program& program, const std::vector<Tensor>& inputs,
   if (options.roofline) {
     ThreadTeam team(thread_count(options));
     MachinePeaks peaks = measure_peaks(team);
+    raise_memory_peak(peaks, program.impl().report.memory_bytes_per_second);
     fmt::print("{}", layers_table(profile, &peaks));
   } else if (options.layers) {
     fmt::print("{}", layers_table(profile));

@@ -130,6 +130,7 @@ Status add_timeline(Program& program, std::span<const Tensor> inputs, RunFacts& 
   facts.resident_bytes = peak_resident_bytes();
   ThreadTeam team(facts.threads);
   facts.peaks = measure_peaks(team);
+  raise_memory_peak(*facts.peaks, program.impl().report.memory_bytes_per_second);
   // A run of middling length stands for all.
   std::vector<size_t> order(profile.runs.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
