@@ -14,6 +14,7 @@
 
 #include "base/cache_sizes.h"
 #include "base/statistics.h"
+#include "cost/peak_loops.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {
@@ -65,14 +66,15 @@ ProbeSeconds run_probes() {
 
 double seconds_per_memory_byte(ThreadTeam& team) {
   // Four times what a shared cache keeps: little of it is there when it is read again.
-  constexpr size_t kLeastBytes = size_t{192} << 20, kMostBytes = size_t{1} << 30, kLine = 64;
+  constexpr size_t kLeastBytes = size_t{192} << 20, kMostBytes = size_t{1} << 30, kStep = 512;
   constexpr int kPasses = 2;
   static std::vector<std::shared_ptr<void>> buffers;  // of the worker: it measures on one thread
   static size_t bytes = 0;                            // of each
   const auto threads = static_cast<size_t>(team.size());
   if (buffers.size() != threads) {
     buffers.clear();
-    bytes = std::min(std::max(kLeastBytes, 4 * shared_cache_bytes()), kMostBytes) / threads;
+    bytes = std::min(std::max(kLeastBytes, 4 * shared_cache_bytes()), kMostBytes) / threads /
+            kStep * kStep;
     for (size_t t = 0; t < threads; ++t) {
       Result<std::shared_ptr<void>> memory = allocate_on_huge_pages(bytes);
       if (!memory) return 0;
@@ -83,13 +85,7 @@ double seconds_per_memory_byte(ThreadTeam& team) {
   double best = std::numeric_limits<double>::infinity();
   for (int pass = 0; pass < kPasses; ++pass) {
     const Stopwatch watch;
-    team.run([&](int t) {
-      const auto* values = static_cast<const int64_t*>(buffers[static_cast<size_t>(t)].get());
-      uint64_t sum = 0;
-      for (size_t i = 0; i < bytes / sizeof(int64_t); i += kLine / sizeof(int64_t))
-        sum += static_cast<uint64_t>(values[i]);
-      keep(static_cast<int64_t>(sum));
-    });
+    team.run([&](int t) { keep(read_buffer(buffers[static_cast<size_t>(t)].get(), bytes)); });
     best = std::min(best, watch.seconds());
   }
   return best / static_cast<double>(bytes * threads);
