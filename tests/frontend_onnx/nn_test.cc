@@ -42,6 +42,19 @@ TEST(Conv, SamePaddingBecomesNumbers) {
   }
 }
 
+TEST(Conv, SamePaddingReachesAsFarAsDilatedKernels) {
+  ModelBuilder m;
+  m.input("x", {"1", "1", "7", "7"}).constant("w", ramp({1, 1, 3, 3}));
+  m.node("Conv", {"x", "w"}, {"y"}).text("auto_pad", "SAME_UPPER").ints("dilations", {2, 1});
+  m.output("y");
+  Result<ImportedModel> model = m.import();
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  const CallNode* conv = find_call(*model, "nn.conv2d");
+  ASSERT_NE(conv, nullptr);
+  EXPECT_EQ(conv->attrs.ints("padding"), (Ints{2, 1, 2, 1}));
+  EXPECT_EQ(conv->type().tensor().shape, (Shape{1, 1, 7, 7}));
+}
+
 TEST(Conv, OneAndThreeDimensions) {
   ModelBuilder one;
   one.input("x", {"1", "2", "7"}).constant("w", ramp({4, 2, 3}));

@@ -51,6 +51,15 @@ TEST(Roofline, ActivationsComeFromTheCachesThatHoldThem) {
   EXPECT_EQ(roof.bound, "memory");
 }
 
+// Where a slow level feeds a fast one little faster than that delivers, all passes the fast one.
+TEST(Roofline, WhatComesFromFurtherPassesTheNearerLevels) {
+  MachinePeaks peaks = some_machine();
+  peaks.levels = {{"L1", 64e3, 100e9}, {"memory", kMemory, 80e9}};
+  const Roof roof = roof_of(peaks, moving(96e3), 0);
+  EXPECT_EQ(roof.bound, "L1");
+  EXPECT_DOUBLE_EQ(roof.seconds, 96e3 / 100e9);
+}
+
 TEST(Roofline, ConstantsComeFromWhatTheModelLeavesOfTheCaches) {
   const MachinePeaks peaks = some_machine();
   Roof roof = roof_of(peaks, moving(0, 50e3), 50e3);
