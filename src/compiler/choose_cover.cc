@@ -117,7 +117,7 @@ size_t fastest_known(const std::vector<NamedCover>& covers,
 
 CheckedCover checked_cover(const NamedCover& cover,
                            const std::vector<CostedCandidate>& candidates) {
-  return {cover_text(cover, candidates), is_lowered(cover, candidates)};
+  return {cover_text(cover, candidates), is_lowered(cover)};
 }
 
 namespace {

@@ -182,10 +182,9 @@ Result<CoverSearch> Compilation::search_by_costs(std::vector<CandidatePartition>
 }
 
 Result<CoverSearch> Compilation::search_costed() {
-  searched_ = candidates_.size();
-  CoverSearch search =
-      TRY(find_compatible_covers(*graph_, candidates_, *costs_, specs_, compatible_));
-  TRY(add_merged_cover(*graph_, candidates_, *costs_, demands_, search));
+  CoverSearch search = TRY(with_merged_cover(
+      *graph_, TRY(find_compatible_covers(*graph_, candidates_, *costs_, specs_, compatible_)),
+      *costs_, demands_));
   end_phase("search");
   report_.phase_seconds["search only"] = search.search_seconds;
   return search;
@@ -220,32 +219,20 @@ Status Compilation::search() {
 Result<bool> Compilation::look_again(const std::vector<NamedCover>& covers, int most_looks) {
   bool changed = false;
   for (const NamedCover& cover : covers)
-    changed |= TRY(collage::look_again(cover, candidates_, *costs_, MeasuredCosts::Precision::kFull,
-                                       progress_, most_looks));
+    changed |= TRY(collage::look_again(cover, search_.candidates, candidates_, *costs_,
+                                       MeasuredCosts::Precision::kFull, progress_, most_looks));
   end_phase("costs");
-  if (!changed) return false;
-  // From where a later compile starts, so that it finds the same covers: without merged
-  // candidates, and with the host's costs yet to be asked for.
-  TRY(search_again());
-  return true;
-}
-
-Status Compilation::search_again() {
-  candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(searched_),
-                    candidates_.end());
-  for (CostedCandidate& candidate : candidates_)
-    if (candidate.is_host()) candidate.costs = nullptr;
-  search_ = TRY(search_costed());
-  return {};
+  if (changed) search_ = TRY(search_costed());
+  return changed;
 }
 
 Status Compilation::cover_lightly() {
   LightCover lightly =
       TRY(find_light_cover(*graph_, found_, *costs_,
                            {compile_, demands_, lowering_.compile_kernel, culprits_}, progress_));
-  candidates_ = std::move(lightly.candidates);
   tried_ = std::move(lightly.kernels);
-  search_ = CoverSearch{{std::move(lightly.cover)}, 0, false, lightly.states, 0};
+  search_ = CoverSearch{
+      std::move(lightly.candidates), {std::move(lightly.cover)}, 0, false, lightly.states, 0};
   report_.light = true;
   end_phase("search");
   return {};
@@ -257,27 +244,28 @@ Result<CoverPrediction> Compilation::predict() {
   Result<CoverSearch> searched = search_by_costs(std::move(found_));
   if (light_ && searched.status().code() == ErrorCode::kFrozenCosts)
     return unsupported("one toolchain is left: its kernels are not measured, so not predicted");
-  return predict_cover(TRY(std::move(searched)).covers[0], candidates_, *checks_, *database_,
-                       choose_);
+  search_ = TRY(std::move(searched));
+  return predict_cover(search_.covers[0], search_.candidates, *checks_, *database_, choose_);
 }
 
 Result<LoweredPlan> Compilation::lower_cover(const NamedCover& cover) {
   std::vector<KernelChoice> choices;
   for (const CoverKernel& kernel : cover.kernels)
-    choices.push_back(kernel_choice(candidates_[kernel.candidate], kernel.variant));
+    choices.push_back(
+        kernel_choice(search_.candidates[kernel.candidate].partition, kernel.row().variant));
   return lower(*graph_, choices, cover.conversions, lowering_);
 }
 
 Result<Module> Compilation::partitioned(const NamedCover& cover) const {
   std::vector<const CandidatePartition*> partitions;
   for (const CoverKernel& kernel : cover.kernels)
-    partitions.push_back(&candidates_[kernel.candidate].partition);
+    partitions.push_back(&search_.candidates[kernel.candidate].partition);
   return TRY(partition_module(*graph_, partitions, ConstantsInside::kAll, module_)).module;
 }
 
 Result<Module> Compilation::apply_history() {
-  return partitioned(
-      search_.covers[fastest_known(search_.covers, candidates_, *checks_, *database_, choose_)]);
+  return partitioned(search_.covers[fastest_known(search_.covers, search_.candidates, *checks_,
+                                                  *database_, choose_)]);
 }
 
 Status Compilation::choose() {
@@ -322,26 +310,26 @@ Status Compilation::refine() {
   if (!incompatible_.empty())
     return usage_error("--search evolutionary knows no targets that must not meet");
   chosen_ = TRY(refine_cover(
-      *graph_, candidates_, *costs_, options_.effort,
+      *graph_, *costs_, options_.effort,
       [this](const std::vector<NamedCover>& covers) { return choose_among(covers); },
-      std::move(chosen_), search_.covers));
+      std::move(chosen_), search_));
   end_phase("refinement");
   return {};
 }
 
 Status Compilation::lower_precision() {
-  candidates_ = TRY(with_lowered_variants(*graph_, candidates_, *costs_, progress_));
-  leave_out(candidates_, demands_);
+  search_.candidates = TRY(with_lowered_variants(*graph_, search_.candidates, *costs_, progress_));
+  leave_out(search_.candidates, demands_);
   end_phase("lowered costs");
   chosen_ = TRY(choose_within_budget(
-      std::move(chosen_), search_.covers, candidates_,
-      [this](std::vector<CostedCandidate>& priced) {
+      std::move(chosen_), search_,
+      [this](const std::vector<CostedCandidate>& priced) {
         return find_compatible_covers(*graph_, priced, *costs_, specs_, compatible_);
       },
-      [this](const NamedCover& cover) -> Result<bool> {
+      [this](const NamedCover& cover, std::vector<CostedCandidate>& candidates) -> Result<bool> {
         if (options_.effort == Effort::kFast) return false;
-        return collage::look_again(cover, candidates_, *costs_, MeasuredCosts::Precision::kLowered,
-                                   progress_);
+        return collage::look_again(cover, with_costs_of({cover}, candidates), candidates, *costs_,
+                                   MeasuredCosts::Precision::kLowered, progress_);
       },
       [this](const NamedCover& cover) { return lower_cover(cover); }, *checks_, *database_, choose_,
       progress_));
@@ -374,11 +362,11 @@ Status Compilation::describe() {
       report_.best_single_backend = timed.name;
       report_.best_single_seconds = timed.measured->median;
     }
-  report_graph(*graph_, candidates_, report_);
-  report_chosen(*graph_, candidates_, cover, chosen_.lowered, report_);
+  report_graph(*graph_, search_.candidates, report_);
+  report_chosen(*graph_, search_.candidates, cover, chosen_.lowered, report_);
   for (ReportedConversion& reported : report_.conversions)
     reported.cost = TRY(conversion(reported.type, reported.from, reported.to)).cost;
-  report_single_backends(*graph_, candidates_, search_.covers, report_);
+  report_single_backends(*graph_, search_.candidates, search_.covers, report_);
   report_.partitioned = TRY(partitioned(cover));
   report_.estimates = costs_->counts();
   if (const double memory = costs_->usual().memory; memory > 0)

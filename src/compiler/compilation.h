@@ -46,8 +46,7 @@ class Compilation {
   Result<ConversionChoice> choose_conversion(const TensorType& type, const Encoding& from,
                                              const Encoding& to);
   Result<CoverSearch> search_by_costs(std::vector<CandidatePartition> found);
-  Result<CoverSearch> search_costed();
-  Status search_again();  // what search_costed() searched, with costs that changed
+  Result<CoverSearch> search_costed();  // what candidates_ cost now
   // Second looks at some covers (second_look.h); with what they change all are searched again.
   // Whether they did.
   Result<bool> look_again(const std::vector<NamedCover>& covers, int most_looks);
@@ -95,8 +94,7 @@ class Compilation {
   double checked_seconds_ = 0;                   // of the judge's, accounted for
   std::map<std::string, std::string> culprits_;  // kernels of a light cover that are wrong: why
 
-  std::vector<CostedCandidate> candidates_;     // those the search chose among, then merged ones
-  size_t searched_ = 0;                         // how many of them the search chose among
+  std::vector<CostedCandidate> candidates_;     // what a search begins with
   std::vector<std::shared_ptr<Kernel>> tried_;  // of a light cover: compiled while it was found
   CoverSearch search_;
   ChosenCover chosen_;

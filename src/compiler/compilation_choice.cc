@@ -22,8 +22,8 @@ bool has_relaxed(const CostedCandidate& candidate) {
 
 Result<ChosenCover> Compilation::choose_among(const std::vector<NamedCover>& covers) {
   return choose_cover(
-      covers, candidates_, [this](const NamedCover& cover) { return lower_cover(cover); }, *checks_,
-      *database_, choose_, progress_);
+      covers, search_.candidates, [this](const NamedCover& cover) { return lower_cover(cover); },
+      *checks_, *database_, choose_, progress_);
 }
 
 Status Compilation::choose_right() {
@@ -33,7 +33,7 @@ Status Compilation::choose_right() {
     log::warn("algorithms with larger rounding errors are left out: {}", chosen.status().message());
     demands_.strict_accuracy = true;
     leave_out(candidates_, demands_);
-    TRY(search_again());
+    search_ = TRY(search_costed());
     chosen = choose_among(search_.covers);
   }
   chosen_ = TRY(std::move(chosen));
@@ -55,11 +55,12 @@ Status Compilation::choose_lightly() {
 
 Status Compilation::refuse_culprits(const std::string& reason) {
   const NamedCover& cover = search_.covers[0];
-  const CheckedCover checked = checked_cover(cover, candidates_);
+  const CheckedCover checked = checked_cover(cover, search_.candidates);
   const std::optional<CoverCheck> check = checks_->known(checked);
   std::vector<std::string> culprits = check ? check->culprits : std::vector<std::string>();
   if (culprits.empty()) {
-    culprits = TRY(find_culprits(cover, candidates_, TRY(lower_cover(cover)), *judge_, compile_));
+    culprits =
+        TRY(find_culprits(cover, search_.candidates, TRY(lower_cover(cover)), *judge_, compile_));
     checks_->remember_culprits(checked, culprits);
   }
   if (culprits.empty()) return error(ErrorCode::kVerification, "{}", reason);
@@ -70,7 +71,7 @@ Status Compilation::refuse_culprits(const std::string& reason) {
 
 void Compilation::warn_of_silent_outputs() {
   const std::optional<CoverCheck> check =
-      checks_->known(checked_cover(search_.covers[chosen_.index], candidates_));
+      checks_->known(checked_cover(search_.covers[chosen_.index], search_.candidates));
   if (!check) return;
   for (const auto& [output, reason] : check->silent)
     log::warn(

@@ -5,7 +5,6 @@
 #include "base/cache_sizes.h"
 #include "compiler/tuning_task.h"
 #include "ir/visitor.h"
-#include "ir/work.h"
 
 namespace collage {
 
@@ -104,45 +103,6 @@ void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& d
                [&](const CostedCandidate&, TargetCosts& costs) { leave_out(costs, demands); });
 }
 
-double call_flops(const Expr& expr) {
-  const auto* call = as<CallNode>(expr);
-  return call == nullptr || call->op == nullptr ? 0 : call_flops(*call);
-}
-
-double function_flops(const Function& function) {
-  double flops = 0;
-  for (const Expr& expr : post_order(function->body)) flops += call_flops(expr);
-  return flops;
-}
-
-static double bytes_of(const Expr& expr) {
-  double bytes = 0;
-  for (const TensorType& leaf : expr->type().leaves()) bytes += static_cast<double>(leaf.bytes());
-  return bytes;
-}
-
-double function_bytes(const Function& function) {
-  double bytes = 0;
-  for (const Expr& expr : post_order(function->body))
-    if (expr->kind() == ExprKind::kVar || expr->kind() == ExprKind::kConstant)
-      bytes += bytes_of(expr);
-  for (const TensorType& leaf : function->result_type().leaves())
-    bytes += static_cast<double>(leaf.bytes());
-  return bytes;
-}
-
-double analytic_seconds(double flops, double bytes) {
-  constexpr double kFlopsPerSecond = 1e9, kBytesPerSecond = 2e9, kCall = 5e-6;
-  return kCall + flops / kFlopsPerSecond + bytes / kBytesPerSecond;
-}
-
-double constant_bytes(const Function& function) {
-  double bytes = 0;
-  for (const Expr& expr : post_order(function->body))
-    if (expr->kind() == ExprKind::kConstant) bytes += bytes_of(expr);
-  return bytes;
-}
-
 CacheState cache_state(const Function& function, int threads) {
   // Of a shared cache that other processes and machines use too, whatever its nominal size: what
   // survives a run of some milliseconds.
@@ -150,7 +110,7 @@ CacheState cache_state(const Function& function, int threads) {
   const double private_caches = threads * static_cast<double>(private_cache_bytes());
   double all = 0;
   for (const Expr& expr : post_order(function->body))
-    if (expr->kind() != ExprKind::kTuple) all += bytes_of(expr);
+    if (expr->kind() != ExprKind::kTuple) all += type_bytes(expr->type());
   if (all <= private_caches) return CacheState::kWarm;
   return constant_bytes(function) <= kSharedCache ? CacheState::kCold : CacheState::kStreaming;
 }

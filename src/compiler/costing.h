@@ -9,6 +9,7 @@
 
 #include "compiler/progress.h"
 #include "compiler/targets.h"
+#include "cost/analytic.h"
 #include "cost/measured_costs.h"
 #include "partition/candidate.h"
 
@@ -65,21 +66,9 @@ void leave_out(TargetCosts& costs, const VariantDemands& demands);
 // Of all candidates; those that shared costs still do.
 void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& demands);
 
-// Work of a function by the operators' own estimates, for the analytic stand-in for costs nobody
-// measured.
-double function_flops(const Function& function);
-double call_flops(const Expr& expr);  // 0 where it is no call of an operator
 // What a kernel of this model finds in the caches: warm where constants and intermediate tensors
 // fit the private caches of `threads` cores; streaming where the constants alone exceed what a
 // shared cache can be relied on to keep.
 CacheState cache_state(const Function& function, int threads);
-double function_bytes(const Function& function);  // parameters, constants and results
-double constant_bytes(const Function& function);
-// What stands for a cost that nobody measured: a slow processor's time, so that a measured
-// alternative wins.
-double analytic_seconds(double flops, double bytes);
-inline double analytic_seconds(const Function& function) {
-  return analytic_seconds(function_flops(function), function_bytes(function));
-}
 
 }  // namespace collage

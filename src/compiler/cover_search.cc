@@ -30,11 +30,9 @@ double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& 
 double call_bytes(const Expr& expr) {
   const auto* call = as<CallNode>(expr);
   if (call == nullptr || call->op == nullptr || call->op->is_view) return 0;
-  double bytes = 0;
-  for (const TensorType& leaf : call->type().leaves()) bytes += static_cast<double>(leaf.bytes());
+  double bytes = type_bytes(call->type());
   for (const Expr& arg : call->args)
-    if (arg->kind() == ExprKind::kConstant)
-      bytes += static_cast<double>(arg->tensor_type().bytes());
+    if (arg->kind() == ExprKind::kConstant) bytes += type_bytes(arg->type());
   return bytes;
 }
 
@@ -49,7 +47,7 @@ Reach reach_of(const DataflowGraph& graph, const std::vector<CostedCandidate>& c
   for (const CostedCandidate& candidate : candidates)
     if (candidate.partition.spec->target == target && candidate.has_cost())
       reached |= candidate.partition.sub_graph.inside();
-  auto share = [&](double (*amount)(const Expr&)) {
+  auto share = [&](auto&& amount) {
     double own = 0, all = 0;
     for (const DataflowGraph::Node& node : graph.nodes()) {
       all += amount(node.expr);
@@ -57,7 +55,7 @@ Reach reach_of(const DataflowGraph& graph, const std::vector<CostedCandidate>& c
     }
     return all > 0 ? own / all : 1;
   };
-  return {share(call_flops), share(call_bytes)};
+  return {share([](const Expr& expr) { return call_flops(expr); }), share(call_bytes)};
 }
 
 }  // namespace
@@ -69,8 +67,9 @@ NamedCover named_cover(const CoverProblem& problem, std::string name, bool singl
   for (const ChosenKernel& kernel : cover.kernels) {
     double seconds = searched.candidates[kernel.candidate].variants[kernel.variant].seconds +
                      searched.launch_penalty;
-    if (problem.own_pool(kernel)) seconds -= CoverProblem::kPoolSwitch;
-    result.kernels.push_back({kernel.candidate, problem.costed_variant(kernel), seconds});
+    if (problem.own_pool(kernel)) seconds -= problem.charges().pool_switch;
+    result.kernels.push_back({kernel.candidate, problem.costed_variant(kernel), seconds,
+                              problem.candidates()[kernel.candidate].costs});
   }
   result.conversions = cover.conversions;
   for (ChosenConversion& conversion : result.conversions)
@@ -83,7 +82,7 @@ NamedCover named_cover(const CoverProblem& problem, std::string name, bool singl
          ++conversion)
       own_pool.push_back(false);
     own_pool.push_back(problem.own_pool(cover.kernels[k]));
-    if (own_pool.back()) result.plain_seconds -= CoverProblem::kPoolSwitch;
+    if (own_pool.back()) result.plain_seconds -= problem.charges().pool_switch;
   }
   if (conversion < cover.conversions.size()) own_pool.push_back(false);
   for (size_t k = 0; k < own_pool.size(); ++k)
@@ -92,18 +91,17 @@ NamedCover named_cover(const CoverProblem& problem, std::string name, bool singl
 }
 
 Result<CoverSearch> find_covers(const DataflowGraph& graph,
-                                std::vector<CostedCandidate>& candidates, MeasuredCosts& costs) {
-  CoverProblem problem(graph, candidates, costs);
+                                const std::vector<CostedCandidate>& candidates,
+                                CostEstimator& estimator) {
+  CoverProblem problem(graph, candidates, estimator);
   CoverSearch found;
   SearchOptions options;
   options.top_k = kTopCovers;
   SearchResult result =
       TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
-  TRY(problem.conversion_failure());
   found.lower_bound_seconds = result.lower_bound;
   found.exact = result.exact;
   found.states = result.states;
-  found.search_seconds = problem.search_seconds();
   for (const Cover& cover : result.covers)
     found.covers.push_back(
         named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
@@ -160,22 +158,24 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
     // by having all of them shows only in whole runs.
     if (by_regions) add_mostly("mostly " + name + " (whole)", target, regions);
   }
-  TRY(problem.conversion_failure());
   const auto last =
       found.covers.insert(found.covers.begin() + static_cast<ptrdiff_t>(result.covers.size()),
                           mostly_one.begin(), mostly_one.end());
   std::stable_sort(found.covers.begin(), last + static_cast<ptrdiff_t>(mostly_one.size()),
                    by_prediction);
+  found.candidates = problem.candidates();
+  found.search_seconds = problem.search_seconds();
   return found;
 }
 
 Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
-                                           std::vector<CostedCandidate>& candidates,
-                                           MeasuredCosts& costs,
+                                           const std::vector<CostedCandidate>& candidates,
+                                           CostEstimator& estimator,
                                            const std::vector<PartitionSpecPtr>& specs,
                                            const std::vector<std::vector<size_t>>& sets) {
-  if (sets.size() == 1) return find_covers(graph, candidates, costs);
+  if (sets.size() == 1) return find_covers(graph, candidates, estimator);
   CoverSearch all;
+  all.candidates = candidates;
   for (const std::vector<size_t>& set : sets) {
     auto usable = [&](const CostedCandidate& candidate) {
       return std::any_of(set.begin(), set.end(),
@@ -184,9 +184,9 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
     std::vector<CostedCandidate> some = candidates;
     for (CostedCandidate& candidate : some)
       if (!usable(candidate)) candidate.costs = std::make_shared<const TargetCosts>();
-    CoverSearch found = TRY(find_covers(graph, some, costs));
+    CoverSearch found = TRY(find_covers(graph, some, estimator));
     for (size_t c = 0; c < some.size(); ++c)
-      if (usable(some[c])) candidates[c].costs = some[c].costs;  // measured on the way
+      if (usable(some[c])) all.candidates[c].costs = found.candidates[c].costs;
     bool first = all.covers.empty();
     all.lower_bound_seconds = first ? found.lower_bound_seconds
                                     : std::min(all.lower_bound_seconds, found.lower_bound_seconds);
@@ -209,31 +209,38 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
   return all;
 }
 
-KernelChoice kernel_choice(const CostedCandidate& candidate, size_t variant) {
-  return {candidate.partition.sub_graph, candidate.partition.spec->target,
-          candidate.costs->variants[variant].variant};
+std::vector<CostedCandidate> with_costs_of(const std::vector<NamedCover>& covers,
+                                           std::vector<CostedCandidate> candidates) {
+  for (const NamedCover& cover : covers)
+    for (const CoverKernel& kernel : cover.kernels) {
+      CostedCandidate& candidate = candidates[kernel.candidate];
+      if (candidate.is_host() && !candidate.has_cost()) candidate.costs = kernel.costs;
+    }
+  return candidates;
 }
 
-std::string kernel_text(const CostedCandidate& candidate, size_t variant) {
-  const KernelChoice choice = kernel_choice(candidate, variant);
-  return choice.sub_graph.inside().to_string() + " " + choice.target.to_string() + " " +
-         choice.variant.to_string();
+KernelChoice kernel_choice(const CandidatePartition& partition, const Variant& variant) {
+  return {partition.sub_graph, partition.spec->target, variant};
+}
+
+std::string kernel_text(const CandidatePartition& partition, const Variant& variant) {
+  return partition.sub_graph.inside().to_string() + " " + partition.spec->target.to_string() + " " +
+         variant.to_string();
 }
 
 std::string cover_text(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
   std::vector<std::string> lines;
   for (const CoverKernel& kernel : cover.kernels)
-    lines.push_back(kernel_text(candidates[kernel.candidate], kernel.variant));
+    lines.push_back(kernel_text(candidates[kernel.candidate].partition, kernel.row().variant));
   std::sort(lines.begin(), lines.end());
   std::string text;
   for (const std::string& line : lines) text += line + "; ";
   return text;
 }
 
-bool is_lowered(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
-  return std::any_of(cover.kernels.begin(), cover.kernels.end(), [&](const CoverKernel& kernel) {
-    return candidates[kernel.candidate].costs->variants[kernel.variant].variant.lowered;
-  });
+bool is_lowered(const NamedCover& cover) {
+  return std::any_of(cover.kernels.begin(), cover.kernels.end(),
+                     [](const CoverKernel& kernel) { return kernel.row().variant.lowered; });
 }
 
 }  // namespace collage

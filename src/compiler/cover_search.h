@@ -1,6 +1,5 @@
-// Between costs and search: hands the costed candidates to the search, measures what a cover needs
-// and nobody measured (the host's kernels), and gives covers in terms of candidates: the cheapest
-// few, and one for every single backend.
+// Between costs and search: hands the costed candidates to the search (cover_problem.h), and gives
+// covers in terms of candidates: the cheapest few, and one for every single backend.
 #pragma once
 
 #include <functional>
@@ -14,9 +13,11 @@
 namespace collage {
 
 struct CoverKernel {
-  size_t candidate;    // into the costed candidates
-  size_t variant;      // into that candidate's costs
-  double seconds = 0;  // its part of plain_seconds
+  size_t candidate;                                    // into the costed candidates
+  size_t variant;                                      // into its costs
+  double seconds = 0;                                  // its part of plain_seconds
+  std::shared_ptr<const TargetCosts> costs = nullptr;  // as they were when the cover was found
+  const MeasuredVariant& row() const { return costs->variants[variant]; }
 };
 
 struct NamedCover {  // a cover in terms of costed candidates
@@ -32,6 +33,9 @@ struct NamedCover {  // a cover in terms of costed candidates
 };
 
 struct CoverSearch {
+  // What the covers' kernels number: the candidates that were searched, with the costs that were
+  // asked for on the way; then merged ones (merged_cover.h).
+  std::vector<CostedCandidate> candidates;
   std::vector<NamedCover> covers;  // cheapest first, those of mostly one backend among them, then
                                    // the single-backend covers
   double lower_bound_seconds = 0;  // what the search adds up is no less for any cover
@@ -54,23 +58,27 @@ class CoverProblem;
 NamedCover named_cover(const CoverProblem& problem, std::string name, bool single,
                        const Cover& cover);
 
-// Costs of host candidates are filled in where a cover uses them.
 Result<CoverSearch> find_covers(const DataflowGraph& graph,
-                                std::vector<CostedCandidate>& candidates, MeasuredCosts& costs);
+                                const std::vector<CostedCandidate>& candidates,
+                                CostEstimator& estimator);
 // The same where some targets must not meet in one cover: for each set of targets (`specs` by
 // index) that may, together cheapest first.
 Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
-                                           std::vector<CostedCandidate>& candidates,
-                                           MeasuredCosts& costs,
+                                           const std::vector<CostedCandidate>& candidates,
+                                           CostEstimator& estimator,
                                            const std::vector<PartitionSpecPtr>& specs,
                                            const std::vector<std::vector<size_t>>& sets);
 
-KernelChoice kernel_choice(const CostedCandidate& candidate, size_t variant);
+// Candidates with the costs that were asked for while the covers were found.
+std::vector<CostedCandidate> with_costs_of(const std::vector<NamedCover>& covers,
+                                           std::vector<CostedCandidate> candidates);
+
+KernelChoice kernel_choice(const CandidatePartition& partition, const Variant& variant);
 // The text that identifies a kernel of one model: its nodes, target and variant.
-std::string kernel_text(const CostedCandidate& candidate, size_t variant);
+std::string kernel_text(const CandidatePartition& partition, const Variant& variant);
 // The text that identifies a cover among those of one model: its kernels'.
 std::string cover_text(const NamedCover& cover, const std::vector<CostedCandidate>& candidates);
 // Whether some kernel of the cover rounds to a smaller float type.
-bool is_lowered(const NamedCover& cover, const std::vector<CostedCandidate>& candidates);
+bool is_lowered(const NamedCover& cover);
 
 }  // namespace collage

@@ -15,10 +15,10 @@ Result<std::vector<std::string>> find_culprits(const NamedCover& cover,
   std::vector<std::string> relaxed;
   for (size_t k = 0; k < cover.kernels.size(); ++k) {
     const CostedCandidate& candidate = candidates[cover.kernels[k].candidate];
-    const Variant& variant = candidate.costs->variants[cover.kernels[k].variant].variant;
+    const Variant& variant = cover.kernels[k].row().variant;
     const std::string& step = lowered.kernel_names[k];
     meanings[step] = {lowered.functions[k], variant.effective_rounding()};
-    texts[step] = kernel_text(candidate, cover.kernels[k].variant);
+    texts[step] = kernel_text(candidate.partition, variant);
     if (variant.relaxed) relaxed.push_back(texts[step]);
   }
   const auto wrong_on = [&](std::span<const JudgedInputs> all) -> Result<std::string> {

@@ -50,7 +50,7 @@ ReportedKernel describe_kernel(const DataflowGraph& graph, const CoverKernel& ch
                                const Rivals& rivals,
                                const std::vector<CostedCandidate>& candidates) {
   const CostedCandidate& candidate = candidates[chosen.candidate];
-  const MeasuredVariant& row = candidate.costs->variants[chosen.variant];
+  const MeasuredVariant& row = chosen.row();
   ReportedKernel kernel;
   kernel.target = target_name(candidate);
   kernel.variant = row.variant;

@@ -27,18 +27,10 @@ double typical(const GrowthTable& growths) {
 
 }  // namespace
 
-const MeasuredVariant& row_of(const CoverKernel& kernel,
-                              const std::vector<CostedCandidate>& candidates) {
-  return candidates[kernel.candidate].costs->variants[kernel.variant];
-}
-
-double squared_error(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
+double estimated_error(const NamedCover& cover) {
   double sum = 0;
-  for (const CoverKernel& kernel : cover.kernels) {
-    double error = row_of(kernel, candidates).error;
-    sum += error * error;
-  }
-  return sum;
+  for (const CoverKernel& kernel : cover.kernels) sum += kernel.row().error * kernel.row().error;
+  return std::sqrt(sum);
 }
 
 bool has_lowered_variants(const CostedCandidate& candidate) {
@@ -47,26 +39,28 @@ bool has_lowered_variants(const CostedCandidate& candidate) {
                      [](const MeasuredVariant& row) { return row.variant.lowered; });
 }
 
-void apply_growths(const std::vector<CostedCandidate>& given, const GrowthTable& growths,
-                   std::vector<CostedCandidate>& candidates) {
-  change_costs(given, candidates, has_lowered_variants,
+std::vector<CostedCandidate> grown(const std::vector<CostedCandidate>& candidates,
+                                   const GrowthTable& growths) {
+  std::vector<CostedCandidate> result = candidates;
+  change_costs(candidates, result, has_lowered_variants,
                [&](const CostedCandidate& candidate, TargetCosts& costs) {
                  auto it = growths.find(group_name(candidate));
                  const double growth = it != growths.end() ? it->second : typical(growths);
                  for (MeasuredVariant& row : costs.variants) row.error *= growth;
                });
+  return result;
 }
 
-Result<bool> ErrorGrowth::learn(const NamedCover& cover, GrowthTable& known) {
+Result<bool> ErrorGrowth::learn(const NamedCover& cover, GrowthTable& known) const {
   const size_t before = known.size();
   for (const CoverKernel& kernel : cover.kernels) {
-    if (!row_of(kernel, candidates_).variant.lowered || interrupted()) continue;
-    const CostedCandidate& lowered = given_[kernel.candidate];
+    if (!kernel.row().variant.lowered || interrupted()) continue;
+    const CostedCandidate& lowered = candidates_[kernel.candidate];
     const std::string name = group_name(lowered);
     if (known.count(name)) continue;
-    std::vector<CostedCandidate> alone = only_lowering(lowered.costs.get());
+    const std::vector<CostedCandidate> alone = only_lowering(lowered.costs.get());
     const std::vector<NamedCover> found = TRY(find_(alone)).covers;
-    const double estimate = std::sqrt(squared_error(found.at(0), alone));
+    const double estimate = estimated_error(found.at(0));
     if (estimate == 0) {  // only beside others
       known[name] = typical(known);
       continue;
@@ -77,9 +71,7 @@ Result<bool> ErrorGrowth::learn(const NamedCover& cover, GrowthTable& known) {
     log::info("{} lowered alone: errors estimated at {:.2g} grow by {:.2g}",
               lowered.partition.sub_graph.label(), estimate, known[name]);
   }
-  if (known.size() == before) return false;
-  apply_growths(given_, known, candidates_);
-  return true;
+  return known.size() > before;
 }
 
 std::vector<CostedCandidate> ErrorGrowth::only_lowering(const TargetCosts* these) const {
@@ -88,7 +80,7 @@ std::vector<CostedCandidate> ErrorGrowth::only_lowering(const TargetCosts* these
   for (const MeasuredVariant& row : these->variants)
     if (measured(row.cost) != nullptr) most = std::max(most, row.error);
   std::vector<CostedCandidate> result = candidates_;
-  change_costs(given_, result, has_lowered_variants,
+  change_costs(candidates_, result, has_lowered_variants,
                [&](const CostedCandidate& candidate, TargetCosts& costs) {
                  for (MeasuredVariant& row : costs.variants) {
                    if (!row.variant.lowered) continue;

@@ -1,11 +1,11 @@
 #include "compiler/light_cover.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 
 #include "base/log.h"
+#include "compiler/cover_problem.h"
 #include "ir/visitor.h"
 #include "partition/lightweight.h"
 #include "search/search.h"
@@ -33,7 +33,7 @@ void forget_seconds(NamedCover& cover) {
   for (ChosenConversion& conversion : cover.conversions) conversion.seconds = 0;
 }
 
-class LightSearch {
+class LightSearch : private CostEstimator {
  public:
   LightSearch(const DataflowGraph& graph, std::vector<CandidatePartition> candidates,
               MeasuredCosts& costs, const LightOptions& options, Progress* progress)
@@ -101,6 +101,7 @@ class LightSearch {
     const size_t position = it->second;
     if (inserted) {
       seen_.push_back({candidate, TRY(inline_calls(candidate.sub_graph.extract(graph_))), nullptr});
+      position_of_[seen_.back().function.get()] = position;
       if (seen_[position].is_host()) return TRY(trust_host(seen_[position])), position;
       TRY(try_candidate(position, nullptr));
     }
@@ -130,12 +131,11 @@ class LightSearch {
     CostedCandidate& entry = seen_[position];
     TargetCosts costs = TRY(costs_.tried_function(entry.function, target_of(entry), wanted));
     leave_out(costs, options_.demands);
-    entry.costs = std::make_shared<const TargetCosts>(costs);
-    for (size_t v = 0; v < costs.variants.size(); ++v) {
-      MeasuredVariant& row = costs.variants[v];
+    for (MeasuredVariant& row : costs.variants) {
       if (auto it = refused_.find({position, row.variant.to_string()}); it != refused_.end())
         row.cost = Invalid{it->second};
-      if (auto it = options_.refused.find(kernel_text(entry, v)); it != options_.refused.end())
+      if (auto it = options_.refused.find(kernel_text(entry.partition, row.variant));
+          it != options_.refused.end())
         row.cost = Invalid{it->second};
     }
     entry.costs = std::make_shared<const TargetCosts>(std::move(costs));
@@ -145,85 +145,64 @@ class LightSearch {
   // Variants and layouts for the chosen candidates; false when a kernel that was thought usable is
   // not, so that boundaries must be chosen again.
   Result<bool> choose_variants() {
-    SearchProblem problem;
-    problem.graph = &graph_;
-    problem.conversion_cost = [this](const TensorType& type, const Encoding& from,
-                                     const Encoding& to) {
-      return conversion_seconds(type, from, to);
-    };
-    for (size_t position : chosen_) problem.candidates.push_back({&seen_[position].partition, {}});
+    std::vector<CostedCandidate> chosen;
+    for (size_t position : chosen_) chosen.push_back(seen_[position]);
+    CoverProblem problem(graph_, std::move(chosen), *this);
     SearchOptions options;
     options.top_k = 1;
-    while (true) {
-      std::vector<std::vector<size_t>> rows(chosen_.size());
-      for (size_t c = 0; c < chosen_.size(); ++c) {
-        const CostedCandidate& entry = seen_[chosen_[c]];
-        const double estimate = analytic_seconds(entry.function);
-        std::set<std::string> algorithms;
-        problem.candidates[c].variants.clear();
-        for (size_t v = 0; v < entry.costs->variants.size(); ++v) {
-          const MeasuredVariant& row = entry.costs->variants[v];
-          if (!is_usable(row) && !is_untried(row)) continue;
-          const Measured* m = measured(row.cost);
-          algorithms.insert(row.variant.name);
-          double preference = 1 + kPerAlgorithm * static_cast<double>(algorithms.size() - 1) +
-                              kPerVariant * static_cast<double>(v);
-          problem.candidates[c].variants.push_back(
-              {row.variant, m != nullptr ? m->seconds() : estimate * preference});
-          rows[c].push_back(v);
-        }
-      }
-      SearchResult found = TRY(search_covers(problem, options));
-      result_.states += found.states;
-      const Cover& cover = found.covers.at(0);
-      result_.cover = {"light", false, {}, cover.seconds, cover.conversions};
-      result_.measured = true;
-      for (const ChosenKernel& kernel : cover.kernels)
-        result_.cover.kernels.push_back(
-            {chosen_[kernel.candidate], rows[kernel.candidate][kernel.variant],
-             problem.candidates[kernel.candidate].variants[kernel.variant].seconds +
-                 problem.launch_penalty});
-      for (ChosenConversion& conversion : result_.cover.conversions)
-        conversion.seconds += problem.launch_penalty;
-      if (!TRY(try_chosen())) {
-        bool all_usable = std::all_of(chosen_.begin(), chosen_.end(),
-                                      [&](size_t position) { return has_usable(seen_[position]); });
-        if (!all_usable) return false;
-        continue;
-      }
-      if (!result_.measured) forget_seconds(result_.cover);
-      result_.cover.plain_seconds = result_.cover.predicted_seconds;
-      return compile_chosen();
+    const Result<SearchResult> found =
+        problem.settle([&] { return search_covers(problem.problem(), options); });
+    if (!found) {
+      const bool all_usable = std::all_of(chosen_.begin(), chosen_.end(), [&](size_t position) {
+        return has_usable(seen_[position]);
+      });
+      if (all_usable) return found.status();
+      return false;
     }
-  }
-
-  // Whether all of the cover is trusted now; false when something turned out not to be right.
-  Result<bool> try_chosen() {
-    bool right = true;
-    for (const CoverKernel& kernel : result_.cover.kernels) {
-      CostedCandidate& entry = seen_[kernel.candidate];
-      MeasuredVariant row = entry.costs->variants[kernel.variant];
-      if (is_untried(row)) {
-        TRY(try_candidate(kernel.candidate, &row.variant));
-        const auto& variants = entry.costs->variants;
-        right = right && kernel.variant < variants.size() && is_usable(variants[kernel.variant]);
-      }
-      result_.measured = result_.measured && measured(row.cost) != nullptr;
+    result_.states += found->states;
+    result_.cover = named_cover(problem, "light", false, found->covers.at(0));
+    bool measured_all = true;
+    for (CoverKernel& kernel : result_.cover.kernels) {
+      kernel.candidate = chosen_[kernel.candidate];
+      measured_all = measured_all && measured(kernel.row().cost) != nullptr;
     }
     for (const ChosenConversion& c : result_.cover.conversions) {
-      TensorType type = leaf_type(c.tensor);
-      MeasuredCosts::Conversion conversion = TRY(costs_.tried_conversion(type, c.from, c.to));
-      if (std::holds_alternative<Invalid>(conversion.cost)) {
-        conversions_[{type.to_string(), c.from, c.to}] = std::numeric_limits<double>::infinity();
-        right = false;
-      }
-      result_.measured = result_.measured && measured(conversion.cost) != nullptr;
+      const TensorType type = graph_.node(c.tensor.node).expr->type().leaves().at(c.tensor.leaf);
+      const auto known = known_conversion(type, c.from, c.to);
+      measured_all = measured_all && known && measured(known->cost) != nullptr;
     }
-    return right;
+    if (!measured_all) forget_seconds(result_.cover);
+    return compile_chosen();
   }
 
-  TensorType leaf_type(TensorRef tensor) const {
-    return graph_.node(tensor.node).expr->type().leaves().at(tensor.leaf);
+  // As an estimator: what is known, else analytic estimates, and trials for what a cover uses.
+  Result<TargetCosts> kernel_costs(const Function& function, const Target&,
+                                   const Variant& used) override {
+    const size_t position = position_of_.at(function.get());
+    TRY(try_candidate(position, &used));
+    return *seen_[position].costs;
+  }
+  Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
+                                        const Encoding& to) override {
+    return costs_.tried_conversion(type, from, to);
+  }
+  std::optional<ConversionRow> known_conversion(const TensorType& type, const Encoding& from,
+                                                const Encoding& to) override {
+    return costs_.known_or_tried_conversion(type, from, to);
+  }
+  double kernel_estimate(const Function& function, const TargetCosts& costs,
+                         size_t variant) const override {
+    std::set<std::string> algorithms;
+    for (size_t v = 0; v <= variant; ++v)
+      if (!std::holds_alternative<Invalid>(costs.variants[v].cost))
+        algorithms.insert(costs.variants[v].variant.name);
+    return analytic_seconds(function) *
+           (1 + kPerAlgorithm * static_cast<double>(algorithms.size() - 1) +
+            kPerVariant * static_cast<double>(variant));
+  }
+  double conversion_estimate(const TensorType& type, const Encoding&,
+                             const Encoding&) const override {
+    return analytic_seconds(0, 2 * static_cast<double>(type.bytes()));
   }
 
   // With the model's own constants, which trials do not have.
@@ -231,35 +210,20 @@ class LightSearch {
     result_.kernels.clear();
     for (const CoverKernel& kernel : result_.cover.kernels) {
       CostedCandidate& entry = seen_[kernel.candidate];
-      Result<std::shared_ptr<Kernel>> compiled =
-          options_.compile_kernel(entry.function, kernel_choice(entry, kernel.variant));
+      Result<std::shared_ptr<Kernel>> compiled = options_.compile_kernel(
+          entry.function, kernel_choice(entry.partition, kernel.row().variant));
       if (compiled) {
         result_.kernels.push_back(std::move(compiled).value());
       } else if (entry.is_host()) {
         return std::move(compiled).status();
       } else {
-        refused_[{kernel.candidate, entry.costs->variants[kernel.variant].variant.to_string()}] =
+        refused_[{kernel.candidate, kernel.row().variant.to_string()}] =
             compiled.status().to_string();
         TRY(try_candidate(kernel.candidate, nullptr));
         return false;
       }
     }
     return true;
-  }
-
-  double conversion_seconds(const TensorType& type, const Encoding& from, const Encoding& to) {
-    auto [it, inserted] = conversions_.try_emplace({type.to_string(), from, to}, 0.0);
-    if (!inserted) return it->second;
-    auto known = costs_.known_conversion(type, from, to);
-    const Measured* m = known ? measured(known->cost) : nullptr;
-    if (m != nullptr) {
-      it->second = m->seconds();
-    } else if (known && std::holds_alternative<Invalid>(known->cost)) {
-      it->second = std::numeric_limits<double>::infinity();
-    } else {
-      it->second = analytic_seconds(0, 2 * static_cast<double>(type.bytes()));
-    }
-    return it->second;
   }
 
   // One line for each kind of kernel that the host runs because its toolchain failed at it.
@@ -292,8 +256,8 @@ class LightSearch {
   std::vector<CostedCandidate> seen_;
   std::map<std::string, size_t> position_;                         // in it
   std::map<std::pair<size_t, std::string>, std::string> refused_;  // in this process: variants, why
+  std::map<const FunctionNode*, size_t> position_of_;              // likewise
   std::vector<size_t> chosen_;                                     // of those seen: a cover
-  std::map<std::tuple<std::string, Encoding, Encoding>, double> conversions_;
   LightCover result_;
 };
 

@@ -23,8 +23,9 @@ size_t find_candidate(const std::vector<CostedCandidate>& candidates,
 
 }  // namespace
 
-Status add_merged_cover(const DataflowGraph& graph, std::vector<CostedCandidate>& candidates,
-                        MeasuredCosts& costs, const VariantDemands& demands, CoverSearch& search) {
+Result<CoverSearch> with_merged_cover(const DataflowGraph& graph, CoverSearch search,
+                                      MeasuredCosts& costs, const VariantDemands& demands) {
+  std::vector<CostedCandidate> candidates = search.candidates;
   // The best cover in which anything can be merged.
   std::vector<CandidatePartition> kernels, merged;
   auto best = search.covers.begin();
@@ -35,7 +36,7 @@ Status add_merged_cover(const DataflowGraph& graph, std::vector<CostedCandidate>
     merged = merge_touching(graph, kernels);
     if (merged.size() < kernels.size()) break;
   }
-  if (best == search.covers.end()) return {};
+  if (best == search.covers.end()) return search;
 
   std::vector<size_t> members;  // of the new cover: candidates
   for (CandidatePartition& kernel : merged) {
@@ -44,7 +45,7 @@ Status add_merged_cover(const DataflowGraph& graph, std::vector<CostedCandidate>
       Function function = TRY(inline_calls(kernel.sub_graph.extract(graph)));
       Result<std::vector<TargetCosts>> answer =
           costs.function_costs(function, {kernel.spec->target});
-      if (answer.status().code() == ErrorCode::kFrozenCosts) return {};
+      if (answer.status().code() == ErrorCode::kFrozenCosts) return search;
       TargetCosts entry = std::move(TRY(std::move(answer)).at(0));
       leave_out(entry, demands);
       candidates.push_back({std::move(kernel), std::move(function),
@@ -60,21 +61,21 @@ Status add_merged_cover(const DataflowGraph& graph, std::vector<CostedCandidate>
       if (candidates[part.candidate].partition.sub_graph.inside().is_subset_of(nodes))
         members.push_back(part.candidate);
   }
-  if (members.size() == kernels.size()) return {};
+  if (members.size() == kernels.size()) return search;
 
   std::vector<CostedCandidate> fixed;
   for (size_t member : members) fixed.push_back(candidates[member]);
-  CoverProblem problem(graph, fixed, costs);
+  CoverProblem problem(graph, std::move(fixed), costs);
   SearchOptions options;
   options.top_k = 1;
   SearchResult found =
       TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
-  TRY(problem.conversion_failure());
   NamedCover cover =
       named_cover(problem, best->name + " merged", best->single_backend, found.covers.at(0));
   for (CoverKernel& kernel : cover.kernels) kernel.candidate = members[kernel.candidate];
   search.covers.insert(best + 1, std::move(cover));
-  return {};
+  search.candidates = std::move(candidates);
+  return search;
 }
 
 }  // namespace collage

@@ -8,9 +8,10 @@
 
 namespace collage {
 
-// Behind the best cover in which anything can be merged, adds "NAME merged", and the candidates it
-// needs; not if no merged kernel works or, with frozen costs, one was never measured.
-Status add_merged_cover(const DataflowGraph& graph, std::vector<CostedCandidate>& candidates,
-                        MeasuredCosts& costs, const VariantDemands& demands, CoverSearch& search);
+// The search with "NAME merged" behind its best cover in which anything can be merged, and the
+// candidates that one needs; as it was if no merged kernel works or, with frozen costs, one was
+// never measured.
+Result<CoverSearch> with_merged_cover(const DataflowGraph& graph, CoverSearch search,
+                                      MeasuredCosts& costs, const VariantDemands& demands);
 
 }  // namespace collage

@@ -21,13 +21,6 @@ constexpr double kAim = 0.85, kWellUsed = 0.7;
 // Searches on the way to a price that gives a wanted estimate.
 constexpr int kPriceSteps = 9;
 
-bool is_unmeasured(const CostedCandidate& candidate) {
-  return candidate.costs == nullptr ||
-         std::any_of(
-             candidate.costs->variants.begin(), candidate.costs->variants.end(),
-             [](const MeasuredVariant& row) { return std::holds_alternative<Unknown>(row.cost); });
-}
-
 // One price gives the cover whose saving an error is best worth; a cheaper one may lower so much
 // more that it is beyond the budget, and nothing in between is ever the best. Scattered prices,
 // other ones in each of so many ways, give covers that use what is left.
@@ -57,23 +50,24 @@ double price_of(const CostedCandidate& candidate, size_t last, const Price& pric
 class PricedSearch {
  public:
   // Kernels that err by more than `limit` are left out, but at price 0.
-  PricedSearch(std::vector<CostedCandidate>& candidates, double limit, const FindCovers& find)
-      : candidates_(candidates), limit_(limit), find_(find) {
-    for (const CostedCandidate& candidate : candidates)
+  PricedSearch(std::vector<CostedCandidate> candidates, double limit, const FindCovers& find)
+      : candidates_(std::move(candidates)), limit_(limit), find_(find) {
+    for (const CostedCandidate& candidate : candidates_)
       last_ = std::max(last_, candidate.partition.sub_graph.inside().last());
   }
 
+  const std::vector<CostedCandidate>& candidates() const { return candidates_; }
+
   // Covers by name and what they are predicted to take, the price taken off again.
   Result<std::vector<NamedCover>> covers(const Price& price) const {
-    std::vector<CostedCandidate> dearer = priced(price);
-    CoverSearch found = TRY(find_(dearer));
-    // What nobody had measured, the host's kernels, was measured on the way; it has no errors.
-    for (size_t c = 0; c < dearer.size(); ++c)
-      if (is_unmeasured(candidates_[c])) candidates_[c].costs = dearer[c].costs;
+    CoverSearch found = TRY(find_(priced(price)));
     for (NamedCover& cover : found.covers)
       for (CoverKernel& kernel : cover.kernels) {
-        const double error = row_of(kernel, candidates_).error;
-        const double paid = price_of(candidates_[kernel.candidate], last_, price) * error * error;
+        const CostedCandidate& candidate = candidates_[kernel.candidate];
+        if (!has_lowered_variants(candidate)) continue;
+        kernel.costs = candidate.costs;
+        const double error = kernel.row().error;
+        const double paid = price_of(candidate, last_, price) * error * error;
         for (double* seconds : {&kernel.seconds, &cover.predicted_seconds, &cover.plain_seconds})
           *seconds -= paid;
       }
@@ -83,13 +77,13 @@ class PricedSearch {
   // Second looks at the cheapest of these covers, which cost the least without a price, and at the
   // one that seems to be within the budget as long as nothing is known of how errors grow; with
   // what they change again.
-  Status look_again(const LookAgain& look, std::vector<NamedCover> fastest) const {
-    for (int round = 0; round < kMostLooks && is_lowered(fastest[0], candidates_); ++round) {
-      bool changed = TRY(look(fastest[0]));
-      const double estimate = std::sqrt(squared_error(fastest[0], candidates_));
+  Status look_again(const LookAgain& look, std::vector<NamedCover> fastest) {
+    for (int round = 0; round < kMostLooks && is_lowered(fastest[0]); ++round) {
+      bool changed = TRY(look(fastest[0], candidates_));
+      const double estimate = estimated_error(fastest[0]);
       const double price =
           TRY(price_for(kAim * limit_, fastest[0].predicted_seconds / (estimate * estimate)));
-      changed |= TRY(look(TRY(covers({price})).at(0)));
+      changed |= TRY(look(TRY(covers({price})).at(0), candidates_));
       if (!changed) break;
       fastest = TRY(covers({}));
     }
@@ -102,7 +96,7 @@ class PricedSearch {
     for (int step = 0; step < kPriceSteps && high > 1.05 * low; ++step) {
       double middle = std::sqrt(low * high);
       std::vector<NamedCover> found = TRY(covers({middle, scatter}));
-      bool within = std::sqrt(squared_error(found.at(0), candidates_)) <= estimate;
+      bool within = estimated_error(found.at(0)) <= estimate;
       (within ? high : low) = middle;
     }
     return high;
@@ -128,7 +122,7 @@ class PricedSearch {
     return result;
   }
 
-  std::vector<CostedCandidate>& candidates_;
+  std::vector<CostedCandidate> candidates_;
   const double limit_;
   const FindCovers& find_;
   size_t last_ = 0;  // node of any candidate
@@ -138,7 +132,7 @@ class PricedSearch {
 void add_lowered(std::vector<NamedCover> found, const std::vector<CostedCandidate>& candidates,
                  std::vector<NamedCover>& covers) {
   for (NamedCover& cover : found) {
-    if (!is_lowered(cover, candidates)) continue;
+    if (!is_lowered(cover)) continue;
     std::string text = cover_text(cover, candidates);
     if (std::any_of(covers.begin(), covers.end(),
                     [&](const NamedCover& other) { return cover_text(other, candidates) == text; }))
@@ -176,12 +170,12 @@ Result<double> run_and_judge(const NamedCover& cover, const Lower& lower_cover, 
 
 }  // namespace
 
-Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& candidates,
+Result<std::vector<LoweringPrice>> find_prices(const std::vector<CostedCandidate>& candidates,
                                                double max_error, const FindCovers& find,
                                                const CoverError& error_of) {
   const double limit = kOfMaxError * max_error;
-  const PricedSearch search(candidates, limit, find);
-  ErrorGrowth growths(candidates, find, error_of);
+  const ErrorGrowth growths(candidates, find, error_of);
+  std::optional<PricedSearch> search(std::in_place, candidates, limit, find);
   std::vector<LoweringPrice> result;
   GrowthTable known;
   // The dearest price that is known to be too low, and the cheapest that is high enough.
@@ -190,34 +184,37 @@ Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& can
   double growth_of_best = 0;
   for (int trial = 0, lessons = 0; trial < kTrials + lessons; ++trial) {
     if (interrupted()) break;
-    const NamedCover cheapest = TRY(search.covers({price})).at(0);
-    if (!is_lowered(cheapest, candidates)) break;
+    NamedCover cheapest = TRY(search->covers({price})).at(0);
+    if (!is_lowered(cheapest)) break;
     Result<double> error = error_of(cheapest);
     const bool within = error && *error <= limit;
     log::info("price {:.3g}: {:.3f} ms predicted, errors estimated at {:.2g}, outputs err by {}",
-              price, 1e3 * cheapest.predicted_seconds,
-              std::sqrt(squared_error(cheapest, candidates)),
+              price, 1e3 * cheapest.predicted_seconds, estimated_error(cheapest),
               error ? fmt::format("{:.2g}", *error) : error.status().to_string());
     if (within) result.push_back({price, known, 0});
     if (within && price == 0) break;
     if (lessons < kLessons && TRY(growths.learn(cheapest, known))) {
       // Prices mean something else now.
       ++lessons;
+      search.emplace(grown(candidates, known), limit, find);
+      for (CoverKernel& kernel : cheapest.kernels)
+        if (has_lowered_variants(candidates[kernel.candidate]))
+          kernel.costs = search->candidates()[kernel.candidate].costs;
       low = 0, high = std::numeric_limits<double>::infinity();
       best.reset();
     } else if (within) {
       high = price;
       best = cheapest;
-      growth_of_best = *error / std::sqrt(squared_error(cheapest, candidates));
+      growth_of_best = *error / estimated_error(cheapest);
       // What is left of the budget is not worth another trial.
       if (*error > kWellUsed * limit) break;
     } else {
       low = std::max(low, price);
     }
-    const double estimate = std::sqrt(squared_error(cheapest, candidates));
+    const double estimate = estimated_error(cheapest);
     const double growth = error ? *error / estimate : 4 * limit / estimate;
-    double next = TRY(search.price_for(kAim * limit / growth,
-                                       cheapest.predicted_seconds / (estimate * estimate)));
+    double next = TRY(search->price_for(kAim * limit / growth,
+                                        cheapest.predicted_seconds / (estimate * estimate)));
     if (low > 0 && high < std::numeric_limits<double>::infinity()) {
       if (high < 1.05 * low) break;
       if (next <= low || next >= high) next = std::sqrt(low * high);
@@ -229,8 +226,9 @@ Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& can
     price = next;
   }
   if (best && low > 0 && !interrupted())
-    if (auto scattered = TRY(scattered_price(search, *best, high, kAim * limit / growth_of_best))) {
-      const NamedCover cover = TRY(search.covers(*scattered)).at(0);
+    if (auto scattered =
+            TRY(scattered_price(*search, *best, high, kAim * limit / growth_of_best))) {
+      const NamedCover cover = TRY(search->covers(*scattered)).at(0);
       Result<double> error = error_of(cover);
       log::info("scattered around {:.3g}: {:.3f} ms predicted, outputs err by {}", scattered->price,
                 1e3 * cover.predicted_seconds,
@@ -240,42 +238,37 @@ Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& can
   return result;
 }
 
-Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCover>& covers,
-                                         std::vector<CostedCandidate>& candidates,
+Result<ChosenCover> choose_within_budget(ChosenCover full, CoverSearch& found,
                                          const FindCovers& find, const LookAgain& look_again,
                                          const Lower& lower_cover, CoverChecks& checks,
                                          CostDatabase& database, const ChooseOptions& options,
                                          Progress* progress) {
-  const double max_error = options.max_error;
-  const PricedSearch search(candidates, kOfMaxError * max_error, find);
+  const double max_error = options.max_error, limit = kOfMaxError * max_error;
+  PricedSearch search(found.candidates, limit, find);
   std::vector<NamedCover> fastest;
   std::string text, key;
   // What the prices of these candidates are known by.
   const auto enter = [&]() -> Status {
     fastest = TRY(search.covers({}));
     std::string fastest_text;
-    for (const NamedCover& found : fastest) fastest_text += cover_text(found, candidates) + "\n";
+    for (const NamedCover& one : fastest)
+      fastest_text += cover_text(one, search.candidates()) + "\n";
     text = fmt::format("{}\n{}\n{}\nwithin {} on several inputs", options.model_key,
                        sha256_hex(fastest_text), checks.constants(), max_error);
     key = CostDatabase::key_of(text, options.context);
     return {};
   };
-  const std::vector<CostedCandidate> before = candidates;
   TRY(enter());
   std::optional<PriceList> known = find_value(database, "prices", key, price_list_from_json);
-  if (!known && !options.frozen) {
-    TRY(search.look_again(look_again, fastest));
-    // From where a later compile starts, which takes no looks: those filled in costs of the host's.
-    for (size_t c = 0; c < candidates.size(); ++c)
-      if (candidates[c].is_host()) candidates[c].costs = before[c].costs;
-    TRY(enter());
-    known = find_value(database, "prices", key, price_list_from_json);
-  }
-  const std::vector<CostedCandidate> given = candidates;
   if (!known && options.frozen)
     return error(ErrorCode::kFrozenCosts, "this model was never lowered within {}", max_error);
   if (!known) {
-    known = TRY(find_prices(candidates, max_error, find, [&](const NamedCover& tried) {
+    TRY(search.look_again(look_again, fastest));
+    TRY(enter());
+    known = find_value(database, "prices", key, price_list_from_json);
+  }
+  if (!known) {
+    known = TRY(find_prices(search.candidates(), max_error, find, [&](const NamedCover& tried) {
       return run_and_judge(tried, lower_cover, checks.judge(), options.threads);
     }));
     if (!interrupted())
@@ -283,26 +276,26 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCove
   }
   const PriceList& prices = *known;
 
-  // From where a compile starts that knows the prices: finding them filled in costs of the host's.
-  candidates = given;
+  std::vector<NamedCover>& covers = found.covers;
   const size_t in_float32 = covers.size();
   for (const LoweringPrice& price : prices) {
-    apply_growths(given, price.growths, candidates);
-    std::vector<NamedCover> found = TRY(search.covers({price.price, price.scatter}));
+    const PricedSearch priced(grown(search.candidates(), price.growths), limit, find);
+    std::vector<NamedCover> some = TRY(priced.covers({price.price, price.scatter}));
     const size_t most = std::max<size_t>(2, kTopCovers / prices.size());
     const bool last = &price == &prices.back();
     size_t others = 0;
-    std::erase_if(found, [&](const NamedCover& one) {
+    std::erase_if(some, [&](const NamedCover& one) {
       return one.single_backend || (one.mostly_one ? !last : ++others > most);
     });
-    add_lowered(std::move(found), candidates, covers);
+    add_lowered(std::move(some), search.candidates(), covers);
   }
   // Those of one backend at any error: beyond the budget they are refused when they are tried.
   std::erase_if(fastest,
                 [](const NamedCover& one) { return !one.single_backend && !one.mostly_one; });
-  add_lowered(std::move(fastest), candidates, covers);
+  add_lowered(std::move(fastest), search.candidates(), covers);
+  found.candidates = with_costs_of(covers, search.candidates());
   if (covers.size() == in_float32) return full;
-  return choose_cover(covers, candidates, lower_cover, checks, database, options, progress);
+  return choose_cover(covers, found.candidates, lower_cover, checks, database, options, progress);
 }
 
 }  // namespace collage

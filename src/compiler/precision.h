@@ -17,19 +17,19 @@
 namespace collage {
 
 // Prices at which the search finds covers that err by less than `max_error`; none when lowering
-// gains nothing within it. The candidates' errors become those of the outputs, and costs of the
-// host's are filled in, where a cover uses them.
-Result<std::vector<LoweringPrice>> find_prices(std::vector<CostedCandidate>& candidates,
+// gains nothing within it.
+Result<std::vector<LoweringPrice>> find_prices(const std::vector<CostedCandidate>& candidates,
                                                double max_error, const FindCovers& find,
                                                const CoverError& error);
 
 // A second look at a cover's costs (second_look.h), which changes the candidates'; whether it did.
-using LookAgain = std::function<Result<bool>(const NamedCover&)>;
+using LookAgain =
+    std::function<Result<bool>(const NamedCover&, std::vector<CostedCandidate>& candidates)>;
 
-// Chooses once more, among `covers`, of which `full` was chosen in float32, and lowered ones within
-// the budget (`options.max_error`), which are added to them.
-Result<ChosenCover> choose_within_budget(ChosenCover full, std::vector<NamedCover>& covers,
-                                         std::vector<CostedCandidate>& candidates,
+// Chooses once more, among the covers found, of which `full` was chosen in float32, and lowered
+// ones within the budget (`options.max_error`), which are added to them. The candidates found have
+// lowered variants (lowered_costs.h).
+Result<ChosenCover> choose_within_budget(ChosenCover full, CoverSearch& found,
                                          const FindCovers& find, const LookAgain& look_again,
                                          const Lower& lower_cover, CoverChecks& checks,
                                          CostDatabase& database, const ChooseOptions& options,

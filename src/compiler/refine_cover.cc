@@ -28,12 +28,12 @@ std::vector<size_t> genes_of(const std::vector<CostedCandidate>& candidates) {
 
 }  // namespace
 
-Result<ChosenCover> refine_cover(const DataflowGraph& graph,
-                                 std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
+Result<ChosenCover> refine_cover(const DataflowGraph& graph, CostEstimator& estimator,
                                  Effort effort, const Choose& choose, ChosenCover chosen,
-                                 std::vector<NamedCover>& covers) {
-  CoverProblem problem(graph, candidates, costs);
-  Evolution evolution(problem.problem(), genes_of(candidates), kSeed);
+                                 CoverSearch& found) {
+  CoverProblem problem(graph, found.candidates, estimator);
+  Evolution evolution(problem.problem(), genes_of(found.candidates), kSeed);
+  std::vector<NamedCover>& covers = found.covers;
   size_t learnt = 0;
   auto learn = [&] {
     for (; learnt < covers.size(); ++learnt) {
@@ -51,9 +51,12 @@ Result<ChosenCover> refine_cover(const DataflowGraph& graph,
     bred.covers = evolution.breed(kChildren);
     if (bred.covers.empty()) break;
     TRY(problem.settle([&]() -> Result<SearchResult> { return bred; }));
-    for (const Cover& cover : bred.covers)
+    for (Cover& cover : bred.covers) {
+      if (!problem.add_up(cover)) continue;
       covers.push_back(
           named_cover(problem, "evolved " + std::to_string(covers.size() + 1), false, cover));
+    }
+    found.candidates = problem.candidates();
     chosen = TRY(choose(covers));
   }
   return chosen;

@@ -10,10 +10,9 @@ namespace collage {
 // Times covers, as far as nobody did, and chooses.
 using Choose = std::function<Result<ChosenCover>(const std::vector<NamedCover>& covers)>;
 
-// `chosen` is what `choose` says of `covers`, to which all that were bred are added.
-Result<ChosenCover> refine_cover(const DataflowGraph& graph,
-                                 std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
+// `chosen` is what `choose` says of the covers found, to which all that were bred are added.
+Result<ChosenCover> refine_cover(const DataflowGraph& graph, CostEstimator& estimator,
                                  Effort effort, const Choose& choose, ChosenCover chosen,
-                                 std::vector<NamedCover>& covers);
+                                 CoverSearch& found);
 
 }  // namespace collage

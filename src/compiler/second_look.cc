@@ -1,6 +1,7 @@
 #include "compiler/second_look.h"
 
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "compiler/cover_problem.h"
@@ -79,8 +80,8 @@ std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
         const Measured* m = measured(row_of(c, v).cost);
         if (m == nullptr || row_of(c, v).variant.lowered != lowered) continue;
         if (rivals && c == inside[0]->candidate && v == inside[0]->variant) continue;
-        const bool near = !rivals && v == cheapest &&
-                          m->seconds() + CoverProblem::kLaunchPenalty < kNear * together;
+        const bool near =
+            !rivals && v == cheapest && m->seconds() + CoverCharges().launch < kNear * together;
         if (near || may_be_less(*m, together)) list.push_back({c, v});
       }
     }
@@ -88,29 +89,30 @@ std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
   return list;
 }
 
-Result<bool> look_again(const NamedCover& cover, std::vector<CostedCandidate>& candidates,
-                        MeasuredCosts& costs, MeasuredCosts::Precision precision,
-                        Progress* progress, int most_looks) {
-  const std::vector<CandidateVariant> list = worth_a_second_look(cover, candidates);
-  bool changed = false;
+Result<bool> look_again(const NamedCover& cover, const std::vector<CostedCandidate>& found,
+                        std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
+                        MeasuredCosts::Precision precision, Progress* progress, int most_looks) {
+  const std::vector<CandidateVariant> list = worth_a_second_look(cover, found);
+  const bool lowered = precision == MeasuredCosts::Precision::kLowered;
+  std::map<const TargetCosts*, std::vector<std::pair<size_t, Cost>>> changed;  // their variants
   for (size_t i = 0; i < list.size(); ++i) {
-    const CostedCandidate& candidate = candidates[list[i].candidate];
-    const size_t variant = list[i].variant;
-    const bool lowered = precision == MeasuredCosts::Precision::kLowered;
-    if (candidate.costs->variants[variant].variant.lowered != lowered) continue;
+    const CostedCandidate& candidate = found[list[i].candidate];
+    const Variant& variant = candidate.costs->variants[list[i].variant].variant;
+    if (variant.lowered != lowered) continue;
     if (progress != nullptr) progress->update("measuring again", i, list.size(), 0, 0);
-    std::optional<Cost> cost =
-        TRY(costs.look_again(candidate.function, candidate.partition.spec->target,
-                             candidate.costs->variants[variant].variant, most_looks));
-    if (!cost) continue;
-    changed = true;
-    const std::shared_ptr<const TargetCosts> shared = candidate.costs;
-    change_costs(
-        candidates, candidates, [&](const CostedCandidate& c) { return c.costs == shared; },
-        [&](const CostedCandidate&, TargetCosts& known) { known.variants[variant].cost = *cost; });
+    const std::optional<Cost> cost = TRY(costs.look_again(
+        candidate.function, candidate.partition.spec->target, variant, most_looks));
+    if (cost) changed[candidate.costs.get()].emplace_back(list[i].variant, *cost);
   }
   if (progress != nullptr) progress->finish("measuring again");
-  return changed;
+  change_costs(
+      candidates, candidates,
+      [&](const CostedCandidate& candidate) { return changed.count(candidate.costs.get()) > 0; },
+      [&](const CostedCandidate& candidate, TargetCosts& known) {
+        for (const auto& [variant, cost] : changed.at(candidate.costs.get()))
+          known.variants[variant].cost = cost;
+      });
+  return !changed.empty();
 }
 
 bool looks_disturbed(const TimedCover& cover) {

@@ -23,11 +23,12 @@ std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
                                                   const std::vector<CostedCandidate>& candidates);
 
 // Times those of that precision that were measured in this run once more, so often at most; what
-// both figures say counts (of_two_looks), and who fails now is invalid. Whether any cost changed.
-// What covers were chosen by already must not change: a later compile would find others.
-Result<bool> look_again(const NamedCover& cover, std::vector<CostedCandidate>& candidates,
-                        MeasuredCosts& costs, MeasuredCosts::Precision precision,
-                        Progress* progress, int most_looks = 1);
+// both figures say counts (of_two_looks), and who fails now is invalid. `found` is what the cover
+// is in terms of; what changed goes to those of `candidates` that share the costs (and is in the
+// database for those that have none yet). Whether anything changed.
+Result<bool> look_again(const NamedCover& cover, const std::vector<CostedCandidate>& found,
+                        std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
+                        MeasuredCosts::Precision precision, Progress* progress, int most_looks = 1);
 
 // Whether a cover took so much less than its kernels that these must have been timed in a disturbed
 // minute.

@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/stopwatch.h"
+#include "cost/analytic.h"
 #include "cost/quiet.h"
 #include "cost/subject.h"
 #include "cost/timing.h"
@@ -321,6 +322,28 @@ Result<std::optional<Cost>> MeasuredCosts::look_again(const Function& function,
   database_.put("function", CostDatabase::key_of(text, context), text, json_text(to_json(*known)),
                 context);
   return row->cost;
+}
+
+Result<TargetCosts> MeasuredCosts::kernel_costs(const Function& function, const Target& target,
+                                                const Variant&) {
+  return std::move(TRY(function_costs(function, {target})).at(0));
+}
+
+double MeasuredCosts::kernel_estimate(const Function& function, const TargetCosts&, size_t) const {
+  return analytic_seconds(function);
+}
+
+double MeasuredCosts::conversion_estimate(const TensorType& type, const Encoding& from,
+                                          const Encoding& to) const {
+  return least_conversion_seconds(type, from, to, options_.compile.threads);
+}
+
+std::optional<MeasuredCosts::Conversion> MeasuredCosts::known_conversion(const TensorType& type,
+                                                                         const Encoding& from,
+                                                                         const Encoding& to) {
+  std::optional<Conversion> known = find_conversion("conversion", conversion_text(type, from, to));
+  counts_.cached += known.has_value();
+  return known;
 }
 
 Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorType& type,

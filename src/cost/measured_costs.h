@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cost/database.h"
+#include "cost/estimator.h"
 #include "cost/row_values.h"
 #include "cost/worker.h"
 
@@ -31,7 +32,7 @@ struct CostCounts {
   int crashed = 0, silent = 0, out_of_memory = 0;  // of those invalid, what ended their worker
 };
 
-class MeasuredCosts {  // what only tries is in tried_costs.cc
+class MeasuredCosts : public CostEstimator {  // what only tries is in tried_costs.cc
  public:
   MeasuredCosts(CostDatabase& database, CostOptions options);
 
@@ -44,9 +45,16 @@ class MeasuredCosts {  // what only tries is in tried_costs.cc
                                                   const std::vector<Target>& targets,
                                                   Precision precision = Precision::kFull);
   using Conversion = ConversionRow;  // row_values.h
-  // The cheapest.
+  Result<TargetCosts> kernel_costs(const Function& function, const Target& target,
+                                   const Variant& used) override;
   Result<Conversion> conversion_cost(const TensorType& type, const Encoding& from,
-                                     const Encoding& to);
+                                     const Encoding& to) override;
+  std::optional<Conversion> known_conversion(const TensorType& type, const Encoding& from,
+                                             const Encoding& to) override;
+  double kernel_estimate(const Function& function, const TargetCosts& costs,
+                         size_t variant) const override;
+  double conversion_estimate(const TensorType& type, const Encoding& from,
+                             const Encoding& to) const override;
 
   // Times a variant once more that this object measured, at another moment, and keeps what both
   // figures say (of_two_looks): what looked dear because of a neighbour's load for a second shows,
@@ -63,9 +71,8 @@ class MeasuredCosts {  // what only tries is in tried_costs.cc
   // Likewise: the first backend whose conversion is right, of unknown cost.
   Result<Conversion> tried_conversion(const TensorType& type, const Encoding& from,
                                       const Encoding& to);
-  // What is known of a conversion, if anything.
-  std::optional<Conversion> known_conversion(const TensorType& type, const Encoding& from,
-                                             const Encoding& to);
+  std::optional<Conversion> known_or_tried_conversion(const TensorType& type, const Encoding& from,
+                                                      const Encoding& to);
 
   // On how many of the targets function_costs would have to measure a function of that canonical
   // text.

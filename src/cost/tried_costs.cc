@@ -61,9 +61,8 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
   return entry;
 }
 
-std::optional<MeasuredCosts::Conversion> MeasuredCosts::known_conversion(const TensorType& type,
-                                                                         const Encoding& from,
-                                                                         const Encoding& to) {
+std::optional<MeasuredCosts::Conversion> MeasuredCosts::known_or_tried_conversion(
+    const TensorType& type, const Encoding& from, const Encoding& to) {
   std::string text = conversion_text(type, from, to);
   std::optional<Conversion> known = find_conversion("conversion", text);
   return known ? known : find_conversion("trial", text);
@@ -72,7 +71,7 @@ std::optional<MeasuredCosts::Conversion> MeasuredCosts::known_conversion(const T
 Result<MeasuredCosts::Conversion> MeasuredCosts::tried_conversion(const TensorType& type,
                                                                   const Encoding& from,
                                                                   const Encoding& to) {
-  if (std::optional<Conversion> known = known_conversion(type, from, to)) {
+  if (std::optional<Conversion> known = known_or_tried_conversion(type, from, to)) {
     ++counts_.cached;
     return std::move(*known);
   }

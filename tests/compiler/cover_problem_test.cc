@@ -1,6 +1,8 @@
-// What the search is told of costs that nobody measured, and what a cover adds up to.
+// What the search is told of costs that nobody measured, what is asked for then, and what a cover
+// adds up to.
 #include "compiler/cover_problem.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "backend/backend.h"
@@ -11,6 +13,8 @@
 
 namespace collage {
 namespace {
+
+using ::testing::ElementsAre;
 
 // A toolchain with threads of its own.
 class PooledBackend : public Backend {
@@ -30,6 +34,51 @@ class PooledBackend : public Backend {
     return unsupported("pooled");
   }
   bool by_default() const override { return false; }
+};
+
+Measured exactly(double seconds) { return {seconds, seconds, seconds, 20}; }
+
+// Answers with what is given, and keeps what it was asked for. Until then everything costs nothing.
+class GivenCosts : public CostEstimator {
+ public:
+  std::map<std::string, double> conversions;  // by "from>to"; others cannot be made
+  std::map<std::string, double> kernels;      // by target
+  std::set<std::string> known;                // conversions that need no asking
+  std::vector<std::string> asked;
+
+  Result<TargetCosts> kernel_costs(const Function& function, const Target& target,
+                                   const Variant&) override {
+    asked.push_back(target.to_string());
+    TargetCosts costs;
+    costs.target = target.to_string();
+    costs.variants.push_back(
+        {Variant::plain("answered", function), exactly(kernels.at(target.to_string()))});
+    return costs;
+  }
+  Result<ConversionRow> conversion_cost(const TensorType&, const Encoding& from,
+                                        const Encoding& to) override {
+    asked.push_back(name(from, to));
+    return row(name(from, to));
+  }
+  std::optional<ConversionRow> known_conversion(const TensorType&, const Encoding& from,
+                                                const Encoding& to) override {
+    if (known.count(name(from, to)) == 0) return std::nullopt;
+    return row(name(from, to));
+  }
+  double kernel_estimate(const Function&, const TargetCosts&, size_t) const override { return 0; }
+  double conversion_estimate(const TensorType&, const Encoding&, const Encoding&) const override {
+    return 0;
+  }
+
+ private:
+  static std::string name(const Encoding& from, const Encoding& to) {
+    return from.layout.to_string() + ">" + to.layout.to_string();
+  }
+  ConversionRow row(const std::string& name) const {
+    const auto it = conversions.find(name);
+    if (it == conversions.end()) return {"", Invalid{"nobody converts it"}};
+    return {"native", exactly(it->second)};
+  }
 };
 
 constexpr const char* kChain[] = {"exp", "tanh", "exp", "tanh"};
@@ -59,12 +108,18 @@ class CoverProblems : public ::testing::Test {
     if (seconds) {
       TargetCosts costs;
       costs.target = spec->target.to_string();
-      Measured measured;
-      measured.median = measured.p10 = measured.p90 = *seconds;
-      costs.variants.push_back({Variant::plain("only", candidate.function), measured});
+      costs.variants.push_back({Variant::plain("only", candidate.function), exactly(*seconds)});
       candidate.costs = std::make_shared<const TargetCosts>(std::move(costs));
     }
     candidates_.push_back(std::move(candidate));
+  }
+  // A kernel of the chain that takes and gives tensors in that layout.
+  void add_blocked(const PartitionSpecPtr& spec, PostDfsIndex node, double seconds) {
+    add(spec, node, seconds);
+    TargetCosts costs = *candidates_.back().costs;
+    const Encoding blocked{DType::kFloat32, *Layout::parse("aB8b"), VirtualDevice()};
+    costs.variants[0].variant.inputs = costs.variants[0].variant.outputs = {blocked};
+    candidates_.back().costs = std::make_shared<const TargetCosts>(std::move(costs));
   }
   std::vector<PostDfsIndex> calls() const {
     std::vector<PostDfsIndex> found;
@@ -108,9 +163,9 @@ TEST_F(CoverProblems, ACoverCountsTheSwitchesBetweenPoolsAndNotTheirCharges) {
   ASSERT_TRUE(found.ok()) << found.status().to_string();
   const NamedCover cover = named_cover(problem, "cover 1", false, found->covers.at(0));
   EXPECT_EQ(cover.switches, 2u) << "into the pool and back";
-  const double kernels = 4 * (kSeconds + CoverProblem::kLaunchPenalty);
+  const double kernels = 4 * (kSeconds + CoverCharges().launch);
   EXPECT_NEAR(cover.plain_seconds, kernels, 1e-12);
-  EXPECT_NEAR(cover.predicted_seconds, kernels + 2 * CoverProblem::kPoolSwitch, 1e-12);
+  EXPECT_NEAR(cover.predicted_seconds, kernels + 2 * CoverCharges().pool_switch, 1e-12);
   double sum = 0;
   for (const CoverKernel& kernel : cover.kernels) sum += kernel.seconds;
   EXPECT_NEAR(sum, kernels, 1e-12) << "the kernels' parts add up to the whole";
@@ -124,13 +179,99 @@ TEST_F(CoverProblems, ACoversConversionsArePartOfItsSum) {
   ASSERT_TRUE(found.ok()) << found.status().to_string();
   Cover& given = found->covers.at(0);
   given.conversions.push_back({{calls()[0], 0}, {}, {}, 1e-4, 1});
-  given.seconds += 1e-4 + CoverProblem::kLaunchPenalty;
+  given.seconds += 1e-4 + CoverCharges().launch;
   const NamedCover cover = named_cover(problem, "cover 1", false, given);
   double sum = 0;
   for (const CoverKernel& kernel : cover.kernels) sum += kernel.seconds;
   for (const ChosenConversion& conversion : cover.conversions) sum += conversion.seconds;
   EXPECT_NEAR(sum, cover.plain_seconds, 1e-12);
   EXPECT_EQ(cover.switches, 0u);
+}
+
+// A chain of a, a, b, b: blocked kernels of 1 ms each, or plain ones of 2 ms.
+class AskedFor : public CoverProblems {
+ protected:
+  void SetUp() override {
+    CoverProblems::SetUp();
+    const PartitionSpecPtr native = spec("native");
+    for (const PostDfsIndex call : calls()) {
+      add(native, call, 2 * kSeconds);
+      add_blocked(native, call, kSeconds);
+    }
+  }
+  // The best cover, as texts of its kernels' layouts and its conversions.
+  std::string best(GivenCosts& costs) {
+    CoverProblem problem(*graph_, candidates_, costs);
+    SearchOptions options;
+    options.top_k = 1;
+    const Result<SearchResult> found =
+        problem.settle([&] { return search_covers(problem.problem(), options); });
+    EXPECT_TRUE(found.ok()) << found.status().to_string();
+    if (!found.ok()) return "";
+    std::string text;
+    for (const ChosenKernel& kernel : found->covers[0].kernels)
+      text += kernel.candidate % 2 == 0 ? "plain " : "blocked ";
+    return text + std::to_string(found->covers[0].conversions.size());
+  }
+};
+
+TEST_F(AskedFor, AreTheConversionsThatACoverUses) {
+  GivenCosts costs;
+  costs.conversions = {{"plain>aB8b", 0.5 * kSeconds}, {"aB8b>plain", 0.5 * kSeconds}};
+  EXPECT_EQ(best(costs), "blocked blocked blocked blocked 2");
+  EXPECT_THAT(costs.asked, ElementsAre("plain>aB8b", "aB8b>plain"));
+}
+
+TEST_F(AskedFor, AreNoneThatNoCoverWants) {
+  GivenCosts costs;
+  for (CostedCandidate& candidate : candidates_) {  // blocked ones are not worth converting for
+    if (candidate.costs->variants[0].variant.inputs[0].is_plain()) continue;
+    TargetCosts dear = *candidate.costs;
+    dear.variants[0].cost = exactly(3 * kSeconds);
+    candidate.costs = std::make_shared<const TargetCosts>(std::move(dear));
+  }
+  EXPECT_EQ(best(costs), "plain plain plain plain 0");
+  EXPECT_THAT(costs.asked, ElementsAre());
+}
+
+TEST_F(AskedFor, AnAnswerMayTurnTheChoice) {
+  GivenCosts costs;
+  costs.conversions = {{"plain>aB8b", 5 * kSeconds}, {"aB8b>plain", 5 * kSeconds}};
+  EXPECT_EQ(best(costs), "plain plain plain plain 0");
+  costs.conversions.clear();
+  EXPECT_EQ(best(costs), "plain plain plain plain 0") << "nobody can convert";
+}
+
+// What a compile measured is known to the next one, which chooses the same.
+TEST_F(AskedFor, WhatIsKnownAlreadyChangesNoChoice) {
+  for (const double seconds : {0.5 * kSeconds, 5 * kSeconds}) {
+    GivenCosts cold;
+    cold.conversions = {{"plain>aB8b", seconds}, {"aB8b>plain", seconds}};
+    const std::string chosen = best(cold);
+    GivenCosts warm = cold;
+    warm.known.insert(cold.asked.begin(), cold.asked.end());
+    warm.asked.clear();
+    EXPECT_EQ(best(warm), chosen);
+    EXPECT_THAT(warm.asked, ElementsAre());
+  }
+}
+
+TEST_F(AskedFor, IsAKernelThatNobodyMeasured) {
+  GivenCosts costs;
+  costs.kernels = {{"reference", 3 * kSeconds}};
+  costs.conversions = {{"plain>aB8b", 5 * kSeconds}, {"aB8b>plain", 5 * kSeconds}};
+  const PartitionSpecPtr host = spec("reference", true);
+  add(host, calls()[0], std::nullopt);
+  CoverProblem problem(*graph_, candidates_, costs);
+  const Result<SearchResult> found =
+      problem.settle([&] { return search_covers(problem.problem()); });
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  EXPECT_EQ(std::count(costs.asked.begin(), costs.asked.end(), "reference"), 1);
+  EXPECT_EQ(candidates_.back().costs, nullptr) << "what the search begins with stays as it was";
+  const MeasuredVariant& answer = problem.candidates().back().costs->variants.at(0);
+  ASSERT_NE(measured(answer.cost), nullptr);
+  EXPECT_DOUBLE_EQ(measured(answer.cost)->seconds(), 3 * kSeconds);
+  EXPECT_NEAR(found->covers[0].seconds, 4 * (2 * kSeconds + CoverCharges().launch), 1e-9);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ Result<CoverSearch> cheapest(const std::vector<CostedCandidate>& candidates) {
       return m != nullptr ? m->seconds() : 1;  // left out
     };
     size_t variant = seconds(1) < seconds(0) ? 1 : 0;
-    cover.kernels.push_back({c, variant});
+    cover.kernels.push_back({c, variant, 0, candidates[c].costs});
     cover.predicted_seconds += seconds(variant);
   }
   CoverSearch search;

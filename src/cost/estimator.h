@@ -1,0 +1,36 @@
+// CostEstimator: what kernels and conversions cost, for whoever chooses by it. A choice begins with
+// estimates and with what is known; of what the covers it finds use it asks for the cost, and
+// chooses again (compiler/cover_problem.h). So only what could be in a cover is ever measured, and
+// the search itself is a pure function.
+#pragma once
+
+#include "cost/row_values.h"
+#include "ir/expr.h"
+
+namespace collage {
+
+class CostEstimator {
+ public:
+  virtual ~CostEstimator() = default;
+
+  // The costs of a function's variants on a target. Asked because a cover uses the variant `used`,
+  // which nobody measured; what remains Unknown goes on at its estimate.
+  virtual Result<TargetCosts> kernel_costs(const Function& function, const Target& target,
+                                           const Variant& used) = 0;
+  // Of the cheapest way to change the encoding of a tensor; Invalid where there is none.
+  virtual Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
+                                                const Encoding& to) = 0;
+  // What is known of it already, if anything. Cheap: asked for every pair of encodings.
+  virtual std::optional<ConversionRow> known_conversion(const TensorType& type,
+                                                        const Encoding& from,
+                                                        const Encoding& to) = 0;
+
+  // Seconds that stand for a cost that nobody knows: of a function's variant, by its position among
+  // them, and of a conversion.
+  virtual double kernel_estimate(const Function& function, const TargetCosts& costs,
+                                 size_t variant) const = 0;
+  virtual double conversion_estimate(const TensorType& type, const Encoding& from,
+                                     const Encoding& to) const = 0;
+};
+
+}  // namespace collage
