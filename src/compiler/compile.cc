@@ -3,10 +3,12 @@
 #include <optional>
 #include <type_traits>
 
+#include "base/interrupt.h"
 #include "base/no_exceptions.h"
 #include "compiler/backends.h"
 #include "compiler/check_options.h"
-#include "compiler/compilation.h"
+#include "compiler/decision.h"
+#include "compiler/report_decision.h"
 #include "runtime/thread_team.h"
 
 namespace collage {
@@ -24,26 +26,40 @@ auto with_team(const ProgramOptions& options, const Body& body) {
 
 Result<Program> make_program(const Model& model, const ProgramOptions& options,
                              Progress* progress) {
+  const Candidates candidates = TRY(find_candidates(model.impl().module, options));
+  const auto context = TRY(CompileContext::open(model, options, candidates, progress));
+  Decision decision = TRY(decide(candidates, *context));
+  TRY(measure_in_situ(decision, *context));
+  if (options.search == SearchMethod::kEvolutionary && !context->light)
+    decision = TRY(refined(std::move(decision), candidates, *context));
+  if (options.max_error > 0 && !interrupted())
+    decision = TRY(lowered(std::move(decision), candidates, *context));
+  warn_of_silent_outputs(decision, *context);
+  TRY(context->dump("plan", *decision.chosen.lowered.plan));
+
   auto impl = std::make_unique<internal::ProgramImpl>();
   impl->inputs = model.inputs();
   impl->outputs = model.outputs();
-  Compilation compilation(model, options, progress, impl->report);
-  TRY(compilation.gather());
-  TRY(compilation.open_costs());
-  TRY(compilation.search());
-  TRY(compilation.choose());
-  TRY(compilation.describe());
-  impl->executor = TRY(compilation.make_executor());
+  impl->report = TRY(report_decision(candidates, decision, *context));
+  impl->executor =
+      TRY(Executor::create(decision.chosen.lowered.plan, context->compile.threads));
+  context->end_phase("report");
+  impl->report.phase_seconds = context->phase_seconds;
   return Program(std::move(impl));
 }
 
 Result<CoverPrediction> predict(const Model& model, const ProgramOptions& options,
                                 Progress* progress) {
-  CompileReport report;
-  Compilation compilation(model, options, progress, report);
-  TRY(compilation.gather());
-  TRY(compilation.open_costs());
-  return compilation.predict();
+  if (options.max_error > 0)
+    return unsupported("which kernels may be lowered shows only when the model is run");
+  const Candidates candidates = TRY(find_candidates(model.impl().module, options));
+  const auto context = TRY(CompileContext::open(model, options, candidates, progress));
+  const Result<CoverSearch> found = search(candidates, *context);
+  if (context->light && found.status().code() == ErrorCode::kFrozenCosts)
+    return unsupported("one toolchain is left: its kernels are not measured, so not predicted");
+  TRY(found.status());
+  return predict_cover(found->covers[0], found->candidates, context->checks, *context->database,
+                       context->choosing);
 }
 
 }  // namespace

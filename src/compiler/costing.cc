@@ -1,38 +1,18 @@
 #include "compiler/costing.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/cache_sizes.h"
-#include "compiler/tuning_task.h"
 #include "ir/visitor.h"
+#include "partition/prune.h"
 
 namespace collage {
-
-bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
-                const TargetConstraints& constraints) {
-  bool allowed = true;
-  candidate.sub_graph.inside().for_each([&](size_t index) {
-    if (const auto* call = as<CallNode>(graph.node(index).expr))
-      allowed = allowed && constraints.allows(candidate.spec->target, *call);
-  });
-  return allowed;
-}
 
 bool CostedCandidate::has_cost() const {
   return costs != nullptr &&
          std::any_of(costs->variants.begin(), costs->variants.end(),
                      [](const MeasuredVariant& row) { return measured(row.cost) != nullptr; });
-}
-
-std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
-                                                  const std::vector<PartitionSpecPtr>& specs,
-                                                  const TargetConstraints& constraints) {
-  GatherOptions options;
-  options.primitives = true;
-  options.allowed = [&](const CandidatePartition& candidate) {
-    return candidate.spec->is_host || is_allowed(graph, candidate, constraints);
-  };
-  return gather_candidates(graph, specs, options);
 }
 
 Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
@@ -101,6 +81,52 @@ void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& d
   auto is_costed = [](const CostedCandidate& candidate) { return candidate.costs != nullptr; };
   change_costs(candidates, candidates, is_costed,
                [&](const CostedCandidate&, TargetCosts& costs) { leave_out(costs, demands); });
+}
+
+namespace {
+
+bool is_broken_fusion(const CostedCandidate& candidate) {
+  return candidate.costs != nullptr && !candidate.has_cost() &&
+         fusion_never_loses(candidate.partition);
+}
+
+}  // namespace
+
+Result<CandidateCosts> find_costs(const Candidates& candidates, const VariantDemands& demands,
+                                  MeasuredCosts& costs, Progress* progress) {
+  const DataflowGraph& graph = *candidates.graph;
+  std::vector<CandidatePartition> pruned;
+  std::vector<CandidatePartition> kept = prune_dominated(graph, candidates.found, pruned);
+  CandidateCosts result;
+  result.candidates =
+      TRY(cost_candidates(graph, std::move(kept), costs, progress, &result.functions));
+  leave_out(result.candidates, demands);
+  if (std::any_of(result.candidates.begin(), result.candidates.end(), is_broken_fusion)) {
+    size_t functions = 0;
+    std::vector<CostedCandidate> smaller =
+        TRY(cost_candidates(graph, std::move(pruned), costs, progress, &functions));
+    leave_out(smaller, demands);
+    std::move(smaller.begin(), smaller.end(), std::back_inserter(result.candidates));
+    result.functions += functions;
+    pruned.clear();
+  }
+  result.pruned = pruned.size();
+  return result;
+}
+
+Result<std::vector<TuningTask>> tasks_of(const Candidates& candidates, MeasuredCosts& costs) {
+  std::vector<CandidatePartition> pruned;
+  TaskExtraction extraction(*candidates.graph);
+  for (const CandidatePartition& candidate :
+       prune_dominated(*candidates.graph, candidates.found, pruned))
+    TRY(extraction.add(candidate));
+  std::vector<TuningTask> tasks;
+  for (TuningTask& task : extraction.tasks()) {
+    if (task.targets.empty()) continue;
+    task.unknown = costs.count_unknown(task.text, task.targets);
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
 }
 
 CacheState cache_state(const Function& function, int threads) {

@@ -1,14 +1,15 @@
-// From targets to costed candidates: evaluates every target's rule on the graph, and asks for the
-// cost of each distinct function once: candidates of equal structure share an answer, and all
-// targets that may run the same sub-graph are measured together.
+// The second stage of a compilation: what candidates cost. The cost of each distinct function is
+// asked for once: candidates of equal structure share an answer, and all targets that may run the
+// same sub-graph are measured together.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "compiler/candidates.h"
 #include "compiler/progress.h"
-#include "compiler/targets.h"
+#include "compiler/tuning_task.h"
 #include "cost/analytic.h"
 #include "cost/measured_costs.h"
 #include "partition/candidate.h"
@@ -24,12 +25,6 @@ struct CostedCandidate {
   bool is_host() const { return partition.spec->is_host; }
   bool has_cost() const;  // of some variant
 };
-
-bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
-                const TargetConstraints& constraints);
-std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
-                                                  const std::vector<PartitionSpecPtr>& specs,
-                                                  const TargetConstraints& constraints);
 
 // Candidates of the host are returned without costs. `progress` may be null.
 Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
@@ -65,6 +60,19 @@ struct VariantDemands {
 void leave_out(TargetCosts& costs, const VariantDemands& demands);
 // Of all candidates; those that shared costs still do.
 void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& demands);
+
+struct CandidateCosts {
+  std::vector<CostedCandidate> candidates;  // those that are worth a search
+  size_t pruned = 0;                        // those that never win, and have no costs
+  size_t functions = 0;                     // distinct ones
+};
+// Of all candidates but those that others dominate (partition/prune.h). Where a fused one that
+// stands for smaller ones does not work, the smaller ones too.
+Result<CandidateCosts> find_costs(const Candidates& candidates, const VariantDemands& demands,
+                                  MeasuredCosts& costs, Progress* progress);
+
+// What find_costs would ask for, of targets but the host.
+Result<std::vector<TuningTask>> tasks_of(const Candidates& candidates, MeasuredCosts& costs);
 
 // What a kernel of this model finds in the caches: warm where constants and intermediate tensors
 // fit the private caches of `threads` cores; streaming where the constants alone exceed what a

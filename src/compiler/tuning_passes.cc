@@ -1,34 +1,36 @@
 #include "compiler/tuning_passes.h"
 
 #include "compiler/backends.h"
-#include "compiler/compilation.h"
+#include "compiler/decision.h"
+#include "compiler/report_decision.h"
 #include "ir/structural.h"
 
 namespace collage {
 
 namespace {
 
-// `body` with a compilation of the module that is ready to be asked for costs.
+// `body` with what the module's targets could take of it, and a context that can be asked for
+// costs.
 template <typename Body>
-Result<bool> with_costs(const Module& module, const ProgramOptions& options, Body&& body) {
+Result<bool> with_candidates(const Module& module, const ProgramOptions& options, Body&& body) {
   register_all();
-  CompileReport report;
   const Model model = model_of(module);
-  Compilation compilation(model, options, nullptr, report);
-  TRY(compilation.gather());
-  TRY(compilation.open_costs());
-  return body(compilation);
+  const Candidates candidates = TRY(find_candidates(module, options));
+  const auto context = TRY(CompileContext::open(model, options, candidates, nullptr));
+  return body(candidates, *context);
 }
 
 }  // namespace
 
 Pass task_extraction(const ProgramOptions& options, std::vector<TuningTask>& tasks) {
   return {"task_extraction", [options, &tasks](Module& module) {
-            return with_costs(module, options, [&](Compilation& compilation) -> Result<bool> {
-              for (TuningTask& task : TRY(compilation.extract_tasks()))
-                tasks.push_back(std::move(task));
-              return false;
-            });
+            return with_candidates(
+                module, options,
+                [&](const Candidates& candidates, CompileContext& context) -> Result<bool> {
+                  for (TuningTask& task : TRY(tasks_of(candidates, context.costs)))
+                    tasks.push_back(std::move(task));
+                  return false;
+                });
           }};
 }
 
@@ -37,13 +39,19 @@ Pass apply_history_best(const ProgramOptions& given) {
   options.always_measure = true;  // what one toolchain can do is looked up too
   options.frozen_costs = true;
   return {"apply_history_best", [options](Module& module) {
-            return with_costs(module, options, [&](Compilation& compilation) -> Result<bool> {
-              TRY(compilation.search());
-              Module partitioned = TRY(compilation.apply_history());
-              if (structural_equal(partitioned, module)) return false;
-              module = std::move(partitioned);
-              return true;
-            });
+            return with_candidates(
+                module, options,
+                [&](const Candidates& candidates, CompileContext& context) -> Result<bool> {
+                  const CoverSearch found = TRY(search(candidates, context));
+                  const size_t fastest =
+                      fastest_known(found.covers, found.candidates, context.checks,
+                                    *context.database, context.choosing);
+                  Module partitioned =
+                      TRY(partitioned_by(found.covers[fastest], found.candidates, candidates));
+                  if (structural_equal(partitioned, module)) return false;
+                  module = std::move(partitioned);
+                  return true;
+                });
           }};
 }
 

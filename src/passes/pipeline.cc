@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <sstream>
 
+#include "base/dump_folder.h"
 #include "base/files.h"
-#include "base/regex.h"
 #include "base/stopwatch.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
@@ -25,44 +24,22 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-class Dumper {
- public:
-  static Result<Dumper> make(const std::string& request) {
-    Dumper dumper;
-    if (request.empty()) return dumper;
-    size_t colon = request.find(':');
-    dumper.folder_ = request.substr(0, colon);
-    if (colon != std::string::npos) {
-      Result<Regex> filter = Regex::parse(request.substr(colon + 1));
-      if (!filter) return std::move(filter).status().with_context("COLLAGE_DUMP");
-      dumper.filter_ = *filter;
-    }
-    std::error_code ec;
-    std::filesystem::create_directories(dumper.folder_, ec);
-    if (ec) return usage_error("COLLAGE_DUMP: {}: {}", dumper.folder_.string(), ec.message());
-    return dumper;
-  }
+size_t constant_bytes(const Module& module) {
+  size_t bytes = 0;
+  for (const auto& [name, function] : module.functions)
+    for (const Expr& expr : post_order(function->body))
+      if (const auto* constant = as<ConstantNode>(expr)) bytes += constant->value.bytes();
+  return bytes;
+}
 
-  Status dump(const Module& module, size_t index, const std::string& name) const {
-    if (folder_.empty() || (filter_ && !filter_->found_in(name))) return {};
-    std::filesystem::path path = folder_ / fmt::format("{:02}_{}.relay", index, name);
-    if (constant_bytes(module) <= kMaxDumpedConstants) return save_module(module, path);
-    PrintOptions options;
-    options.constants = PrintOptions::Constants::kShapeOnly;
-    return write_file_atomically(path, to_text(module, options));
-  }
-
- private:
-  static size_t constant_bytes(const Module& module) {
-    size_t bytes = 0;
-    for (const auto& [name, function] : module.functions)
-      for (const Expr& expr : post_order(function->body))
-        if (const auto* constant = as<ConstantNode>(expr)) bytes += constant->value.bytes();
-    return bytes;
-  }
-  std::filesystem::path folder_;
-  std::optional<Regex> filter_;
-};
+Status dump(const DumpFolder& dumps, const Module& module, size_t index, const std::string& name) {
+  if (!dumps.wants(name)) return {};
+  const std::filesystem::path path = dumps.path(fmt::format("{:02}_{}.relay", index, name));
+  if (constant_bytes(module) <= kMaxDumpedConstants) return save_module(module, path);
+  PrintOptions options;
+  options.constants = PrintOptions::Constants::kShapeOnly;
+  return write_file_atomically(path, to_text(module, options));
+}
 
 }  // namespace
 
@@ -95,9 +72,8 @@ Result<std::vector<PassRecord>> Pipeline::run(Module& module,
         known += (known.empty() ? "" : ", ") + pass.name;
     return usage_error("cannot disable pass '{}'; the passes are {}", name, known);
   }
-  Dumper dumper =
-      TRY(Dumper::make(options.dump.empty() ? environment("COLLAGE_DUMP") : options.dump));
-  TRY(dumper.dump(module, 0, "input"));
+  const DumpFolder dumps = TRY(DumpFolder::open(options.dump));
+  TRY(dump(dumps, module, 0, "input"));
 
   Module current = module;
   std::vector<PassRecord> records;
@@ -116,7 +92,7 @@ Result<std::vector<PassRecord>> Pipeline::run(Module& module,
     Status legal = verify(current);
     if (!legal)
       return std::move(legal).with_context(fmt::format("module after pass {}", pass.name));
-    TRY(dumper.dump(current, records.size(), pass.name));
+    TRY(dump(dumps, current, records.size(), pass.name));
   }
   module = std::move(current);
   return records;

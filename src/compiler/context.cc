@@ -1,0 +1,178 @@
+#include "compiler/context.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "backend/compile_kernel.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/no_exceptions.h"
+#include "compiler/light_cover.h"
+#include "compiler/worker_command.h"
+#include "cost/analytic.h"
+#include "cost/quiet.h"
+#include "ir/text_printer.h"
+
+namespace collage {
+
+namespace {
+
+std::unique_ptr<CostDatabase> open_database(const std::filesystem::path& given,
+                                            std::string& kernel_cache) {
+  Result<std::filesystem::path> folder = cache_folder();
+  if (folder) {
+    kernel_cache = (*folder / "kernels").string();
+    ::mkdir(kernel_cache.c_str(), 0700);  // where it cannot be made, kernels are not kept
+  }
+  if (!given.empty()) return CostDatabase::open(given);
+  if (folder) return CostDatabase::open(*folder / "costs.db");
+  log::warn("{}; costs are kept in memory for this run only", folder.status().message());
+  return CostDatabase::in_memory();
+}
+
+bool measures_nothing(const Candidates& candidates, const ProgramOptions& options) {
+  return is_determined(candidates.specs) && !options.always_measure &&
+         options.effort != Effort::kMax && options.max_error == 0;
+}
+
+CostOptions cost_options(const ProgramOptions& options, const CompileOptions& compile,
+                         CacheState cache, bool light, std::vector<std::string> worker) {
+  CostOptions costs;
+  costs.compile = compile;
+  costs.effort = options.effort;
+  costs.patience = options.patience;
+  costs.frozen = options.frozen_costs || light;
+  costs.cache = cache;
+  costs.worker_command = std::move(worker);
+  return costs;
+}
+
+JudgeOptions judge_options(const ProgramOptions& options) {
+  JudgeOptions judge;
+  judge.given = options.check_inputs;
+  judge.all_ranges = options.max_error > 0 || options.effort == Effort::kMax;
+  return judge;
+}
+
+std::vector<std::string> names_of(const std::vector<TensorInfo>& infos) {
+  std::vector<std::string> names;
+  for (const TensorInfo& info : infos) names.push_back(info.name);
+  return names;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Kernel>> KernelCache::compile(const Function& function,
+                                                     const KernelChoice& choice,
+                                                     const CompileOptions& options) {
+  std::weak_ptr<Kernel>& known = kernels_[choice.sub_graph.inside().to_string() +
+                                          choice.target.to_string() + choice.variant.to_string()];
+  if (std::shared_ptr<Kernel> kernel = known.lock()) return kernel;
+  std::shared_ptr<Kernel> kernel = TRY(without_exceptions([&] {
+    return compile_kernel(*find_backend(choice.target.kind), function, choice.variant,
+                          choice.target, options);
+  }));
+  known = kernel;
+  return kernel;
+}
+
+Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
+                                                             const ProgramOptions& options,
+                                                             const Candidates& candidates,
+                                                             Progress* progress) {
+  CompileOptions compile;
+  compile.threads = ThreadTeam(options.threads).size();
+  std::unique_ptr<CostDatabase> database = open_database(options.database, compile.cache_folder);
+  std::vector<std::string> worker = TRY(worker_command(options.worker));
+  Quiet::here().allow(options.patience);
+  DumpFolder dumps = TRY(DumpFolder::open());
+  std::unique_ptr<CompileContext> context(
+      new CompileContext(model, options, candidates, progress, std::move(compile),
+                         std::move(database), std::move(worker), std::move(dumps)));
+  PrintOptions as_text;
+  as_text.constants = PrintOptions::Constants::kShapeOnly;
+  if (context->dumps_.wants("graph"))
+    TRY(context->write_dump("graph.relay", to_text(context->graph.function(), as_text)));
+  TRY(context->dump("candidates", candidates));
+  return context;
+}
+
+CompileContext::CompileContext(const Model& model, const ProgramOptions& given,
+                               const Candidates& candidates, Progress* watcher,
+                               CompileOptions compile_options,
+                               std::unique_ptr<CostDatabase> opened,
+                               std::vector<std::string> worker, DumpFolder dumps)
+    : options(given),
+      progress(watcher),
+      graph(*candidates.graph),
+      light(measures_nothing(candidates, given)),
+      compile(std::move(compile_options)),
+      database(std::move(opened)),
+      cache(cache_state(graph.function(), compile.threads)),
+      costs(*database, cost_options(given, compile, cache, light, std::move(worker))),
+      judge(graph.function(), judge_options(given)),
+      checks(judge, *database,
+             CheckedModel{sha256_hex(canonical_text(graph.function())), costs.program_context(),
+                          graph.function(), names_of(model.outputs())}),
+      choosing(choose_options(model)),
+      dumps_(std::move(dumps)) {
+  lowering_.compile = compile;
+  lowering_.input_names = names_of(model.inputs());
+  lowering_.output_names = names_of(model.outputs());
+  lowering_.choose_conversion = [this](const TensorType& type, const Encoding& from,
+                                       const Encoding& to) -> Result<ConversionChoice> {
+    const ConversionRow row = TRY(conversion(type, from, to));
+    if (row.backend.empty())
+      return internal_error("no conversion from {} to {}", from.to_string(), to.to_string());
+    const Measured* m = measured(row.cost);
+    return ConversionChoice{
+        row.backend,
+        m != nullptr ? m->seconds() : analytic_seconds(0, static_cast<double>(type.bytes()))};
+  };
+  lowering_.compile_kernel = [this](const Function& function, const KernelChoice& choice) {
+    return kernels.compile(function, choice, compile);
+  };
+}
+
+ChooseOptions CompileContext::choose_options(const Model& model) const {
+  ChooseOptions result;
+  result.threads = compile.threads;
+  result.frozen = options.frozen_costs;
+  result.untimed = light;
+  result.source_key = sha256_hex(canonical_text(model.impl().module.main()));
+  result.model_key = sha256_hex(canonical_text(graph.function()));
+  result.context = costs.program_context();
+  result.constant_bytes = constant_bytes(graph.function());
+  result.max_error = options.max_error;
+  return result;
+}
+
+Result<LoweredPlan> CompileContext::lower_cover(const NamedCover& cover,
+                                                const std::vector<CostedCandidate>& candidates) {
+  std::vector<KernelChoice> choices;
+  for (const CoverKernel& kernel : cover.kernels)
+    choices.push_back(
+        kernel_choice(candidates[kernel.candidate].partition, kernel.row().variant));
+  return lower(graph, choices, cover.conversions, lowering_);
+}
+
+Result<ConversionRow> CompileContext::conversion(const TensorType& type, const Encoding& from,
+                                                 const Encoding& to) {
+  return light ? costs.tried_conversion(type, from, to) : costs.conversion_cost(type, from, to);
+}
+
+Status CompileContext::write_dump(const std::string& name, const std::string& text) {
+  return write_file_atomically(dumps_.path(fmt::format("stage_{:02}_{}", dumped_++, name)), text);
+}
+
+void CompileContext::end_phase(const std::string& phase) {
+  const double judged = judge.seconds();
+  const double checking = judged - checked_seconds_;
+  checked_seconds_ = judged;
+  phase_seconds["checking"] += checking;
+  phase_seconds[phase] += std::max(0.0, phase_.restart() - checking);
+}
+
+}  // namespace collage

@@ -1,0 +1,86 @@
+// What the stages of one compilation share and none of them is about: what the user asked for, the
+// cost database and who measures for it, who checks programs, kernels that are compiled already,
+// and how long each phase took. None of it decides what a stage returns: that follows from the
+// values it is given and from what the database knows.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/dump_folder.h"
+#include "base/json_fields.h"
+#include "base/stopwatch.h"
+#include "compiler/candidates.h"
+#include "compiler/choose_cover.h"
+#include "compiler/compile.h"
+#include "compiler/stage_dump.h"
+
+namespace collage {
+
+// Kernels of plans that are alive at the same time are shared; those of dropped plans go with them.
+class KernelCache {
+ public:
+  Result<std::shared_ptr<Kernel>> compile(const Function& function, const KernelChoice& choice,
+                                          const CompileOptions& options);
+
+ private:
+  std::map<std::string, std::weak_ptr<Kernel>> kernels_;
+};
+
+class CompileContext {
+ public:
+  // What is given must outlive it; `progress` may be null.
+  static Result<std::unique_ptr<CompileContext>> open(const Model& model,
+                                                      const ProgramOptions& options,
+                                                      const Candidates& candidates,
+                                                      Progress* progress);
+  CompileContext(const CompileContext&) = delete;
+  CompileContext& operator=(const CompileContext&) = delete;
+
+  Result<LoweredPlan> lower_cover(const NamedCover& cover,
+                                  const std::vector<CostedCandidate>& candidates);
+  // The cheapest backend for a conversion, and what it costs.
+  Result<ConversionRow> conversion(const TensorType& type, const Encoding& from,
+                                   const Encoding& to);
+  // What a stage gave, where COLLAGE_DUMP asks for it (stage_dump.h).
+  template <typename Value>
+  Status dump(const std::string& stage, const Value& value) {
+    if (!dumps_.wants(stage)) return {};
+    return write_dump(stage + ".json", json_text(to_json(value)));
+  }
+  // Of what was done since the last one ended, less the checking in it, a phase of its own.
+  void end_phase(const std::string& phase);
+
+  const ProgramOptions& options;
+  Progress* const progress;
+  const DataflowGraph& graph;
+  // One toolchain is left besides the host: nothing is measured, unless that was asked for.
+  const bool light;
+  const CompileOptions compile;
+  const std::unique_ptr<CostDatabase> database;
+  const CacheState cache;  // in which kernels are timed
+  MeasuredCosts costs;
+  Judge judge;
+  CoverChecks checks;
+  const ChooseOptions choosing;
+  KernelCache kernels;
+  std::map<std::string, double> phase_seconds;
+  const Stopwatch whole;
+
+ private:
+  CompileContext(const Model& model, const ProgramOptions& options, const Candidates& candidates,
+                 Progress* progress, CompileOptions compile,
+                 std::unique_ptr<CostDatabase> database, std::vector<std::string> worker,
+                 DumpFolder dumps);
+  Status write_dump(const std::string& name, const std::string& text);
+  ChooseOptions choose_options(const Model& model) const;
+
+  LoweringOptions lowering_;
+  Stopwatch phase_;
+  double checked_seconds_ = 0;  // of the judge's, accounted for
+  const DumpFolder dumps_;
+  size_t dumped_ = 0;
+};
+
+}  // namespace collage

@@ -1,0 +1,286 @@
+#include "compiler/decision.h"
+
+#include <algorithm>
+
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "compiler/culprits.h"
+#include "compiler/in_situ_ratio.h"
+#include "compiler/light_cover.h"
+#include "compiler/lowered_costs.h"
+#include "compiler/merged_cover.h"
+#include "compiler/precision.h"
+#include "compiler/refine_cover.h"
+#include "compiler/second_look.h"
+
+namespace collage {
+
+namespace {
+
+// Costs and covers, before the clock decides.
+struct Searched {
+  CandidateCosts costs;
+  VariantDemands demands;
+  CoverSearch found;
+};
+
+Result<Searched> searched_by(CandidateCosts costs, const VariantDemands& demands,
+                             const Candidates& candidates, CompileContext& context) {
+  CoverSearch found = TRY(with_merged_cover(
+      *candidates.graph,
+      TRY(find_compatible_covers(*candidates.graph, costs.candidates, context.costs,
+                                 candidates.specs, candidates.compatible)),
+      context.costs, demands));
+  context.end_phase("search");
+  context.phase_seconds["search only"] = found.search_seconds;
+  TRY(context.dump("costs", costs));
+  TRY(context.dump("covers", found));
+  return Searched{std::move(costs), demands, std::move(found)};
+}
+
+// Second looks at some covers: the covers by what costs are now; none where that changed nothing.
+Result<std::optional<Searched>> look_again(const Searched& before,
+                                           const std::vector<NamedCover>& covers, int most_looks,
+                                           const Candidates& candidates, CompileContext& context) {
+  CandidateCosts costs = before.costs;
+  bool changed = false;
+  for (const NamedCover& cover : covers)
+    changed |= TRY(collage::look_again(cover, before.found.candidates, costs.candidates,
+                                       context.costs, MeasuredCosts::Precision::kFull,
+                                       context.progress, most_looks));
+  context.end_phase("costs");
+  if (!changed) return std::optional<Searched>();
+  return std::optional(TRY(searched_by(std::move(costs), before.demands, candidates, context)));
+}
+
+Result<Searched> search_by_cost(const Candidates& candidates, CompileContext& context) {
+  const VariantDemands demands = demands_of(context.options);
+  CandidateCosts costs =
+      TRY(find_costs(candidates, demands, context.costs, context.progress));
+  context.end_phase("costs");
+  return searched_by(std::move(costs), demands, candidates, context);
+}
+
+int most_looks(const CompileContext& context) {
+  return context.options.effort == Effort::kFast ? 0 : kMostLooks;
+}
+
+Result<Searched> search_and_look(const Candidates& candidates, CompileContext& context) {
+  Searched searched = TRY(search_by_cost(candidates, context));
+  for (int look = 0; look < most_looks(context); ++look) {
+    std::optional<Searched> again =
+        TRY(look_again(searched, {searched.found.covers[0]}, 1, candidates, context));
+    if (!again) break;
+    searched = std::move(*again);
+  }
+  return searched;
+}
+
+Result<ChosenCover> choose(const std::vector<NamedCover>& covers,
+                           const std::vector<CostedCandidate>& candidates,
+                           CompileContext& context) {
+  Result<ChosenCover> chosen = choose_cover(
+      covers, candidates,
+      [&](const NamedCover& cover) { return context.lower_cover(cover, candidates); },
+      context.checks, *context.database, context.choosing, context.progress);
+  if (chosen) TRY(context.dump("choice", *chosen));
+  return chosen;
+}
+
+bool has_relaxed(const CostedCandidate& candidate) {
+  return candidate.costs != nullptr &&
+         std::any_of(candidate.costs->variants.begin(), candidate.costs->variants.end(),
+                     [](const MeasuredVariant& row) {
+                       return row.variant.relaxed && measured(row.cost) != nullptr;
+                     });
+}
+
+Decision decided(Searched searched, ChosenCover chosen) {
+  return {std::move(searched.costs), searched.demands, std::move(searched.found),
+          std::move(chosen)};
+}
+
+// Among all; where none is right, among those without algorithms of larger rounding errors.
+Result<Decision> choose_right(Searched searched, const Candidates& candidates,
+                              CompileContext& context) {
+  Result<ChosenCover> chosen = choose(searched.found.covers, searched.found.candidates, context);
+  if (chosen.status().code() == ErrorCode::kVerification && !searched.demands.strict_accuracy &&
+      std::any_of(searched.costs.candidates.begin(), searched.costs.candidates.end(),
+                  has_relaxed)) {
+    log::warn("algorithms with larger rounding errors are left out: {}",
+              chosen.status().message());
+    searched.demands.strict_accuracy = true;
+    leave_out(searched.costs.candidates, searched.demands);
+    searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
+    chosen = choose(searched.found.covers, searched.found.candidates, context);
+  }
+  return decided(std::move(searched), TRY(std::move(chosen)));
+}
+
+Result<Decision> decide_by_clock(Searched searched, const Candidates& candidates,
+                                 CompileContext& context) {
+  Decision decision = TRY(choose_right(std::move(searched), candidates, context));
+  for (int look = 0; !context.light && look < most_looks(context); ++look) {
+    std::vector<NamedCover> disturbed;
+    for (size_t c = 0; c < decision.found.covers.size(); ++c)
+      if (looks_disturbed(decision.chosen.timed[c])) disturbed.push_back(decision.found.covers[c]);
+    context.end_phase("covers");
+    std::optional<Searched> again =
+        TRY(look_again({decision.costs, decision.demands, decision.found}, disturbed, 2 + look,
+                       candidates, context));
+    if (!again) break;
+    decision = TRY(choose_right(std::move(*again), candidates, context));
+  }
+  return decision;
+}
+
+// Kernels of a light cover that are wrong, and why: it cannot be used with them. `reason` is why.
+Status refuse_culprits(const CoverSearch& found, const std::string& reason,
+                       std::map<std::string, std::string>& refused, CompileContext& context) {
+  const NamedCover& cover = found.covers[0];
+  const CheckedCover checked = checked_cover(cover, found.candidates);
+  const std::optional<CoverCheck> check = context.checks.known(checked);
+  std::vector<std::string> culprits = check ? check->culprits : std::vector<std::string>();
+  if (culprits.empty()) {
+    culprits = TRY(find_culprits(cover, found.candidates,
+                                 TRY(context.lower_cover(cover, found.candidates)), context.judge,
+                                 context.compile));
+    context.checks.remember_culprits(checked, culprits);
+  }
+  if (culprits.empty()) return error(ErrorCode::kVerification, "{}", reason);
+  for (const std::string& culprit : culprits)
+    refused[culprit] = "with it the whole program is wrong";
+  return {};
+}
+
+// The light cover; where it is wrong, the one without the kernels to blame.
+Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& context) {
+  constexpr int kMostCulprits = 16;
+  std::map<std::string, std::string> refused;
+  for (int attempt = 0;; ++attempt) {
+    const LightOptions options = {context.compile, demands_of(context.options),
+                                  [&](const Function& function, const KernelChoice& choice) {
+                                    return context.kernels.compile(function, choice,
+                                                                   context.compile);
+                                  },
+                                  refused};
+    // Its kernels, which it compiled, are there until they are lowered.
+    LightCover cover = TRY(find_light_cover(*candidates.graph, candidates.found, context.costs,
+                                            options, context.progress));
+    CoverSearch found{std::move(cover.candidates), {std::move(cover.cover)}, 0, false, cover.states,
+                      0};
+    context.end_phase("search");
+    Result<ChosenCover> chosen = choose(found.covers, found.candidates, context);
+    if (chosen || chosen.status().code() != ErrorCode::kVerification || attempt == kMostCulprits) {
+      Decision decision;
+      decision.demands = options.demands;
+      decision.chosen = TRY(std::move(chosen));
+      decision.found = std::move(found);
+      decision.light = true;
+      return decision;
+    }
+    TRY(refuse_culprits(found, chosen.status().message(), refused, context));
+  }
+}
+
+void allow_checking(CompileContext& context) {
+  constexpr double kLeastSeconds = 4, kOfCompiling = 0.25;
+  context.judge.allow(std::max(kLeastSeconds, kOfCompiling * context.whole.seconds()));
+}
+
+}  // namespace
+
+VariantDemands demands_of(const ProgramOptions& options) {
+  return {options.strict_accuracy, options.deterministic};
+}
+
+Result<CoverSearch> search(const Candidates& candidates, CompileContext& context) {
+  return std::move(TRY(search_by_cost(candidates, context)).found);
+}
+
+Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
+  Result<Searched> by_cost = search_and_look(candidates, context);
+  // With one toolchain too the search decides where it has all costs, from tuning say.
+  if (context.light && by_cost.status().code() == ErrorCode::kFrozenCosts) {
+    allow_checking(context);
+    return decide_lightly(candidates, context);
+  }
+  Searched searched = TRY(std::move(by_cost));
+  allow_checking(context);
+  return decide_by_clock(std::move(searched), candidates, context);
+}
+
+Result<Decision> refined(Decision decision, const Candidates& candidates,
+                         CompileContext& context) {
+  if (candidates.compatible.size() > 1)
+    return usage_error("--search evolutionary knows no targets that must not meet");
+  CoverSearch& found = decision.found;
+  decision.chosen = TRY(refine_cover(
+      context.graph, context.costs, context.options.effort,
+      [&](const std::vector<NamedCover>& covers) {
+        return choose(covers, found.candidates, context);
+      },
+      std::move(decision.chosen), found));
+  context.end_phase("refinement");
+  return decision;
+}
+
+Result<Decision> lowered(Decision decision, const Candidates& candidates,
+                         CompileContext& context) {
+  CoverSearch& found = decision.found;
+  found.candidates = TRY(
+      with_lowered_variants(context.graph, found.candidates, context.costs, context.progress));
+  leave_out(found.candidates, decision.demands);
+  context.end_phase("lowered costs");
+  decision.chosen = TRY(choose_within_budget(
+      std::move(decision.chosen), found,
+      [&](const std::vector<CostedCandidate>& priced) {
+        return find_compatible_covers(context.graph, priced, context.costs, candidates.specs,
+                                      candidates.compatible);
+      },
+      [&](const NamedCover& cover, std::vector<CostedCandidate>& costed) -> Result<bool> {
+        if (most_looks(context) == 0) return false;
+        return collage::look_again(cover, with_costs_of({cover}, costed), costed, context.costs,
+                                   MeasuredCosts::Precision::kLowered, context.progress);
+      },
+      [&](const NamedCover& cover) { return context.lower_cover(cover, found.candidates); },
+      context.checks, *context.database, context.choosing, context.progress));
+  context.end_phase("lowered covers");
+  return decision;
+}
+
+Status measure_in_situ(const Decision& decision, CompileContext& context) {
+  const ChooseOptions& choosing = context.choosing;
+  if (context.light || context.options.frozen_costs || interrupted() ||
+      decision.cover().plain_seconds <= 0)
+    return {};
+  if (known_in_situ_ratio(*context.database, choosing.source_key, choosing.context)) return {};
+  const std::span<const Tensor> inputs = TRY(context.judge.timing_inputs());
+  Executor executor =
+      TRY(Executor::create(decision.chosen.lowered.plan, context.compile.threads));
+  if (context.progress != nullptr)
+    context.progress->update("timing kernels in their place", 0, 1, 0, 0);
+  const Status status = measure_in_situ_ratio(decision.cover(), executor, inputs,
+                                              {context.compile.threads, context.cache,
+                                               context.options.effort, context.options.patience},
+                                              choosing.source_key, choosing.context,
+                                              *context.database);
+  if (context.progress != nullptr) context.progress->finish("timing kernels in their place");
+  if (!status.ok())
+    log::warn("what its kernels take inside the model was not measured: {}", status.to_string());
+  context.end_phase("in situ");
+  return {};
+}
+
+void warn_of_silent_outputs(const Decision& decision, CompileContext& context) {
+  const std::optional<CoverCheck> check =
+      context.checks.known(checked_cover(decision.cover(), decision.found.candidates));
+  if (!check) return;
+  for (const auto& [output, reason] : check->silent)
+    log::warn(
+        "output '{}' is {} on all inputs that were tried: that it equals the reference's proves "
+        "nothing",
+        output, reason);
+}
+
+}  // namespace collage

@@ -1,0 +1,45 @@
+// From candidates to the cover that is used. Each stage is a function of the values before it:
+//
+//   Candidates      find_candidates   what each target could take of the model  (candidates.h)
+//   CandidateCosts  find_costs        what that costs                           (costing.h)
+//   CoverSearch     find_covers       the cheapest covers by these costs        (cover_search.h)
+//   ChosenCover     choose_cover      the fastest of them, right, by the clock  (choose_cover.h)
+//
+// No stage changes what an earlier one gave. Costs that decide are measured again at another moment
+// (second_look.h), and then what follows from costs is found anew: by decide(), nowhere else.
+#pragma once
+
+#include "compiler/context.h"
+
+namespace collage {
+
+struct Decision {
+  CandidateCosts costs;    // as measured last
+  VariantDemands demands;  // that the covers meet
+  CoverSearch found;
+  ChosenCover chosen;
+  bool light = false;  // boundaries were not searched, nothing was measured (light_cover.h)
+
+  const NamedCover& cover() const { return found.covers[chosen.index]; }
+};
+
+// What the user demands, before any cover is tried.
+VariantDemands demands_of(const ProgramOptions& options);
+
+// The first three stages alone: costs, and the covers by them.
+Result<CoverSearch> search(const Candidates& candidates, CompileContext& context);
+// All stages. Where no cover is right, among covers without algorithms of larger rounding errors;
+// with one toolchain, without the kernels that are to blame.
+Result<Decision> decide(const Candidates& candidates, CompileContext& context);
+
+// The same decision among covers that are bred from the fastest too (refine_cover.h), or that may
+// round to smaller float types within the error allowed (precision.h).
+Result<Decision> refined(Decision decision, const Candidates& candidates, CompileContext& context);
+Result<Decision> lowered(Decision decision, const Candidates& candidates, CompileContext& context);
+
+// Times the chosen cover's kernels amid one another, if nobody did (in_situ_ratio.h).
+Status measure_in_situ(const Decision& decision, CompileContext& context);
+// Of outputs that the checks of the chosen cover prove nothing of.
+void warn_of_silent_outputs(const Decision& decision, CompileContext& context);
+
+}  // namespace collage

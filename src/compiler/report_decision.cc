@@ -1,0 +1,82 @@
+#include "compiler/report_decision.h"
+
+#include <optional>
+
+#include "compiler/describe_cover.h"
+#include "compiler/in_situ_ratio.h"
+#include "compiler/prediction.h"
+#include "partition/rewrite.h"
+
+namespace collage {
+
+namespace {
+
+void report_prediction(const Decision& decision, CompileContext& context, CompileReport& report) {
+  const NamedCover& cover = decision.cover();
+  const TimedCover& chosen = decision.chosen.timed[decision.chosen.index];
+  report.predicted_seconds = chosen.predicted_seconds;
+  report.correction_seconds = chosen.correction_seconds;
+  report.isolated_seconds = chosen.predicted_seconds > 0 ? cover.plain_seconds : 0;
+  report.switches = cover.switches;
+  const std::optional<double> ratio = known_in_situ_ratio(
+      *context.database, context.choosing.source_key, context.choosing.context);
+  if (!ratio || report.isolated_seconds <= 0) return;
+  report.in_situ_ratio = *ratio;
+  report.in_situ_seconds = Correction().predict({*ratio * cover.plain_seconds, cover.switches});
+}
+
+void report_best_single_backend(CompileReport& report) {
+  for (const TimedCover& timed : report.covers)
+    if (timed.single_backend && timed.measured &&
+        (report.best_single_backend.empty() ||
+         timed.measured->median < report.best_single_seconds)) {
+      report.best_single_backend = timed.name;
+      report.best_single_seconds = timed.measured->median;
+    }
+}
+
+}  // namespace
+
+Result<CompileReport> report_decision(const Candidates& candidates, const Decision& decision,
+                                      CompileContext& context) {
+  const CoverSearch& found = decision.found;
+  CompileReport report;
+  for (const PartitionSpecPtr& spec : candidates.specs)
+    report.targets.push_back(spec->target.to_string());
+  report.candidates = candidates.found.size();
+  report.pruned = decision.costs.pruned;
+  report.functions = decision.costs.functions;
+  report.cache_state = context.cache;
+  report.light = decision.light;
+  report.lower_bound_seconds = found.lower_bound_seconds;
+  report.exact = found.exact;
+  report.search_states = found.states;
+  if (!decision.light) report.gap = found.gap();
+  report.covers = decision.chosen.timed;
+  report_prediction(decision, context, report);
+  report_best_single_backend(report);
+  report_graph(*candidates.graph, found.candidates, report);
+  report_chosen(*candidates.graph, found.candidates, decision.cover(), decision.chosen.lowered,
+                report);
+  for (ReportedConversion& reported : report.conversions)
+    reported.cost = TRY(context.conversion(reported.type, reported.from, reported.to)).cost;
+  report_single_backends(*candidates.graph, found.candidates, found.covers, report);
+  report.partitioned = TRY(partitioned_by(decision.cover(), found.candidates, candidates));
+  report.estimates = context.costs.counts();
+  if (const double memory = context.costs.usual().memory; memory > 0)
+    report.memory_bytes_per_second = 1 / memory;
+  return report;
+}
+
+Result<Module> partitioned_by(const NamedCover& cover,
+                              const std::vector<CostedCandidate>& costed,
+                              const Candidates& candidates) {
+  std::vector<const CandidatePartition*> partitions;
+  for (const CoverKernel& kernel : cover.kernels)
+    partitions.push_back(&costed[kernel.candidate].partition);
+  return TRY(partition_module(*candidates.graph, partitions, ConstantsInside::kAll,
+                              candidates.module))
+      .module;
+}
+
+}  // namespace collage

@@ -1,0 +1,169 @@
+// The stages of a compilation, each alone: what one gives does not change when what it begins with
+// comes from a dump.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "base/files.h"
+#include "compiler/decision.h"
+#include "compiler/given_model.h"
+
+namespace collage {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kModel = R"(#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 8, 12, 12), float32], %w: Tensor[(16, 8, 3, 3), float32],
+          %v: Tensor[(8, 16, 1, 1), float32]) {
+  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3]);
+  %1 = nn.relu(%0);
+  %2 = nn.conv2d(%1, %v, channels=8, kernel_size=[1, 1]);
+  %3 = tanh(%2);
+  (add(%3, %x), nn.softmax(%3))
+}
+)";
+
+class Stages : public testing::GivenModel {
+ protected:
+  Stages() : GivenModel(kModel) {}
+  void SetUp() override {
+    GivenModel::SetUp();
+    options_.patience = 0;
+    model_.emplace(model_of(given_));
+    Result<Candidates> candidates = find_candidates(given_, options_);
+    ASSERT_TRUE(candidates.ok()) << candidates.status().to_string();
+    candidates_ = std::move(candidates).value();
+  }
+  void TearDown() override {
+    context_.reset();
+    ::unsetenv("COLLAGE_DUMP");
+    GivenModel::TearDown();
+  }
+
+  void open() {
+    auto context = CompileContext::open(*model_, options_, candidates_, nullptr);
+    ASSERT_TRUE(context.ok()) << context.status().to_string();
+    context_ = std::move(context).value();
+  }
+  CandidateCosts costs_of(const Candidates& candidates) {
+    Result<CandidateCosts> costs = find_costs(candidates, {}, context_->costs, nullptr);
+    EXPECT_TRUE(costs.ok()) << costs.status().to_string();
+    return std::move(costs).value();
+  }
+  CoverSearch covers_of(const CandidateCosts& costs) {
+    Result<CoverSearch> covers =
+        find_covers(*candidates_.graph, costs.candidates, context_->costs);
+    EXPECT_TRUE(covers.ok()) << covers.status().to_string();
+    return std::move(covers).value();
+  }
+  ChosenCover choice_of(const CoverSearch& covers) {
+    Result<ChosenCover> choice = choose_cover(
+        covers.covers, covers.candidates,
+        [&](const NamedCover& cover) { return context_->lower_cover(cover, covers.candidates); },
+        context_->checks, *context_->database, context_->choosing, nullptr);
+    EXPECT_TRUE(choice.ok()) << choice.status().to_string();
+    return std::move(choice).value();
+  }
+
+  std::optional<Model> model_;
+  Candidates candidates_;
+  std::unique_ptr<CompileContext> context_;
+};
+
+TEST_F(Stages, GiveTheSameFromDumpedValues) {
+  open();
+  const CandidateCosts costs = costs_of(candidates_);
+  const CoverSearch covers = covers_of(costs);
+  ASSERT_GE(covers.covers.size(), 2u);
+  const ChosenCover choice = choice_of(covers);
+
+  Candidates again = candidates_;
+  Result<std::vector<CandidatePartition>> found =
+      candidates_from_json(to_json(candidates_), *candidates_.graph, candidates_.specs);
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  again.found = std::move(found).value();
+  EXPECT_EQ(to_json(again), to_json(candidates_));
+  EXPECT_EQ(to_json(costs_of(again)), to_json(costs));
+
+  Result<CandidateCosts> read =
+      costs_from_json(to_json(costs), *candidates_.graph, candidates_.specs);
+  ASSERT_TRUE(read.ok()) << read.status().to_string();
+  EXPECT_EQ(to_json(*read), to_json(costs));
+  EXPECT_EQ(to_json(covers_of(*read)), to_json(covers));
+
+  Result<CoverSearch> searched =
+      covers_from_json(to_json(covers), *candidates_.graph, candidates_.specs);
+  ASSERT_TRUE(searched.ok()) << searched.status().to_string();
+  EXPECT_EQ(to_json(*searched), to_json(covers));
+  EXPECT_EQ(to_json(choice_of(*searched)), to_json(choice));
+}
+
+TEST_F(Stages, LeaveWhatTheyAreGivenAsItIs) {
+  open();
+  const CandidateCosts costs = costs_of(candidates_);
+  const json before = to_json(costs);
+  const CoverSearch covers = covers_of(costs);
+  EXPECT_EQ(to_json(costs), before);
+  const json found = to_json(covers);
+  choice_of(covers);
+  EXPECT_EQ(to_json(covers), found);
+}
+
+TEST_F(Stages, AreDumpedInTheOrderInWhichTheyArise) {
+  const fs::path dumps = folder_ / "dumps";
+  ::setenv("COLLAGE_DUMP", dumps.c_str(), 1);
+  const Result<Program> program = Program::compile(*model_, options_);
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  std::set<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(dumps))
+    names.insert(entry.path().filename());
+  EXPECT_THAT(names, ElementsAre("stage_00_graph.relay", "stage_01_candidates.json",
+                                 "stage_02_costs.json", "stage_03_covers.json",
+                                 "stage_04_choice.json", "stage_05_plan.json"));
+  const Result<std::string> plan = read_file(dumps / "stage_05_plan.json");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(parse_json(*plan)["steps"].size(), program->impl().executor->plan().steps.size());
+}
+
+TEST_F(Stages, ADumpThatDoesNotFitIsAnError) {
+  const DataflowGraph& graph = *candidates_.graph;
+  const json dump = to_json(candidates_);
+  const auto reason = [&](const json& damaged) {
+    const auto read = candidates_from_json(damaged, graph, candidates_.specs);
+    return read.ok() ? "none" : read.status().to_string();
+  };
+  json damaged = dump;
+  damaged["candidates"][0]["sub_graph"]["nodes"][0] = graph.size();
+  EXPECT_THAT(reason(damaged), HasSubstr("'node'"));
+  damaged = dump;
+  damaged["candidates"][0]["target"] = "abacus";
+  EXPECT_THAT(reason(damaged), HasSubstr("'abacus'"));
+  damaged = dump;
+  damaged.erase("candidates");
+  EXPECT_THAT(reason(damaged), HasSubstr("'candidates'"));
+
+  json covers = {{"candidates", json::array()}, {"costs", json::array()},
+                 {"lower_bound_seconds", 0},    {"exact", true},
+                 {"states", 1},                 {"covers", json::array()}};
+  EXPECT_TRUE(covers_from_json(covers, graph, candidates_.specs).ok());
+  covers["covers"].push_back({{"name", "cover 1"},
+                              {"single_backend", false},
+                              {"mostly_one", false},
+                              {"predicted_seconds", 1},
+                              {"plain_seconds", 1},
+                              {"switches", 0},
+                              {"kernels", {{{"candidate", 0}, {"variant", 0}, {"seconds", 1}}}},
+                              {"conversions", json::array()}});
+  const auto read = covers_from_json(covers, graph, candidates_.specs);
+  ASSERT_FALSE(read.ok());
+  EXPECT_THAT(read.status().to_string(), HasSubstr("'candidate'"));
+}
+
+}  // namespace
+}  // namespace collage
