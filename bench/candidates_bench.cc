@@ -13,9 +13,9 @@
 #include <unordered_set>
 
 #include "compiler/compile.h"
-#include "compiler/costing.h"
-#include "compiler/targets.h"
+#include "cover/costing.h"
 #include "partition/prune.h"
+#include "targets/targets.h"
 
 namespace collage {
 namespace {

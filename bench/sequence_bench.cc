@@ -13,9 +13,9 @@
 #include "base/check.h"
 #include "base/statistics.h"
 #include "base/stopwatch.h"
-#include "compiler/backends.h"
 #include "ops/random_inputs.h"
 #include "runtime/executor.h"
+#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -5,7 +5,7 @@
 // any one thread at a time per object.
 //
 // A backend is one folder under src/backend/ and one line in backend/registry.cc's caller
-// (compiler/backends.cc); nothing else compares its name.
+// (targets/backends.cc); nothing else compares its name.
 #pragma once
 
 #include <memory>
@@ -53,7 +53,7 @@ class Backend {
   virtual bool is_host() const { return false; }
   // A toolchain that compiles whole sub-graphs (openvino), maybe better than their parts. Besides
   // its single-backend cover there is one of its largest candidates ("NAME (whole)"), and touching
-  // kernels of a cover are tried as one (compiler/merged_cover.h).
+  // kernels of a cover are tried as one (cover/merged_cover.h).
   virtual bool prefers_maximal_regions() const { return false; }
 
   // Whether it is in use where no targets are named; else `--targets` has to ask for it.

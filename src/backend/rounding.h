@@ -1,6 +1,6 @@
 // Rounding: what a variant rounds beside what any kernel does that computes in the function's own
 // types. A backend states it, and the check of its kernels allows no more than what follows from
-// it (cost/rounding_error.h).
+// it (verify/rounding_error.h).
 //
 // But for `sums` each number is the largest error of one rounding, relative to what is rounded:
 // 2^-24 for float32, 2^-8 for bfloat16.

@@ -5,11 +5,11 @@
 
 #include "base/interrupt.h"
 #include "base/no_exceptions.h"
-#include "compiler/backends.h"
 #include "compiler/check_options.h"
 #include "compiler/decision.h"
 #include "compiler/report_decision.h"
 #include "runtime/thread_team.h"
+#include "targets/backends.h"
 
 namespace collage {
 
@@ -41,8 +41,7 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   impl->inputs = model.inputs();
   impl->outputs = model.outputs();
   impl->report = TRY(report_decision(candidates, decision, *context));
-  impl->executor =
-      TRY(Executor::create(decision.chosen.lowered.plan, context->compile.threads));
+  impl->executor = TRY(Executor::create(decision.chosen.lowered.plan, context->compile.threads));
   context->end_phase("report");
   impl->report.phase_seconds = context->phase_seconds;
   return Program(std::move(impl));

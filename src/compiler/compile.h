@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "compiler/lowering.h"
-#include "compiler/progress.h"
+#include "base/progress.h"
 #include "cost/measured_costs.h"
 #include "ir/module.h"
 #include "runtime/executor.h"
+#include "select/choose_cover.h"
 
 namespace collage {
 
@@ -105,28 +105,6 @@ struct ReportedSlot {
   std::string step;  // that writes it
   bool workspace = false;
   size_t offset = 0, bytes = 0, first = 0, last = 0;
-};
-
-// A cover that was timed end to end.
-struct TimedCover {
-  std::string name;  // "cover 1" … or the backend of a single-backend cover
-  bool single_backend = false;
-  double predicted_seconds = 0;  // before it first ran
-  std::optional<Measured> measured;
-  std::string failure;  // why it could not be timed
-  bool chosen = false;
-  // Of the prediction: what other models taught, and costs that were measured again since.
-  double correction_seconds = 0;
-  double reckoned_seconds = 0;  // what would be predicted by costs as they are known now
-};
-
-// What a cover is predicted to take, in seconds, from costs measured in isolation and what covers
-// of other models teach (prediction.h); 0 where its costs are not known.
-struct CoverPrediction {
-  // As it was before a program of the cover first ran: it is kept with the cover's timing, so that
-  // nothing that was seen in the model is called a prediction.
-  double predicted = 0;
-  double now = 0;  // by costs as they are known now: some are measured again after covers ran
 };
 
 struct CompileReport {

@@ -9,11 +9,11 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/no_exceptions.h"
-#include "compiler/light_cover.h"
 #include "compiler/worker_command.h"
 #include "cost/analytic.h"
-#include "cost/quiet.h"
+#include "cover/light_cover.h"
 #include "ir/text_printer.h"
+#include "machine/quiet.h"
 
 namespace collage {
 
@@ -101,8 +101,7 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
 
 CompileContext::CompileContext(const Model& model, const ProgramOptions& given,
                                const Candidates& candidates, Progress* watcher,
-                               CompileOptions compile_options,
-                               std::unique_ptr<CostDatabase> opened,
+                               CompileOptions compile_options, std::unique_ptr<CostDatabase> opened,
                                std::vector<std::string> worker, DumpFolder dumps)
     : options(given),
       progress(watcher),
@@ -153,8 +152,7 @@ Result<LoweredPlan> CompileContext::lower_cover(const NamedCover& cover,
                                                 const std::vector<CostedCandidate>& candidates) {
   std::vector<KernelChoice> choices;
   for (const CoverKernel& kernel : cover.kernels)
-    choices.push_back(
-        kernel_choice(candidates[kernel.candidate].partition, kernel.row().variant));
+    choices.push_back(kernel_choice(candidates[kernel.candidate].partition, kernel.row().variant));
   return lower(graph, choices, cover.conversions, lowering_);
 }
 

@@ -11,10 +11,10 @@
 #include "base/dump_folder.h"
 #include "base/json_fields.h"
 #include "base/stopwatch.h"
-#include "compiler/candidates.h"
-#include "compiler/choose_cover.h"
 #include "compiler/compile.h"
 #include "compiler/stage_dump.h"
+#include "cover/candidates.h"
+#include "select/choose_cover.h"
 
 namespace collage {
 
@@ -70,9 +70,8 @@ class CompileContext {
 
  private:
   CompileContext(const Model& model, const ProgramOptions& options, const Candidates& candidates,
-                 Progress* progress, CompileOptions compile,
-                 std::unique_ptr<CostDatabase> database, std::vector<std::string> worker,
-                 DumpFolder dumps);
+                 Progress* progress, CompileOptions compile, std::unique_ptr<CostDatabase> database,
+                 std::vector<std::string> worker, DumpFolder dumps);
   Status write_dump(const std::string& name, const std::string& text);
   ChooseOptions choose_options(const Model& model) const;
 

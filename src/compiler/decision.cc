@@ -4,14 +4,14 @@
 
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "compiler/culprits.h"
-#include "compiler/in_situ_ratio.h"
-#include "compiler/light_cover.h"
-#include "compiler/lowered_costs.h"
-#include "compiler/merged_cover.h"
-#include "compiler/precision.h"
-#include "compiler/refine_cover.h"
-#include "compiler/second_look.h"
+#include "cover/light_cover.h"
+#include "cover/merged_cover.h"
+#include "precision/lowered_costs.h"
+#include "precision/precision.h"
+#include "select/culprits.h"
+#include "select/in_situ_ratio.h"
+#include "select/refine_cover.h"
+#include "select/second_look.h"
 
 namespace collage {
 
@@ -45,9 +45,9 @@ Result<std::optional<Searched>> look_again(const Searched& before,
   CandidateCosts costs = before.costs;
   bool changed = false;
   for (const NamedCover& cover : covers)
-    changed |= TRY(collage::look_again(cover, before.found.candidates, costs.candidates,
-                                       context.costs, MeasuredCosts::Precision::kFull,
-                                       context.progress, most_looks));
+    changed |=
+        TRY(collage::look_again(cover, before.found.candidates, costs.candidates, context.costs,
+                                MeasuredCosts::Precision::kFull, context.progress, most_looks));
   context.end_phase("costs");
   if (!changed) return std::optional<Searched>();
   return std::optional(TRY(searched_by(std::move(costs), before.demands, candidates, context)));
@@ -55,8 +55,7 @@ Result<std::optional<Searched>> look_again(const Searched& before,
 
 Result<Searched> search_by_cost(const Candidates& candidates, CompileContext& context) {
   const VariantDemands demands = demands_of(context.options);
-  CandidateCosts costs =
-      TRY(find_costs(candidates, demands, context.costs, context.progress));
+  CandidateCosts costs = TRY(find_costs(candidates, demands, context.costs, context.progress));
   context.end_phase("costs");
   return searched_by(std::move(costs), demands, candidates, context);
 }
@@ -107,8 +106,7 @@ Result<Decision> choose_right(Searched searched, const Candidates& candidates,
   if (chosen.status().code() == ErrorCode::kVerification && !searched.demands.strict_accuracy &&
       std::any_of(searched.costs.candidates.begin(), searched.costs.candidates.end(),
                   has_relaxed)) {
-    log::warn("algorithms with larger rounding errors are left out: {}",
-              chosen.status().message());
+    log::warn("algorithms with larger rounding errors are left out: {}", chosen.status().message());
     searched.demands.strict_accuracy = true;
     leave_out(searched.costs.candidates, searched.demands);
     searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
@@ -167,8 +165,8 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
     // Its kernels, which it compiled, are there until they are lowered.
     LightCover cover = TRY(find_light_cover(*candidates.graph, candidates.found, context.costs,
                                             options, context.progress));
-    CoverSearch found{std::move(cover.candidates), {std::move(cover.cover)}, 0, false, cover.states,
-                      0};
+    CoverSearch found{
+        std::move(cover.candidates), {std::move(cover.cover)}, 0, false, cover.states, 0};
     context.end_phase("search");
     Result<ChosenCover> chosen = choose(found.covers, found.candidates, context);
     if (chosen || chosen.status().code() != ErrorCode::kVerification || attempt == kMostCulprits) {
@@ -210,8 +208,7 @@ Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
   return decide_by_clock(std::move(searched), candidates, context);
 }
 
-Result<Decision> refined(Decision decision, const Candidates& candidates,
-                         CompileContext& context) {
+Result<Decision> refined(Decision decision, const Candidates& candidates, CompileContext& context) {
   if (candidates.compatible.size() > 1)
     return usage_error("--search evolutionary knows no targets that must not meet");
   CoverSearch& found = decision.found;
@@ -225,11 +222,10 @@ Result<Decision> refined(Decision decision, const Candidates& candidates,
   return decision;
 }
 
-Result<Decision> lowered(Decision decision, const Candidates& candidates,
-                         CompileContext& context) {
+Result<Decision> lowered(Decision decision, const Candidates& candidates, CompileContext& context) {
   CoverSearch& found = decision.found;
-  found.candidates = TRY(
-      with_lowered_variants(context.graph, found.candidates, context.costs, context.progress));
+  found.candidates =
+      TRY(with_lowered_variants(context.graph, found.candidates, context.costs, context.progress));
   leave_out(found.candidates, decision.demands);
   context.end_phase("lowered costs");
   decision.chosen = TRY(choose_within_budget(
@@ -256,15 +252,13 @@ Status measure_in_situ(const Decision& decision, CompileContext& context) {
     return {};
   if (known_in_situ_ratio(*context.database, choosing.source_key, choosing.context)) return {};
   const std::span<const Tensor> inputs = TRY(context.judge.timing_inputs());
-  Executor executor =
-      TRY(Executor::create(decision.chosen.lowered.plan, context.compile.threads));
+  Executor executor = TRY(Executor::create(decision.chosen.lowered.plan, context.compile.threads));
   if (context.progress != nullptr)
     context.progress->update("timing kernels in their place", 0, 1, 0, 0);
-  const Status status = measure_in_situ_ratio(decision.cover(), executor, inputs,
-                                              {context.compile.threads, context.cache,
-                                               context.options.effort, context.options.patience},
-                                              choosing.source_key, choosing.context,
-                                              *context.database);
+  const Status status = measure_in_situ_ratio(
+      decision.cover(), executor, inputs,
+      {context.compile.threads, context.cache, context.options.effort, context.options.patience},
+      choosing.source_key, choosing.context, *context.database);
   if (context.progress != nullptr) context.progress->finish("timing kernels in their place");
   if (!status.ok())
     log::warn("what its kernels take inside the model was not measured: {}", status.to_string());

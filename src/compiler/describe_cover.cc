@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/name_supply.h"
-#include "compiler/memory_planner.h"
+#include "lower/memory_planner.h"
 
 namespace collage {
 

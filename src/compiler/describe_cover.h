@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/compile.h"
-#include "compiler/cover_search.h"
+#include "cover/cover_search.h"
 
 namespace collage {
 

@@ -1,10 +1,10 @@
 #include "base/no_exceptions.h"
 #include "base/stopwatch.h"
-#include "compiler/backends.h"
 #include "compiler/compile.h"
 #include "frontend/onnx/importer.h"
 #include "ir/text_parser.h"
 #include "passes/passes.h"
+#include "targets/backends.h"
 #include "tensor_program/call.h"
 
 namespace collage {

@@ -6,8 +6,8 @@
 #include <set>
 #include <unordered_set>
 
-#include "compiler/costing.h"
 #include "compiler/describe_cover.h"
+#include "cover/costing.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"

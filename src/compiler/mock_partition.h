@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "compiler/cover_search.h"
-#include "compiler/targets.h"
+#include "cover/cover_search.h"
 #include "ir/module.h"
 #include "partition/config.h"
+#include "targets/targets.h"
 
 namespace collage {
 

@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "compiler/describe_cover.h"
-#include "compiler/in_situ_ratio.h"
-#include "compiler/prediction.h"
 #include "partition/rewrite.h"
+#include "select/in_situ_ratio.h"
+#include "select/prediction.h"
 
 namespace collage {
 
@@ -18,8 +18,8 @@ void report_prediction(const Decision& decision, CompileContext& context, Compil
   report.correction_seconds = chosen.correction_seconds;
   report.isolated_seconds = chosen.predicted_seconds > 0 ? cover.plain_seconds : 0;
   report.switches = cover.switches;
-  const std::optional<double> ratio = known_in_situ_ratio(
-      *context.database, context.choosing.source_key, context.choosing.context);
+  const std::optional<double> ratio =
+      known_in_situ_ratio(*context.database, context.choosing.source_key, context.choosing.context);
   if (!ratio || report.isolated_seconds <= 0) return;
   report.in_situ_ratio = *ratio;
   report.in_situ_seconds = Correction().predict({*ratio * cover.plain_seconds, cover.switches});
@@ -68,8 +68,7 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
   return report;
 }
 
-Result<Module> partitioned_by(const NamedCover& cover,
-                              const std::vector<CostedCandidate>& costed,
+Result<Module> partitioned_by(const NamedCover& cover, const std::vector<CostedCandidate>& costed,
                               const Candidates& candidates) {
   std::vector<const CandidatePartition*> partitions;
   for (const CoverKernel& kernel : cover.kernels)

@@ -1,17 +1,17 @@
 // The values between a compilation's stages (decision.h) as JSON, for people and for tests that run
-// one stage alone. With COLLAGE_DUMP=dir[:regex] a compilation writes each as dir/stage_NN_name.json,
-// in the order in which they arose: candidates, costs, covers, choice, plan; costs and what follows
-// them once more each time that costs were measured again.
+// one stage alone. With COLLAGE_DUMP=dir[:regex] a compilation writes each as
+// dir/stage_NN_name.json, in the order in which they arose: candidates, costs, covers, choice,
+// plan; costs and what follows them once more each time that costs were measured again.
 //
 // Nodes are numbered as in the graph of @main, which stage_00_graph.relay is the text of.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
-#include "compiler/candidates.h"
-#include "compiler/choose_cover.h"
-#include "compiler/costing.h"
-#include "compiler/cover_search.h"
+#include "cover/candidates.h"
+#include "cover/costing.h"
+#include "cover/cover_search.h"
+#include "select/choose_cover.h"
 
 namespace collage {
 

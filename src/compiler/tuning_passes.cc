@@ -1,9 +1,9 @@
 #include "compiler/tuning_passes.h"
 
-#include "compiler/backends.h"
 #include "compiler/decision.h"
 #include "compiler/report_decision.h"
 #include "ir/structural.h"
+#include "targets/backends.h"
 
 namespace collage {
 

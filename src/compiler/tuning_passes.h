@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "compiler/tuning_task.h"
+#include "cover/tuning_task.h"
 #include "passes/pass.h"
 
 namespace collage {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "compiler/plugins.h"
+#include "targets/plugins.h"
 
 namespace collage {
 

@@ -8,12 +8,12 @@
 
 #include "backend/compile_kernel.h"
 #include "base/stopwatch.h"
-#include "cost/probe.h"
-#include "cost/quiet.h"
 #include "cost/timing.h"
 #include "cost/timing_memory.h"
 #include "cost/trial.h"
 #include "ir/visitor.h"
+#include "machine/probe.h"
+#include "machine/quiet.h"
 
 namespace collage {
 

@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "cost/analytic.h"
-#include "cost/quiet.h"
 #include "cost/subject.h"
 #include "cost/timing.h"
 #include "ir/text_printer.h"
+#include "machine/quiet.h"
 
 namespace collage {
 

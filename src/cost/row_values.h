@@ -59,7 +59,7 @@ struct CoverRow {
 
 inline constexpr double kMostError = 1e30;  // beyond it a row holds a failure instead
 
-// What running a cover on one group of inputs showed (compiler/cover_checks.h).
+// What running a cover on one group of inputs showed (select/cover_checks.h).
 struct CheckRow {
   double error = 0;     // the largest of any output, as a part of its largest value
   std::string failure;  // why it is wrong whatever the user allows; empty where it is right
@@ -75,7 +75,7 @@ struct PaceRow {
 
 // By what errors of a function's lowered kernels grow until the outputs, by the function's name.
 using GrowthTable = std::map<std::string, double>;
-// A price of errors, with what was known of growths when it was found (compiler/precision.h).
+// A price of errors, with what was known of growths when it was found (precision/precision.h).
 struct LoweringPrice {
   double price = 0;  // of a squared error, in seconds
   GrowthTable growths;

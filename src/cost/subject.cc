@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cost/comparison.h"
 #include "cost/host_conversion.h"
-#include "cost/synthetic.h"
 #include "ir/text_parser.h"
+#include "verify/comparison.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 

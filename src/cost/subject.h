@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "cost/guarded_buffer.h"
-#include "cost/rounding_error.h"
 #include "cost/task.h"
+#include "verify/rounding_error.h"
 
 namespace collage {
 

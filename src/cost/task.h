@@ -20,9 +20,9 @@
 
 #include "backend/backend.h"
 #include "base/json_fields.h"
-#include "cost/core_probe.h"
 #include "cost/cost.h"
 #include "cost/effort.h"
+#include "machine/probe.h"
 
 namespace collage {
 
@@ -36,14 +36,6 @@ struct MeasuredVariant {
   std::string subject(const std::string& target) const {
     return target + "|" + variant.to_string();
   }
-};
-
-// The state of the machine while something was timed (probe.h).
-struct Conditions {
-  double compute = 0, bandwidth = 0;  // seconds of the probes, the longer of before and after
-  double other_load = 0;              // part of our cores that other processes used
-  bool disturbed = false;             // beyond what costs can be trusted with
-  CoreState usual = {};               // of the cores in quiet moments (quiet.h)
 };
 
 // What is known of one (function, target): its variants with their costs, or why the backend

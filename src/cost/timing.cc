@@ -14,7 +14,7 @@
 #include "base/integers.h"
 #include "base/statistics.h"
 #include "base/stopwatch.h"
-#include "cost/quiet.h"
+#include "machine/quiet.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {

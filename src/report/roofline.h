@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "compiler/least_work.h"
+#include "report/least_work.h"
 #include "runtime/thread_team.h"
 
 namespace collage {

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "backend/compile_kernel.h"
-#include "compiler/backends.h"
 #include "cost/trial.h"
 #include "ir/text_printer.h"
 #include "ops/cases.h"
+#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -14,11 +14,11 @@
 #include "base/log.h"
 #include "compiler/compile.h"
 #include "compiler/fault_backend.h"
-#include "cost/comparison.h"
 #include "cost/rows_of_kind.h"
-#include "cost/synthetic.h"
 #include "ir/op.h"
 #include "ops/interpreter.h"
+#include "verify/comparison.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 namespace {

@@ -1,5 +1,5 @@
 // Successive halving on programs that only say what their runs take.
-#include "compiler/cover_contest.h"
+#include "select/cover_contest.h"
 
 #include <gmock/gmock.h>
 

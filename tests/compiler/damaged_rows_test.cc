@@ -6,10 +6,10 @@
 #include <set>
 
 #include "compiler/given_model.h"
-#include "cost/comparison.h"
 #include "cost/database_tools.h"
-#include "cost/synthetic.h"
 #include "ops/interpreter.h"
+#include "verify/comparison.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 namespace {

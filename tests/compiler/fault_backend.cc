@@ -17,9 +17,9 @@
 #include <thread>
 
 #include "backend/reference/interpreted_kernel.h"
-#include "compiler/backends.h"
 #include "ir/op.h"
 #include "partition/rules/op_predicate.h"
+#include "targets/backends.h"
 
 namespace collage::testing {
 

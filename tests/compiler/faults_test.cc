@@ -9,10 +9,10 @@
 
 #include "compiler/compile.h"
 #include "compiler/fault_backend.h"
-#include "cost/comparison.h"
 #include "cost/measured_costs.h"
-#include "cost/synthetic.h"
 #include "ops/interpreter.h"
+#include "verify/comparison.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 namespace {

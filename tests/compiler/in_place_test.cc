@@ -6,12 +6,12 @@
 #include "backend/backend.h"
 #include "backend/compile_kernel.h"
 #include "base/check.h"
-#include "compiler/backends.h"
-#include "compiler/lowering.h"
-#include "cost/synthetic.h"
+#include "lower/lowering.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
 #include "runtime/executor.h"
+#include "targets/backends.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 namespace {

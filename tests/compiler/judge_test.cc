@@ -1,5 +1,5 @@
 // What programs are judged on: which inputs, what the reference says, and what it cannot say.
-#include "compiler/judge.h"
+#include "verify/judge.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "compiler/backends.h"
 #include "compiler/compile.h"
+#include "targets/backends.h"
 
 namespace collage {
 namespace {

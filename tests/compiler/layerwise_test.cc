@@ -1,13 +1,13 @@
-#include "compiler/layerwise.h"
+#include "select/layerwise.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "backend/compile_kernel.h"
 #include "compiler/fault_backend.h"
-#include "compiler/lowering.h"
-#include "cost/synthetic.h"
 #include "ir/text_parser.h"
+#include "lower/lowering.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "compiler/compile.h"
 #include "compiler/fault_backend.h"
-#include "cost/comparison.h"
-#include "cost/synthetic.h"
 #include "ops/interpreter.h"
+#include "verify/comparison.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 namespace {

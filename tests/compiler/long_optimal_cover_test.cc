@@ -10,9 +10,9 @@
 #include <cstdlib>
 
 #include "base/files.h"
-#include "compiler/cover_problem.h"
 #include "compiler/integer_program.h"
 #include "compiler/workload.h"
+#include "cover/cover_problem.h"
 #include "search/search.h"
 
 namespace collage {

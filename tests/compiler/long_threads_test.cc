@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "backend/backend.h"
-#include "compiler/backends.h"
 #include "compiler/run_on_threads.h"
+#include "targets/backends.h"
 #include "test_paths.h"
 
 namespace collage {

@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "compiler/backends.h"
 #include "compiler/compile.h"
-#include "cost/comparison.h"
-#include "cost/synthetic.h"
 #include "ops/interpreter.h"
+#include "targets/backends.h"
+#include "verify/comparison.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 namespace {

@@ -21,12 +21,12 @@
 #include <sstream>
 
 #include "case_file.h"
-#include "compiler/backends.h"
 #include "compiler/mock_partition.h"
 #include "ir/structural.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
+#include "targets/backends.h"
 #include "test_paths.h"
 
 namespace collage {

@@ -1,11 +1,11 @@
 // The price of errors: which covers are found for a budget, by costs and errors that are made up.
-#include "compiler/precision.h"
+#include "precision/precision.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "compiler/backends.h"
+#include "targets/backends.h"
 
 namespace collage {
 namespace {

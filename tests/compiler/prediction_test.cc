@@ -1,4 +1,4 @@
-#include "compiler/prediction.h"
+#include "select/prediction.h"
 
 #include <gtest/gtest.h>
 

@@ -6,11 +6,11 @@
 #include <map>
 #include <random>
 
-#include "compiler/backends.h"
 #include "ir/text_printer.h"
 #include "partition/config.h"
 #include "partition/prune.h"
 #include "search/search.h"
+#include "targets/backends.h"
 
 namespace collage {
 namespace {

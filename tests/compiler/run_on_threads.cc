@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "cost/synthetic.h"
+#include "verify/synthetic.h"
 
 namespace collage::testing {
 

@@ -1,12 +1,12 @@
 // Which figures are worth a second look: the chosen kernels', and those of what was timed apart
 // from them and could stand in their place; by costs that are made up.
-#include "compiler/second_look.h"
+#include "select/second_look.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/backends.h"
 #include "ir/expr.h"
+#include "targets/backends.h"
 
 namespace collage {
 namespace {

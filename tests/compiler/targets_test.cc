@@ -1,13 +1,13 @@
 // Which backends are targets.
-#include "compiler/targets.h"
+#include "targets/targets.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "backend/backend.h"
-#include "compiler/backends.h"
 #include "partition/rules/union_rule.h"
+#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "backend/backend.h"
-#include "compiler/backends.h"
 #include "compiler/run_on_threads.h"
 #include "compiler/workload.h"
 #include "ir/text_parser.h"
 #include "partition/gather.h"
+#include "targets/backends.h"
 
 namespace collage {
 namespace {

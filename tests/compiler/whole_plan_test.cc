@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "backend/reference/interpreted_kernel.h"
-#include "compiler/backends.h"
-#include "compiler/cover_search.h"
+#include "cover/cover_search.h"
 #include "ir/op.h"
 #include "ir/text_parser.h"
 #include "partition/rules/max_coalesce.h"
 #include "partition/rules/op_predicate.h"
 #include "partition/rules/union_rule.h"
+#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "compiler/costing.h"
+#include "cover/costing.h"
 #include "search/problem.h"
 
 namespace collage::testing {

@@ -1,4 +1,4 @@
-#include "cost/comparison.h"
+#include "verify/comparison.h"
 
 #include <gtest/gtest.h>
 

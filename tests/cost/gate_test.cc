@@ -6,13 +6,13 @@
 #include <cmath>
 #include <map>
 
-#include "cost/operator_rounding.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "networks.h"
 #include "ops/cases.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
+#include "verify/operator_rounding.h"
 
 namespace collage {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "cost/subject.h"
-#include "cost/synthetic.h"
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
+#include "verify/synthetic.h"
 
 namespace collage::testing {
 

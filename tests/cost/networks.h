@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cost/rounding_error.h"
 #include "ir/expr.h"
+#include "verify/rounding_error.h"
 
 namespace collage::testing {
 

@@ -1,17 +1,17 @@
 // What tolerances are derived from: how far noise of the size of a kernel's roundings moves
 // outputs.
-#include "cost/rounding_error.h"
+#include "verify/rounding_error.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "cost/noise.h"
-#include "cost/synthetic.h"
 #include "cost/task.h"
 #include "networks.h"
 #include "ops/random_inputs.h"
 #include "ops/registry.h"
+#include "verify/noise.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 namespace {

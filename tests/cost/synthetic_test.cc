@@ -1,4 +1,4 @@
-#include "cost/synthetic.h"
+#include "verify/synthetic.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cost/effort.h"
-#include "cost/probe.h"
-#include "cost/quiet.h"
+#include "machine/probe.h"
+#include "machine/quiet.h"
 #include "planted_kernel.h"
 
 namespace collage {

@@ -8,14 +8,14 @@
 
 #include "base/statistics.h"
 #include "base/stopwatch.h"
-#include "compiler/costs_in_place.h"
-#include "compiler/cover_timing.h"
-#include "compiler/prediction.h"
-#include "cost/quiet.h"
+#include "machine/quiet.h"
 #include "options.h"
 #include "report/layers.h"
 #include "report_source.h"
 #include "rivals.h"
+#include "select/costs_in_place.h"
+#include "select/cover_timing.h"
+#include "select/prediction.h"
 
 namespace collage::tool {
 

@@ -11,9 +11,9 @@
 #include <iostream>
 
 #include "base/files.h"
-#include "compiler/backends.h"
 #include "cost/database_tools.h"
 #include "options.h"
+#include "targets/backends.h"
 
 namespace collage::tool {
 

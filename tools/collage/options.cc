@@ -12,11 +12,11 @@
 #include "base/interrupt.h"
 #include "base/name_supply.h"
 #include "base/stopwatch.h"
-#include "compiler/plugins.h"
 #include "cost/effort.h"
-#include "cost/synthetic.h"
 #include "progress_line.h"
 #include "runtime/npy.h"
+#include "targets/plugins.h"
+#include "verify/synthetic.h"
 
 namespace collage::tool {
 

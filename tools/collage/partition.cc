@@ -6,14 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "compiler/backends.h"
-#include "compiler/light_cover.h"
 #include "compiler/mock_partition.h"
-#include "compiler/plugins.h"
 #include "compiler/tuning_passes.h"
+#include "cover/light_cover.h"
 #include "ir/text_printer.h"
 #include "options.h"
 #include "report/report.h"
+#include "targets/backends.h"
+#include "targets/plugins.h"
 
 namespace collage::tool {
 

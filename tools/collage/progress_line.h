@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "compiler/progress.h"
+#include "base/progress.h"
 
 namespace collage::tool {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/resident_memory.h"
-#include "compiler/backends.h"
 #include "compiler/mock_partition.h"
 #include "report/layers.h"
 #include "report/read_report.h"
+#include "targets/backends.h"
 
 namespace collage::tool {
 

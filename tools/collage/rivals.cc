@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/statistics.h"
-#include "cost/comparison.h"
 #include "options.h"
+#include "verify/comparison.h"
 
 namespace collage::tool {
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "compiler/cover_timing.h"
 #include "options.h"
 #include "report/report.h"
+#include "select/cover_timing.h"
 
 namespace collage::tool {
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "compiler/backends.h"
-#include "compiler/plugins.h"
 #include "options.h"
+#include "targets/backends.h"
+#include "targets/plugins.h"
 
 namespace collage::tool {
 

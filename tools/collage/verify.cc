@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "compiler/judge.h"
-#include "compiler/layerwise.h"
-#include "cost/comparison.h"
 #include "options.h"
 #include "report/report.h"
+#include "select/layerwise.h"
+#include "verify/comparison.h"
+#include "verify/judge.h"
 
 namespace collage::tool {
 

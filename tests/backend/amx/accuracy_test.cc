@@ -6,7 +6,7 @@
 #include <random>
 
 #include "backend/amx/check.h"
-#include "compiler/backends.h"
+#include "targets/backends.h"
 
 namespace collage::testing {
 namespace {

@@ -11,12 +11,12 @@
 
 #include "case_file.h"
 #include "collage/settings.h"
-#include "compiler/backends.h"
-#include "compiler/targets.h"
 #include "cost/task.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/mutate_json.h"
 #include "fuzz/mutate_text.h"
+#include "targets/backends.h"
+#include "targets/targets.h"
 #include "test_paths.h"
 
 namespace collage::fuzz {

@@ -7,8 +7,6 @@
 #include <filesystem>
 #include <sstream>
 
-#include "compiler/backends.h"
-#include "compiler/in_situ_ratio.h"
 #include "cost/database_tools.h"
 #include "cost/measured_costs.h"
 #include "cost/row_values.h"
@@ -18,6 +16,8 @@
 #include "fuzz/mutate_json.h"
 #include "fuzz/mutate_text.h"
 #include "ir/text_parser.h"
+#include "select/in_situ_ratio.h"
+#include "targets/backends.h"
 
 namespace collage::fuzz {
 namespace {

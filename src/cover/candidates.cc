@@ -1,0 +1,46 @@
+#include "cover/candidates.h"
+
+#include <optional>
+
+#include "partition/gather.h"
+#include "partition/rewrite.h"
+
+namespace collage {
+
+bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
+                const TargetConstraints& constraints) {
+  bool allowed = true;
+  candidate.sub_graph.inside().for_each([&](size_t index) {
+    if (const auto* call = as<CallNode>(graph.node(index).expr))
+      allowed = allowed && constraints.allows(candidate.spec->target, *call);
+  });
+  return allowed;
+}
+
+std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
+                                                  const std::vector<PartitionSpecPtr>& specs,
+                                                  const TargetConstraints& constraints) {
+  GatherOptions options;
+  options.primitives = true;
+  options.allowed = [&](const CandidatePartition& candidate) {
+    return candidate.spec->is_host || is_allowed(graph, candidate, constraints);
+  };
+  return gather_candidates(graph, specs, options);
+}
+
+Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options) {
+  const TargetConstraints constraints = TRY(TargetConstraints::parse(options.exclude, options.pin));
+  std::optional<PartitionConfig> config;
+  if (!options.config.empty()) config = TRY(read_config(options.config));
+  Candidates result;
+  result.specs = config ? TRY(configured_targets(*config, constraints))
+                        : TRY(select_targets(options.targets, constraints, options.max_error > 0));
+  result.compatible = compatible_targets(
+      result.specs, config ? config->incompatible : PartitionConfig().incompatible);
+  result.module = TRY(rewritten_for(result.specs, module));
+  result.graph = std::make_shared<const DataflowGraph>(untangle_tuples(result.module.main()));
+  result.found = gather_candidates(*result.graph, result.specs, constraints);
+  return result;
+}
+
+}  // namespace collage

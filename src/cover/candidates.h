@@ -1,0 +1,31 @@
+// The first stage of a compilation: the model as its targets want it, and what each of them could
+// take of it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "partition/candidate.h"
+#include "targets/targets.h"
+
+namespace collage {
+
+struct Candidates {
+  std::vector<PartitionSpecPtr> specs;          // the targets with their rules, the host last
+  std::vector<std::vector<size_t>> compatible;  // sets of specs that may meet in one cover
+  Module module;                                // with the targets' rewrites
+  std::shared_ptr<const DataflowGraph> graph;   // of its @main
+  std::vector<CandidatePartition> found;
+};
+
+// kUsage, kUnavailable: targets, a configuration or constraints that do not fit this machine.
+Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options);
+
+// What the specs find in a graph and the constraints allow; the host's is always allowed.
+std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
+                                                  const std::vector<PartitionSpecPtr>& specs,
+                                                  const TargetConstraints& constraints);
+bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
+                const TargetConstraints& constraints);
+
+}  // namespace collage

@@ -1,0 +1,82 @@
+// The second stage of a compilation: what candidates cost. The cost of each distinct function is
+// asked for once: candidates of equal structure share an answer, and all targets that may run the
+// same sub-graph are measured together.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/progress.h"
+#include "cost/analytic.h"
+#include "cost/measured_costs.h"
+#include "cover/candidates.h"
+#include "cover/tuning_task.h"
+#include "partition/candidate.h"
+
+namespace collage {
+
+struct CostedCandidate {
+  CandidatePartition partition;
+  Function function;  // extracted, flat
+  std::shared_ptr<const TargetCosts>
+      costs;  // null: not measured (the host's, until a cover needs them)
+
+  bool is_host() const { return partition.spec->is_host; }
+  bool has_cost() const;  // of some variant
+};
+
+// Candidates of the host are returned without costs. `progress` may be null.
+Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
+                                                     std::vector<CandidatePartition> candidates,
+                                                     MeasuredCosts& costs, Progress* progress,
+                                                     size_t* distinct_functions,
+                                                     MeasuredCosts::Precision precision = {});
+
+// Where `applies(given[c])`, `candidates[c]` gets the costs of `given[c]`, which must have some, as
+// `change(given[c], costs)` leaves a copy of them. Candidates that shared costs still do. `given`
+// and `candidates` may be the same.
+template <typename Applies, typename Change>
+void change_costs(const std::vector<CostedCandidate>& given,
+                  std::vector<CostedCandidate>& candidates, Applies&& applies, Change&& change) {
+  std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> changed;
+  for (size_t c = 0; c < given.size(); ++c) {
+    if (!applies(given[c])) continue;
+    std::shared_ptr<const TargetCosts>& costs = changed[given[c].costs.get()];
+    if (costs == nullptr) {
+      auto copy = std::make_shared<TargetCosts>(*given[c].costs);
+      change(given[c], *copy);
+      costs = std::move(copy);
+    }
+    candidates[c].costs = costs;
+  }
+}
+
+// What the user demands of variants beside being right. Others become Invalid.
+struct VariantDemands {
+  bool strict_accuracy = false;  // no algorithms with larger rounding errors
+  bool deterministic = false;    // none that gave other bits when it was run again
+};
+void leave_out(TargetCosts& costs, const VariantDemands& demands);
+// Of all candidates; those that shared costs still do.
+void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& demands);
+
+struct CandidateCosts {
+  std::vector<CostedCandidate> candidates;  // those that are worth a search
+  size_t pruned = 0;                        // those that never win, and have no costs
+  size_t functions = 0;                     // distinct ones
+};
+// Of all candidates but those that others dominate (partition/prune.h). Where a fused one that
+// stands for smaller ones does not work, the smaller ones too.
+Result<CandidateCosts> find_costs(const Candidates& candidates, const VariantDemands& demands,
+                                  MeasuredCosts& costs, Progress* progress);
+
+// What find_costs would ask for, of targets but the host.
+Result<std::vector<TuningTask>> tasks_of(const Candidates& candidates, MeasuredCosts& costs);
+
+// What a kernel of this model finds in the caches: warm where constants and intermediate tensors
+// fit the private caches of `threads` cores; streaming where the constants alone exceed what a
+// shared cache can be relied on to keep.
+CacheState cache_state(const Function& function, int threads);
+
+}  // namespace collage

@@ -1,0 +1,369 @@
+#include "lower/lowering.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "base/check.h"
+#include "base/name_supply.h"
+#include "ir/visitor.h"
+#include "lower/memory_planner.h"
+
+namespace collage {
+
+namespace {
+
+// Copies a tensor: for results that are an input, a constant, or another result too.
+class CopyKernel : public Kernel {
+ public:
+  explicit CopyKernel(size_t bytes) : bytes_(bytes) {}
+  Status run(const KernelArgs& args) override {
+    std::memcpy(args.outputs[0], args.inputs[0], bytes_);
+    return {};
+  }
+
+ private:
+  size_t bytes_;
+};
+
+using ValueId = size_t;
+
+// A tensor of the program and the buffers that hold it, by encoding.
+struct Value {
+  TensorType type;
+  TensorRef tensor;  // of the graph
+  std::map<Encoding, BufferId> buffers;
+};
+
+class Lowering {
+ public:
+  Lowering(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
+           const std::vector<ChosenConversion>& conversions, const LoweringOptions& options)
+      : graph_(graph),
+        kernels_(kernels),
+        options_(options),
+        plan_(std::make_shared<Plan>()),
+        values_of_(graph.size()) {
+    result_.kernel_names.resize(kernels.size());
+    result_.functions.resize(kernels.size());
+    for (const ChosenConversion& conversion : conversions)
+      sources_[{conversion.tensor, conversion.to}] = conversion.from;
+  }
+
+  Result<LoweredPlan> run() {
+    TRY(bind_inputs());
+    TRY(emit_in_order());
+    TRY(bind_outputs());
+    lay_out();
+    result_.plan = plan_;
+    return std::move(result_);
+  }
+
+ private:
+  BufferId add_buffer(Buffer::Place place, const TensorType& type, const Encoding& encoding) {
+    Buffer buffer;
+    buffer.place = place;
+    buffer.type = type;
+    buffer.encoding = encoding;
+    buffer.bytes = encoding.layout.physical_bytes(type.shape, encoding.dtype);
+    plan_->buffers.push_back(std::move(buffer));
+    return plan_->buffers.size() - 1;
+  }
+
+  ValueId add_value(const TensorType& type, TensorRef tensor) {
+    values_.push_back({type, tensor, {}});
+    return values_.size() - 1;
+  }
+
+  Status bind_inputs() {
+    const auto& params = graph_.function()->params;
+    for (size_t i = 0; i < params.size(); ++i) {
+      const TensorType& type = params[i]->tensor_type();
+      // A parameter that nothing reads is no node.
+      PostDfsIndex node = graph_.contains(params[i]) ? graph_.index_of(params[i]) : graph_.size();
+      ValueId value = add_value(type, {node, 0});
+      BufferId buffer = add_buffer(Buffer::Place::kInput, type, plain_encoding(type));
+      plan_->buffers[buffer].index = i;
+      values_[value].buffers[plain_encoding(type)] = buffer;
+      std::string name =
+          i < options_.input_names.size() ? options_.input_names[i] : as<VarNode>(params[i])->name;
+      plan_->inputs.push_back({name, type});
+      input_values_[params[i].get()] = value;
+    }
+    return {};
+  }
+
+  // The values a node stands for, made on demand for nodes that need no kernel.
+  Result<std::vector<ValueId>> values_of(PostDfsIndex index) {
+    std::vector<ValueId>& known = values_of_[index];
+    if (!known.empty()) return known;
+    const Expr& expr = graph_.node(index).expr;
+    if (expr->kind() == ExprKind::kVar) {
+      known = {input_values_.at(expr.get())};
+    } else if (const auto* constant = as<ConstantNode>(expr)) {
+      ValueId value = add_value(expr->tensor_type(), {index, 0});
+      BufferId buffer = add_buffer(Buffer::Place::kConstant, expr->tensor_type(),
+                                   plain_encoding(expr->tensor_type()));
+      plan_->buffers[buffer].constant = constant->value;
+      values_[value].buffers[plain_encoding(expr->tensor_type())] = buffer;
+      known = {value};
+    } else if (const auto* tuple = as<TupleNode>(expr)) {
+      std::vector<ValueId> all;
+      for (const Expr& field : tuple->fields)
+        for (ValueId value : TRY(values_of(graph_.index_of(field)))) all.push_back(value);
+      values_of_[index] = all;
+      return all;
+    } else if (const auto* item = as<TupleGetItemNode>(expr)) {
+      std::vector<ValueId> all = TRY(values_of(graph_.index_of(item->tuple)));
+      size_t first = 0;
+      const auto& fields = item->tuple->type().fields();
+      for (int64_t f = 0; f < item->index; ++f)
+        first += fields[static_cast<size_t>(f)].leaves().size();
+      size_t count = expr->type().leaves().size();
+      known.assign(all.begin() + static_cast<ptrdiff_t>(first),
+                   all.begin() + static_cast<ptrdiff_t>(first + count));
+    } else if (const auto* call = as<CallNode>(expr);
+               call != nullptr && call->op != nullptr && call->op->is_view) {
+      ValueId source = TRY(values_of(graph_.index_of(call->args[0]))).at(0);
+      BufferId buffer = TRY(buffer_in(source, plain_encoding(values_[source].type)));
+      ValueId value = add_value(expr->tensor_type(), {index, 0});
+      values_[value].buffers[plain_encoding(expr->tensor_type())] = buffer;
+      known = {value};
+    } else {
+      return internal_error("node {} is not covered by any kernel", index);
+    }
+    return values_of_[index];
+  }
+
+  // The buffer that holds a value in an encoding; where there is none yet, converts from the one
+  // that the search chose, else from the cheapest existing one.
+  Result<BufferId> buffer_in(ValueId value, const Encoding& wanted) {
+    if (auto it = values_[value].buffers.find(wanted); it != values_[value].buffers.end())
+      return it->second;
+    const TensorType type = values_[value].type;
+    std::optional<Encoding> chosen;
+    if (auto it = sources_.find({values_[value].tensor, wanted}); it != sources_.end()) {
+      chosen = it->second;
+      sources_.erase(it);  // so that sources that refer to one another come to an end
+      TRY(buffer_in(value, *chosen));
+    }
+    std::optional<std::pair<Encoding, ConversionChoice>> best;
+    Status failure = internal_error("a value without a buffer");
+    for (const auto& [from, buffer] : values_[value].buffers) {
+      if (chosen && !(from == *chosen)) continue;
+      Result<ConversionChoice> choice = options_.choose_conversion(type, from, wanted);
+      if (!choice) {
+        failure = choice.status();
+      } else if (!best || choice->seconds < best->second.seconds) {
+        best = {from, *choice};
+      }
+    }
+    if (!best) return failure;
+    Backend* backend = find_backend(best->second.backend);
+    if (backend == nullptr)
+      return internal_error("no backend '{}' for a conversion", best->second.backend);
+    Step step;
+    step.name = names_.fresh("convert_" + wanted.layout.to_string());
+    step.kernel = TRY(backend->compile_conversion(type, best->first, wanted, options_.compile));
+    step.inputs = {values_[value].buffers.at(best->first)};
+    BufferId result = add_buffer(Buffer::Place::kArena, type, wanted);
+    step.outputs = {result};
+    result_.conversions.push_back({step.name, type, best->first, wanted, values_[value].tensor});
+    plan_->steps.push_back(std::move(step));
+    values_[value].buffers[wanted] = result;
+    return result;
+  }
+
+  // Kernels in an order in which everything they read exists: those whose inputs are all available,
+  // lowest node first.
+  Status emit_in_order() {
+    std::vector<size_t> owner(graph_.size(), kernels_.size());
+    for (size_t k = 0; k < kernels_.size(); ++k)
+      kernels_[k].sub_graph.inside().for_each([&](size_t index) { owner[index] = k; });
+    enum class Mark { kNew, kOpen, kDone };
+    std::vector<Mark> marks(kernels_.size(), Mark::kNew);
+    std::vector<size_t> order;
+    // Depth first over the kernels that produce a kernel's inputs, looking through nodes that need
+    // no kernel.
+    struct Frame {
+      size_t kernel;
+      std::vector<size_t> producers;
+      size_t next = 0;
+    };
+    auto producers = [&](size_t k) {
+      std::vector<size_t> found;
+      IndexSet seen;
+      std::vector<size_t> pending = kernels_[k].sub_graph.input().elements();
+      std::reverse(pending.begin(), pending.end());
+      while (!pending.empty()) {
+        size_t index = pending.back();
+        pending.pop_back();
+        if (seen.contains(index)) continue;
+        seen.insert(index);
+        if (owner[index] < kernels_.size()) {
+          found.push_back(owner[index]);
+        } else {
+          for (size_t input : graph_.node(index).inputs) pending.push_back(input);
+        }
+      }
+      std::sort(found.begin(), found.end());
+      found.erase(std::unique(found.begin(), found.end()), found.end());
+      return found;
+    };
+    std::vector<size_t> by_position(kernels_.size());
+    for (size_t k = 0; k < by_position.size(); ++k) by_position[k] = k;
+    std::sort(by_position.begin(), by_position.end(), [&](size_t a, size_t b) {
+      return kernels_[a].sub_graph.inside().last() < kernels_[b].sub_graph.inside().last();
+    });
+    for (size_t root : by_position) {
+      if (marks[root] != Mark::kNew) continue;
+      std::vector<Frame> stack;
+      marks[root] = Mark::kOpen;
+      stack.push_back({root, producers(root)});
+      while (!stack.empty()) {
+        Frame& top = stack.back();
+        if (top.next < top.producers.size()) {
+          size_t producer = top.producers[top.next++];
+          if (producer == top.kernel || marks[producer] == Mark::kDone) continue;
+          if (marks[producer] == Mark::kOpen)
+            return internal_error("the kernels of a cover depend on each other in a cycle");
+          marks[producer] = Mark::kOpen;
+          stack.push_back({producer, producers(producer)});
+        } else {
+          marks[top.kernel] = Mark::kDone;
+          order.push_back(top.kernel);
+          stack.pop_back();
+        }
+      }
+    }
+    for (size_t k : order) TRY(emit(k));
+    return {};
+  }
+
+  Status emit(size_t k) {
+    const KernelChoice& choice = kernels_[k];
+    const SubGraph& sub_graph = choice.sub_graph;
+    Function function = sub_graph.extract(graph_);
+    function = TRY(inline_calls(function));
+    Step step;
+    step.name = names_.fresh(step_name(graph_, sub_graph, choice.target));
+    step.target = choice.target.to_string();
+    result_.kernel_names[k] = step.name;
+    result_.functions[k] = function;
+    std::vector<PostDfsIndex> inputs = sub_graph.input().elements();
+    if (inputs.size() != choice.variant.inputs.size())
+      return internal_error("{}: {} inputs, but the variant has {}", step.name, inputs.size(),
+                            choice.variant.inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      ValueId value = TRY(values_of(inputs[i])).at(0);
+      step.inputs.push_back(TRY(buffer_in(value, choice.variant.inputs[i])));
+    }
+    Result<std::shared_ptr<Kernel>> kernel = options_.compile_kernel(function, choice);
+    if (!kernel) return std::move(kernel).status().with_context(step.name);
+    step.kernel = std::move(kernel).value();
+    size_t leaf = 0;
+    Status status;
+    sub_graph.exit().for_each([&](size_t index) {
+      std::vector<ValueId>& values = values_of_[index];
+      const Type& whole = graph_.node(index).expr->type();
+      for (const TensorType& type : whole.leaves()) {
+        ValueId value = add_value(
+            type, whole.is_tensor() ? tensor_of(graph_, index) : TensorRef{index, values.size()});
+        BufferId buffer = add_buffer(Buffer::Place::kArena, type, choice.variant.outputs.at(leaf));
+        values_[value].buffers[choice.variant.outputs[leaf]] = buffer;
+        step.outputs.push_back(buffer);
+        values.push_back(value);
+        ++leaf;
+      }
+    });
+    if (leaf != choice.variant.outputs.size())
+      return internal_error("{}: {} outputs, but the variant has {}", step.name, leaf,
+                            choice.variant.outputs.size());
+    for (const InPlace& wish : step.kernel->in_place()) place(step, wish);
+    plan_->steps.push_back(std::move(step));
+    return {};
+  }
+
+  // Makes one buffer a part of another, unless something else decided where it lies.
+  void place(const Step& step, const InPlace& wish) {
+    const bool joins = wish.joins();
+    const BufferId part = joins ? step.inputs[wish.input] : step.outputs[wish.output];
+    const BufferId whole = joins ? step.outputs[wish.output] : step.inputs[wish.input];
+    Buffer& buffer = plan_->buffers[part];
+    if (buffer.place != Buffer::Place::kArena) return;
+    buffer.place = Buffer::Place::kPart;
+    buffer.index = whole;
+    buffer.offset = wish.offset;
+  }
+
+  Status bind_outputs() {
+    std::vector<ValueId> results = TRY(values_of(graph_.index_of(graph_.function()->body)));
+    for (size_t i = 0; i < results.size(); ++i) {
+      const TensorType type = values_[results[i]].type;
+      BufferId source = TRY(buffer_in(results[i], plain_encoding(type)));
+      std::string name = i < options_.output_names.size() ? options_.output_names[i]
+                                                          : "output" + std::to_string(i);
+      plan_->outputs.push_back({name, type});
+      Buffer& buffer = plan_->buffers[source];
+      if (buffer.place == Buffer::Place::kArena) {  // written straight into the caller's tensor
+        buffer.place = Buffer::Place::kOutput;
+        buffer.index = i;
+        continue;
+      }
+      BufferId result = add_buffer(Buffer::Place::kOutput, type, plain_encoding(type));
+      plan_->buffers[result].index = i;
+      Step step;
+      step.name = names_.fresh("copy");
+      step.kernel = std::make_shared<CopyKernel>(type.bytes());
+      step.inputs = {source};
+      step.outputs = {result};
+      plan_->steps.push_back(std::move(step));
+    }
+    return {};
+  }
+
+  void lay_out() {
+    for (Buffer& buffer : plan_->buffers) {
+      if (buffer.place != Buffer::Place::kPart) continue;
+      for (const Buffer* whole = &plan_->buffers[buffer.index];
+           whole->place == Buffer::Place::kPart; whole = &plan_->buffers[buffer.index]) {
+        buffer.offset += whole->offset;
+        buffer.index = whole->index;
+      }
+    }
+    std::vector<ArenaSlot> slots = arena_slots(*plan_);
+    std::vector<BufferLifetime> lifetimes;
+    for (const ArenaSlot& slot : slots) lifetimes.push_back(slot.lifetime);
+    ArenaLayout layout = plan_arena(lifetimes);
+    for (size_t i = 0; i < slots.size(); ++i)
+      (slots[i].buffer ? plan_->buffers[*slots[i].buffer].offset
+                       : plan_->steps[slots[i].step].workspace_offset) = layout.offsets[i];
+    plan_->arena_bytes = layout.bytes;
+  }
+
+  const DataflowGraph& graph_;
+  const std::vector<KernelChoice>& kernels_;
+  const LoweringOptions& options_;
+  std::shared_ptr<Plan> plan_;
+  LoweredPlan result_;
+  NameSupply names_;
+  std::vector<Value> values_;
+  std::vector<std::vector<ValueId>> values_of_;  // by node, one a leaf
+  std::map<const ExprNode*, ValueId> input_values_;
+  std::map<std::pair<TensorRef, Encoding>, Encoding> sources_;  // what the search converts from
+};
+
+}  // namespace
+
+std::string step_name(const DataflowGraph& graph, const SubGraph& sub_graph, const Target& target) {
+  return target.kind + "_" + sub_graph.ops_label(graph).substr(0, 60);
+}
+
+Result<LoweredPlan> lower(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
+                          const std::vector<ChosenConversion>& conversions,
+                          const LoweringOptions& options) {
+  return Lowering(graph, kernels, conversions, options).run();
+}
+
+}  // namespace collage

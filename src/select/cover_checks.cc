@@ -1,0 +1,129 @@
+#include "select/cover_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/hash.h"
+#include "ir/visitor.h"
+
+namespace collage {
+
+namespace {
+
+// Raised when a check comes to mean something else: other inputs, another tolerance.
+constexpr int kCheck = 1;
+
+// What is known on two groups of inputs: an output is silent where it is so on both.
+CoverCheck merged(const CoverCheck& a, const CoverCheck& b) {
+  CoverCheck both = a.failure.empty() ? b : a;
+  both.error = std::max(a.error, b.error);
+  std::erase_if(both.silent, [&](const auto& output) {
+    return !a.silent.contains(output.first) || !b.silent.contains(output.first);
+  });
+  return both;
+}
+
+}  // namespace
+
+std::string refusal(const CoverCheck& check, double max_error) {
+  if (!check.failure.empty()) return check.failure;
+  if (max_error == 0 || check.error <= kOfMaxError * max_error) return "";
+  return fmt::format("errs by {:.2g} of the largest value", check.error);
+}
+
+const std::string& CoverChecks::constants() {
+  if (!constants_.empty()) return constants_;
+  size_t digest = 0;
+  for (const Expr& expr : post_order(model_.function->body))
+    if (const auto* constant = as<ConstantNode>(expr))
+      digest = hash_combine(
+          digest, std::hash<std::string_view>{}(
+                      {static_cast<const char*>(constant->value.raw()), constant->value.bytes()}));
+  constants_ = fmt::format("constants {:016x}", digest);
+  return constants_;
+}
+
+std::string CoverChecks::row_text(const CheckedCover& cover, size_t group) {
+  return fmt::format("{}\n{}\n{}\ncheck {} on {}", model_.structure, sha256_hex(cover.text),
+                     constants(), kCheck,
+                     group == 0 ? "seeded inputs" : judge_.given_digest(group - 1));
+}
+
+std::optional<CoverCheck> CoverChecks::find(const CheckedCover& cover, size_t group) {
+  const std::string key = CostDatabase::key_of(row_text(cover, group), model_.context);
+  std::optional<CoverCheck> check = find_value(database_, "check", key, check_row_from_json);
+  const bool wants_more = group == 0 && judge_.wants_all_ranges();
+  if (check && wants_more && !check->all_ranges && check->failure.empty()) return {};
+  return check;
+}
+
+void CoverChecks::put(const CheckedCover& cover, size_t group, const CoverCheck& check) {
+  const std::string text = row_text(cover, group);
+  database_.put("check", CostDatabase::key_of(text, model_.context), text,
+                json_text(to_json(check)), model_.context);
+}
+
+std::optional<CoverCheck> CoverChecks::known(const CheckedCover& cover) {
+  std::optional<CoverCheck> result;
+  for (size_t group = 0; group < groups(); ++group) {
+    const std::optional<CoverCheck> one = find(cover, group);
+    if (!one) return {};
+    if (!one->failure.empty()) return one;  // whatever the others say
+    result = result ? merged(*result, *one) : *one;
+  }
+  return result;
+}
+
+Result<CoverCheck> CoverChecks::check(const CheckedCover& cover, Executor& executor) {
+  std::optional<CoverCheck> result;
+  for (size_t group = 0; group < groups(); ++group) {
+    std::optional<CoverCheck> one = find(cover, group);
+    if (!one) {
+      one = TRY(run(cover, group, executor));
+      put(cover, group, *one);
+    }
+    result = result ? merged(*result, *one) : *one;
+    if (!result->failure.empty()) break;
+  }
+  return *std::move(result);
+}
+
+Result<CoverCheck> CoverChecks::run(const CheckedCover& cover, size_t group, Executor& executor) {
+  // The user's bound is held against the error, so that a row is good for any.
+  constexpr Tolerance kAny = {.of_largest = std::numeric_limits<double>::max()};
+  const Tolerance tolerance = cover.lowered ? kAny : model_tolerance();
+  const auto answers = [&] { return group == 0 ? judge_.seeded() : judge_.given(group - 1); };
+  TRY(answers());
+  const Result<double> error = group == 0 ? judge_.error(executor, tolerance)
+                                          : judge_.error_on_given(group - 1, executor, tolerance);
+  CoverCheck check;
+  if (error && *error > kMostError) {
+    check.failure = "errs beyond measure";
+  } else if (error) {
+    check.error = *error;
+  } else {
+    check.failure = error.status().to_string();
+  }
+  check.all_ranges = judge_.tried_all_ranges();
+  for (const auto& [output, reason] : judge_.silent(TRY(answers())))
+    check.silent[model_.output_names.at(output)] = reason;
+  return check;
+}
+
+void CoverChecks::remember_failure(const CheckedCover& cover, const std::string& failure) {
+  put(cover, 0, {0, failure, {}, {}, true});
+}
+
+void CoverChecks::remember_culprits(const CheckedCover& cover,
+                                    const std::vector<std::string>& culprits) {
+  for (size_t group = 0; group < groups(); ++group) {
+    std::optional<CoverCheck> check = find(cover, group);
+    if (!check || check->failure.empty()) continue;
+    check->culprits = culprits;
+    put(cover, group, *check);
+  }
+}
+
+}  // namespace collage

@@ -1,0 +1,69 @@
+// Checks of whole covers: each is run on a judge's inputs (judge.h) with the model's own weights
+// before it may be chosen, and what that showed is remembered in the cost database. A row is known
+// by the model's structure, the cover's kernels, the constants by value and the inputs; timings
+// (choose_cover.h) by the first two alone, so that a retrained model is checked, not timed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cost/row_values.h"
+#include "verify/judge.h"
+
+namespace collage {
+
+// Of the largest error that the user allows, what a cover may use on these inputs: others may err
+// more.
+inline constexpr double kOfMaxError = 0.9;
+
+// What running a cover showed.
+using CoverCheck = CheckRow;
+
+// Why a cover may not be chosen; empty where it may. `max_error`: 0, or what the user allows.
+std::string refusal(const CoverCheck& check, double max_error);
+
+struct CheckedModel {
+  std::string structure;  // identifies it with the targets' rewrites
+  std::string context;    // machine and versions
+  Function function;      // with the constants
+  std::vector<std::string> output_names;
+};
+
+// A cover by its text, and whether kernels of it are lowered.
+struct CheckedCover {
+  std::string text;
+  bool lowered = false;
+};
+
+class CoverChecks {
+ public:
+  // Judge and database must outlive it.
+  CoverChecks(Judge& judge, CostDatabase& database, CheckedModel model)
+      : judge_(judge), database_(database), model_(std::move(model)) {}
+
+  Judge& judge() { return judge_; }
+  const std::string& constants();  // identifies their values
+  // What is known of a cover on all of the judge's inputs.
+  std::optional<CoverCheck> known(const CheckedCover& cover);
+  // The same, run on those of which nothing is known. Fails where the reference does.
+  Result<CoverCheck> check(const CheckedCover& cover, Executor& executor);
+  // Of one that could not even be made, for these constants.
+  void remember_failure(const CheckedCover& cover, const std::string& failure);
+  void remember_culprits(const CheckedCover& cover, const std::vector<std::string>& culprits);
+
+ private:
+  // Seeded inputs, then those given, one by one.
+  size_t groups() const { return 1 + judge_.given_count(); }
+  std::string row_text(const CheckedCover& cover, size_t group);
+  std::optional<CoverCheck> find(const CheckedCover& cover, size_t group);
+  void put(const CheckedCover& cover, size_t group, const CoverCheck& check);
+  Result<CoverCheck> run(const CheckedCover& cover, size_t group, Executor& executor);
+
+  Judge& judge_;
+  CostDatabase& database_;
+  const CheckedModel model_;
+  std::string constants_;
+};
+
+}  // namespace collage

@@ -1,0 +1,188 @@
+#include "select/cover_contest.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/statistics.h"
+#include "cost/timing.h"
+
+namespace collage {
+
+namespace {
+
+// A block that takes longer than the quietest one by that factor was disturbed.
+constexpr double kDisturbed = 1.1;
+
+struct Player {
+  size_t index;
+  RunBlock run;
+  std::vector<std::vector<double>> rounds;
+
+  // Of so many rounds the samples of those that nobody disturbed: what does makes a block slower,
+  // never faster.
+  std::vector<double> undisturbed(size_t count) const {
+    count = std::min(count, rounds.size());
+    double quietest = std::numeric_limits<double>::infinity();
+    for (size_t r = 0; r < count; ++r) quietest = std::min(quietest, median(rounds[r]));
+    std::vector<double> kept;
+    for (size_t r = 0; r < count; ++r)
+      if (median(rounds[r]) <= kDisturbed * quietest)
+        kept.insert(kept.end(), rounds[r].begin(), rounds[r].end());
+    return kept;
+  }
+  double median_of_first(size_t count) const { return median(undisturbed(count)); }
+};
+
+Measured scaled(Measured figure, double factor) {
+  for (double* seconds : {&figure.median, &figure.p10, &figure.p90}) *seconds *= factor;
+  return figure;
+}
+
+// Everybody in one group. Leaves the winner in `players`; figures go to `contestants`.
+Status play(std::vector<Player>& players, std::vector<Contestant>& contestants,
+            const ContestOptions& options) {
+  std::vector<Player> out;
+  auto drop_last = [&] {
+    out.push_back(std::move(players.back()));
+    out.back().run = nullptr;
+    players.pop_back();
+  };
+  double spent = 0;
+  for (int round = 0; round == 0 || players.size() > 1; ++round) {
+    for (size_t k = 0; k < players.size(); ++k) {  // there and back: none always follows the same
+      Player& player = players[round % 2 == 0 ? k : players.size() - 1 - k];
+      std::vector<double> samples;
+      Status status = player.run(samples);
+      if (!status.ok() || samples.empty())
+        return status.ok() ? internal_error("a block without a run") : status;
+      spent = std::accumulate(samples.begin(), samples.end(), spent);
+      player.rounds.push_back(std::move(samples));
+    }
+    size_t rounds = static_cast<size_t>(round) + 1;
+    std::stable_sort(players.begin(), players.end(), [&](const Player& a, const Player& b) {
+      return a.median_of_first(rounds) < b.median_of_first(rounds);
+    });
+    if (players.size() > 2) {
+      if (rounds < options.least_blocks) continue;
+      size_t keep = (players.size() + 1) / 2;
+      while (players.size() > keep) drop_last();
+    } else if (players.size() == 2) {
+      Interval best = median_interval(players[0].undisturbed(rounds));
+      Interval other = median_interval(players[1].undisturbed(rounds));
+      bool surely = other.low > (1 + options.surely) * best.high;
+      bool enough = round + 1 >= options.blocks || (round > 0 && spent >= options.seconds);
+      if (surely || enough) drop_last();
+    }
+  }
+
+  const Player& winner = players[0];
+  size_t all = winner.rounds.size();
+  // What the winner's time changed by since the rounds that a player took part in.
+  auto drift = [&](const Player& player) {
+    return winner.median_of_first(all) / winner.median_of_first(player.rounds.size());
+  };
+  // The group's scale is that of the one whose figure was known.
+  double scale = 1;
+  auto take_scale = [&](const Player& player) {
+    if (const std::optional<Measured>& figure = contestants[player.index].measured)
+      scale = figure->median / (player.median_of_first(all) * drift(player));
+  };
+  take_scale(winner);
+  for (const Player& player : out) take_scale(player);
+  auto fill = [&](const Player& player) {
+    if (contestants[player.index].measured) return;
+    contestants[player.index].measured =
+        scaled(summarise(player.undisturbed(all)), scale * drift(player));
+  };
+  fill(winner);
+  for (const Player& player : out) fill(player);
+  return {};
+}
+
+// The two with the best figures, the best first; one, or none, where there are no more.
+std::vector<size_t> two_best(const std::vector<Contestant>& contestants) {
+  std::vector<size_t> ranking;
+  for (size_t i = 0; i < contestants.size(); ++i)
+    if (contestants[i].measured && contestants[i].failure.empty()) ranking.push_back(i);
+  std::stable_sort(ranking.begin(), ranking.end(), [&](size_t a, size_t b) {
+    return contestants[a].measured->median < contestants[b].measured->median;
+  });
+  ranking.resize(std::min<size_t>(ranking.size(), 2));
+  return ranking;
+}
+
+// Two players by as many rounds as there may be. What they take here are their figures, and the
+// others' move with the first one's.
+Status play_final(std::vector<Player>& players, std::vector<Contestant>& contestants,
+                  ContestOptions options) {
+  const size_t first = players[0].index;
+  const double before = contestants[first].measured->median;
+  for (const Player& player : players) contestants[player.index].measured.reset();
+  options.surely = std::numeric_limits<double>::infinity();
+  options.seconds *= 2;
+  const std::vector<size_t> met = {players[0].index, players[1].index};
+  TRY(play(players, contestants, options));
+  const double factor = contestants[first].measured->median / before;
+  for (size_t i = 0; i < contestants.size(); ++i)
+    if (contestants[i].measured && i != met[0] && i != met[1])
+      contestants[i].measured = scaled(*contestants[i].measured, factor);
+  return {};
+}
+
+}  // namespace
+
+Result<size_t> hold_contest(std::vector<Contestant>& contestants, const Prepare& prepare,
+                            const ContestOptions& options) {
+  auto best = [&]() -> std::optional<size_t> {
+    const std::vector<size_t> ranking = two_best(contestants);
+    return ranking.empty() ? std::nullopt : std::optional(ranking[0]);
+  };
+  const bool fresh = !best();
+  std::vector<size_t> waiting;
+  for (size_t i = 0; i < contestants.size(); ++i)
+    if (!contestants[i].measured && contestants[i].failure.empty()) waiting.push_back(i);
+  std::vector<Player> players;
+  auto enter = [&](size_t index) {
+    Result<RunBlock> run = prepare(index);
+    if (run) {
+      players.push_back({index, std::move(run).value(), {}});
+    } else {
+      contestants[index].failure = run.status().to_string();
+    }
+  };
+  size_t next = 0, groups = 0;
+  bool go_on = true;
+  if (!waiting.empty() && best()) enter(*best());
+  while (go_on && next < waiting.size()) {
+    size_t before = next;
+    while (next < waiting.size() && players.size() < std::max<size_t>(2, options.alive)) {
+      // The first that computes right is good enough where time is up.
+      go_on = players.empty() || options.go_on(next, waiting.size());
+      if (!go_on) break;
+      enter(waiting[next++]);
+    }
+    if (players.empty() || next == before) continue;
+    TRY(play(players, contestants, options));
+    players[0].rounds.clear();
+    ++groups;
+  }
+  if (fresh && groups > 1 && go_on) {
+    const std::vector<size_t> finalists = two_best(contestants);
+    std::erase_if(players, [&](const Player& player) {
+      return std::find(finalists.begin(), finalists.end(), player.index) == finalists.end();
+    });
+    for (size_t index : finalists)
+      if (players.empty() || players[0].index != index) enter(index);
+    if (players.size() == 2) TRY(play_final(players, contestants, options));
+  }
+  std::optional<size_t> winner = best();
+  if (!winner)
+    return error(ErrorCode::kVerification, "no cover of this model computes it right: {}",
+                 contestants.empty() ? "" : contestants[0].failure);
+  if (!players.empty() && players[0].index == *winner)
+    contestants[*winner].run = std::move(players[0].run);
+  return *winner;
+}
+
+}  // namespace collage

@@ -1,0 +1,203 @@
+#include "targets/targets.h"
+
+#include <algorithm>
+
+#include "passes/pipeline.h"
+#include "targets/backends.h"
+
+namespace collage {
+
+namespace {
+
+PartitionSpecPtr backend_spec(const Target& target) {
+  const Backend& backend = *find_backend(target.kind);
+  auto spec = std::make_shared<PartitionSpec>();
+  spec->name = target.kind;
+  spec->rule = backend.partition_rule(target);
+  spec->target = target;
+  spec->compiler = compiler_of(backend);
+  spec->is_host = backend.is_host();
+  spec->merges = backend.prefers_maximal_regions();
+  return spec;
+}
+
+// The host takes what nobody else can, so it is always there.
+void add_host(std::vector<PartitionSpecPtr>& specs) {
+  for (Backend* backend : all_backends())
+    if (backend->is_host() &&
+        std::none_of(specs.begin(), specs.end(), [&](const PartitionSpecPtr& spec) {
+          return spec->target.kind == backend->name();
+        }))
+      specs.push_back(backend_spec({backend->name(), {}, {}}));
+}
+
+// Which equals sign of REGEX=TARGET is that one. Options of targets and regular expressions hold
+// some too: it is the last one that the name of a backend follows, else the last. npos: none.
+template <typename IsBackend>
+size_t end_of_regex(const std::string& text, const IsBackend& is_backend) {
+  for (size_t end = text.size(); end > 0;) {
+    const size_t equals = text.rfind('=', end - 1);
+    if (equals == std::string::npos) break;
+    if (is_backend(text.substr(equals + 1, text.find(' ', equals) - equals - 1))) return equals;
+    end = equals;
+  }
+  return text.rfind('=');
+}
+
+}  // namespace
+
+Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string>& exclude,
+                                                   const std::vector<std::string>& pin,
+                                                   std::span<const PartitionSpecPtr> others) {
+  TargetConstraints constraints;
+  const auto is_known = [&](const std::string& kind) {
+    return find_backend(kind) != nullptr ||
+           std::any_of(others.begin(), others.end(),
+                       [&](const PartitionSpecPtr& spec) { return spec->target.kind == kind; });
+  };
+  const auto known = [&](const std::string& text) -> Result<TargetName> {
+    TargetName name = TRY(TargetName::parse(text));
+    if (!is_known(name.kind())) return usage_error("unknown backend '{}'", name.kind());
+    return name;
+  };
+  for (const std::string& text : exclude) {
+    // A number after the colon is a device's.
+    size_t colon = text.rfind(':');
+    if (colon != std::string::npos && text.find_first_not_of("0123456789", colon + 1) == text.npos)
+      colon = std::string::npos;
+    Exclusion exclusion{TRY(known(text.substr(0, colon)).with_context("--exclude " + text)),
+                        colon == std::string::npos ? "" : text.substr(colon + 1)};
+    if (!exclusion.op.empty() && find_op(exclusion.op) == nullptr)
+      return usage_error("--exclude {}: unknown operator '{}'", text, exclusion.op);
+    const std::string& kind = exclusion.target.kind();
+    if (const Backend* backend = find_backend(kind); backend && backend->is_host())
+      return usage_error("--exclude {}: {} takes what no other backend can and cannot be left out",
+                         text, kind);
+    constraints.exclusions.push_back(std::move(exclusion));
+  }
+  for (const std::string& text : pin) {
+    const size_t equals = end_of_regex(text, is_known);
+    if (equals == std::string::npos) return usage_error("--pin {}: expected REGEX=TARGET", text);
+    TargetName target = TRY(known(text.substr(equals + 1)).with_context("--pin " + text));
+    Regex origin = TRY(Regex::parse(text.substr(0, equals)).with_context("--pin " + text));
+    constraints.pins.push_back({std::move(origin), std::move(target), text});
+  }
+  return constraints;
+}
+
+bool TargetConstraints::excludes(const Target& target) const {
+  return std::any_of(exclusions.begin(), exclusions.end(), [&](const Exclusion& exclusion) {
+    return exclusion.op.empty() && exclusion.target.means(target);
+  });
+}
+
+bool TargetConstraints::allows(const Target& target, const CallNode& call) const {
+  for (const Exclusion& exclusion : exclusions)
+    if (exclusion.target.means(target) &&
+        (exclusion.op.empty() || (call.op != nullptr && exclusion.op == call.op->name)))
+      return false;
+  for (const Pin& pin : pins)
+    if (!pin.target.means(target) && pin.origin.found_in(call.origin())) return false;
+  return true;
+}
+
+Status TargetConstraints::check_pins(std::span<const PartitionSpecPtr> specs) const {
+  for (const Pin& pin : pins) {
+    std::string used;
+    for (const PartitionSpecPtr& spec : specs)
+      used += (used.empty() ? "" : ", ") + spec->target.to_string();
+    if (std::none_of(specs.begin(), specs.end(),
+                     [&](const PartitionSpecPtr& spec) { return pin.target.means(spec->target); }))
+      return usage_error("--pin {}: {} is not among the targets in use: {}", pin.text,
+                         pin.target.text(), used);
+  }
+  return {};
+}
+
+Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
+                                                     const TargetConstraints& constraints,
+                                                     bool lowering) {
+  register_all();
+  std::vector<Target> targets;
+  for (const std::string& text : requested) {
+    Target target = TRY(Target::parse(text));
+    Backend* backend = find_backend(target.kind);
+    if (backend == nullptr) {
+      for (const MissingBackend& missing : missing_backends())
+        if (missing.name == target.kind)
+          return error(ErrorCode::kUnavailable, "target '{}' is not in this build: install {}",
+                       text, missing.remedy);
+      std::string names;
+      for (Backend* known : all_backends()) names += (names.empty() ? "" : ", ") + known->name();
+      return usage_error("unknown target '{}': this build has {}", text, names);
+    }
+    Status available = backend->available();
+    if (!available.ok())
+      return error(ErrorCode::kUnavailable, "target '{}': {}", text, available.message());
+    if (backend->only_lowers() && !lowering)
+      return usage_error("target '{}' rounds more than float32 does: it needs --max-error", text);
+    if (std::find(targets.begin(), targets.end(), target) == targets.end())
+      targets.push_back(std::move(target));
+  }
+  if (requested.empty())
+    for (Backend* backend : all_backends())
+      if (backend->by_default() && (lowering || !backend->only_lowers()) &&
+          backend->available().ok())
+        targets.push_back({backend->name(), {}, {}});
+  std::erase_if(targets, [&](const Target& target) { return constraints.excludes(target); });
+  std::stable_sort(targets.begin(), targets.end(), [](const Target& a, const Target& b) {
+    Backend *x = find_backend(a.kind), *y = find_backend(b.kind);
+    if (x->is_host() != y->is_host()) return y->is_host();
+    return x->priority() < y->priority();
+  });
+  std::vector<PartitionSpecPtr> specs;
+  for (const Target& target : targets) specs.push_back(backend_spec(target));
+  add_host(specs);
+  TRY(constraints.check_pins(specs));
+  return specs;
+}
+
+Result<Module> rewritten_for(std::span<const PartitionSpecPtr> specs, Module module) {
+  for (const PartitionSpecPtr& spec : specs) {
+    std::vector<Pass> passes = find_backend(spec->target.kind)->rewrites(spec->target);
+    if (passes.empty()) continue;
+    Result<std::vector<PassRecord>> run = Pipeline(std::move(passes)).run(module);
+    if (!run) return std::move(run).status().with_context("rewrites of " + spec->name);
+  }
+  return module;
+}
+
+Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& config,
+                                                         const TargetConstraints& constraints) {
+  register_all();
+  if (config.mock_costs)
+    return config.error_at("/mock_costs",
+                           "with mock costs nothing is compiled: only `collage partition` takes "
+                           "them");
+  std::vector<PartitionSpecPtr> specs;
+  for (size_t i = 0; i < config.specs.size(); ++i) {
+    const PartitionSpec& given = *config.specs[i];
+    std::string name = given.compiler.empty() ? given.name : given.compiler;
+    Backend* backend = find_backend(name);
+    std::string pointer =
+        fmt::format("/targets/{}/{}", i, given.compiler.empty() ? "name" : "compiler");
+    if (backend == nullptr)
+      return config.error_at(pointer, fmt::format("there is no backend '{}'", name));
+    Status available = backend->available();
+    if (!available.ok())
+      return error(ErrorCode::kUnavailable, "{}: {}: {}", config.file.string(), pointer,
+                   available.message());
+    // A device is for mock costs: every backend of this build runs on the processor.
+    auto spec =
+        std::make_shared<PartitionSpec>(*backend_spec({backend->name(), given.target.options, {}}));
+    if (given.rule != nullptr) spec->rule = given.rule, spec->merges = given.merges;
+    spec->merges = config.merges[i].value_or(spec->merges);
+    spec->name = given.name;
+    specs.push_back(std::move(spec));
+  }
+  add_host(specs);
+  TRY(constraints.check_pins(specs));
+  return specs;
+}
+
+}  // namespace collage

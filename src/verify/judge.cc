@@ -1,0 +1,232 @@
+#include "verify/judge.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/stopwatch.h"
+#include "ir/visitor.h"
+#include "ops/interpreter.h"
+#include "verify/synthetic.h"
+
+namespace collage {
+
+namespace {
+
+struct Range {
+  SyntheticRange values;
+  bool zeros;  // a quarter of them
+  const char* name;
+};
+constexpr Range kRanges[] = {{{-1, 1}, false, "inputs between -1 and 1"},
+                             {{-0.01f, 0.01f}, false, "inputs between -0.01 and 0.01"},
+                             {{-8, 8}, true, "inputs between -8 and 8"}};
+// Where outputs are silent on those.
+constexpr Range kOtherRanges[] = {{{0.1f, 1}, false, "inputs between 0.1 and 1"},
+                                  {{0, 100}, false, "inputs between 0 and 100"},
+                                  {{-100, 0}, false, "inputs between -100 and 0"}};
+constexpr uint64_t kFirstSeed = 11;
+// What inputs change by to see whether they are ill-conditioned: a few units in the last place.
+constexpr double kLastDigits = 5e-7;
+
+// The element-wise function of all float32 inputs; others keep their values.
+template <typename Change>
+void change_floats(std::vector<Tensor>& inputs, Change&& change) {
+  for (Tensor& tensor : inputs) {
+    if (tensor.dtype() != DType::kFloat32) continue;
+    tensor = tensor.clone();
+    float* data = tensor.data<float>();
+    for (int64_t i = 0; i < tensor.size(); ++i) data[i] = change(i, data[i]);
+  }
+}
+
+// Deterministic, without a period that shapes could have.
+uint64_t scrambled(int64_t position) {
+  return (static_cast<uint64_t>(position) + 1) * 0x9e3779b97f4a7c15u >> 33;
+}
+
+Result<std::vector<Tensor>> inputs_in(const Function& function, const Range& range, uint64_t seed) {
+  std::vector<Tensor> inputs = TRY(synthetic_inputs(function, seed, range.values));
+  if (range.zeros)
+    change_floats(inputs,
+                  [](int64_t i, float value) { return scrambled(i) % 4 == 0 ? 0.0f : value; });
+  return inputs;
+}
+
+int64_t count_not_finite(const std::vector<Tensor>& tensors) {
+  int64_t count = 0;
+  for (const Tensor& tensor : tensors)
+    if (is_float(tensor.dtype()))
+      for (int64_t i = 0; i < tensor.size(); ++i)
+        count += !std::isfinite(tensor.element_as_double(i));
+  return count;
+}
+
+bool has_variable(const Expr& expr) {
+  const std::vector<Expr> nodes = post_order(expr);
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const Expr& node) { return node->kind() == ExprKind::kVar; });
+}
+
+bool differ(const Tensor& a, const Tensor& b) { return !compare_tensors(a, b, Tolerance{}).within; }
+
+}  // namespace
+
+Judge::Judge(Function function, JudgeOptions options)
+    : function_(std::move(function)), options_(std::move(options)), given_(options_.given.size()) {
+  const auto* fields = as<TupleNode>(function_->body);
+  const std::vector<Expr> results =
+      fields != nullptr ? fields->fields : std::vector<Expr>{function_->body};
+  for (const Expr& result : results)
+    depends_on_inputs_.insert(depends_on_inputs_.end(), result->type().leaves().size(),
+                              has_variable(result));
+  for (const std::vector<Tensor>& inputs : options_.given) {
+    Sha256 digest;
+    for (const Tensor& tensor : inputs) digest.update(tensor.raw(), tensor.bytes());
+    given_digests_.push_back(digest.hex());
+  }
+}
+
+Result<std::span<const Tensor>> Judge::timing_inputs() {
+  if (timing_inputs_.empty()) timing_inputs_ = TRY(inputs_in(function_, kRanges[0], kFirstSeed));
+  return std::span<const Tensor>(timing_inputs_);
+}
+
+Result<JudgedInputs> Judge::ask(std::string name, std::vector<Tensor> inputs) {
+  const Stopwatch watch;
+  Result<std::vector<Tensor>> expected = interpret(function_, inputs);
+  seconds_ += watch.seconds();
+  if (!expected) return std::move(expected).status().with_context(name);
+  return JudgedInputs{std::move(name), std::move(inputs), std::move(expected).value()};
+}
+
+Result<std::span<const JudgedInputs>> Judge::seeded() {
+  if (seeded_.empty()) TRY(ask_about_ranges());
+  return std::span<const JudgedInputs>(seeded_);
+}
+
+Status Judge::ask_about_ranges() {
+  const Stopwatch watch;
+  const auto has_time = [&](double next) {
+    return options_.all_ranges || watch.seconds() + next <= options_.seconds;
+  };
+  double last = 0;
+  size_t tried = 0;
+  std::vector<JudgedInputs> answers;
+  for (const Range& range : kRanges) {
+    if (tried > 0 && !has_time(last)) break;
+    const Stopwatch one;
+    std::vector<Tensor> inputs;
+    if (tried == 0) {
+      const std::span<const Tensor> first = TRY(timing_inputs());
+      inputs.assign(first.begin(), first.end());
+    } else {
+      inputs = TRY(inputs_in(function_, range, kFirstSeed + tried));
+    }
+    ++tried;
+    answers.push_back(TRY(ask(range.name, std::move(inputs))));
+    last = one.seconds();
+  }
+  tried_all_ranges_ = tried == std::size(kRanges);
+  uint64_t seed = kFirstSeed + tried;
+  for (const Range& range : kOtherRanges) {
+    const size_t silent_before = silent(answers).size();
+    const bool first_of_these = &range == kOtherRanges;
+    if (silent_before == 0 || !(first_of_these || has_time(last))) break;
+    answers.push_back(TRY(ask(range.name, TRY(inputs_in(function_, range, seed++)))));
+    if (silent(answers).size() == silent_before) answers.pop_back();
+  }
+  // Where only some of these overflow, they lie at the edge of what the model can compute.
+  std::vector<int64_t> not_finite;
+  for (const JudgedInputs& answer : answers)
+    not_finite.push_back(count_not_finite(answer.expected));
+  const int64_t least = *std::min_element(not_finite.begin(), not_finite.end());
+  for (size_t i = 0; i < answers.size(); ++i)
+    if (not_finite[i] == least) seeded_.push_back(std::move(answers[i]));
+  return {};
+}
+
+Result<std::span<const JudgedInputs>> Judge::given(size_t position) {
+  std::vector<JudgedInputs>& answer = given_[position];
+  if (answer.empty()) answer.push_back(TRY(ask("the inputs given", options_.given[position])));
+  return std::span<const JudgedInputs>(answer);
+}
+
+Result<double> Judge::error_on(const JudgedInputs& judged, Executor& executor,
+                               const Tolerance& tolerance) {
+  const Stopwatch watch;
+  std::vector<Tensor> outputs(judged.expected.size());
+  TRY(executor.run(judged.inputs, outputs));
+  double largest = 0;
+  Status wrong;
+  for (size_t i = 0; i < outputs.size() && wrong.ok(); ++i) {
+    const Difference difference = compare_tensors(outputs[i], judged.expected[i], tolerance);
+    largest = std::max(largest, difference.max_rel);
+    if (!difference.within)
+      wrong = collage::error(ErrorCode::kVerification,
+                             "on {}: output {}: {}, {:.2g} of the largest value", judged.name, i,
+                             difference.reason, difference.max_rel);
+  }
+  seconds_ += watch.seconds();
+  if (!wrong.ok()) return wrong;
+  return largest;
+}
+
+Result<bool> Judge::is_ill_conditioned(const JudgedInputs& judged, const Tolerance& tolerance) {
+  std::vector<Tensor> inputs = judged.inputs;
+  change_floats(inputs, [](int64_t i, float value) {
+    return value * static_cast<float>(scrambled(i) % 2 == 0 ? 1 + kLastDigits : 1 - kLastDigits);
+  });
+  const JudgedInputs moved = TRY(ask(judged.name, std::move(inputs)));
+  for (size_t i = 0; i < moved.expected.size(); ++i)
+    if (!compare_tensors(moved.expected[i], judged.expected[i], tolerance).within) return true;
+  return false;
+}
+
+Result<double> Judge::error(Executor& executor, const Tolerance& tolerance) {
+  TRY(seeded());
+  double largest = 0;
+  for (size_t i = 0; i < seeded_.size();) {
+    const Result<double> one = error_on(seeded_[i], executor, tolerance);
+    if (one) {
+      largest = std::max(largest, *one);
+      ++i;
+      continue;
+    }
+    // The first are what kernels were measured with, and must do.
+    if (i == 0 || one.status().code() != ErrorCode::kVerification ||
+        !TRY(is_ill_conditioned(seeded_[i], tolerance)))
+      return one.status();
+    log::info(
+        "{} are left out: the reference itself changes by more than is allowed where they "
+        "change in their last digits",
+        seeded_[i].name);
+    seeded_.erase(seeded_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return largest;
+}
+
+Result<double> Judge::error_on_given(size_t position, Executor& executor,
+                                     const Tolerance& tolerance) {
+  return error_on(TRY(given(position))[0], executor, tolerance);
+}
+
+std::map<size_t, std::string> Judge::silent(std::span<const JudgedInputs> inputs) const {
+  std::map<size_t, std::string> found;
+  for (size_t output = 0; output < depends_on_inputs_.size(); ++output) {
+    if (!depends_on_inputs_[output]) continue;
+    std::string reason;
+    for (const JudgedInputs& judged : inputs) {
+      reason = proves_nothing(judged.expected[output]);
+      if (reason.empty() || differ(judged.expected[output], inputs[0].expected[output])) {
+        reason.clear();
+        break;
+      }
+    }
+    if (!reason.empty()) found[output] = reason;
+  }
+  return found;
+}
+
+}  // namespace collage

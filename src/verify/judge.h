@@ -1,0 +1,83 @@
+// Judge: what a program's outputs must look like. The reference computes them, with the model's own
+// weights, on inputs of several value ranges and on those that the user gives:
+//
+//   1   between -1 and 1; programs are timed with these too
+//   2   between -0.01 and 0.01
+//   3   between -8 and 8, a quarter of them zero
+//
+// each from a seed of its own, integers as their uses can take them. The reference is slow, so it
+// runs when its answer is asked for, once for each inputs, and where it takes long on the first of
+// them alone. Two kinds of inputs prove little and are replaced or left out:
+//
+//   silent           some output is all zero, all NaN or all the same: other ranges are tried
+//   ill-conditioned  NaN or infinity where other ranges have none; or the reference's own outputs
+//                    differ by more than is allowed when its inputs change in their last digits
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/expr.h"
+#include "runtime/executor.h"
+#include "verify/comparison.h"
+
+namespace collage {
+
+struct JudgedInputs {
+  std::string name;  // "inputs between -1 and 1"
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> expected;  // outputs of the reference
+};
+
+struct JudgeOptions {
+  std::vector<std::vector<Tensor>> given;  // the user's, each one tensor an input
+  bool all_ranges = false;                 // however long the reference takes
+  double seconds = 4;  // else: as many ranges as it can do in that time, but one at least
+};
+
+class Judge {
+ public:
+  explicit Judge(Function function, JudgeOptions options = {});
+  void allow(double seconds) { options_.seconds = seconds; }
+
+  // What programs are timed with. The reference does not run for it.
+  Result<std::span<const Tensor>> timing_inputs();
+  Result<std::span<const JudgedInputs>> seeded();
+  size_t given_count() const { return options_.given.size(); }
+  Result<std::span<const JudgedInputs>> given(size_t position);
+  const std::string& given_digest(size_t position) const { return given_digests_[position]; }
+
+  // The largest error of any output on the seeded inputs, or on those given at a position, as a
+  // part of its largest value. Fails (kVerification) where one is beyond the tolerance.
+  Result<double> error(Executor& executor, const Tolerance& tolerance);
+  Result<double> error_on_given(size_t position, Executor& executor, const Tolerance& tolerance);
+
+  // Why agreement on these inputs proves nothing of an output, by its position; outputs that do not
+  // depend on the inputs are left out.
+  std::map<size_t, std::string> silent(std::span<const JudgedInputs> inputs) const;
+
+  bool wants_all_ranges() const { return options_.all_ranges; }
+  bool tried_all_ranges() const { return tried_all_ranges_; }
+  double seconds() const { return seconds_; }  // that judging took until now
+
+ private:
+  Result<JudgedInputs> ask(std::string name, std::vector<Tensor> inputs);
+  Status ask_about_ranges();
+  Result<double> error_on(const JudgedInputs& judged, Executor& executor,
+                          const Tolerance& tolerance);
+  Result<bool> is_ill_conditioned(const JudgedInputs& judged, const Tolerance& tolerance);
+
+  const Function function_;
+  JudgeOptions options_;
+  std::vector<std::string> given_digests_;
+  std::vector<bool> depends_on_inputs_;  // by output
+  std::vector<Tensor> timing_inputs_;
+  std::vector<JudgedInputs> seeded_;
+  std::vector<std::vector<JudgedInputs>> given_;  // one each, or none yet
+  bool tried_all_ranges_ = false;
+  double seconds_ = 0;
+};
+
+}  // namespace collage

@@ -1,0 +1,72 @@
+#include "verify/noise.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/half.h"
+
+namespace collage {
+
+namespace {
+
+// A hash of the position (C. Wellons' lowbias32), so that elements can be computed in any order.
+inline uint32_t mix(uint32_t x) {
+  x ^= x >> 16;
+  x *= 0x7feb352dU;
+  x ^= x >> 15;
+  x *= 0x846ca68bU;
+  x ^= x >> 16;
+  return x;
+}
+
+// `read` and `write` take a position; the loop has no other state.
+template <typename Read, typename Write>
+void change(int64_t count, const Noise& noise, const Read& read, const Write& write) {
+  double largest = 0;
+  if (noise.of_largest > 0)
+    for (int64_t i = 0; i < count; ++i)
+      if (const double value = std::abs(static_cast<double>(read(i))); std::isfinite(value))
+        largest = std::max(largest, value);
+  // Evenly distributed between -1 and 1, the root mean square is 1 / sqrt(3).
+  const double relative = noise.relative * std::sqrt(3.0) * 0x1p-31;
+  const double absolute = noise.of_largest * largest * std::sqrt(3.0) * 0x1p-31;
+  const uint32_t salt = mix(static_cast<uint32_t>(noise.seed ^ (noise.seed >> 32)) + 0x9e3779b9U);
+#pragma omp parallel for schedule(static) if (count > 8192)
+  for (int64_t i = 0; i < count; ++i) {
+    const auto drawn = static_cast<double>(static_cast<int32_t>(
+        mix(static_cast<uint32_t>(i) ^ salt) + static_cast<uint32_t>(i >> 32)));
+    const auto value = static_cast<double>(read(i));
+    write(i, value == 0 ? value : value + drawn * (relative * value + absolute));
+  }
+}
+
+}  // namespace
+
+Result<Tensor> with_noise(const Tensor& tensor, const Noise& noise) {
+  if (!is_float(tensor.dtype()) || (noise.relative == 0 && noise.of_largest == 0)) return tensor;
+  const int64_t count = tensor.size();
+  Tensor result = TRY(Tensor::allocate(tensor.dtype(), tensor.shape()));
+  if (tensor.dtype() == DType::kFloat32) {
+    const float* from = tensor.data<float>();
+    float* to = result.data<float>();
+    change(
+        count, noise, [from](int64_t i) { return from[i]; },
+        [to](int64_t i, double value) { to[i] = static_cast<float>(value); });
+  } else if (tensor.dtype() == DType::kFloat64) {
+    const double* from = tensor.data<double>();
+    double* to = result.data<double>();
+    change(
+        count, noise, [from](int64_t i) { return from[i]; },
+        [to](int64_t i, double value) { to[i] = value; });
+  } else {
+    const DType dtype = tensor.dtype();
+    const uint16_t* from = tensor.data<uint16_t>();
+    uint16_t* to = result.data<uint16_t>();
+    change(
+        count, noise, [=](int64_t i) { return half_to_float(from[i], dtype); },
+        [=](int64_t i, double value) { to[i] = float_to_half(static_cast<float>(value), dtype); });
+  }
+  return result;
+}
+
+}  // namespace collage

@@ -1,0 +1,153 @@
+#include "verify/operator_rounding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
+
+#include "ir/op.h"
+#include "ir/work.h"
+#include "ops/type_rules.h"
+
+namespace collage {
+
+namespace {
+
+using Names = std::set<std::string_view>;
+
+// Results are operands, or signs of them changed.
+const Names kExact = {"nn.relu", "abs", "negative", "maximum", "minimum", "clip",     "where",
+                      "copy",    "max", "min",      "topk",    "trilu",   "on_device"};
+const Names kSteps = {"floor", "ceil", "round", "trunc", "sign"};
+// The second line: where their domain ends.
+const Names kJumps = {"mod",       "floor_mod", "nn.thresholded_relu",
+                      "nn.shrink", "sqrt",      "rsqrt",
+                      "log",       "power",     "asin",
+                      "acos",      "acosh",     "atanh"};
+// One correctly rounded operation; all other elementwise functions are approximations.
+const Names kArithmetic = {"add",      "subtract", "multiply",      "divide",     "sqrt",
+                           "nn.prelu", "cast",     "nn.leaky_relu", "nn.bias_add"};
+// What libraries' approximations of functions err by.
+constexpr double kApproximation = 8;  // units
+constexpr double kLogarithm = 32;     // near 1, where it is small
+// Linear and cubic interpolation: products by weights that are computed in float32 themselves.
+constexpr double kInterpolation = 8;
+
+bool is_resize(const CallNode& call) { return call.op->name.starts_with("image.resize"); }
+
+bool moves(const CallNode& call) {
+  if (call.op->is_view || kExact.count(call.op->name) != 0 || kSteps.count(call.op->name) != 0)
+    return true;
+  if (call.op->name.starts_with("nn.max_pool") || call.op->name.starts_with("nn.global_max_pool"))
+    return true;
+  return call.op->kind == FusionKind::kInjective && !is_resize(call);
+}
+
+double product(const Shape& shape, size_t begin, size_t end) {
+  double result = 1;
+  for (size_t i = begin; i < end; ++i) result *= static_cast<double>(shape[i]);
+  return result;
+}
+
+size_t position_of(int64_t axis, size_t rank) {
+  return static_cast<size_t>(normal_axis(axis, static_cast<int64_t>(rank)));
+}
+size_t axis_of(const CallNode& call, size_t rank) {
+  return position_of(call.attrs.integer("axis"), rank);
+}
+
+}  // namespace
+
+double unit_roundoff(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return 0x1p-53;
+    case DType::kFloat16:
+      return 0x1p-11;
+    case DType::kBFloat16:
+      return 0x1p-8;
+    default:
+      return 0x1p-24;
+  }
+}
+
+double rms_roundoff(double unit) { return 0.41 * unit; }
+
+double summands(const CallNode& call) {
+  const std::string& name = call.op->name;
+  const std::vector<TensorType> arguments =
+      call.args.empty() ? std::vector<TensorType>() : call.args[0]->type().leaves();
+  if (arguments.empty()) return 1;
+  const Shape& shape = arguments[0].shape;
+  const size_t rank = shape.size();
+  const double all = product(shape, 0, rank);
+  if (name == "nn.softmax" || name == "nn.log_softmax" || name == "cumsum")
+    return std::max(1.0, static_cast<double>(shape[axis_of(call, rank)]));
+  if (name == "nn.layer_norm" || name == "nn.rms_norm")
+    return std::max(1.0, product(shape, axis_of(call, rank), rank));
+  if (name == "nn.instance_norm") return std::max(1.0, product(shape, 2, rank));
+  if (name == "nn.group_norm")
+    return std::max(
+        1.0, all / product(shape, 0, 1) / static_cast<double>(call.attrs.integer("num_groups")));
+  if (name == "nn.l2_normalize") {
+    double together = 1;
+    for (const int64_t axis : call.attrs.ints("axis"))
+      together *= static_cast<double>(shape[position_of(axis, rank)]);
+    return std::max(1.0, together);
+  }
+  if (call.op->kind < FusionKind::kReduction || !call.op->flops) return 1;
+  const double elements = result_elements(call);
+  if (elements == 0) return 1;
+  const double flops = call_flops(call) / elements;
+  return std::max(1.0, multiplies(call) ? flops / 2 : flops);
+}
+
+bool multiplies(const CallNode& call) {
+  if (call.op->kind != FusionKind::kAnchor || call.args.size() < 2) return false;
+  const std::string& name = call.op->name;
+  return !name.ends_with("_norm") && !name.ends_with("_normalize");
+}
+
+bool reads_all(const CallNode& call) {
+  return call.op->kind < FusionKind::kReduction || (multiplies(call) && call.args.size() > 2);
+}
+
+OperatorRounding operator_rounding(const CallNode& call) {
+  const std::vector<TensorType> leaves = call.type().leaves();
+  const auto real = std::find_if(leaves.begin(), leaves.end(),
+                                 [](const TensorType& leaf) { return is_float(leaf.dtype); });
+  if (real == leaves.end() || moves(call)) return {};
+  // Sums of half-width numbers are made in float32, and rounded once.
+  const double stored = rms_roundoff(unit_roundoff(real->dtype));
+  const double one = rms_roundoff(
+      unit_roundoff(real->dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32));
+  const bool logarithm = call.op->name == "log" || call.op->name == "nn.log_softmax";
+  const double approximation = logarithm ? kLogarithm : kApproximation;
+  if (call.op->kind < FusionKind::kReduction) {
+    const double times = kArithmetic.count(call.op->name) != 0 ? 1
+                         : is_resize(call)                     ? kInterpolation
+                                                               : approximation;
+    return {times > 1 ? times * one : 0, std::hypot(times * one, stored)};
+  }
+  const double terms = summands(call);
+  // Softmax and attention hold exponentials besides.
+  const bool exponentials =
+      call.op->name.ends_with("softmax") || call.op->name.ends_with("attention");
+  const double least = exponentials ? approximation : 1;
+  return {one * std::max(least, std::sqrt(terms / 2)),
+          std::hypot(one * std::max(least, std::sqrt(terms / 3)), stored)};
+}
+
+Continuity continuity(const CallNode& call) {
+  if (kSteps.count(call.op->name) != 0) return Continuity::kSteps;
+  if (kJumps.count(call.op->name) != 0) return Continuity::kJumps;
+  bool reads_reals = false;
+  for (const Expr& arg : call.args)
+    for (const TensorType& leaf : arg->type().leaves())
+      reads_reals = reads_reals || is_float(leaf.dtype);
+  for (const TensorType& leaf : call.type().leaves())
+    if (reads_reals && !is_float(leaf.dtype)) return Continuity::kJumps;
+  return Continuity::kContinuous;
+}
+
+}  // namespace collage

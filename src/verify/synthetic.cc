@@ -1,0 +1,131 @@
+#include "verify/synthetic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ir/visitor.h"
+#include "ops/random_inputs.h"
+
+namespace collage {
+
+namespace {
+
+// splitmix64: fast, seedable per tensor.
+struct Random {
+  uint64_t state;
+  uint64_t next() {
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  float uniform(float low, float high) {
+    return low + (high - low) * static_cast<float>(next() >> 40) * 0x1p-24f;
+  }
+};
+
+void fill_float(Tensor& tensor, float low, float high, uint64_t seed) {
+  Random random{seed * 0x2545f4914f6cdd1du + 1};
+  float* data = tensor.data<float>();
+  for (int64_t i = 0, n = tensor.size(); i < n; ++i) data[i] = random.uniform(low, high);
+}
+
+void store_integer(Tensor& tensor, int64_t i, int64_t value) {
+  switch (dtype_size(tensor.dtype())) {
+    case 1:
+      tensor.data<int8_t>()[i] = static_cast<int8_t>(value);
+      break;
+    case 2:
+      tensor.data<int16_t>()[i] = static_cast<int16_t>(value);
+      break;
+    case 4:
+      tensor.data<int32_t>()[i] = static_cast<int32_t>(value);
+      break;
+    default:
+      tensor.data<int64_t>()[i] = value;
+  }
+}
+
+// Lowest value and number of values of an integer parameter. Where no use says more: 0 or 1.
+struct IntegerRange {
+  int64_t low = 0, count = 2;
+};
+IntegerRange integer_range(const ValueRange& uses, const ValueRange& unused) {
+  if (uses.low == unused.low && uses.high == unused.high) return {};
+  auto low = static_cast<int64_t>(uses.low), high = static_cast<int64_t>(uses.high);
+  // A divisor, exponent or the like: its lower end is what matters.
+  if (low > 0 && uses.high == unused.high) return {low, 2};
+  return {low, std::max<int64_t>(1, high - low + 1)};
+}
+
+Result<Tensor> integers(const TensorType& type, IntegerRange range, uint64_t seed) {
+  Tensor tensor = TRY(Tensor::allocate(type.dtype, type.shape));
+  Random random{seed};
+  if (type.dtype == DType::kBool) range = {};
+  if (dtype_size(type.dtype) == 1) range.count = std::min<int64_t>(range.count, 127 - range.low);
+  for (int64_t i = 0, n = tensor.size(); i < n; ++i)
+    store_integer(
+        tensor, i,
+        range.low + static_cast<int64_t>(random.next() % static_cast<uint64_t>(range.count)));
+  return tensor;
+}
+
+// Half-precision types hold random bit patterns of normal numbers around 1.
+Result<Tensor> small_floats(const TensorType& type, float low, float high, uint64_t seed) {
+  Tensor tensor = TRY(Tensor::allocate(type.dtype, type.shape));
+  if (type.dtype == DType::kFloat32) {
+    fill_float(tensor, low, high, seed);
+    return tensor;
+  }
+  Random random{seed};
+  for (int64_t i = 0, n = tensor.size(); i < n; ++i) {
+    float value = random.uniform(low, high);
+    if (type.dtype == DType::kFloat64) {
+      tensor.data<double>()[i] = value;
+    } else if (type.dtype == DType::kFloat16) {
+      reinterpret_cast<_Float16*>(tensor.raw())[i] = static_cast<_Float16>(value);
+    } else {
+      uint32_t bits;
+      std::memcpy(&bits, &value, sizeof bits);
+      tensor.data<uint16_t>()[i] = static_cast<uint16_t>(bits >> 16);
+    }
+  }
+  return tensor;
+}
+
+}  // namespace
+
+Result<Tensor> synthetic_constant(const TensorType& type, uint64_t seed) {
+  if (!is_float(type.dtype)) return integers(type, {}, seed);
+  // Vectors are scales, variances and biases: positive. Matrices and filters are zero-mean with
+  // variance about 2 / fan-in.
+  if (type.shape.size() < 2) return small_floats(type, 0.1f, 1.0f, seed);
+  double elements = static_cast<double>(std::max<int64_t>(1, num_elements(type.shape)));
+  double fan_in = type.shape.size() == 2
+                      ? std::sqrt(elements)
+                      : elements / static_cast<double>(std::max<int64_t>(1, type.shape[0]));
+  auto bound = static_cast<float>(std::sqrt(6.0 / std::max(1.0, fan_in)));
+  return small_floats(type, -bound, bound, seed);
+}
+
+Result<std::vector<Tensor>> synthetic_inputs(const Function& function, uint64_t seed,
+                                             const SyntheticRange& range) {
+  Function flat = TRY(inline_calls(function));
+  // What a parameter without uses gets: no use restricted those that get the same.
+  Expr unused = make_var("unused", TensorType{{}, DType::kInt64});
+  ValueRange free = input_ranges(make_function({unused}, unused)).at(0);
+  std::vector<ValueRange> ranges = input_ranges(flat);
+  std::vector<Tensor> inputs;
+  for (const Expr& param : flat->params) {
+    const TensorType& type = param->tensor_type();
+    uint64_t own_seed = seed * 1000003 + inputs.size() + 1;
+    inputs.push_back(
+        is_float(type.dtype)
+            ? TRY(small_floats(type, range.low, range.high, own_seed))
+            : TRY(integers(type, integer_range(ranges[inputs.size()], free), own_seed)));
+  }
+  return inputs;
+}
+
+}  // namespace collage
