@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "cost/timing.h"
+#include "cost/sampler.h"
 #include "runtime/executor.h"
 
 namespace collage {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cost/effort.h"
+#include "cost/sampler.h"
 #include "machine/probe.h"
 #include "machine/quiet.h"
 #include "planted_kernel.h"
