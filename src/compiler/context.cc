@@ -13,7 +13,7 @@
 #include "cost/analytic.h"
 #include "cover/light_cover.h"
 #include "ir/text_printer.h"
-#include "machine/quiet.h"
+#include "machine/noise_gate.h"
 
 namespace collage {
 
@@ -49,11 +49,11 @@ CostOptions cost_options(const ProgramOptions& options, const CompileOptions& co
   return costs;
 }
 
-JudgeOptions judge_options(const ProgramOptions& options) {
-  JudgeOptions judge;
-  judge.given = options.check_inputs;
-  judge.all_ranges = options.max_error > 0 || options.effort == Effort::kMax;
-  return judge;
+ReferenceCheckOptions reference_options(const ProgramOptions& options) {
+  ReferenceCheckOptions reference;
+  reference.given = options.check_inputs;
+  reference.all_ranges = options.max_error > 0 || options.effort == Effort::kMax;
+  return reference;
 }
 
 std::vector<std::string> names_of(const std::vector<TensorInfo>& infos) {
@@ -86,7 +86,7 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
   compile.threads = ThreadTeam(options.threads).size();
   std::unique_ptr<CostDatabase> database = open_database(options.database, compile.cache_folder);
   std::vector<std::string> worker = TRY(worker_command(options.worker));
-  Quiet::here().allow(options.patience);
+  NoiseGate::here().allow(options.patience);
   DumpFolder dumps = TRY(DumpFolder::open());
   std::unique_ptr<CompileContext> context(
       new CompileContext(model, options, candidates, progress, std::move(compile),
@@ -111,8 +111,8 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& given,
       database(std::move(opened)),
       cache(cache_state(graph.function(), compile.threads)),
       costs(*database, cost_options(given, compile, cache, light, std::move(worker))),
-      judge(graph.function(), judge_options(given)),
-      checks(judge, *database,
+      reference(graph.function(), reference_options(given)),
+      checks(reference, *database,
              CheckedModel{sha256_hex(canonical_text(graph.function())), costs.program_context(),
                           graph.function(), names_of(model.outputs())}),
       choosing(choose_options(model)),
@@ -166,7 +166,7 @@ Status CompileContext::write_dump(const std::string& name, const std::string& te
 }
 
 void CompileContext::end_phase(const std::string& phase) {
-  const double judged = judge.seconds();
+  const double judged = reference.seconds();
   const double checking = judged - checked_seconds_;
   checked_seconds_ = judged;
   phase_seconds["checking"] += checking;

@@ -61,7 +61,7 @@ class CompileContext {
   const std::unique_ptr<CostDatabase> database;
   const CacheState cache;  // in which kernels are timed
   MeasuredCosts costs;
-  Judge judge;
+  ReferenceCheck reference;
   CoverChecks checks;
   const ChooseOptions choosing;
   KernelCache kernels;
@@ -77,7 +77,7 @@ class CompileContext {
 
   LoweringOptions lowering_;
   Stopwatch phase_;
-  double checked_seconds_ = 0;  // of the judge's, accounted for
+  double checked_seconds_ = 0;  // of the reference check's, accounted for
   const DumpFolder dumps_;
   size_t dumped_ = 0;
 };

@@ -11,7 +11,7 @@
 #include "select/culprits.h"
 #include "select/in_situ_ratio.h"
 #include "select/refine_cover.h"
-#include "select/second_look.h"
+#include "select/remeasure.h"
 
 namespace collage {
 
@@ -19,12 +19,12 @@ namespace {
 
 // Costs and covers, before the clock decides.
 struct Searched {
-  CandidateCosts costs;
+  ModelCosts costs;
   VariantDemands demands;
   CoverSearch found;
 };
 
-Result<Searched> searched_by(CandidateCosts costs, const VariantDemands& demands,
+Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
                              const Candidates& candidates, CompileContext& context) {
   CoverSearch found = TRY(with_merged_cover(
       *candidates.graph,
@@ -38,16 +38,17 @@ Result<Searched> searched_by(CandidateCosts costs, const VariantDemands& demands
   return Searched{std::move(costs), demands, std::move(found)};
 }
 
-// Second looks at some covers: the covers by what costs are now; none where that changed nothing.
-Result<std::optional<Searched>> look_again(const Searched& before,
-                                           const std::vector<NamedCover>& covers, int most_looks,
-                                           const Candidates& candidates, CompileContext& context) {
-  CandidateCosts costs = before.costs;
+// Some covers' costs measured once more: the covers by what costs are now; none where that changed
+// nothing.
+Result<std::optional<Searched>> remeasure(const Searched& before,
+                                          const std::vector<NamedCover>& covers, int most_times,
+                                          const Candidates& candidates, CompileContext& context) {
+  ModelCosts costs = before.costs;
   bool changed = false;
   for (const NamedCover& cover : covers)
     changed |=
-        TRY(collage::look_again(cover, before.found.candidates, costs.candidates, context.costs,
-                                MeasuredCosts::Precision::kFull, context.progress, most_looks));
+        TRY(collage::remeasure(cover, before.found.candidates, costs.candidates, context.costs,
+                               MeasuredCosts::Precision::kFull, context.progress, most_times));
   context.end_phase("costs");
   if (!changed) return std::optional<Searched>();
   return std::optional(TRY(searched_by(std::move(costs), before.demands, candidates, context)));
@@ -55,20 +56,20 @@ Result<std::optional<Searched>> look_again(const Searched& before,
 
 Result<Searched> search_by_cost(const Candidates& candidates, CompileContext& context) {
   const VariantDemands demands = demands_of(context.options);
-  CandidateCosts costs = TRY(find_costs(candidates, demands, context.costs, context.progress));
+  ModelCosts costs = TRY(find_costs(candidates, demands, context.costs, context.progress));
   context.end_phase("costs");
   return searched_by(std::move(costs), demands, candidates, context);
 }
 
-int most_looks(const CompileContext& context) {
-  return context.options.effort == Effort::kFast ? 0 : kMostLooks;
+int most_times(const CompileContext& context) {
+  return context.options.effort == Effort::kFast ? 0 : kMostRemeasurements;
 }
 
 Result<Searched> search_and_look(const Candidates& candidates, CompileContext& context) {
   Searched searched = TRY(search_by_cost(candidates, context));
-  for (int look = 0; look < most_looks(context); ++look) {
+  for (int look = 0; look < most_times(context); ++look) {
     std::optional<Searched> again =
-        TRY(look_again(searched, {searched.found.covers[0]}, 1, candidates, context));
+        TRY(remeasure(searched, {searched.found.covers[0]}, 1, candidates, context));
     if (!again) break;
     searched = std::move(*again);
   }
@@ -118,14 +119,14 @@ Result<Decision> choose_right(Searched searched, const Candidates& candidates,
 Result<Decision> decide_by_clock(Searched searched, const Candidates& candidates,
                                  CompileContext& context) {
   Decision decision = TRY(choose_right(std::move(searched), candidates, context));
-  for (int look = 0; !context.light && look < most_looks(context); ++look) {
+  for (int look = 0; !context.light && look < most_times(context); ++look) {
     std::vector<NamedCover> disturbed;
     for (size_t c = 0; c < decision.found.covers.size(); ++c)
       if (looks_disturbed(decision.chosen.timed[c])) disturbed.push_back(decision.found.covers[c]);
     context.end_phase("covers");
     std::optional<Searched> again =
-        TRY(look_again({decision.costs, decision.demands, decision.found}, disturbed, 2 + look,
-                       candidates, context));
+        TRY(remeasure({decision.costs, decision.demands, decision.found}, disturbed, 2 + look,
+                      candidates, context));
     if (!again) break;
     decision = TRY(choose_right(std::move(*again), candidates, context));
   }
@@ -141,8 +142,8 @@ Status refuse_culprits(const CoverSearch& found, const std::string& reason,
   std::vector<std::string> culprits = check ? check->culprits : std::vector<std::string>();
   if (culprits.empty()) {
     culprits = TRY(find_culprits(cover, found.candidates,
-                                 TRY(context.lower_cover(cover, found.candidates)), context.judge,
-                                 context.compile));
+                                 TRY(context.lower_cover(cover, found.candidates)),
+                                 context.reference, context.compile));
     context.checks.remember_culprits(checked, culprits);
   }
   if (culprits.empty()) return error(ErrorCode::kVerification, "{}", reason);
@@ -183,7 +184,7 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
 
 void allow_checking(CompileContext& context) {
   constexpr double kLeastSeconds = 4, kOfCompiling = 0.25;
-  context.judge.allow(std::max(kLeastSeconds, kOfCompiling * context.whole.seconds()));
+  context.reference.allow(std::max(kLeastSeconds, kOfCompiling * context.whole.seconds()));
 }
 
 }  // namespace
@@ -235,9 +236,9 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
                                       candidates.compatible);
       },
       [&](const NamedCover& cover, std::vector<CostedCandidate>& costed) -> Result<bool> {
-        if (most_looks(context) == 0) return false;
-        return collage::look_again(cover, with_costs_of({cover}, costed), costed, context.costs,
-                                   MeasuredCosts::Precision::kLowered, context.progress);
+        if (most_times(context) == 0) return false;
+        return collage::remeasure(cover, with_costs_of({cover}, costed), costed, context.costs,
+                                  MeasuredCosts::Precision::kLowered, context.progress);
       },
       [&](const NamedCover& cover) { return context.lower_cover(cover, found.candidates); },
       context.checks, *context.database, context.choosing, context.progress));
@@ -251,7 +252,7 @@ Status measure_in_situ(const Decision& decision, CompileContext& context) {
       decision.cover().plain_seconds <= 0)
     return {};
   if (known_in_situ_ratio(*context.database, choosing.source_key, choosing.context)) return {};
-  const std::span<const Tensor> inputs = TRY(context.judge.timing_inputs());
+  const std::span<const Tensor> inputs = TRY(context.reference.timing_inputs());
   Executor executor = TRY(Executor::create(decision.chosen.lowered.plan, context.compile.threads));
   if (context.progress != nullptr)
     context.progress->update("timing kernels in their place", 0, 1, 0, 0);

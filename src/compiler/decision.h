@@ -1,12 +1,12 @@
 // From candidates to the cover that is used. Each stage is a function of the values before it:
 //
 //   Candidates      find_candidates   what each target could take of the model  (candidates.h)
-//   CandidateCosts  find_costs        what that costs                           (costing.h)
+//   ModelCosts  find_costs        what that costs                           (costing.h)
 //   CoverSearch     find_covers       the cheapest covers by these costs        (cover_search.h)
 //   ChosenCover     choose_cover      the fastest of them, right, by the clock  (choose_cover.h)
 //
 // No stage changes what an earlier one gave. Costs that decide are measured again at another moment
-// (second_look.h), and then what follows from costs is found anew: by decide(), nowhere else.
+// (remeasure.h), and then what follows from costs is found anew: by decide(), nowhere else.
 #pragma once
 
 #include "compiler/context.h"
@@ -14,7 +14,7 @@
 namespace collage {
 
 struct Decision {
-  CandidateCosts costs;    // as measured last
+  ModelCosts costs;        // as measured last
   VariantDemands demands;  // that the covers meet
   CoverSearch found;
   ChosenCover chosen;

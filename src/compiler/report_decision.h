@@ -10,8 +10,7 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
                                       CompileContext& context);
 
 // The module, partitioned as a cover says.
-Result<Module> partitioned_by(const NamedCover& cover,
-                              const std::vector<CostedCandidate>& costed,
+Result<Module> partitioned_by(const NamedCover& cover, const std::vector<CostedCandidate>& costed,
                               const Candidates& candidates);
 
 }  // namespace collage

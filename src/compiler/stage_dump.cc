@@ -27,7 +27,8 @@ json to_json(const SubGraph& sub_graph) {
   if (!sub_graph.label().empty()) result["label"] = sub_graph.label();
   if (!sub_graph.required().empty()) result["required"] = to_json(sub_graph.required());
   for (const SubGraph::Nested& nested : sub_graph.nested())
-    result["nested"].push_back({{"label", nested.label}, {"sub_graph", to_json(*nested.sub_graph)}});
+    result["nested"].push_back(
+        {{"label", nested.label}, {"sub_graph", to_json(*nested.sub_graph)}});
   return result;
 }
 
@@ -59,8 +60,8 @@ Result<IndexSet> nodes_from_json(const json& list, const DataflowGraph& graph) {
   IndexSet nodes;
   for (const json& entry : list) {
     const json field = {{"node", entry}};
-    nodes.insert(static_cast<size_t>(TRY(
-        JsonFields(field).integer("node", 0, static_cast<int64_t>(graph.size()) - 1))));
+    nodes.insert(static_cast<size_t>(
+        TRY(JsonFields(field).integer("node", 0, static_cast<int64_t>(graph.size()) - 1))));
   }
   return nodes;
 }
@@ -77,8 +78,8 @@ Result<SubGraph> sub_graph_from_json(const json& j, const DataflowGraph& graph) 
     for (const json& entry : *TRY(fields.array("nested"))) {
       const JsonFields one(entry);
       nested.push_back({TRY(one.text("label")),
-                        std::make_shared<const SubGraph>(TRY(
-                            sub_graph_from_json(*TRY(one.object("sub_graph")), graph)))});
+                        std::make_shared<const SubGraph>(
+                            TRY(sub_graph_from_json(*TRY(one.object("sub_graph")), graph)))});
     }
   return SubGraph(graph, TRY(nodes_from_json(*TRY(fields.array("nodes")), graph)), kind,
                   TRY(fields.text("label", "")), std::move(nested), std::move(required));
@@ -192,7 +193,7 @@ json to_json(const Candidates& candidates) {
   return result;
 }
 
-json to_json(const CandidateCosts& costs) {
+json to_json(const ModelCosts& costs) {
   json result = to_json(costs.candidates);
   result["pruned"] = costs.pruned;
   result["functions"] = costs.functions;
@@ -222,9 +223,8 @@ json to_json(const ChosenCover& choice) {
 
 json to_json(const Plan& plan) {
   constexpr const char* kPlaces[] = {"input", "output", "constant", "arena", "part"};
-  json result = {{"arena_bytes", plan.arena_bytes},
-                 {"buffers", json::array()},
-                 {"steps", json::array()}};
+  json result = {
+      {"arena_bytes", plan.arena_bytes}, {"buffers", json::array()}, {"steps", json::array()}};
   for (const Buffer& buffer : plan.buffers)
     result["buffers"].push_back({{"place", kPlaces[static_cast<size_t>(buffer.place)]},
                                  {"index", buffer.index},
@@ -249,10 +249,10 @@ Result<std::vector<CandidatePartition>> candidates_from_json(
   return result;
 }
 
-Result<CandidateCosts> costs_from_json(const json& j, const DataflowGraph& graph,
-                                       const std::vector<PartitionSpecPtr>& specs) {
+Result<ModelCosts> costs_from_json(const json& j, const DataflowGraph& graph,
+                                   const std::vector<PartitionSpecPtr>& specs) {
   const JsonFields fields(j);
-  CandidateCosts result;
+  ModelCosts result;
   result.candidates = TRY(costed_from_json(j, graph, specs));
   result.pruned = static_cast<size_t>(TRY(fields.integer("pruned", 0, kMost)));
   result.functions = static_cast<size_t>(TRY(fields.integer("functions", 0, kMost)));

@@ -16,7 +16,7 @@
 namespace collage {
 
 nlohmann::json to_json(const Candidates& candidates);
-nlohmann::json to_json(const CandidateCosts& costs);
+nlohmann::json to_json(const ModelCosts& costs);
 // Kernels by their candidates' numbers; the candidates are those of the costs, with what was asked
 // for on the way.
 nlohmann::json to_json(const CoverSearch& covers);
@@ -28,8 +28,8 @@ nlohmann::json to_json(const Plan& plan);
 Result<std::vector<CandidatePartition>> candidates_from_json(
     const nlohmann::json& json, const DataflowGraph& graph,
     const std::vector<PartitionSpecPtr>& specs);
-Result<CandidateCosts> costs_from_json(const nlohmann::json& json, const DataflowGraph& graph,
-                                       const std::vector<PartitionSpecPtr>& specs);
+Result<ModelCosts> costs_from_json(const nlohmann::json& json, const DataflowGraph& graph,
+                                   const std::vector<PartitionSpecPtr>& specs);
 Result<CoverSearch> covers_from_json(const nlohmann::json& json, const DataflowGraph& graph,
                                      const std::vector<PartitionSpecPtr>& specs);
 

@@ -20,7 +20,7 @@ struct sqlite3;
 
 namespace collage {
 
-// Kinds of rows: "function", "conversion", "trial", "cover", "check", "pace", "prices",
+// Kinds of rows: "function", "conversion", "trial", "cover", "check", "in_situ", "prices",
 // "quarantine", "machine".
 struct CostRow {
   std::string kind, key;

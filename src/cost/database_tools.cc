@@ -84,7 +84,7 @@ std::string days_ago(double days) {
 bool is_refused(const CostRow& row) {
   if (row.kind == "quarantine") return true;
   const json value = parse_json(row.value);
-  for (const char* kind : {"cover", "check", "pace", "prices", "machine"})
+  for (const char* kind : {"cover", "check", "in_situ", "prices", "machine"})
     if (row.kind == kind) return false;
   if (!is_of_function(row, value)) {
     Result<ConversionRow> conversion = conversion_row_from_json(value);

@@ -12,7 +12,7 @@
 
 #include "base/stopwatch.h"
 #include "cost/timing.h"
-#include "machine/quiet.h"
+#include "machine/noise_gate.h"
 
 namespace collage {
 

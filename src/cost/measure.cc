@@ -12,8 +12,8 @@
 #include "cost/timing_memory.h"
 #include "cost/trial.h"
 #include "ir/visitor.h"
+#include "machine/noise_gate.h"
 #include "machine/probe.h"
-#include "machine/quiet.h"
 
 namespace collage {
 

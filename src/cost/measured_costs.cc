@@ -12,7 +12,7 @@
 #include "cost/subject.h"
 #include "cost/timing.h"
 #include "ir/text_printer.h"
-#include "machine/quiet.h"
+#include "machine/noise_gate.h"
 
 namespace collage {
 
@@ -281,16 +281,15 @@ void MeasuredCosts::count_invalid(const TargetCosts& costs) {
   }
 }
 
-Result<std::optional<Cost>> MeasuredCosts::look_again(const Function& function,
-                                                      const Target& target, const Variant& variant,
-                                                      int most_looks) {
+Result<std::optional<Cost>> MeasuredCosts::remeasure(const Function& function, const Target& target,
+                                                     const Variant& variant, int most_times) {
   const std::string text = canonical_text(function);
   const Precision precision = variant.lowered ? Precision::kLowered : Precision::kFull;
   const std::string context = function_context(target, precision);
   const std::string subject = MeasuredVariant{variant, {}}.subject(target.to_string());
   if (interrupted() || measured_now_.count(context + text) == 0) return std::nullopt;
   int& looks = looks_[context + text + subject];
-  if (looks >= most_looks) return std::nullopt;
+  if (looks >= most_times) return std::nullopt;
   ++looks;
   std::optional<TargetCosts> known = find_costs("function", text, target, precision, &function);
   if (!known) return std::nullopt;
@@ -311,7 +310,7 @@ Result<std::optional<Cost>> MeasuredCosts::look_again(const Function& function,
   if (row == known->variants.end() || again == answer->at(0).variants.end()) return std::nullopt;
   const Measured *before = measured(row->cost), *after = measured(again->cost);
   if (before != nullptr && after != nullptr) {
-    const Measured both = of_two_looks(*before, *after);
+    const Measured both = of_two_measurements(*before, *after);
     if (both.median == before->median) return std::nullopt;
     row->cost = both;
   } else if (std::holds_alternative<Invalid>(again->cost)) {

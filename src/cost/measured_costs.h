@@ -19,7 +19,7 @@ struct CostOptions {
   CompileOptions compile;
   std::vector<std::string> worker_command;
   Effort effort = Effort::kDefault;
-  double patience = 0;  // seconds for quiet moments (quiet.h)
+  double patience = 0;  // seconds for quiet moments (noise_gate.h)
   bool frozen = false;  // a miss is an error (kFrozenCosts)
   WorkerLimits limits = WorkerLimits::from_environment();
   CacheState cache = CacheState::kStreaming;
@@ -57,11 +57,11 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
                              const Encoding& to) const override;
 
   // Times a variant once more that this object measured, at another moment, and keeps what both
-  // figures say (of_two_looks): what looked dear because of a neighbour's load for a second shows,
-  // and so does who was lucky. So often at most; what an earlier process measured is left as it is.
-  // What the variant costs now, if that changed; Invalid where it fails this time.
-  Result<std::optional<Cost>> look_again(const Function& function, const Target& target,
-                                         const Variant& variant, int most_looks = 1);
+  // figures say (of_two_measurements): what looked dear because of a neighbour's load for a second
+  // shows, and so does who was lucky. So often at most; what an earlier process measured is left as
+  // it is. What the variant costs now, if that changed; Invalid where it fails this time.
+  Result<std::optional<Cost>> remeasure(const Function& function, const Target& target,
+                                        const Variant& variant, int most_times = 1);
 
   // The same without timing anything: what is known, however little care it took, else variants are
   // tried, in their order, until one computes right; that one has `tried` set and an unknown cost.
@@ -128,7 +128,7 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   Worker worker_;
   std::string processor_;  // and threads
   std::string machine_;    // these and the cache state
-  CoreState usual_;        // what is known of the cores in quiet moments (quiet.h)
+  CoreState usual_;        // what is known of the cores in quiet moments (noise_gate.h)
   CostCounts counts_;
   std::set<std::string> measured_now_;  // context and text; by this object
   std::map<std::string, int> looks_;    // at these and the variant

@@ -9,7 +9,7 @@ using nlohmann::json;
 namespace {
 
 constexpr JsonFields::Range kSeconds{0, 3e7};  // a year
-constexpr JsonFields::Range kPace{1e-3, 1e3};
+constexpr JsonFields::Range kRatio{1e-3, 1e3};
 constexpr JsonFields::Range kError{0, kMostError};  // as a part of the largest value
 constexpr JsonFields::Range kPrice{0, 1e300};
 constexpr int64_t kMostSwitches = 1'000'000, kMostScatterings = 1000;
@@ -116,18 +116,21 @@ Result<CheckRow> check_row_from_json(const json& j) {
   return row;
 }
 
-json to_json(const PaceRow& value) { return {{"source", value.source}, {"pace", value.pace}}; }
+json to_json(const InSituRow& value) {
+  return {{"source", value.source}, {"ratio", value.ratio}};
+}
 
-Result<PaceRow> pace_row_from_json(const json& j) {
+Result<InSituRow> in_situ_row_from_json(const json& j) {
   const JsonFields fields(j);
-  return PaceRow{TRY(fields.text("source")), TRY(fields.number("pace", kPace))};
+  return InSituRow{TRY(fields.text("source")), TRY(fields.number("ratio", kRatio))};
 }
 
 json to_json(const PriceList& value) {
   json list = json::array();
   for (const LoweringPrice& price : value)
-    list.push_back(
-        {{"price", price.price}, {"growths", price.growths}, {"scatter", price.scatter}});
+    list.push_back({{"price", price.price},
+                    {"amplifications", price.amplifications},
+                    {"scatter", price.scatter}});
   return {{"prices", list}};
 }
 
@@ -138,9 +141,9 @@ Result<PriceList> price_list_from_json(const json& j) {
     LoweringPrice price;
     price.price = TRY(fields.number("price", kPrice));
     price.scatter = static_cast<int>(TRY(fields.integer("scatter", 0, kMostScatterings, 0)));
-    const json& growths = *TRY(fields.object("growths"));
-    for (const auto& [name, growth] : growths.items())
-      price.growths[name] = TRY(JsonFields(growths).number(name.c_str(), kError));
+    const json& amplifications = *TRY(fields.object("amplifications"));
+    for (const auto& [name, amplification] : amplifications.items())
+      price.amplifications[name] = TRY(JsonFields(amplifications).number(name.c_str(), kError));
     result.push_back(std::move(price));
   }
   return result;
@@ -159,7 +162,7 @@ Status check_row_value(const CostRow& row) {
   if (row.kind == "machine") return check_core_fact(row, value);
   if (row.kind == "cover") return cover_row_from_json(value).status();
   if (row.kind == "check") return check_row_from_json(value).status();
-  if (row.kind == "pace") return check_source(row, TRY(pace_row_from_json(value)).source);
+  if (row.kind == "in_situ") return check_source(row, TRY(in_situ_row_from_json(value)).source);
   if (row.kind == "prices") return price_list_from_json(value).status();
   return internal_error("unknown kind");
 }

@@ -10,7 +10,7 @@
 //   machine       a number under the name that is the row's text: of CoreState
 //   cover         CoverRow
 //   check         CheckRow
-//   pace          PaceRow
+//   in_situ       InSituRow
 //   prices        PriceList
 #pragma once
 
@@ -43,8 +43,8 @@ struct CoreFact {
   JsonFields::Range range;
 };
 inline constexpr CoreFact kCoreFacts[] = {
-    {"crowding", &CoreState::crowding, {1e-2, 1e2}},
-    {"handover", &CoreState::handover, {1e-10, 1}},
+    {"contention", &CoreState::contention, {1e-2, 1e2}},
+    {"core_to_core", &CoreState::core_to_core, {1e-10, 1}},
     {"memory", &CoreState::memory, {1e-14, 1e-6}},
 };
 
@@ -68,17 +68,18 @@ struct CheckRow {
   bool all_ranges = false;                    // seeded inputs of every range were tried
 };
 
-struct PaceRow {
+struct InSituRow {
   std::string source;  // identifies the model's structure
-  double pace = 1;     // of its kernels in situ, as a multiple of what they take in isolation
+  double ratio = 1;    // of its kernels in situ, as a multiple of what they take in isolation
 };
 
 // By what errors of a function's lowered kernels grow until the outputs, by the function's name.
-using GrowthTable = std::map<std::string, double>;
-// A price of errors, with what was known of growths when it was found (precision/precision.h).
+using AmplificationTable = std::map<std::string, double>;
+// A price of errors, with what was known of amplifications when it was found
+// (precision/precision.h).
 struct LoweringPrice {
   double price = 0;  // of a squared error, in seconds
-  GrowthTable growths;
+  AmplificationTable amplifications;
   // Not 0: prices are scattered around that one, in a way of that number (see precision.cc).
   int scatter = 0;
 };
@@ -89,14 +90,14 @@ nlohmann::json to_json(const Quarantine& value);
 nlohmann::json to_json(const CoreFact& fact, double value);
 nlohmann::json to_json(const CoverRow& value);
 nlohmann::json to_json(const CheckRow& value);
-nlohmann::json to_json(const PaceRow& value);
+nlohmann::json to_json(const InSituRow& value);
 nlohmann::json to_json(const PriceList& value);
 Result<ConversionRow> conversion_row_from_json(const nlohmann::json& json);
 Result<Quarantine> quarantine_from_json(const nlohmann::json& json);
 Result<double> core_fact_from_json(const CoreFact& fact, const nlohmann::json& json);
 Result<CoverRow> cover_row_from_json(const nlohmann::json& json);
 Result<CheckRow> check_row_from_json(const nlohmann::json& json);
-Result<PaceRow> pace_row_from_json(const nlohmann::json& json);
+Result<InSituRow> in_situ_row_from_json(const nlohmann::json& json);
 Result<PriceList> price_list_from_json(const nlohmann::json& json);
 
 // Whether a trial's value is of a function on a target; there are those of conversions too.

@@ -146,13 +146,15 @@ Result<Cost> cost_from_json(const json& j) {
 }
 
 json to_json(const CoreState& state) {
-  return {{"crowding", state.crowding}, {"handover", state.handover}, {"memory", state.memory}};
+  return {{"contention", state.contention},
+          {"core_to_core", state.core_to_core},
+          {"memory", state.memory}};
 }
 
 Result<CoreState> core_state_from_json(const json& j) {
   const JsonFields fields(j);
-  return CoreState{TRY(fields.number("crowding", kPart, 0.0)),
-                   TRY(fields.number("handover", kSeconds, 0.0)),
+  return CoreState{TRY(fields.number("contention", kPart, 0.0)),
+                   TRY(fields.number("core_to_core", kSeconds, 0.0)),
                    TRY(fields.number("memory", kSeconds, 0.0))};
 }
 

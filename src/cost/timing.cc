@@ -173,7 +173,7 @@ double squared_standard_error(const Measured& sample) {
 
 }  // namespace
 
-Measured of_two_looks(const Measured& first, const Measured& second) {
+Measured of_two_measurements(const Measured& first, const Measured& second) {
   const double apart = second.median - first.median;
   if (apart * apart > 4 * (squared_standard_error(first) + squared_standard_error(second)))
     return apart < 0 ? second : first;

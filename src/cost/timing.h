@@ -50,7 +50,7 @@ struct TimingOptions {
   double max_seconds_per_kernel = 1.5;  // overrides all of these (but never fewer than 3 rounds)
   double batch_seconds = 200e-6;        // warm runs are batched until one sample lasts this long
   CacheState cache = CacheState::kStreaming;  // but for kWarm: one run a sample
-  double patience = 0;  // seconds that this process may wait for quiet moments (quiet.h)
+  double patience = 0;  // seconds that this process may wait for quiet moments (noise_gate.h)
   // Where somebody watches (see MeasureHooks): the kernel that runs, and a count of batches.
   std::atomic<int32_t>* running = nullptr;
   std::atomic<uint32_t>* beats = nullptr;
@@ -69,7 +69,7 @@ Measured summarise(const std::vector<double>& samples);
 // Of two looks at one kernel at different moments: the quieter one where noise (two standard errors
 // of both medians) does not explain how far they are apart, else their mean, since a search picks
 // the luckiest of many figures.
-Measured of_two_looks(const Measured& first, const Measured& second);
+Measured of_two_measurements(const Measured& first, const Measured& second);
 
 // One result a kernel, in order; an error inside is that kernel's alone. The kernels have run
 // successfully once before (verification). Their outputs are overwritten.

@@ -2,6 +2,8 @@
 // take of it.
 #pragma once
 
+#include <collage/collage.h>
+
 #include <memory>
 #include <vector>
 

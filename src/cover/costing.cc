@@ -92,12 +92,12 @@ bool is_broken_fusion(const CostedCandidate& candidate) {
 
 }  // namespace
 
-Result<CandidateCosts> find_costs(const Candidates& candidates, const VariantDemands& demands,
-                                  MeasuredCosts& costs, Progress* progress) {
+Result<ModelCosts> find_costs(const Candidates& candidates, const VariantDemands& demands,
+                              MeasuredCosts& costs, Progress* progress) {
   const DataflowGraph& graph = *candidates.graph;
   std::vector<CandidatePartition> pruned;
   std::vector<CandidatePartition> kept = prune_dominated(graph, candidates.found, pruned);
-  CandidateCosts result;
+  ModelCosts result;
   result.candidates =
       TRY(cost_candidates(graph, std::move(kept), costs, progress, &result.functions));
   leave_out(result.candidates, demands);

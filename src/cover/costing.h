@@ -61,15 +61,15 @@ void leave_out(TargetCosts& costs, const VariantDemands& demands);
 // Of all candidates; those that shared costs still do.
 void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& demands);
 
-struct CandidateCosts {
+struct ModelCosts {
   std::vector<CostedCandidate> candidates;  // those that are worth a search
   size_t pruned = 0;                        // those that never win, and have no costs
   size_t functions = 0;                     // distinct ones
 };
 // Of all candidates but those that others dominate (partition/prune.h). Where a fused one that
 // stands for smaller ones does not work, the smaller ones too.
-Result<CandidateCosts> find_costs(const Candidates& candidates, const VariantDemands& demands,
-                                  MeasuredCosts& costs, Progress* progress);
+Result<ModelCosts> find_costs(const Candidates& candidates, const VariantDemands& demands,
+                              MeasuredCosts& costs, Progress* progress);
 
 // What find_costs would ask for, of targets but the host.
 Result<std::vector<TuningTask>> tasks_of(const Candidates& candidates, MeasuredCosts& costs);

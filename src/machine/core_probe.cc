@@ -44,25 +44,25 @@ constexpr int64_t kAbandoned = -1;
 
 }  // namespace
 
-double core_crowding() {
+double core_contention() {
   // An interruption makes a time longer, never shorter.
   const double dependent = std::min(dependent_seconds(), dependent_seconds());
   return std::min(independent_seconds(), independent_seconds()) / dependent;
 }
 
 void CoreProbe::look(int thread) {
-  crowding_[static_cast<size_t>(thread)] = core_crowding();
-  if (crowding_.size() > 1) hand_over(thread);
+  contention_[static_cast<size_t>(thread)] = core_contention();
+  if (contention_.size() > 1) hand_over(thread);
 }
 
 CoreState CoreProbe::state() const {
-  return {*std::max_element(crowding_.begin(), crowding_.end()), handover_};
+  return {*std::max_element(contention_.begin(), contention_.end()), core_to_core_};
 }
 
 // A turn goes round, from each thread to the next.
 void CoreProbe::hand_over(int64_t thread) {
   constexpr int64_t kLaps = 16, kTries = 4;  // in the first of which threads arrive
-  const auto threads = static_cast<int64_t>(crowding_.size());
+  const auto threads = static_cast<int64_t>(contention_.size());
   double least = std::numeric_limits<double>::infinity();
   Stopwatch since;
   for (int64_t lap = 0; lap < kTries * kLaps; ++lap) {
@@ -73,7 +73,7 @@ void CoreProbe::hand_over(int64_t thread) {
     }
     turn_.store(lap * threads + thread + 1, std::memory_order_release);
   }
-  if (thread == 0) handover_ = least / static_cast<double>(kLaps * threads);
+  if (thread == 0) core_to_core_ = least / static_cast<double>(kLaps * threads);
 }
 
 bool CoreProbe::await_turn(int64_t turn) {

@@ -13,12 +13,12 @@ namespace collage {
 // How long independent multiply-adds take on the calling thread's core as a part of what as many
 // rounds of dependent ones take, which need a fraction of the core: about the same everywhere at
 // any clock, up to twice as much on a core that is shared. Some 7 µs.
-double core_crowding();
+double core_contention();
 
 // Of all cores at one moment; 0: not known.
 struct CoreState {
-  double crowding = 0;  // the largest of theirs
-  double handover = 0;  // seconds that a cache line takes from one core to the next, on average
+  double contention = 0;    // the largest of theirs
+  double core_to_core = 0;  // seconds that a cache line takes from one core to the next, on average
   // Seconds a byte that all of them read from memory together; the least that was seen, where
   // kernels stream from there (probe.h).
   double memory = 0;
@@ -27,7 +27,7 @@ struct CoreState {
 // One look of so many threads.
 class CoreProbe {
  public:
-  explicit CoreProbe(int threads) : crowding_(static_cast<size_t>(threads)) {}
+  explicit CoreProbe(int threads) : contention_(static_cast<size_t>(threads)) {}
   // To be called once by each of them, at the same time, with its number. Some 20 µs.
   void look(int thread);
   // Afterwards. How far cores lie apart is not known of one, nor where some of the threads did not
@@ -38,8 +38,8 @@ class CoreProbe {
   void hand_over(int64_t thread);
   bool await_turn(int64_t turn);
 
-  std::vector<double> crowding_;  // of each thread's core
-  double handover_ = 0;
+  std::vector<double> contention_;  // of each thread's core
+  double core_to_core_ = 0;
   alignas(64) std::atomic<int64_t> turn_{0};
 };
 

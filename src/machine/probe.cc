@@ -14,7 +14,7 @@
 
 #include "base/cache_sizes.h"
 #include "base/statistics.h"
-#include "cost/peak_loops.h"
+#include "machine/peak_loops.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {

@@ -20,7 +20,7 @@ struct Conditions {
   double compute = 0, bandwidth = 0;  // seconds of the probes, the longer of before and after
   double other_load = 0;              // part of our cores that other processes used
   bool disturbed = false;             // beyond what costs can be trusted with
-  CoreState usual = {};               // of the cores in quiet moments (quiet.h)
+  CoreState usual = {};               // of the cores in quiet moments (noise_gate.h)
 };
 
 // Seconds of the two probes now, on the calling thread: others would disturb what is timed next. A

@@ -7,15 +7,15 @@
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "select/second_look.h"
+#include "select/remeasure.h"
 
 namespace collage {
 
 namespace {
 
 // Whole runs of covers on the way to one within the budget; each aims a little below it, and is
-// the last when it uses most of it. After as many of them what is still unknown of growths is
-// taken to be typical.
+// the last when it uses most of it. After as many of them what is still unknown of amplifications
+// is taken to be typical.
 constexpr int kTrials = 7, kLessons = 8;
 constexpr double kAim = 0.85, kWellUsed = 0.7;
 // Searches on the way to a price that gives a wanted estimate.
@@ -74,11 +74,11 @@ class PricedSearch {
     return std::move(found.covers);
   }
 
-  // Second looks at the cheapest of these covers, which cost the least without a price, and at the
-  // one that seems to be within the budget as long as nothing is known of how errors grow; with
-  // what they change again.
-  Status look_again(const LookAgain& look, std::vector<NamedCover> fastest) {
-    for (int round = 0; round < kMostLooks && is_lowered(fastest[0]); ++round) {
+  // Measures the costs of the cheapest of these covers once more, which cost the least without a
+  // price, and at the one that seems to be within the budget as long as nothing is known of how
+  // errors grow; with what they change again.
+  Status remeasure(const Remeasure& look, std::vector<NamedCover> fastest) {
+    for (int round = 0; round < kMostRemeasurements && is_lowered(fastest[0]); ++round) {
       bool changed = TRY(look(fastest[0], candidates_));
       const double estimate = estimated_error(fastest[0]);
       const double price =
@@ -160,12 +160,12 @@ Result<std::optional<Price>> scattered_price(const PricedSearch& search, const N
   return found;
 }
 
-Result<double> run_and_judge(const NamedCover& cover, const Lower& lower_cover, Judge& judge,
-                             int threads) {
+Result<double> run_and_compare(const NamedCover& cover, const Lower& lower_cover,
+                               ReferenceCheck& reference, int threads) {
   constexpr Tolerance kAny = {.of_largest = std::numeric_limits<double>::max()};
   LoweredPlan lowered = TRY(lower_cover(cover));
   Executor executor = TRY(Executor::create(lowered.plan, threads));
-  return judge.error(executor, kAny);
+  return reference.error(executor, kAny);
 }
 
 }  // namespace
@@ -174,14 +174,14 @@ Result<std::vector<LoweringPrice>> find_prices(const std::vector<CostedCandidate
                                                double max_error, const FindCovers& find,
                                                const CoverError& error_of) {
   const double limit = kOfMaxError * max_error;
-  const ErrorGrowth growths(candidates, find, error_of);
+  const ErrorAmplification amplifications(candidates, find, error_of);
   std::optional<PricedSearch> search(std::in_place, candidates, limit, find);
   std::vector<LoweringPrice> result;
-  GrowthTable known;
+  AmplificationTable known;
   // The dearest price that is known to be too low, and the cheapest that is high enough.
   double low = 0, high = std::numeric_limits<double>::infinity(), price = 0;
   std::optional<NamedCover> best;  // at that price
-  double growth_of_best = 0;
+  double amplification_of_best = 0;
   for (int trial = 0, lessons = 0; trial < kTrials + lessons; ++trial) {
     if (interrupted()) break;
     NamedCover cheapest = TRY(search->covers({price})).at(0);
@@ -193,10 +193,10 @@ Result<std::vector<LoweringPrice>> find_prices(const std::vector<CostedCandidate
               error ? fmt::format("{:.2g}", *error) : error.status().to_string());
     if (within) result.push_back({price, known, 0});
     if (within && price == 0) break;
-    if (lessons < kLessons && TRY(growths.learn(cheapest, known))) {
+    if (lessons < kLessons && TRY(amplifications.learn(cheapest, known))) {
       // Prices mean something else now.
       ++lessons;
-      search.emplace(grown(candidates, known), limit, find);
+      search.emplace(amplified(candidates, known), limit, find);
       for (CoverKernel& kernel : cheapest.kernels)
         if (has_lowered_variants(candidates[kernel.candidate]))
           kernel.costs = search->candidates()[kernel.candidate].costs;
@@ -205,15 +205,15 @@ Result<std::vector<LoweringPrice>> find_prices(const std::vector<CostedCandidate
     } else if (within) {
       high = price;
       best = cheapest;
-      growth_of_best = *error / estimated_error(cheapest);
+      amplification_of_best = *error / estimated_error(cheapest);
       // What is left of the budget is not worth another trial.
       if (*error > kWellUsed * limit) break;
     } else {
       low = std::max(low, price);
     }
     const double estimate = estimated_error(cheapest);
-    const double growth = error ? *error / estimate : 4 * limit / estimate;
-    double next = TRY(search->price_for(kAim * limit / growth,
+    const double amplification = error ? *error / estimate : 4 * limit / estimate;
+    double next = TRY(search->price_for(kAim * limit / amplification,
                                         cheapest.predicted_seconds / (estimate * estimate)));
     if (low > 0 && high < std::numeric_limits<double>::infinity()) {
       if (high < 1.05 * low) break;
@@ -227,7 +227,7 @@ Result<std::vector<LoweringPrice>> find_prices(const std::vector<CostedCandidate
   }
   if (best && low > 0 && !interrupted())
     if (auto scattered =
-            TRY(scattered_price(*search, *best, high, kAim * limit / growth_of_best))) {
+            TRY(scattered_price(*search, *best, high, kAim * limit / amplification_of_best))) {
       const NamedCover cover = TRY(search->covers(*scattered)).at(0);
       Result<double> error = error_of(cover);
       log::info("scattered around {:.3g}: {:.3f} ms predicted, outputs err by {}", scattered->price,
@@ -239,7 +239,7 @@ Result<std::vector<LoweringPrice>> find_prices(const std::vector<CostedCandidate
 }
 
 Result<ChosenCover> choose_within_budget(ChosenCover full, CoverSearch& found,
-                                         const FindCovers& find, const LookAgain& look_again,
+                                         const FindCovers& find, const Remeasure& remeasure,
                                          const Lower& lower_cover, CoverChecks& checks,
                                          CostDatabase& database, const ChooseOptions& options,
                                          Progress* progress) {
@@ -263,13 +263,13 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, CoverSearch& found,
   if (!known && options.frozen)
     return error(ErrorCode::kFrozenCosts, "this model was never lowered within {}", max_error);
   if (!known) {
-    TRY(search.look_again(look_again, fastest));
+    TRY(search.remeasure(remeasure, fastest));
     TRY(enter());
     known = find_value(database, "prices", key, price_list_from_json);
   }
   if (!known) {
     known = TRY(find_prices(search.candidates(), max_error, find, [&](const NamedCover& tried) {
-      return run_and_judge(tried, lower_cover, checks.judge(), options.threads);
+      return run_and_compare(tried, lower_cover, checks.reference(), options.threads);
     }));
     if (!interrupted())
       database.put("prices", key, text, json_text(to_json(*known)), options.context);
@@ -279,7 +279,7 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, CoverSearch& found,
   std::vector<NamedCover>& covers = found.covers;
   const size_t in_float32 = covers.size();
   for (const LoweringPrice& price : prices) {
-    const PricedSearch priced(grown(search.candidates(), price.growths), limit, find);
+    const PricedSearch priced(amplified(search.candidates(), price.amplifications), limit, find);
     std::vector<NamedCover> some = TRY(priced.covers({price.price, price.scatter}));
     const size_t most = std::max<size_t>(2, kTopCovers / prices.size());
     const bool last = &price == &prices.back();

@@ -35,8 +35,8 @@ struct MachinePeaks {
 // Takes about three seconds. The team must be otherwise idle.
 MachinePeaks measure_peaks(ThreadTeam& team);
 
-// Where memory is shared with other guests its rate may halve for minutes: what was seen of it while
-// costs were measured counts too. Faster levels are no slower.
+// Where memory is shared with other guests its rate may halve for minutes: what was seen of it
+// while costs were measured counts too. Faster levels are no slower.
 void raise_memory_peak(MachinePeaks& peaks, double bytes_per_second);
 
 struct Roof {

@@ -7,16 +7,16 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "cost/row_values.h"
-#include "machine/quiet.h"
-#include "select/cover_contest.h"
+#include "machine/noise_gate.h"
 #include "select/cover_timing.h"
 #include "select/prediction.h"
+#include "select/race.h"
 
 namespace collage {
 
 namespace {
 
-struct Entry {   // a cover in the contest
+struct Entry {   // a cover in the race
   size_t cover;  // the first of those that are equal
   CoverParts parts;
   CheckedCover checked;
@@ -47,12 +47,12 @@ double predict(const Correction& correction, const CoverParts& parts) {
 
 CoverParts parts_of(const NamedCover& cover) { return {cover.plain_seconds, cover.switches}; }
 
-// Covers as contestants: one for all that are equal (one backend alone may be the cheapest cover
+// Covers as racers: one for all that are equal (one backend alone may be the cheapest cover
 // already), with what the database knows of them.
 struct Entries {
   std::vector<Entry> entries;
   std::vector<size_t> entry_of;  // by cover
-  std::vector<Contestant> contestants;
+  std::vector<Racer> racers;
 };
 
 Entries enter_covers(const std::vector<NamedCover>& covers,
@@ -69,9 +69,9 @@ Entries enter_covers(const std::vector<NamedCover>& covers,
     if (known != all.entries.end()) continue;
     std::string key = CostDatabase::key_of(text, options.context);
     const std::optional<CoverRow> row = find_value(database, "cover", key, cover_row_from_json);
-    all.contestants.push_back(row ? Contestant{row->measured, ""} : Contestant());
+    all.racers.push_back(row ? Racer{row->measured, ""} : Racer());
     const std::optional<CoverCheck> check = checks.known(checked);
-    if (check) all.contestants.back().failure = refusal(*check, options.max_error);
+    if (check) all.racers.back().failure = refusal(*check, options.max_error);
     all.entries.push_back({all.entry_of.size() - 1, parts_of(cover), std::move(checked),
                            std::move(text), std::move(key), row ? row->predicted : 0,
                            check.has_value()});
@@ -106,9 +106,9 @@ size_t fastest_known(const std::vector<NamedCover>& covers,
   size_t fastest = 0;
   double least = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < covers.size(); ++i) {
-    const Contestant& contestant = all.contestants[all.entry_of[i]];
-    const std::optional<Measured>& known = contestant.measured;
-    if (!known || known->median >= least || !contestant.failure.empty()) continue;
+    const Racer& racer = all.racers[all.entry_of[i]];
+    const std::optional<Measured>& known = racer.measured;
+    if (!known || known->median >= least || !racer.failure.empty()) continue;
     fastest = i;
     least = known->median;
   }
@@ -141,7 +141,7 @@ class Choice {
   }
 
   Result<ChosenCover> run(Progress* progress) {
-    const std::vector<Contestant> before = all_.contestants;
+    const std::vector<Racer> before = all_.racers;
     const bool all_known = std::all_of(before.begin(), before.end(), is_known);
     if (!all_known && options_.untimed) return chosen(TRY(first_right()));
     if (!all_known && options_.frozen)
@@ -151,10 +151,10 @@ class Choice {
       return none_is_right();
     if (!all_known) TRY(hold(progress));
     for (size_t c = 0; c < before.size(); ++c)
-      if (!is_known(before[c]) && all_.contestants[c].measured)
+      if (!is_known(before[c]) && all_.racers[c].measured)
         database_.put("cover", all_.entries[c].key, all_.entries[c].text,
-                      json_text(to_json(row_of(*all_.contestants[c].measured, all_.entries[c],
-                                               options_.source_key))),
+                      json_text(to_json(
+                          row_of(*all_.racers[c].measured, all_.entries[c], options_.source_key))),
                       options_.context);
     const std::optional<size_t> winner = TRY(fastest_right());
     if (!winner) return none_is_right();
@@ -162,17 +162,16 @@ class Choice {
   }
 
  private:
-  static bool is_known(const Contestant& c) { return c.measured || !c.failure.empty(); }
+  static bool is_known(const Racer& c) { return c.measured || !c.failure.empty(); }
 
   // The fastest of those that were timed, checked with these constants.
   Result<std::optional<size_t>> fastest_right() {
     while (true) {
       std::optional<size_t> fastest;
-      for (size_t c = 0; c < all_.contestants.size(); ++c) {
-        const Contestant& one = all_.contestants[c];
+      for (size_t c = 0; c < all_.racers.size(); ++c) {
+        const Racer& one = all_.racers[c];
         if (!one.measured || !one.failure.empty()) continue;
-        if (!fastest || one.measured->median < all_.contestants[*fastest].measured->median)
-          fastest = c;
+        if (!fastest || one.measured->median < all_.racers[*fastest].measured->median) fastest = c;
       }
       if (!fastest || all_.entries[*fastest].is_checked) return fastest;
       alive_ = TRY(ready(*fastest));
@@ -182,7 +181,7 @@ class Choice {
   Result<size_t> first_right() {
     for (size_t c = 0; c < all_.entries.size(); ++c) {
       if (!all_.entries[c].is_checked) alive_ = TRY(ready(c));
-      if (all_.contestants[c].failure.empty()) return c;
+      if (all_.racers[c].failure.empty()) return c;
     }
     return none_is_right();
   }
@@ -191,7 +190,7 @@ class Choice {
   Result<std::shared_ptr<Contender>> ready(size_t c) {
     Entry& entry = all_.entries[c];
     const NamedCover& cover = covers_[entry.cover];
-    std::string& failure = all_.contestants[c].failure;
+    std::string& failure = all_.racers[c].failure;
     Result<std::shared_ptr<Contender>> made = make(cover);
     bool wrong = !made;
     if (!made) {
@@ -222,31 +221,31 @@ class Choice {
 
   // Times those that are not known.
   Status hold(Progress* progress) {
-    const std::span<const Tensor> inputs = TRY(checks_.judge().timing_inputs());
+    const std::span<const Tensor> inputs = TRY(checks_.reference().timing_inputs());
     Status broken;  // of the reference
     const Prepare enter = [&](size_t c) -> Result<RunBlock> {
       Result<std::shared_ptr<Contender>> contender = ready(c);
       if (!contender) return broken = contender.status();
       if (*contender == nullptr)
-        return error(ErrorCode::kVerification, "{}", all_.contestants[c].failure);
+        return error(ErrorCode::kVerification, "{}", all_.racers[c].failure);
       return RunBlock([contender = *contender, inputs,
                        threads = options_.threads](std::vector<double>& samples) {
         const auto turn = turn_to_measure();
         BlockOptions block;
-        block.quiet = &Quiet::here();
+        block.quiet = &NoiseGate::here();
         block.quiet->await(threads);
         return run_block(contender->executor, inputs, contender->outputs, block, samples);
       });
     };
-    ContestOptions contest;
-    contest.alive =
+    RaceOptions race;
+    race.alive =
         std::min(kMostAlive,
                  1 + static_cast<size_t>(kConstantsAlive / std::max(options_.constant_bytes, 1.0)));
-    contest.go_on = [&](size_t at, size_t count) {
+    race.go_on = [&](size_t at, size_t count) {
       if (progress != nullptr) progress->update("timing covers", at, count, 0, 0);
       return broken.ok() && !interrupted();
     };
-    const Result<size_t> winner = hold_contest(all_.contestants, enter, contest);
+    const Result<size_t> winner = run_race(all_.racers, enter, race);
     if (progress != nullptr) progress->finish("timing covers");
     TRY(broken);
     if (!winner && winner.status().code() == ErrorCode::kVerification) return none_is_right();
@@ -269,19 +268,19 @@ class Choice {
                    "inputs",
                    options_.max_error, best, least);
     return error(ErrorCode::kVerification, "no cover of this model computes it right: {}",
-                 all_.contestants.empty() ? "" : all_.contestants[0].failure);
+                 all_.racers.empty() ? "" : all_.racers[0].failure);
   }
 
   Result<ChosenCover> chosen(size_t winner) {
     ChosenCover result;
     for (size_t i = 0; i < covers_.size(); ++i) {
-      const Contestant& contestant = all_.contestants[all_.entry_of[i]];
+      const Racer& racer = all_.racers[all_.entry_of[i]];
       const double predicted = all_.entries[all_.entry_of[i]].predicted;
       const CoverParts parts = parts_of(covers_[i]);
-      result.timed.push_back(
-          {covers_[i].name, covers_[i].single_backend, predicted,
-           contestant.failure.empty() ? contestant.measured : std::nullopt, contestant.failure,
-           false, predicted > 0 ? predicted - parts.seconds : 0, predict(correction_, parts)});
+      result.timed.push_back({covers_[i].name, covers_[i].single_backend, predicted,
+                              racer.failure.empty() ? racer.measured : std::nullopt, racer.failure,
+                              false, predicted > 0 ? predicted - parts.seconds : 0,
+                              predict(correction_, parts)});
     }
     result.index = all_.entries[winner].cover;
     result.timed[result.index].chosen = true;

@@ -1,5 +1,5 @@
 // Choosing by the clock: lowers the covers, checks each against the reference (cover_checks.h),
-// times them end to end (cover_contest.h), and keeps the fastest. Figures are cached cover by
+// times them end to end (race.h), and keeps the fastest. Figures are cached cover by
 // cover, so a warm compile lowers only the winner, and what they teach corrects predictions of
 // other models. A cover that was timed with other weights is checked with this model's before it is
 // chosen; where it is wrong the next one is taken.

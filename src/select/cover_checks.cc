@@ -48,13 +48,13 @@ const std::string& CoverChecks::constants() {
 std::string CoverChecks::row_text(const CheckedCover& cover, size_t group) {
   return fmt::format("{}\n{}\n{}\ncheck {} on {}", model_.structure, sha256_hex(cover.text),
                      constants(), kCheck,
-                     group == 0 ? "seeded inputs" : judge_.given_digest(group - 1));
+                     group == 0 ? "seeded inputs" : reference_.given_digest(group - 1));
 }
 
 std::optional<CoverCheck> CoverChecks::find(const CheckedCover& cover, size_t group) {
   const std::string key = CostDatabase::key_of(row_text(cover, group), model_.context);
   std::optional<CoverCheck> check = find_value(database_, "check", key, check_row_from_json);
-  const bool wants_more = group == 0 && judge_.wants_all_ranges();
+  const bool wants_more = group == 0 && reference_.wants_all_ranges();
   if (check && wants_more && !check->all_ranges && check->failure.empty()) return {};
   return check;
 }
@@ -94,10 +94,13 @@ Result<CoverCheck> CoverChecks::run(const CheckedCover& cover, size_t group, Exe
   // The user's bound is held against the error, so that a row is good for any.
   constexpr Tolerance kAny = {.of_largest = std::numeric_limits<double>::max()};
   const Tolerance tolerance = cover.lowered ? kAny : model_tolerance();
-  const auto answers = [&] { return group == 0 ? judge_.seeded() : judge_.given(group - 1); };
+  const auto answers = [&] {
+    return group == 0 ? reference_.seeded() : reference_.given(group - 1);
+  };
   TRY(answers());
-  const Result<double> error = group == 0 ? judge_.error(executor, tolerance)
-                                          : judge_.error_on_given(group - 1, executor, tolerance);
+  const Result<double> error = group == 0
+                                   ? reference_.error(executor, tolerance)
+                                   : reference_.error_on_given(group - 1, executor, tolerance);
   CoverCheck check;
   if (error && *error > kMostError) {
     check.failure = "errs beyond measure";
@@ -106,8 +109,8 @@ Result<CoverCheck> CoverChecks::run(const CheckedCover& cover, size_t group, Exe
   } else {
     check.failure = error.status().to_string();
   }
-  check.all_ranges = judge_.tried_all_ranges();
-  for (const auto& [output, reason] : judge_.silent(TRY(answers())))
+  check.all_ranges = reference_.tried_all_ranges();
+  for (const auto& [output, reason] : reference_.silent(TRY(answers())))
     check.silent[model_.output_names.at(output)] = reason;
   return check;
 }

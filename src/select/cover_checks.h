@@ -1,7 +1,8 @@
-// Checks of whole covers: each is run on a judge's inputs (judge.h) with the model's own weights
-// before it may be chosen, and what that showed is remembered in the cost database. A row is known
-// by the model's structure, the cover's kernels, the constants by value and the inputs; timings
-// (choose_cover.h) by the first two alone, so that a retrained model is checked, not timed.
+// Checks of whole covers: each is run with the model's own weights on the inputs of a reference
+// check (reference_check.h) before it may be chosen, and what that showed is remembered in the cost
+// database. A row is known by the model's structure, the cover's kernels, the constants by value
+// and the inputs; timings (choose_cover.h) by the first two alone, so that a retrained model is
+// checked, not timed.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "cost/row_values.h"
-#include "verify/judge.h"
+#include "verify/reference_check.h"
 
 namespace collage {
 
@@ -38,13 +39,13 @@ struct CheckedCover {
 
 class CoverChecks {
  public:
-  // Judge and database must outlive it.
-  CoverChecks(Judge& judge, CostDatabase& database, CheckedModel model)
-      : judge_(judge), database_(database), model_(std::move(model)) {}
+  // The reference check and the database must outlive it.
+  CoverChecks(ReferenceCheck& reference, CostDatabase& database, CheckedModel model)
+      : reference_(reference), database_(database), model_(std::move(model)) {}
 
-  Judge& judge() { return judge_; }
+  ReferenceCheck& reference() { return reference_; }
   const std::string& constants();  // identifies their values
-  // What is known of a cover on all of the judge's inputs.
+  // What is known of a cover on all of the reference check's inputs.
   std::optional<CoverCheck> known(const CheckedCover& cover);
   // The same, run on those of which nothing is known. Fails where the reference does.
   Result<CoverCheck> check(const CheckedCover& cover, Executor& executor);
@@ -54,13 +55,13 @@ class CoverChecks {
 
  private:
   // Seeded inputs, then those given, one by one.
-  size_t groups() const { return 1 + judge_.given_count(); }
+  size_t groups() const { return 1 + reference_.given_count(); }
   std::string row_text(const CheckedCover& cover, size_t group);
   std::optional<CoverCheck> find(const CheckedCover& cover, size_t group);
   void put(const CheckedCover& cover, size_t group, const CoverCheck& check);
   Result<CoverCheck> run(const CheckedCover& cover, size_t group, Executor& executor);
 
-  Judge& judge_;
+  ReferenceCheck& reference_;
   CostDatabase& database_;
   const CheckedModel model_;
   std::string constants_;

@@ -8,7 +8,8 @@ namespace collage {
 
 Result<std::vector<std::string>> find_culprits(const NamedCover& cover,
                                                const std::vector<CostedCandidate>& candidates,
-                                               const LoweredPlan& lowered, Judge& judge,
+                                               const LoweredPlan& lowered,
+                                               ReferenceCheck& reference,
                                                const CompileOptions& options) {
   std::map<std::string, StepMeaning> meanings;
   std::map<std::string, std::string> texts;  // by step
@@ -21,17 +22,17 @@ Result<std::vector<std::string>> find_culprits(const NamedCover& cover,
     texts[step] = kernel_text(candidate.partition, variant);
     if (variant.relaxed) relaxed.push_back(texts[step]);
   }
-  const auto wrong_on = [&](std::span<const JudgedInputs> all) -> Result<std::string> {
-    for (const JudgedInputs& judged : all) {
+  const auto wrong_on = [&](std::span<const ReferenceInputs> all) -> Result<std::string> {
+    for (const ReferenceInputs& asked : all) {
       const LayerwiseResult result =
-          TRY(verify_layerwise(*lowered.plan, meanings, judged.inputs, options));
+          TRY(verify_layerwise(*lowered.plan, meanings, asked.inputs, options));
       if (result.first_wrong) return texts[result.first_wrong->step];
     }
     return std::string();
   };
-  std::string culprit = TRY(wrong_on(TRY(judge.seeded())));
-  for (size_t i = 0; i < judge.given_count() && culprit.empty(); ++i)
-    culprit = TRY(wrong_on(TRY(judge.given(i))));
+  std::string culprit = TRY(wrong_on(TRY(reference.seeded())));
+  for (size_t i = 0; i < reference.given_count() && culprit.empty(); ++i)
+    culprit = TRY(wrong_on(TRY(reference.given(i))));
   if (!culprit.empty()) return std::vector<std::string>{culprit};
   return relaxed;
 }

@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "cover/cover_search.h"
-#include "verify/judge.h"
+#include "verify/reference_check.h"
 
 namespace collage {
 
 // As kernel_text says them; none where nothing can be blamed.
 Result<std::vector<std::string>> find_culprits(const NamedCover& cover,
                                                const std::vector<CostedCandidate>& candidates,
-                                               const LoweredPlan& lowered, Judge& judge,
+                                               const LoweredPlan& lowered,
+                                               ReferenceCheck& reference,
                                                const CompileOptions& options);
 
 }  // namespace collage

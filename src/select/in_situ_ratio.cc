@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "cost/row_values.h"
-#include "machine/quiet.h"
-#include "select/costs_in_place.h"
+#include "machine/noise_gate.h"
+#include "select/in_situ_costs.h"
 
 namespace collage {
 
@@ -22,9 +22,9 @@ constexpr Looks kLooks = {10, 0.015, 8}, kFastLooks = {4, 0.03, 0.5};
 
 std::optional<double> known_in_situ_ratio(CostDatabase& database, const std::string& source_key,
                                           const std::string& context) {
-  const std::optional<PaceRow> row =
-      find_value(database, "pace", CostDatabase::key_of(source_key, context), pace_row_from_json);
-  return row ? std::optional(row->pace) : std::nullopt;
+  const std::optional<InSituRow> row = find_value(
+      database, "in_situ", CostDatabase::key_of(source_key, context), in_situ_row_from_json);
+  return row ? std::optional(row->ratio) : std::nullopt;
 }
 
 Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
@@ -32,7 +32,7 @@ Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
                              const std::string& source_key, const std::string& context,
                              CostDatabase& database) {
   const auto turn = turn_to_measure();
-  CostsInPlace costs(executor, options.threads, options.cache, options.patience);
+  InSituCosts costs(executor, options.threads, options.cache, options.patience);
   const Looks& looks = options.effort == Effort::kFast ? kFastLooks : kLooks;
   const Stopwatch watch;
   for (int look = 0; look < looks.least || watch.seconds() < looks.seconds; ++look) {
@@ -45,12 +45,12 @@ Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
   const double ratio = costs.seconds() / cover.plain_seconds;
   log::info("its kernels take {:.3f} ms in situ, {:.3f} in isolation: a ratio of {:.3f}",
             1e3 * costs.seconds(), 1e3 * cover.plain_seconds, ratio);
-  const nlohmann::json row = to_json(PaceRow{source_key, ratio});
-  if (!pace_row_from_json(row)) {
+  const nlohmann::json row = to_json(InSituRow{source_key, ratio});
+  if (!in_situ_row_from_json(row)) {
     log::info("that ratio is not kept: the machine must have been busy with something else");
     return {};
   }
-  database.put("pace", CostDatabase::key_of(source_key, context), source_key, json_text(row),
+  database.put("in_situ", CostDatabase::key_of(source_key, context), source_key, json_text(row),
                context);
   return {};
 }

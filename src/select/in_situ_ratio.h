@@ -3,7 +3,7 @@
 // minutes of its own, on tensors and in caches as most models leave them; machines that others use
 // too change their speed within the hour, and how much of a shared cache a model has shows only
 // when it runs. Timed once more right after the covers were, one by one, amid the others
-// (costs_in_place.h), they say by what all costs of this model are off. It explains a run; it is no
+// (in_situ_costs.h), they say by what all costs of this model are off. It explains a run; it is no
 // part of what is predicted, of the search, or of any choice.
 #pragma once
 

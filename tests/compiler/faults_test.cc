@@ -259,7 +259,7 @@ TEST_F(Faults, ASecondLookKeepsTheQuieterFigure) {
   const MeasuredVariant first = good(answer->at(0));
 
   // What one process measured no other looks at again.
-  EXPECT_FALSE(known.look_again(function, target, first.variant).value().has_value());
+  EXPECT_FALSE(known.remeasure(function, target, first.variant).value().has_value());
 
   // As if a neighbour had taken the machine meanwhile.
   std::string context, key, text;
@@ -277,7 +277,7 @@ TEST_F(Faults, ASecondLookKeepsTheQuieterFigure) {
       variant["cost"][name] = 1e3 * variant["cost"][name].get<double>();
   }
   database->put("function", key, text, row.dump(), context);
-  const std::optional<Cost> again = asked.look_again(function, target, first.variant).value();
+  const std::optional<Cost> again = asked.remeasure(function, target, first.variant).value();
   ASSERT_TRUE(again.has_value());
   ASSERT_NE(measured(*again), nullptr);
   EXPECT_LT(measured(*again)->median, 100 * measured(first.cost)->median);
@@ -285,9 +285,9 @@ TEST_F(Faults, ASecondLookKeepsTheQuieterFigure) {
   EXPECT_EQ(measured(good(now).cost)->median, measured(*again)->median) << "it is kept";
   EXPECT_GT(measured(now.variants[0].cost)->median, 100 * measured(first.cost)->median)
       << "the others stay";
-  EXPECT_FALSE(asked.look_again(function, target, first.variant).value().has_value()) << "once";
+  EXPECT_FALSE(asked.remeasure(function, target, first.variant).value().has_value()) << "once";
   // Unless more is asked for; that fresh figures are quieter still is chance.
-  EXPECT_TRUE(asked.look_again(function, target, first.variant, 2).ok());
+  EXPECT_TRUE(asked.remeasure(function, target, first.variant, 2).ok());
 }
 
 TEST_F(Faults, ADamagedRowOfTheMachineIsNoRow) {
@@ -298,8 +298,8 @@ TEST_F(Faults, ADamagedRowOfTheMachineIsNoRow) {
   const std::string machine = processor_name() + " threads=1";
   const Model model = tanh_model(kShapes[0]);
   const std::vector<Target> targets = {Target::parse("faulty -fault=none").value()};
-  for (const char* damaged : {"", "[]", "{\"crowding\": \"high\"}", "{\"crowding\""}) {
-    database->put("machine", CostDatabase::key_of("crowding", machine), "crowding", damaged,
+  for (const char* damaged : {"", "[]", "{\"contention\": \"high\"}", "{\"contention\""}) {
+    database->put("machine", CostDatabase::key_of("contention", machine), "contention", damaged,
                   machine);
     MeasuredCosts asked(*database, costs);
     EXPECT_TRUE(asked.function_costs(model.impl().module.main(), targets).ok()) << damaged;

@@ -34,7 +34,7 @@ class InSituRatio : public testing::GivenModel {
     return testing::rows_of_kind(options_.database, kind);
   }
   void set_ratio(const CostRow& row, const std::string& value) {
-    CostDatabase::open(options_.database)->put("pace", row.key, row.text, value, row.context);
+    CostDatabase::open(options_.database)->put("in_situ", row.key, row.text, value, row.context);
   }
 };
 
@@ -48,10 +48,10 @@ double parts_of(const CompileReport& report) {
 
 TEST_F(InSituRatio, IsMeasuredOnceAndScalesNoPrediction) {
   const CompileReport first = compile();
-  ASSERT_EQ(rows("pace").size(), 1U);
-  const CostRow row = rows("pace")[0];
+  ASSERT_EQ(rows("in_situ").size(), 1U);
+  const CostRow row = rows("in_situ")[0];
   EXPECT_EQ(row.text, sha256_hex(canonical_text(given_.main())));
-  const double ratio = nlohmann::json::parse(row.value)["pace"];
+  const double ratio = nlohmann::json::parse(row.value)["ratio"];
   EXPECT_DOUBLE_EQ(first.in_situ_ratio, ratio);
   EXPECT_NEAR(first.isolated_seconds, parts_of(first), 1e-9);
   EXPECT_NEAR(first.in_situ_seconds, ratio * parts_of(first), 1e-3 * first.in_situ_seconds);
@@ -59,10 +59,10 @@ TEST_F(InSituRatio, IsMeasuredOnceAndScalesNoPrediction) {
 
   options_.frozen_costs = true;
   const CompileReport warm = compile();
-  EXPECT_EQ(rows("pace")[0].value, row.value);
+  EXPECT_EQ(rows("in_situ")[0].value, row.value);
   EXPECT_DOUBLE_EQ(warm.predicted_seconds, first.predicted_seconds);
 
-  set_ratio(row, nlohmann::json({{"source", row.text}, {"pace", 3 * ratio}}).dump());
+  set_ratio(row, nlohmann::json({{"source", row.text}, {"ratio", 3 * ratio}}).dump());
   const CompileReport slower = compile();
   EXPECT_NEAR(slower.in_situ_seconds, 3 * first.in_situ_seconds, 1e-6 * first.in_situ_seconds);
   EXPECT_DOUBLE_EQ(slower.predicted_seconds, first.predicted_seconds);
@@ -121,30 +121,30 @@ TEST_F(OneKernel, ARatioBeyondReasonIsNotKept) {
   EXPECT_TRUE(measure(1e-15, "fast").ok());
   EXPECT_TRUE(measure(1e-5, "usual").ok());
   const std::string value =
-      database->find("pace", CostDatabase::key_of("fast", "machine")).value_or("none");
+      database->find("in_situ", CostDatabase::key_of("fast", "machine")).value_or("none");
   EXPECT_EQ(value, "none");
   EXPECT_TRUE(known_in_situ_ratio(*database, "usual", "machine"));
 }
 
 TEST_F(InSituRatio, OfADamagedRowIsNotKnown) {
   compile();
-  const CostRow row = rows("pace").at(0);
+  const CostRow row = rows("in_situ").at(0);
   const std::string key = row.text;
   std::unique_ptr<CostDatabase> database = CostDatabase::open(options_.database);
   EXPECT_TRUE(known_in_situ_ratio(*database, key, row.context));
   EXPECT_FALSE(known_in_situ_ratio(*database, "another model", row.context));
   EXPECT_FALSE(known_in_situ_ratio(*database, key, "another machine"));
-  for (const char* damaged : {"", "[]", R"({"source": 1})", R"({"source": 1, "pace": []})"}) {
+  for (const char* damaged : {"", "[]", R"({"source": 1})", R"({"source": 1, "in_situ": []})"}) {
     set_ratio(row, damaged);
     EXPECT_FALSE(known_in_situ_ratio(*database, key, row.context)) << damaged;
   }
   for (const char* ratio : {"-1", "0", "\"fast\"", "null"}) {
-    set_ratio(row, R"({"source": ")" + key + R"(", "pace": )" + ratio + "}");
+    set_ratio(row, R"({"source": ")" + key + R"(", "in_situ": )" + ratio + "}");
     EXPECT_FALSE(known_in_situ_ratio(*database, key, row.context)) << ratio;
   }
   compile();
   EXPECT_TRUE(known_in_situ_ratio(*database, key, row.context)) << "it is measured again";
-  EXPECT_EQ(rows("pace").size(), 1U);
+  EXPECT_EQ(rows("in_situ").size(), 1U);
 }
 
 // Where some targets rewrite the graph and others do not, it is one model all the same.
@@ -153,9 +153,9 @@ TEST_F(InSituRatio, IsOneWithAllTargets) {
   options_.targets = {"onednn"};
   options_.always_measure = true;
   compile();
-  EXPECT_EQ(rows("pace").size(), 1U);
+  EXPECT_EQ(rows("in_situ").size(), 1U);
   for (const CostRow& cover : rows("cover"))
-    EXPECT_EQ(nlohmann::json::parse(cover.value)["source"], rows("pace")[0].text);
+    EXPECT_EQ(nlohmann::json::parse(cover.value)["source"], rows("in_situ")[0].text);
 }
 
 }  // namespace

@@ -68,15 +68,15 @@ class Prices : public ::testing::Test {
   std::vector<CostedCandidate> candidates =
       candidates_of({{1e-3, 2e-3}, {0.5e-3, 1e-3}, {1e-3, 8e-3}, {1.5e-3, 1e-3}, {1.9e-3, 4e-3}});
   std::vector<CostedCandidate> given = candidates;
-  std::vector<double> growths = {3, 3, 3, 3, 3};  // of errors on their way to the outputs
-  std::vector<std::vector<size_t>> tried;         // variants
+  std::vector<double> amplifications = {3, 3, 3, 3, 3};  // of errors on their way to the outputs
+  std::vector<std::vector<size_t>> tried;                // variants
 
   double output_error(const NamedCover& cover) const {
     double sum = 0;
     for (const CoverKernel& kernel : cover.kernels)
-      sum += std::pow(
-          growths[kernel.candidate] * given[kernel.candidate].costs->variants[kernel.variant].error,
-          2);
+      sum += std::pow(amplifications[kernel.candidate] *
+                          given[kernel.candidate].costs->variants[kernel.variant].error,
+                      2);
     return std::sqrt(sum);
   }
   std::vector<LoweringPrice> find(double max_error) {
@@ -103,13 +103,14 @@ TEST_F(Prices, TheKernelsThatGainMostForTheirErrorAreLowered) {
   std::vector<LoweringPrice> found = find(1e-2);
   ASSERT_FALSE(found.empty());
   EXPECT_GT(found.back().price, 0);
-  for (const auto& [name, growth] : found.back().growths) EXPECT_NEAR(growth, 3, 1e-9) << name;
+  for (const auto& [name, amplification] : found.back().amplifications)
+    EXPECT_NEAR(amplification, 3, 1e-9) << name;
   EXPECT_EQ(tried.front(), (std::vector<size_t>{1, 1, 1, 1, 1}));
   EXPECT_EQ(tried.back(), (std::vector<size_t>{1, 1, 0, 1, 0}));
 }
 
 TEST_F(Prices, KernelsWhoseErrorsGrowMostStayInFloat32) {
-  growths[1] = 50;
+  amplifications[1] = 50;
   ASSERT_FALSE(find(1e-2).empty());
   EXPECT_EQ(tried.back(), (std::vector<size_t>{1, 0, 0, 1, 0}));
 }

@@ -51,14 +51,13 @@ class Stages : public testing::GivenModel {
     ASSERT_TRUE(context.ok()) << context.status().to_string();
     context_ = std::move(context).value();
   }
-  CandidateCosts costs_of(const Candidates& candidates) {
-    Result<CandidateCosts> costs = find_costs(candidates, {}, context_->costs, nullptr);
+  ModelCosts costs_of(const Candidates& candidates) {
+    Result<ModelCosts> costs = find_costs(candidates, {}, context_->costs, nullptr);
     EXPECT_TRUE(costs.ok()) << costs.status().to_string();
     return std::move(costs).value();
   }
-  CoverSearch covers_of(const CandidateCosts& costs) {
-    Result<CoverSearch> covers =
-        find_covers(*candidates_.graph, costs.candidates, context_->costs);
+  CoverSearch covers_of(const ModelCosts& costs) {
+    Result<CoverSearch> covers = find_covers(*candidates_.graph, costs.candidates, context_->costs);
     EXPECT_TRUE(covers.ok()) << covers.status().to_string();
     return std::move(covers).value();
   }
@@ -78,7 +77,7 @@ class Stages : public testing::GivenModel {
 
 TEST_F(Stages, GiveTheSameFromDumpedValues) {
   open();
-  const CandidateCosts costs = costs_of(candidates_);
+  const ModelCosts costs = costs_of(candidates_);
   const CoverSearch covers = covers_of(costs);
   ASSERT_GE(covers.covers.size(), 2u);
   const ChosenCover choice = choice_of(covers);
@@ -91,8 +90,7 @@ TEST_F(Stages, GiveTheSameFromDumpedValues) {
   EXPECT_EQ(to_json(again), to_json(candidates_));
   EXPECT_EQ(to_json(costs_of(again)), to_json(costs));
 
-  Result<CandidateCosts> read =
-      costs_from_json(to_json(costs), *candidates_.graph, candidates_.specs);
+  Result<ModelCosts> read = costs_from_json(to_json(costs), *candidates_.graph, candidates_.specs);
   ASSERT_TRUE(read.ok()) << read.status().to_string();
   EXPECT_EQ(to_json(*read), to_json(costs));
   EXPECT_EQ(to_json(covers_of(*read)), to_json(covers));
@@ -106,7 +104,7 @@ TEST_F(Stages, GiveTheSameFromDumpedValues) {
 
 TEST_F(Stages, LeaveWhatTheyAreGivenAsItIs) {
   open();
-  const CandidateCosts costs = costs_of(candidates_);
+  const ModelCosts costs = costs_of(candidates_);
   const json before = to_json(costs);
   const CoverSearch covers = covers_of(costs);
   EXPECT_EQ(to_json(costs), before);
@@ -123,9 +121,9 @@ TEST_F(Stages, AreDumpedInTheOrderInWhichTheyArise) {
   std::set<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator(dumps))
     names.insert(entry.path().filename());
-  EXPECT_THAT(names, ElementsAre("stage_00_graph.relay", "stage_01_candidates.json",
-                                 "stage_02_costs.json", "stage_03_covers.json",
-                                 "stage_04_choice.json", "stage_05_plan.json"));
+  EXPECT_THAT(names,
+              ElementsAre("stage_00_graph.relay", "stage_01_candidates.json", "stage_02_costs.json",
+                          "stage_03_covers.json", "stage_04_choice.json", "stage_05_plan.json"));
   const Result<std::string> plan = read_file(dumps / "stage_05_plan.json");
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(parse_json(*plan)["steps"].size(), program->impl().executor->plan().steps.size());
@@ -148,9 +146,12 @@ TEST_F(Stages, ADumpThatDoesNotFitIsAnError) {
   damaged.erase("candidates");
   EXPECT_THAT(reason(damaged), HasSubstr("'candidates'"));
 
-  json covers = {{"candidates", json::array()}, {"costs", json::array()},
-                 {"lower_bound_seconds", 0},    {"exact", true},
-                 {"states", 1},                 {"covers", json::array()}};
+  json covers = {{"candidates", json::array()},
+                 {"costs", json::array()},
+                 {"lower_bound_seconds", 0},
+                 {"exact", true},
+                 {"states", 1},
+                 {"covers", json::array()}};
   EXPECT_TRUE(covers_from_json(covers, graph, candidates_.specs).ok());
   covers["covers"].push_back({{"name", "cover 1"},
                               {"single_backend", false},

@@ -237,16 +237,16 @@ TEST_F(Database, VerifySeesAChangedKeyAndDamagedPages) {
 TEST_F(Database, WhatIsKnownOfTheMachineStays) {
   auto database = CostDatabase::open(file());
   const auto known = [&](const std::string& value) {
-    database->put("machine", CostDatabase::key_of("crowding", "a processor"), "crowding", value,
+    database->put("machine", CostDatabase::key_of("contention", "a processor"), "contention", value,
                   "a processor");
   };
-  known(R"({"crowding":1.1})");
+  known(R"({"contention":1.1})");
   EXPECT_EQ(verify_costs(*database).value(), 1);
   PruneOptions options;
   options.stale = options.refused = true;
   EXPECT_TRUE(prune_costs(*database, options).ok());
   EXPECT_EQ(rows(*database), 1);
-  known(R"({"crowding":"little"})");
+  known(R"({"contention":"little"})");
   EXPECT_THAT(verify_costs(*database).status().to_string(), HasSubstr("no number"));
 }
 

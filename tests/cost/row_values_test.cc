@@ -41,9 +41,9 @@ std::vector<CostRow> sound_rows() {
        ""},
       {"quarantine", "", "f", "reference\nversion\nmachine",
        json_text(to_json(Quarantine{{"reference|one", {"killed", Death::kCrash}}})), "", ""},
-      {"machine", "", "crowding", "machine", json_text(to_json(kCoreFacts[0], 1.1)), "", ""},
+      {"machine", "", "contention", "machine", json_text(to_json(kCoreFacts[0], 1.1)), "", ""},
       {"cover", "", "model\nkernels", "machine", json_text(to_json(cover)), "", ""},
-      {"pace", "", "model", "machine", json_text(to_json(PaceRow{"model", 1.1})), "", ""},
+      {"in_situ", "", "model", "machine", json_text(to_json(InSituRow{"model", 1.1})), "", ""},
       {"prices", "", "model", "machine",
        json_text(to_json(PriceList{{1e-3, {{"function", 2.0}}, 1}})), "", ""},
       {"check", "", "model\nkernels\nconstants", "machine", json_text(to_json(check)), "", ""},
@@ -86,7 +86,7 @@ TEST(RowValues, AreReadAsTheyWereWritten) {
   EXPECT_EQ(read.measured.samples, 40);
   EXPECT_EQ(read.predicted, 2.1e-3);
   const PriceList prices = price_list_from_json(parse_json(sound_rows()[8].value)).value();
-  EXPECT_EQ(prices[0].growths.at("function"), 2);
+  EXPECT_EQ(prices[0].amplifications.at("function"), 2);
   EXPECT_EQ(prices[0].scatter, 1);
   const TargetCosts costs = target_costs_from_json(parse_json(sound_rows()[0].value)).value();
   EXPECT_EQ(std::get<Invalid>(costs.variants[1].cost).death, Death::kMemory);
@@ -132,7 +132,7 @@ TEST(RowValues, AreRefusedWhereTheyMakeNoSense) {
       {0, "/effort", "\"little\"", "effort"},
       {2, "/backend", "7", "'backend'"},
       {3, "/cost/p90", "1e300", "'p90'"},
-      {5, "/crowding", "-1", "'crowding'"},
+      {5, "/contention", "-1", "'contention'"},
       {6, "/cost/median", "0", "between"},
       {6, "/parts/seconds", "null", "'seconds'"},
       {6, "/parts/switches", "-3", "'switches'"},
@@ -140,9 +140,9 @@ TEST(RowValues, AreRefusedWhereTheyMakeNoSense) {
       {9, "/error", "null", "'error'"},
       {9, "/silent/y", "5", "'silent'"},
       {9, "/culprits/0", "5", "'culprits'"},
-      {7, "/pace", "0", "'pace'"},
+      {7, "/ratio", "0", "'ratio'"},
       {7, "/source", "\"another\"", "'source'"},
-      {8, "/prices/0/growths/function", "\"much\"", "'function'"},
+      {8, "/prices/0/amplifications/function", "\"much\"", "'function'"},
       {8, "/prices/0/price", "-1", "'price'"},
   };
   for (const Damage& damage : damages) {

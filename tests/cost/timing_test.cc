@@ -10,8 +10,8 @@
 
 #include "cost/effort.h"
 #include "cost/sampler.h"
+#include "machine/noise_gate.h"
 #include "machine/probe.h"
-#include "machine/quiet.h"
 #include "planted_kernel.h"
 
 namespace collage {
@@ -169,8 +169,8 @@ TEST(ProbeHistory, LearnsANewUsual) {
   EXPECT_FALSE(history.is_disturbed({150e-6, 600e-6, 0, false}));
 }
 
-TEST(QuietGate, SeesWhatIsUnusual) {
-  QuietGate gate(1.2);
+TEST(OutlierGate, SeesWhatIsUnusual) {
+  OutlierGate gate(1.2);
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(gate.is_quiet(1.0 + 0.001 * (i % 10)));
   gate.is_quiet(0.1);  // one that is far too small changes nothing
   EXPECT_TRUE(gate.is_quiet(1.1));
@@ -181,7 +181,7 @@ TEST(QuietGate, SeesWhatIsUnusual) {
 
 TEST(TwoLooks, AreOneSampleWhereNoiseExplainsThem) {
   const Measured lucky{0.9, 0.7, 1.1, 10}, second{1.0, 0.8, 1.2, 30};
-  const Measured both = of_two_looks(lucky, second);
+  const Measured both = of_two_measurements(lucky, second);
   EXPECT_DOUBLE_EQ(both.median, 0.975);
   EXPECT_DOUBLE_EQ(both.p10, 0.775);
   EXPECT_DOUBLE_EQ(both.p90, 1.175);
@@ -190,12 +190,12 @@ TEST(TwoLooks, AreOneSampleWhereNoiseExplainsThem) {
 
 TEST(TwoLooks, TheQuieterCountsWhereOneWasDisturbed) {
   const Measured disturbed{1.2, 1.19, 1.21, 40}, quiet{1.0, 0.99, 1.01, 40};
-  EXPECT_EQ(of_two_looks(disturbed, quiet).median, 1.0);
-  EXPECT_EQ(of_two_looks(quiet, disturbed).median, 1.0);
+  EXPECT_EQ(of_two_measurements(disturbed, quiet).median, 1.0);
+  EXPECT_EQ(of_two_measurements(quiet, disturbed).median, 1.0);
 }
 
-TEST(QuietGate, IsOneForAllThreads) {
-  QuietGate gate(1.2);
+TEST(OutlierGate, IsOneForAllThreads) {
+  OutlierGate gate(1.2);
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
@@ -221,7 +221,7 @@ TEST(Quiet, RunsAgainWhileThereIsPatience) {
 }
 
 TEST(Quiet, CountsWhatWasDisturbedWhenPatienceIsOut) {
-  Quiet quiet;
+  NoiseGate quiet;
   quiet.allow(1);
   EXPECT_TRUE(quiet.counts(5, true));
   EXPECT_FALSE(quiet.counts(4, false));
@@ -233,23 +233,23 @@ TEST(CoreProbe, SeesAllThreads) {
   constexpr int kThreads = 2;
   CoreProbe probe(kThreads);
   run_on_new_threads(kThreads, [&](int thread) { probe.look(thread); });
-  EXPECT_GT(probe.state().crowding, 0);
-  EXPECT_LT(probe.state().handover, 1e-3);  // 0 where they did not run at once
+  EXPECT_GT(probe.state().contention, 0);
+  EXPECT_LT(probe.state().core_to_core, 1e-3);  // 0 where they did not run at once
 }
 
 TEST(CoreProbe, GivesUpOnAThreadThatDoesNotCome) {
   CoreProbe probe(2);
   probe.look(0);
-  EXPECT_EQ(probe.state().handover, 0);
+  EXPECT_EQ(probe.state().core_to_core, 0);
   probe.look(1);
-  EXPECT_EQ(probe.state().handover, 0);
+  EXPECT_EQ(probe.state().core_to_core, 0);
 }
 
 TEST(CoreProbe, OfOneCoreKnowsNoHandover) {
   CoreProbe probe(1);
   probe.look(0);
-  EXPECT_GT(probe.state().crowding, 0);
-  EXPECT_EQ(probe.state().handover, 0);
+  EXPECT_GT(probe.state().contention, 0);
+  EXPECT_EQ(probe.state().core_to_core, 0);
 }
 
 TEST(Probe, ReadsTheMachine) {

@@ -8,13 +8,13 @@
 
 #include "base/statistics.h"
 #include "base/stopwatch.h"
-#include "machine/quiet.h"
+#include "machine/noise_gate.h"
 #include "options.h"
 #include "report/layers.h"
 #include "report_source.h"
 #include "rivals.h"
-#include "select/costs_in_place.h"
 #include "select/cover_timing.h"
+#include "select/in_situ_costs.h"
 #include "select/prediction.h"
 
 namespace collage::tool {
@@ -54,7 +54,7 @@ Status race(Program& program, Program& other, const std::vector<Tensor>& inputs,
   block.runs_per_block = kRuns;
   block.seconds_per_block = 1e9;
   block.pause_ms = 15;
-  block.quiet = &Quiet::here();
+  block.quiet = &NoiseGate::here();
   Program* const programs[] = {&program, &other};
   std::vector<Tensor> outputs[2];
   std::vector<double> samples[2], ratios;
@@ -134,11 +134,11 @@ Status bench(const BenchOptions& options) {
   int blocks = options.iterations > 0
                    ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
                    : std::max(least_blocks, static_cast<int>(options.duration / block_seconds));
-  std::optional<CostsInPlace> fresh;
+  std::optional<InSituCosts> fresh;
   if (options.fresh_costs)
     fresh.emplace(*program.impl().executor, facts.threads, program.impl().report.cache_state,
                   options.patience);
-  Quiet& quiet = Quiet::here();
+  NoiseGate& quiet = NoiseGate::here();
   if (rivals.none()) block.quiet = &quiet;
   std::vector<std::vector<double>> medians(1 + rivals.size());  // of each one's blocks
   for (int kept = 0; kept < blocks;) {
@@ -158,7 +158,7 @@ Status bench(const BenchOptions& options) {
         std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
       }
       seconds += watch.seconds();
-      was_quiet = was_quiet && (rivals.none() || Quiet::is_now(facts.threads));
+      was_quiet = was_quiet && (rivals.none() || NoiseGate::is_now(facts.threads));
     }
     if (!rivals.none() && !quiet.counts(seconds, was_quiet)) continue;
     ++kept;

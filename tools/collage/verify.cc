@@ -7,7 +7,7 @@
 #include "report/report.h"
 #include "select/layerwise.h"
 #include "verify/comparison.h"
-#include "verify/judge.h"
+#include "verify/reference_check.h"
 
 namespace collage::tool {
 
@@ -51,14 +51,15 @@ struct VerifyOptions : SharedOptions {
 
 // What to run and what must come of it: one pair of inputs and outputs; with random inputs on which
 // some output says nothing, those of other ranges too.
-Result<std::vector<JudgedInputs>> questions(const std::vector<Tensor>& inputs, Judge& judge,
-                                            const VerifyOptions& options, size_t outputs) {
+Result<std::vector<ReferenceInputs>> questions(const std::vector<Tensor>& inputs,
+                                               ReferenceCheck& reference,
+                                               const VerifyOptions& options, size_t outputs) {
   if (!options.expect.empty())
-    return std::vector<JudgedInputs>{
+    return std::vector<ReferenceInputs>{
         {"the inputs given", inputs, TRY(load_tensors("--expect", options.expect, outputs))}};
-  std::vector<JudgedInputs> all = {TRY(judge.given(0))[0]};
-  if (!options.inputs.empty() || judge.silent(all).empty()) return all;
-  const std::span<const JudgedInputs> others = TRY(judge.seeded());
+  std::vector<ReferenceInputs> all = {TRY(reference.given(0))[0]};
+  if (!options.inputs.empty() || reference.silent(all).empty()) return all;
+  const std::span<const ReferenceInputs> others = TRY(reference.seeded());
   all.insert(all.end(), others.begin(), others.end());
   return all;
 }
@@ -75,25 +76,25 @@ Status verify(const VerifyOptions& options) {
   const std::string& expect = options.expect;
   Model model = TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
-  JudgeOptions judging;
+  ReferenceCheckOptions judging;
   judging.given = {inputs};
-  Judge judge(model.impl().module.main(), judging);
-  const std::vector<JudgedInputs> all =
-      TRY(questions(inputs, judge, options, model.outputs().size()));
+  ReferenceCheck reference(model.impl().module.main(), judging);
+  const std::vector<ReferenceInputs> all =
+      TRY(questions(inputs, reference, options, model.outputs().size()));
   RunFacts facts;
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
   const Tolerance tolerance = model_tolerance(options.max_error);
   std::vector<Tensor> outputs;  // of the first
   std::vector<Difference> differences(model.outputs().size());
-  for (const JudgedInputs& one : all) {
+  for (const ReferenceInputs& one : all) {
     std::vector<Tensor> actual = TRY(program.run(one.inputs));
     for (size_t i = 0; i < actual.size(); ++i)
       differences[i] =
           worse_of(differences[i], compare_tensors(actual[i], one.expected[i], tolerance));
     if (outputs.empty()) outputs = std::move(actual);
   }
-  const std::map<size_t, std::string> silent = judge.silent(all);
+  const std::map<size_t, std::string> silent = reference.silent(all);
   facts.verification = RunFacts::Verification{};
   std::string failure, unproved;
   for (size_t i = 0; i < differences.size(); ++i) {

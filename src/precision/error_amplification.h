@@ -27,18 +27,18 @@ bool has_lowered_variants(const CostedCandidate& candidate);
 
 // The candidates with errors grown until the outputs; of functions that nobody lowered alone, by
 // the median of the others.
-std::vector<CostedCandidate> grown(const std::vector<CostedCandidate>& candidates,
-                                   const GrowthTable& growths);
+std::vector<CostedCandidate> amplified(const std::vector<CostedCandidate>& candidates,
+                                       const AmplificationTable& amplifications);
 
-class ErrorGrowth {
+class ErrorAmplification {
  public:
   // All of them must outlive it. The candidates' errors are as measured.
-  ErrorGrowth(const std::vector<CostedCandidate>& candidates, const FindCovers& find,
-              const CoverError& error_of)
+  ErrorAmplification(const std::vector<CostedCandidate>& candidates, const FindCovers& find,
+                     const CoverError& error_of)
       : candidates_(candidates), find_(find), error_of_(error_of) {}
 
   // What errors of the cover's lowered kernels grow by; whether any of it was not known.
-  Result<bool> learn(const NamedCover& cover, GrowthTable& known) const;
+  Result<bool> learn(const NamedCover& cover, AmplificationTable& known) const;
 
  private:
   // Those that round most of these lowered kernels as good as free, the others left out.

@@ -1,4 +1,4 @@
-#include "machine/quiet.h"
+#include "machine/noise_gate.h"
 
 #include <algorithm>
 #include <chrono>
@@ -22,18 +22,18 @@ CoreState state_of_cores(int threads, Everywhere&& everywhere) {
 }
 
 // Apart the cores are where a line takes several times as long.
-QuietGate& handover_gate() {
-  static QuietGate gate(4);
+OutlierGate& core_to_core_gate() {
+  static OutlierGate gate(4);
   return gate;
 }
-QuietGate& core_gate() {
-  static QuietGate gate(1.2);
+OutlierGate& core_gate() {
+  static OutlierGate gate(1.2);
   return gate;
 }
 
 }  // namespace
 
-bool QuietGate::is_quiet(double value) {
+bool OutlierGate::is_quiet(double value) {
   constexpr size_t kLength = 256;
   std::lock_guard lock(mutex_);
   latest_.push_back(value);
@@ -43,27 +43,27 @@ bool QuietGate::is_quiet(double value) {
   return value <= tolerance_ * usual;
 }
 
-double QuietGate::usual() const {
+double OutlierGate::usual() const {
   constexpr size_t kEnough = 40;
   std::lock_guard lock(mutex_);
   return latest_.size() < kEnough ? 0 : percentile({latest_.begin(), latest_.end()}, kQuietPart);
 }
 
-void QuietGate::know(double usual) {
+void OutlierGate::know(double usual) {
   std::lock_guard lock(mutex_);
   known_ = usual;
 }
 
 bool is_quiet(const CoreState& state) {
-  const bool near = state.handover == 0 || handover_gate().is_quiet(state.handover);
-  return core_gate().is_quiet(state.crowding) && near;
+  const bool near = state.core_to_core == 0 || core_to_core_gate().is_quiet(state.core_to_core);
+  return core_gate().is_quiet(state.contention) && near;
 }
 
-CoreState usual_cores() { return {core_gate().usual(), handover_gate().usual()}; }
+CoreState usual_cores() { return {core_gate().usual(), core_to_core_gate().usual()}; }
 
 void know_usual_cores(const CoreState& usual) {
-  core_gate().know(usual.crowding);
-  handover_gate().know(usual.handover);
+  core_gate().know(usual.contention);
+  core_to_core_gate().know(usual.core_to_core);
 }
 
 std::unique_lock<std::mutex> turn_to_measure() {
@@ -71,11 +71,11 @@ std::unique_lock<std::mutex> turn_to_measure() {
   return std::unique_lock(mutex);
 }
 
-bool Quiet::is_now(int threads) {
+bool NoiseGate::is_now(int threads) {
   return is_quiet(state_of_cores(threads, [&](auto&& body) { run_on_new_threads(threads, body); }));
 }
 
-void Quiet::await(int threads) {
+void NoiseGate::await(int threads) {
   Stopwatch since;
   while (!is_now(threads) && patience_.is_left()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -83,7 +83,7 @@ void Quiet::await(int threads) {
   }
 }
 
-bool Quiet::counts(double seconds, bool was_quiet) {
+bool NoiseGate::counts(double seconds, bool was_quiet) {
   if (was_quiet || !patience_.is_left()) {
     patience_.timed(seconds);
     return true;
@@ -92,16 +92,16 @@ bool Quiet::counts(double seconds, bool was_quiet) {
   return false;
 }
 
-bool Quiet::is_kept(double seconds, ThreadTeam* team) {
+bool NoiseGate::is_kept(double seconds, ThreadTeam* team) {
   const CoreState state = team == nullptr
-                              ? CoreState{core_crowding(), 0}
+                              ? CoreState{core_contention(), 0}
                               : state_of_cores(team->size(), [&](auto&& body) { team->run(body); });
   return counts(seconds, is_quiet(state));
 }
 
-Quiet& Quiet::here() {
-  static Quiet quiet;
-  return quiet;
+NoiseGate& NoiseGate::here() {
+  static NoiseGate gate;
+  return gate;
 }
 
 }  // namespace collage

@@ -29,9 +29,9 @@ class Patience {
 // Tells quiet moments from others by what this process has seen: `value` is larger than usual in
 // the latter. Usual is what a tenth of the latest values is below, so that one that is far too
 // small changes nothing, or less where that is known.
-class QuietGate {
+class OutlierGate {
  public:
-  explicit QuietGate(double tolerance) : tolerance_(tolerance) {}
+  explicit OutlierGate(double tolerance) : tolerance_(tolerance) {}
   bool is_quiet(double value);
   // 0 while it has seen too little to tell.
   double usual() const;
@@ -54,7 +54,7 @@ void know_usual_cores(const CoreState& usual);
 std::unique_lock<std::mutex> turn_to_measure();
 
 // Whether programs that this process runs are undisturbed at the moment, by the state of the cores.
-class Quiet {
+class NoiseGate {
  public:
   void allow(double seconds) { patience_.allow(seconds); }
   // Waits for it, as long as there is patience.
@@ -69,7 +69,7 @@ class Quiet {
   bool counts(double seconds, bool was_quiet);
 
   // That of the process.
-  static Quiet& here();
+  static NoiseGate& here();
 
  private:
   Patience patience_;

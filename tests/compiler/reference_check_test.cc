@@ -1,5 +1,5 @@
 // What programs are judged on: which inputs, what the reference says, and what it cannot say.
-#include "verify/judge.h"
+#include "verify/reference_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ Function function_of(Body&& body) {
 
 Expr filled(float value) { return make_constant(Tensor::from<float>({1}, {value})); }
 
-class TheJudge : public ::testing::Test {
+class ReferenceChecks : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ =
@@ -55,24 +55,24 @@ Executor program_of(const Function& function) {
   return std::move(*program->impl().executor);
 }
 
-std::vector<std::string> names_of(Judge& judge) {
+std::vector<std::string> names_of(ReferenceCheck& reference) {
   std::vector<std::string> names;
-  const std::span<const JudgedInputs> seeded = judge.seeded().value();
-  for (const JudgedInputs& inputs : seeded) names.push_back(inputs.name);
+  const std::span<const ReferenceInputs> seeded = reference.seeded().value();
+  for (const ReferenceInputs& inputs : seeded) names.push_back(inputs.name);
   return names;
 }
 
-float largest(const JudgedInputs& judged) {
+float largest(const ReferenceInputs& judged) {
   float most = 0;
   for (int64_t i = 0; i < judged.inputs[0].size(); ++i)
     most = std::max(most, std::abs(judged.inputs[0].data<float>()[i]));
   return most;
 }
 
-TEST_F(TheJudge, AsksAboutThreeRanges) {
+TEST_F(ReferenceChecks, AsksAboutThreeRanges) {
   const Function tanh = function_of([](const Expr& x) { return call("tanh", {x}); });
-  Judge judge(tanh, {{}, false, kMuchTime});
-  const std::span<const JudgedInputs> asked = judge.seeded().value();
+  ReferenceCheck reference(tanh, {{}, false, kMuchTime});
+  const std::span<const ReferenceInputs> asked = reference.seeded().value();
   ASSERT_EQ(asked.size(), 3U);
   EXPECT_NEAR(largest(asked[0]), 1, 0.1);
   EXPECT_NEAR(largest(asked[1]), 0.01, 0.001);
@@ -81,57 +81,57 @@ TEST_F(TheJudge, AsksAboutThreeRanges) {
   for (int64_t i = 0; i < 100; ++i) zeros += asked[2].inputs[0].data<float>()[i] == 0;
   EXPECT_GT(zeros, 10);
   EXPECT_LT(zeros, 45);
-  EXPECT_TRUE(judge.tried_all_ranges());
+  EXPECT_TRUE(reference.tried_all_ranges());
 }
 
-TEST_F(TheJudge, AsksOnceWhereTimeIsShort) {
+TEST_F(ReferenceChecks, AsksOnceWhereTimeIsShort) {
   const Function tanh = function_of([](const Expr& x) { return call("tanh", {x}); });
-  Judge hurried(tanh, {{}, false, kNoTime}), thorough(tanh, {{}, true, kNoTime});
+  ReferenceCheck hurried(tanh, {{}, false, kNoTime}), thorough(tanh, {{}, true, kNoTime});
   EXPECT_EQ(hurried.seeded().value().size(), 1U);
   EXPECT_FALSE(hurried.tried_all_ranges());
   EXPECT_EQ(thorough.seeded().value().size(), 3U);
 }
 
-TEST_F(TheJudge, TimingNeedsNoReference) {
-  Judge judge(function_of([](const Expr& x) { return call("tanh", {x}); }));
-  EXPECT_EQ(judge.timing_inputs().value().size(), 1U);
-  EXPECT_EQ(judge.seconds(), 0);
+TEST_F(ReferenceChecks, TimingNeedsNoReference) {
+  ReferenceCheck reference(function_of([](const Expr& x) { return call("tanh", {x}); }));
+  EXPECT_EQ(reference.timing_inputs().value().size(), 1U);
+  EXPECT_EQ(reference.seconds(), 0);
 }
 
-TEST_F(TheJudge, TriesOtherRangesWhereAnOutputIsSilent) {
+TEST_F(ReferenceChecks, TriesOtherRangesWhereAnOutputIsSilent) {
   const Function far = function_of([](const Expr& x) {
     return call("nn.relu", {call("subtract", {x, filled(20)})});
   });
-  Judge judge(far, {{}, false, kMuchTime});
-  EXPECT_EQ(names_of(judge).back(), "inputs between 0 and 100");
-  EXPECT_TRUE(judge.silent(judge.seeded().value()).empty());
+  ReferenceCheck reference(far, {{}, false, kMuchTime});
+  EXPECT_EQ(names_of(reference).back(), "inputs between 0 and 100");
+  EXPECT_TRUE(reference.silent(reference.seeded().value()).empty());
 
   const Function nowhere = function_of([](const Expr& x) {
     return call("nn.relu", {call("subtract", {x, filled(1e6)})});
   });
-  Judge another(nowhere);
+  ReferenceCheck another(nowhere);
   EXPECT_EQ(another.silent(another.seeded().value()).at(0), "all 0");
 }
 
-TEST_F(TheJudge, OutputsThatNoInputReachesAreNotSilent) {
+TEST_F(ReferenceChecks, OutputsThatNoInputReachesAreNotSilent) {
   const Function both = function_of([](const Expr& x) {
     return make_tuple({call("tanh", {x}), call("nn.relu", {filled(-1)})});
   });
-  Judge judge(both);
-  EXPECT_TRUE(judge.silent(judge.seeded().value()).empty());
+  ReferenceCheck reference(both);
+  EXPECT_TRUE(reference.silent(reference.seeded().value()).empty());
 }
 
-TEST_F(TheJudge, LeavesOutWhatOverflows) {
+TEST_F(ReferenceChecks, LeavesOutWhatOverflows) {
   // exp(20 x): infinite for 8.
   const Function steep = function_of([](const Expr& x) {
     return call("exp", {call("multiply", {x, filled(20)})});
   });
-  Judge judge(steep, {{}, true, kNoTime});
-  EXPECT_THAT(names_of(judge),
+  ReferenceCheck reference(steep, {{}, true, kNoTime});
+  EXPECT_THAT(names_of(reference),
               ElementsAre("inputs between -1 and 1", "inputs between -0.01 and 0.01"));
 }
 
-TEST_F(TheJudge, LeavesOutWhatTheLastDigitsDecide) {
+TEST_F(ReferenceChecks, LeavesOutWhatTheLastDigitsDecide) {
   // The sine of x^6, multiplied in two orders: of 8 the power has no digits left behind the point.
   const Function sine = function_of([](const Expr& x) {
     const Expr square = call("multiply", {x, x});
@@ -142,25 +142,26 @@ TEST_F(TheJudge, LeavesOutWhatTheLastDigitsDecide) {
     for (int i = 1; i < 6; ++i) power = call("multiply", {power, x});
     return call("sin", {power});
   }));
-  Judge judge(sine, {{}, true, kNoTime});
-  ASSERT_EQ(judge.seeded().value().size(), 3U);
-  const Result<double> error = judge.error(in_turn, model_tolerance());
+  ReferenceCheck reference(sine, {{}, true, kNoTime});
+  ASSERT_EQ(reference.seeded().value().size(), 3U);
+  const Result<double> error = reference.error(in_turn, model_tolerance());
   ASSERT_TRUE(error.ok()) << error.status().to_string();
-  EXPECT_THAT(names_of(judge),
+  EXPECT_THAT(names_of(reference),
               ElementsAre("inputs between -1 and 1", "inputs between -0.01 and 0.01"));
 }
 
-TEST_F(TheJudge, SaysOnWhichInputsAProgramIsWrong) {
+TEST_F(ReferenceChecks, SaysOnWhichInputsAProgramIsWrong) {
   const Function tanh = function_of([](const Expr& x) { return call("tanh", {x}); });
   // The same up to 1.
   Executor clipped = program_of(function_of([](const Expr& x) {
     return call("tanh", {call("clip", {x}, {{"a_min", -1.0}, {"a_max", 1.0}})});
   }));
-  Judge judge(tanh, {{{Tensor::from<float>({4, 25}, std::vector<float>(100, 2))}}, true, kNoTime});
-  const Result<double> error = judge.error(clipped, model_tolerance());
+  ReferenceCheck reference(
+      tanh, {{{Tensor::from<float>({4, 25}, std::vector<float>(100, 2))}}, true, kNoTime});
+  const Result<double> error = reference.error(clipped, model_tolerance());
   ASSERT_FALSE(error.ok());
   EXPECT_THAT(error.status().message(), HasSubstr("on inputs between -8 and 8: output 0"));
-  const Result<double> given = judge.error_on_given(0, clipped, model_tolerance());
+  const Result<double> given = reference.error_on_given(0, clipped, model_tolerance());
   ASSERT_FALSE(given.ok());
   EXPECT_THAT(given.status().message(), HasSubstr("on the inputs given: output 0"));
 }

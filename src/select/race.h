@@ -24,14 +24,13 @@ namespace collage {
 // program is alive.
 using RunBlock = std::function<Status(std::vector<double>& samples)>;
 
-struct Contestant {
-  std::optional<Measured>
-      measured;         // before: known from an earlier contest; afterwards: its figure
-  std::string failure;  // why it cannot take part
-  RunBlock run = {};    // afterwards: of the winner, if it ran, so that its program is still alive
+struct Racer {
+  std::optional<Measured> measured;  // before: known from an earlier race; afterwards: its figure
+  std::string failure;               // why it cannot take part
+  RunBlock run = {};  // afterwards: of the winner, if it ran, so that its program is still alive
 };
 
-struct ContestOptions {
+struct RaceOptions {
   size_t alive = 2;         // at a time, at least 2
   size_t least_blocks = 2;  // of each, before any is dropped
   int blocks = 4;           // of the last two
@@ -42,12 +41,12 @@ struct ContestOptions {
   std::function<bool(size_t at, size_t count)> go_on = [](size_t, size_t) { return true; };
 };
 
-// Makes a contestant ready, or says why it cannot take part.
+// Makes a racer ready, or says why it cannot take part.
 using Prepare = std::function<Result<RunBlock>(size_t index)>;
 
 // Fills in what was not known, against the best that was; the winner's index. Without anything
 // unknown nothing runs. kVerification: none can take part.
-Result<size_t> hold_contest(std::vector<Contestant>& contestants, const Prepare& prepare,
-                            const ContestOptions& options);
+Result<size_t> run_race(std::vector<Racer>& racers, const Prepare& prepare,
+                        const RaceOptions& options);
 
 }  // namespace collage

@@ -1,4 +1,4 @@
-#include "select/second_look.h"
+#include "select/remeasure.h"
 
 #include <limits>
 #include <map>
@@ -55,8 +55,8 @@ bool may_be_less(const Measured& figure, double seconds) {
 
 }  // namespace
 
-std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
-                                                  const std::vector<CostedCandidate>& candidates) {
+std::vector<CandidateVariant> worth_remeasuring(const NamedCover& cover,
+                                                const std::vector<CostedCandidate>& candidates) {
   const auto row_of = [&](size_t candidate, size_t variant) -> const MeasuredVariant& {
     return candidates[candidate].costs->variants[variant];
   };
@@ -89,10 +89,10 @@ std::vector<CandidateVariant> worth_a_second_look(const NamedCover& cover,
   return list;
 }
 
-Result<bool> look_again(const NamedCover& cover, const std::vector<CostedCandidate>& found,
-                        std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
-                        MeasuredCosts::Precision precision, Progress* progress, int most_looks) {
-  const std::vector<CandidateVariant> list = worth_a_second_look(cover, found);
+Result<bool> remeasure(const NamedCover& cover, const std::vector<CostedCandidate>& found,
+                       std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
+                       MeasuredCosts::Precision precision, Progress* progress, int most_times) {
+  const std::vector<CandidateVariant> list = worth_remeasuring(cover, found);
   const bool lowered = precision == MeasuredCosts::Precision::kLowered;
   std::map<const TargetCosts*, std::vector<std::pair<size_t, Cost>>> changed;  // their variants
   for (size_t i = 0; i < list.size(); ++i) {
@@ -100,8 +100,8 @@ Result<bool> look_again(const NamedCover& cover, const std::vector<CostedCandida
     const Variant& variant = candidate.costs->variants[list[i].variant].variant;
     if (variant.lowered != lowered) continue;
     if (progress != nullptr) progress->update("measuring again", i, list.size(), 0, 0);
-    const std::optional<Cost> cost = TRY(costs.look_again(
-        candidate.function, candidate.partition.spec->target, variant, most_looks));
+    const std::optional<Cost> cost = TRY(
+        costs.remeasure(candidate.function, candidate.partition.spec->target, variant, most_times));
     if (cost) changed[candidate.costs.get()].emplace_back(list[i].variant, *cost);
   }
   if (progress != nullptr) progress->finish("measuring again");

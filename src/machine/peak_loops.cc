@@ -1,4 +1,4 @@
-#include "cost/peak_loops.h"
+#include "machine/peak_loops.h"
 
 #include <immintrin.h>
 

@@ -1,6 +1,6 @@
 // Which figures are worth a second look: the chosen kernels', and those of what was timed apart
 // from them and could stand in their place; by costs that are made up.
-#include "select/second_look.h"
+#include "select/remeasure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@ namespace {
 using ::testing::ElementsAre;
 
 // relu(relu(relu(x))) and its candidates.
-class SecondLook : public ::testing::Test {
+class Remeasure : public ::testing::Test {
  protected:
-  SecondLook() {
+  Remeasure() {
     register_all();
     Expr y = make_var("x", TensorType{{4}, DType::kFloat32});
     const Expr x = y;
@@ -45,7 +45,7 @@ class SecondLook : public ::testing::Test {
     for (size_t c : chosen)
       cover.kernels.push_back({c, 0, measured(candidates_[c].costs->variants[0].cost)->seconds()});
     std::vector<std::pair<size_t, size_t>> list;
-    for (const auto& [candidate, variant] : worth_a_second_look(cover, candidates_))
+    for (const auto& [candidate, variant] : worth_remeasuring(cover, candidates_))
       list.emplace_back(candidate, variant);
     return list;
   }
@@ -55,7 +55,7 @@ class SecondLook : public ::testing::Test {
   std::vector<CostedCandidate> candidates_;
 };
 
-TEST_F(SecondLook, AtTheKernelsAndWhatDoesTheWorkOfSeveral) {
+TEST_F(Remeasure, AtTheKernelsAndWhatDoesTheWorkOfSeveral) {
   const size_t one = add({1}, {1}), two = add({2}, {1}), three = add({3}, {1});
   const size_t pair = add({2, 3}, {3, 2.5, 2.8});
   add({1, 2}, {2.7});  // too dear by more than noise
@@ -65,21 +65,21 @@ TEST_F(SecondLook, AtTheKernelsAndWhatDoesTheWorkOfSeveral) {
                           std::pair(pair, 1), std::pair(all, 0)));
 }
 
-TEST_F(SecondLook, NotAtWhatComputesPartOfAKernel) {
+TEST_F(Remeasure, NotAtWhatComputesPartOfAKernel) {
   const size_t first = add({1, 2}, {1}), last = add({3}, {1});
   add({2, 3}, {1});
   add({1}, {0.1});
   EXPECT_THAT(looks_at({first, last}), ElementsAre(std::pair(first, 0), std::pair(last, 0)));
 }
 
-TEST_F(SecondLook, NotAtAnotherKernelForTheSameNodes) {
+TEST_F(Remeasure, NotAtAnotherKernelForTheSameNodes) {
   // They were timed together.
   const size_t own = add({1, 2, 3}, {1, 1.1});
   add({1, 2, 3}, {1.1});
   EXPECT_THAT(looks_at({own}), ElementsAre(std::pair(own, 0)));
 }
 
-TEST_F(SecondLook, AtWhatWasDisturbedAndMayBeLess) {
+TEST_F(Remeasure, AtWhatWasDisturbedAndMayBeLess) {
   const size_t first = add({1, 2}, {1, 2, 2, 2}), last = add({3}, {1});
   const size_t all = add({1, 2, 3}, {4, 4, 4});
   const auto disturb = [&](size_t candidate, size_t variant, double p10, double p90) {
@@ -99,7 +99,7 @@ TEST_F(SecondLook, AtWhatWasDisturbedAndMayBeLess) {
                                                    std::pair(first, 1), std::pair(all, 1)));
 }
 
-TEST_F(SecondLook, AtTheOtherPrecision) {
+TEST_F(Remeasure, AtTheOtherPrecision) {
   // It was timed at another moment.
   const size_t own = add({1, 2, 3}, {1, 1.2, 1.1, 0.9});
   auto costs = std::make_shared<TargetCosts>(*candidates_[own].costs);

@@ -1,4 +1,4 @@
-#include "select/costs_in_place.h"
+#include "select/in_situ_costs.h"
 
 #include <algorithm>
 #include <optional>
@@ -15,14 +15,14 @@ constexpr double kLargestStride = 16;
 
 }  // namespace
 
-CostsInPlace::CostsInPlace(Executor& executor, int threads, CacheState cache, double patience)
+InSituCosts::InSituCosts(Executor& executor, int threads, CacheState cache, double patience)
     : executor_(executor),
       team_(threads),
       sampler_(team_, cache, patience),
       outputs_(executor.plan().outputs.size()),
       samples_(executor.plan().steps.size()) {}
 
-TimedKernel CostsInPlace::timed(size_t step, const KernelArgs& args) const {
+TimedKernel InSituCosts::timed(size_t step, const KernelArgs& args) const {
   const Plan& plan = executor_.plan();
   const Step& known = plan.steps[step];
   TimedKernel kernel{known.kernel.get(), {}, {}, {}};
@@ -39,7 +39,7 @@ TimedKernel CostsInPlace::timed(size_t step, const KernelArgs& args) const {
   return kernel;
 }
 
-Status CostsInPlace::look(std::span<const Tensor> inputs) {
+Status InSituCosts::look(std::span<const Tensor> inputs) {
   if (stride_ == 0) {
     TRY(executor_.run(inputs, outputs_));
     const Stopwatch watch;
@@ -52,7 +52,7 @@ Status CostsInPlace::look(std::span<const Tensor> inputs) {
   return {};
 }
 
-Status CostsInPlace::run(std::span<const Tensor> inputs, size_t first) {
+Status InSituCosts::run(std::span<const Tensor> inputs, size_t first) {
   std::optional<TimedKernel> before;
   return executor_.walk(inputs, outputs_, [&](size_t step, const KernelArgs& args) -> Status {
     const TimedKernel kernel = timed(step, args);
@@ -68,7 +68,7 @@ Status CostsInPlace::run(std::span<const Tensor> inputs, size_t first) {
   });
 }
 
-Interval CostsInPlace::interval() const {
+Interval InSituCosts::interval() const {
   std::vector<double> sums;
   for (const std::vector<double>& samples : samples_) {
     sums.resize(samples.size());
@@ -77,7 +77,7 @@ Interval CostsInPlace::interval() const {
   return median_interval(sums);
 }
 
-double CostsInPlace::seconds() const {
+double InSituCosts::seconds() const {
   double sum = 0;
   for (const std::vector<double>& samples : samples_) sum += summarise(samples).seconds();
   return sum;

@@ -1,5 +1,5 @@
-// Judge: what a program's outputs must look like. The reference computes them, with the model's own
-// weights, on inputs of several value ranges and on those that the user gives:
+// ReferenceCheck: what a program's outputs must be. The reference computes them, with the model's
+// own weights, on inputs of several value ranges and on those that the user gives:
 //
 //   1   between -1 and 1; programs are timed with these too
 //   2   between -0.01 and 0.01
@@ -25,28 +25,28 @@
 
 namespace collage {
 
-struct JudgedInputs {
+struct ReferenceInputs {
   std::string name;  // "inputs between -1 and 1"
   std::vector<Tensor> inputs;
   std::vector<Tensor> expected;  // outputs of the reference
 };
 
-struct JudgeOptions {
+struct ReferenceCheckOptions {
   std::vector<std::vector<Tensor>> given;  // the user's, each one tensor an input
   bool all_ranges = false;                 // however long the reference takes
   double seconds = 4;  // else: as many ranges as it can do in that time, but one at least
 };
 
-class Judge {
+class ReferenceCheck {
  public:
-  explicit Judge(Function function, JudgeOptions options = {});
+  explicit ReferenceCheck(Function function, ReferenceCheckOptions options = {});
   void allow(double seconds) { options_.seconds = seconds; }
 
   // What programs are timed with. The reference does not run for it.
   Result<std::span<const Tensor>> timing_inputs();
-  Result<std::span<const JudgedInputs>> seeded();
+  Result<std::span<const ReferenceInputs>> seeded();
   size_t given_count() const { return options_.given.size(); }
-  Result<std::span<const JudgedInputs>> given(size_t position);
+  Result<std::span<const ReferenceInputs>> given(size_t position);
   const std::string& given_digest(size_t position) const { return given_digests_[position]; }
 
   // The largest error of any output on the seeded inputs, or on those given at a position, as a
@@ -56,26 +56,26 @@ class Judge {
 
   // Why agreement on these inputs proves nothing of an output, by its position; outputs that do not
   // depend on the inputs are left out.
-  std::map<size_t, std::string> silent(std::span<const JudgedInputs> inputs) const;
+  std::map<size_t, std::string> silent(std::span<const ReferenceInputs> inputs) const;
 
   bool wants_all_ranges() const { return options_.all_ranges; }
   bool tried_all_ranges() const { return tried_all_ranges_; }
-  double seconds() const { return seconds_; }  // that judging took until now
+  double seconds() const { return seconds_; }  // that checking took until now
 
  private:
-  Result<JudgedInputs> ask(std::string name, std::vector<Tensor> inputs);
+  Result<ReferenceInputs> ask(std::string name, std::vector<Tensor> inputs);
   Status ask_about_ranges();
-  Result<double> error_on(const JudgedInputs& judged, Executor& executor,
+  Result<double> error_on(const ReferenceInputs& asked, Executor& executor,
                           const Tolerance& tolerance);
-  Result<bool> is_ill_conditioned(const JudgedInputs& judged, const Tolerance& tolerance);
+  Result<bool> is_ill_conditioned(const ReferenceInputs& asked, const Tolerance& tolerance);
 
   const Function function_;
-  JudgeOptions options_;
+  ReferenceCheckOptions options_;
   std::vector<std::string> given_digests_;
   std::vector<bool> depends_on_inputs_;  // by output
   std::vector<Tensor> timing_inputs_;
-  std::vector<JudgedInputs> seeded_;
-  std::vector<std::vector<JudgedInputs>> given_;  // one each, or none yet
+  std::vector<ReferenceInputs> seeded_;
+  std::vector<std::vector<ReferenceInputs>> given_;  // one each, or none yet
   bool tried_all_ranges_ = false;
   double seconds_ = 0;
 };

@@ -1,4 +1,4 @@
-#include "precision/error_growth.h"
+#include "precision/error_amplification.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,9 +19,9 @@ std::string group_name(const CostedCandidate& candidate) {
 }
 
 // What errors of functions that nobody lowered alone are taken to grow by.
-double typical(const GrowthTable& growths) {
+double typical(const AmplificationTable& amplifications) {
   std::vector<double> values;
-  for (const auto& [name, growth] : growths) values.push_back(growth);
+  for (const auto& [name, amplification] : amplifications) values.push_back(amplification);
   return values.empty() ? 1 : median(values);
 }
 
@@ -39,19 +39,20 @@ bool has_lowered_variants(const CostedCandidate& candidate) {
                      [](const MeasuredVariant& row) { return row.variant.lowered; });
 }
 
-std::vector<CostedCandidate> grown(const std::vector<CostedCandidate>& candidates,
-                                   const GrowthTable& growths) {
+std::vector<CostedCandidate> amplified(const std::vector<CostedCandidate>& candidates,
+                                       const AmplificationTable& amplifications) {
   std::vector<CostedCandidate> result = candidates;
   change_costs(candidates, result, has_lowered_variants,
                [&](const CostedCandidate& candidate, TargetCosts& costs) {
-                 auto it = growths.find(group_name(candidate));
-                 const double growth = it != growths.end() ? it->second : typical(growths);
-                 for (MeasuredVariant& row : costs.variants) row.error *= growth;
+                 auto it = amplifications.find(group_name(candidate));
+                 const double amplification =
+                     it != amplifications.end() ? it->second : typical(amplifications);
+                 for (MeasuredVariant& row : costs.variants) row.error *= amplification;
                });
   return result;
 }
 
-Result<bool> ErrorGrowth::learn(const NamedCover& cover, GrowthTable& known) const {
+Result<bool> ErrorAmplification::learn(const NamedCover& cover, AmplificationTable& known) const {
   const size_t before = known.size();
   for (const CoverKernel& kernel : cover.kernels) {
     if (!kernel.row().variant.lowered || interrupted()) continue;
@@ -74,7 +75,7 @@ Result<bool> ErrorGrowth::learn(const NamedCover& cover, GrowthTable& known) con
   return known.size() > before;
 }
 
-std::vector<CostedCandidate> ErrorGrowth::only_lowering(const TargetCosts* these) const {
+std::vector<CostedCandidate> ErrorAmplification::only_lowering(const TargetCosts* these) const {
   constexpr double kFree = 1e-9;
   double most = 0;
   for (const MeasuredVariant& row : these->variants)

@@ -1,4 +1,4 @@
-#include "select/cover_contest.h"
+#include "select/race.h"
 
 #include <algorithm>
 #include <limits>
@@ -39,9 +39,8 @@ Measured scaled(Measured figure, double factor) {
   return figure;
 }
 
-// Everybody in one group. Leaves the winner in `players`; figures go to `contestants`.
-Status play(std::vector<Player>& players, std::vector<Contestant>& contestants,
-            const ContestOptions& options) {
+// Everybody in one group. Leaves the winner in `players`; figures go to `racers`.
+Status play(std::vector<Player>& players, std::vector<Racer>& racers, const RaceOptions& options) {
   std::vector<Player> out;
   auto drop_last = [&] {
     out.push_back(std::move(players.back()));
@@ -85,14 +84,14 @@ Status play(std::vector<Player>& players, std::vector<Contestant>& contestants,
   // The group's scale is that of the one whose figure was known.
   double scale = 1;
   auto take_scale = [&](const Player& player) {
-    if (const std::optional<Measured>& figure = contestants[player.index].measured)
+    if (const std::optional<Measured>& figure = racers[player.index].measured)
       scale = figure->median / (player.median_of_first(all) * drift(player));
   };
   take_scale(winner);
   for (const Player& player : out) take_scale(player);
   auto fill = [&](const Player& player) {
-    if (contestants[player.index].measured) return;
-    contestants[player.index].measured =
+    if (racers[player.index].measured) return;
+    racers[player.index].measured =
         scaled(summarise(player.undisturbed(all)), scale * drift(player));
   };
   fill(winner);
@@ -101,12 +100,12 @@ Status play(std::vector<Player>& players, std::vector<Contestant>& contestants,
 }
 
 // The two with the best figures, the best first; one, or none, where there are no more.
-std::vector<size_t> two_best(const std::vector<Contestant>& contestants) {
+std::vector<size_t> two_best(const std::vector<Racer>& racers) {
   std::vector<size_t> ranking;
-  for (size_t i = 0; i < contestants.size(); ++i)
-    if (contestants[i].measured && contestants[i].failure.empty()) ranking.push_back(i);
+  for (size_t i = 0; i < racers.size(); ++i)
+    if (racers[i].measured && racers[i].failure.empty()) ranking.push_back(i);
   std::stable_sort(ranking.begin(), ranking.end(), [&](size_t a, size_t b) {
-    return contestants[a].measured->median < contestants[b].measured->median;
+    return racers[a].measured->median < racers[b].measured->median;
   });
   ranking.resize(std::min<size_t>(ranking.size(), 2));
   return ranking;
@@ -114,41 +113,40 @@ std::vector<size_t> two_best(const std::vector<Contestant>& contestants) {
 
 // Two players by as many rounds as there may be. What they take here are their figures, and the
 // others' move with the first one's.
-Status play_final(std::vector<Player>& players, std::vector<Contestant>& contestants,
-                  ContestOptions options) {
+Status play_final(std::vector<Player>& players, std::vector<Racer>& racers, RaceOptions options) {
   const size_t first = players[0].index;
-  const double before = contestants[first].measured->median;
-  for (const Player& player : players) contestants[player.index].measured.reset();
+  const double before = racers[first].measured->median;
+  for (const Player& player : players) racers[player.index].measured.reset();
   options.surely = std::numeric_limits<double>::infinity();
   options.seconds *= 2;
   const std::vector<size_t> met = {players[0].index, players[1].index};
-  TRY(play(players, contestants, options));
-  const double factor = contestants[first].measured->median / before;
-  for (size_t i = 0; i < contestants.size(); ++i)
-    if (contestants[i].measured && i != met[0] && i != met[1])
-      contestants[i].measured = scaled(*contestants[i].measured, factor);
+  TRY(play(players, racers, options));
+  const double factor = racers[first].measured->median / before;
+  for (size_t i = 0; i < racers.size(); ++i)
+    if (racers[i].measured && i != met[0] && i != met[1])
+      racers[i].measured = scaled(*racers[i].measured, factor);
   return {};
 }
 
 }  // namespace
 
-Result<size_t> hold_contest(std::vector<Contestant>& contestants, const Prepare& prepare,
-                            const ContestOptions& options) {
+Result<size_t> run_race(std::vector<Racer>& racers, const Prepare& prepare,
+                        const RaceOptions& options) {
   auto best = [&]() -> std::optional<size_t> {
-    const std::vector<size_t> ranking = two_best(contestants);
+    const std::vector<size_t> ranking = two_best(racers);
     return ranking.empty() ? std::nullopt : std::optional(ranking[0]);
   };
   const bool fresh = !best();
   std::vector<size_t> waiting;
-  for (size_t i = 0; i < contestants.size(); ++i)
-    if (!contestants[i].measured && contestants[i].failure.empty()) waiting.push_back(i);
+  for (size_t i = 0; i < racers.size(); ++i)
+    if (!racers[i].measured && racers[i].failure.empty()) waiting.push_back(i);
   std::vector<Player> players;
   auto enter = [&](size_t index) {
     Result<RunBlock> run = prepare(index);
     if (run) {
       players.push_back({index, std::move(run).value(), {}});
     } else {
-      contestants[index].failure = run.status().to_string();
+      racers[index].failure = run.status().to_string();
     }
   };
   size_t next = 0, groups = 0;
@@ -163,25 +161,25 @@ Result<size_t> hold_contest(std::vector<Contestant>& contestants, const Prepare&
       enter(waiting[next++]);
     }
     if (players.empty() || next == before) continue;
-    TRY(play(players, contestants, options));
+    TRY(play(players, racers, options));
     players[0].rounds.clear();
     ++groups;
   }
   if (fresh && groups > 1 && go_on) {
-    const std::vector<size_t> finalists = two_best(contestants);
+    const std::vector<size_t> finalists = two_best(racers);
     std::erase_if(players, [&](const Player& player) {
       return std::find(finalists.begin(), finalists.end(), player.index) == finalists.end();
     });
     for (size_t index : finalists)
       if (players.empty() || players[0].index != index) enter(index);
-    if (players.size() == 2) TRY(play_final(players, contestants, options));
+    if (players.size() == 2) TRY(play_final(players, racers, options));
   }
   std::optional<size_t> winner = best();
   if (!winner)
     return error(ErrorCode::kVerification, "no cover of this model computes it right: {}",
-                 contestants.empty() ? "" : contestants[0].failure);
+                 racers.empty() ? "" : racers[0].failure);
   if (!players.empty() && players[0].index == *winner)
-    contestants[*winner].run = std::move(players[0].run);
+    racers[*winner].run = std::move(players[0].run);
   return *winner;
 }
 

@@ -14,10 +14,10 @@
 
 namespace collage {
 
-class CostsInPlace {
+class InSituCosts {
  public:
   // The executor must outlive it.
-  CostsInPlace(Executor& executor, int threads, CacheState cache, double patience);
+  InSituCosts(Executor& executor, int threads, CacheState cache, double patience);
 
   // One more sample of every kernel, by as many runs as that takes.
   Status look(std::span<const Tensor> inputs);

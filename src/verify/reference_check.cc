@@ -1,4 +1,4 @@
-#include "verify/judge.h"
+#include "verify/reference_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -73,7 +73,7 @@ bool differ(const Tensor& a, const Tensor& b) { return !compare_tensors(a, b, To
 
 }  // namespace
 
-Judge::Judge(Function function, JudgeOptions options)
+ReferenceCheck::ReferenceCheck(Function function, ReferenceCheckOptions options)
     : function_(std::move(function)), options_(std::move(options)), given_(options_.given.size()) {
   const auto* fields = as<TupleNode>(function_->body);
   const std::vector<Expr> results =
@@ -88,32 +88,32 @@ Judge::Judge(Function function, JudgeOptions options)
   }
 }
 
-Result<std::span<const Tensor>> Judge::timing_inputs() {
+Result<std::span<const Tensor>> ReferenceCheck::timing_inputs() {
   if (timing_inputs_.empty()) timing_inputs_ = TRY(inputs_in(function_, kRanges[0], kFirstSeed));
   return std::span<const Tensor>(timing_inputs_);
 }
 
-Result<JudgedInputs> Judge::ask(std::string name, std::vector<Tensor> inputs) {
+Result<ReferenceInputs> ReferenceCheck::ask(std::string name, std::vector<Tensor> inputs) {
   const Stopwatch watch;
   Result<std::vector<Tensor>> expected = interpret(function_, inputs);
   seconds_ += watch.seconds();
   if (!expected) return std::move(expected).status().with_context(name);
-  return JudgedInputs{std::move(name), std::move(inputs), std::move(expected).value()};
+  return ReferenceInputs{std::move(name), std::move(inputs), std::move(expected).value()};
 }
 
-Result<std::span<const JudgedInputs>> Judge::seeded() {
+Result<std::span<const ReferenceInputs>> ReferenceCheck::seeded() {
   if (seeded_.empty()) TRY(ask_about_ranges());
-  return std::span<const JudgedInputs>(seeded_);
+  return std::span<const ReferenceInputs>(seeded_);
 }
 
-Status Judge::ask_about_ranges() {
+Status ReferenceCheck::ask_about_ranges() {
   const Stopwatch watch;
   const auto has_time = [&](double next) {
     return options_.all_ranges || watch.seconds() + next <= options_.seconds;
   };
   double last = 0;
   size_t tried = 0;
-  std::vector<JudgedInputs> answers;
+  std::vector<ReferenceInputs> answers;
   for (const Range& range : kRanges) {
     if (tried > 0 && !has_time(last)) break;
     const Stopwatch one;
@@ -139,7 +139,7 @@ Status Judge::ask_about_ranges() {
   }
   // Where only some of these overflow, they lie at the edge of what the model can compute.
   std::vector<int64_t> not_finite;
-  for (const JudgedInputs& answer : answers)
+  for (const ReferenceInputs& answer : answers)
     not_finite.push_back(count_not_finite(answer.expected));
   const int64_t least = *std::min_element(not_finite.begin(), not_finite.end());
   for (size_t i = 0; i < answers.size(); ++i)
@@ -147,25 +147,25 @@ Status Judge::ask_about_ranges() {
   return {};
 }
 
-Result<std::span<const JudgedInputs>> Judge::given(size_t position) {
-  std::vector<JudgedInputs>& answer = given_[position];
+Result<std::span<const ReferenceInputs>> ReferenceCheck::given(size_t position) {
+  std::vector<ReferenceInputs>& answer = given_[position];
   if (answer.empty()) answer.push_back(TRY(ask("the inputs given", options_.given[position])));
-  return std::span<const JudgedInputs>(answer);
+  return std::span<const ReferenceInputs>(answer);
 }
 
-Result<double> Judge::error_on(const JudgedInputs& judged, Executor& executor,
-                               const Tolerance& tolerance) {
+Result<double> ReferenceCheck::error_on(const ReferenceInputs& asked, Executor& executor,
+                                        const Tolerance& tolerance) {
   const Stopwatch watch;
-  std::vector<Tensor> outputs(judged.expected.size());
-  TRY(executor.run(judged.inputs, outputs));
+  std::vector<Tensor> outputs(asked.expected.size());
+  TRY(executor.run(asked.inputs, outputs));
   double largest = 0;
   Status wrong;
   for (size_t i = 0; i < outputs.size() && wrong.ok(); ++i) {
-    const Difference difference = compare_tensors(outputs[i], judged.expected[i], tolerance);
+    const Difference difference = compare_tensors(outputs[i], asked.expected[i], tolerance);
     largest = std::max(largest, difference.max_rel);
     if (!difference.within)
       wrong = collage::error(ErrorCode::kVerification,
-                             "on {}: output {}: {}, {:.2g} of the largest value", judged.name, i,
+                             "on {}: output {}: {}, {:.2g} of the largest value", asked.name, i,
                              difference.reason, difference.max_rel);
   }
   seconds_ += watch.seconds();
@@ -173,18 +173,19 @@ Result<double> Judge::error_on(const JudgedInputs& judged, Executor& executor,
   return largest;
 }
 
-Result<bool> Judge::is_ill_conditioned(const JudgedInputs& judged, const Tolerance& tolerance) {
-  std::vector<Tensor> inputs = judged.inputs;
+Result<bool> ReferenceCheck::is_ill_conditioned(const ReferenceInputs& asked,
+                                                const Tolerance& tolerance) {
+  std::vector<Tensor> inputs = asked.inputs;
   change_floats(inputs, [](int64_t i, float value) {
     return value * static_cast<float>(scrambled(i) % 2 == 0 ? 1 + kLastDigits : 1 - kLastDigits);
   });
-  const JudgedInputs moved = TRY(ask(judged.name, std::move(inputs)));
+  const ReferenceInputs moved = TRY(ask(asked.name, std::move(inputs)));
   for (size_t i = 0; i < moved.expected.size(); ++i)
-    if (!compare_tensors(moved.expected[i], judged.expected[i], tolerance).within) return true;
+    if (!compare_tensors(moved.expected[i], asked.expected[i], tolerance).within) return true;
   return false;
 }
 
-Result<double> Judge::error(Executor& executor, const Tolerance& tolerance) {
+Result<double> ReferenceCheck::error(Executor& executor, const Tolerance& tolerance) {
   TRY(seeded());
   double largest = 0;
   for (size_t i = 0; i < seeded_.size();) {
@@ -207,19 +208,20 @@ Result<double> Judge::error(Executor& executor, const Tolerance& tolerance) {
   return largest;
 }
 
-Result<double> Judge::error_on_given(size_t position, Executor& executor,
-                                     const Tolerance& tolerance) {
+Result<double> ReferenceCheck::error_on_given(size_t position, Executor& executor,
+                                              const Tolerance& tolerance) {
   return error_on(TRY(given(position))[0], executor, tolerance);
 }
 
-std::map<size_t, std::string> Judge::silent(std::span<const JudgedInputs> inputs) const {
+std::map<size_t, std::string> ReferenceCheck::silent(
+    std::span<const ReferenceInputs> inputs) const {
   std::map<size_t, std::string> found;
   for (size_t output = 0; output < depends_on_inputs_.size(); ++output) {
     if (!depends_on_inputs_[output]) continue;
     std::string reason;
-    for (const JudgedInputs& judged : inputs) {
-      reason = proves_nothing(judged.expected[output]);
-      if (reason.empty() || differ(judged.expected[output], inputs[0].expected[output])) {
+    for (const ReferenceInputs& asked : inputs) {
+      reason = proves_nothing(asked.expected[output]);
+      if (reason.empty() || differ(asked.expected[output], inputs[0].expected[output])) {
         reason.clear();
         break;
       }

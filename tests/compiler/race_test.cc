@@ -1,5 +1,5 @@
 // Successive halving on programs that only say what their runs take.
-#include "select/cover_contest.h"
+#include "select/race.h"
 
 #include <gmock/gmock.h>
 
@@ -31,7 +31,7 @@ class Field {
       });
     };
   }
-  std::vector<Contestant> contestants() const { return std::vector<Contestant>(truth_.size()); }
+  std::vector<Racer> racers() const { return std::vector<Racer>(truth_.size()); }
 
   std::set<size_t> broken;
   std::vector<size_t> prepared;
@@ -45,30 +45,30 @@ class Field {
   std::mt19937 random_;
 };
 
-TEST(Contest, TheFastestWinsAndTheSlowAreNotTimedForLong) {
+TEST(Race, TheFastestWinsAndTheSlowAreNotTimedForLong) {
   Field field({1.3, 1.2, 1.0, 1.1, 2.0, 1.5, 1.4, 1.6});
-  std::vector<Contestant> contestants = field.contestants();
-  EXPECT_EQ(*hold_contest(contestants, field.prepare(), {.alive = 8}), 2u);
+  std::vector<Racer> racers = field.racers();
+  EXPECT_EQ(*run_race(racers, field.prepare(), {.alive = 8}), 2u);
   EXPECT_LE(field.blocks, 8 + 8 + 4 + 2 + 2);
-  EXPECT_NEAR(contestants[2].measured->median, 1.0, 0.02);
-  EXPECT_NEAR(contestants[4].measured->median, 2.0, 0.04);
+  EXPECT_NEAR(racers[2].measured->median, 1.0, 0.02);
+  EXPECT_NEAR(racers[4].measured->median, 2.0, 0.04);
 }
 
-TEST(Contest, FiguresDoNotDriftWithTheMachine) {
+TEST(Race, FiguresDoNotDriftWithTheMachine) {
   for (size_t alive : {2, 3, 16}) {
     Field field({1.2, 1.1, 1.0, 1.3, 1.05, 1.4});
     field.drift = 1.005;
-    std::vector<Contestant> contestants = field.contestants();
-    EXPECT_EQ(*hold_contest(contestants, field.prepare(), {.alive = alive}), 2u);
-    double winner = contestants[2].measured->median;
-    EXPECT_NEAR(contestants[5].measured->median / winner, 1.4, 0.04);
-    EXPECT_NEAR(contestants[1].measured->median / winner, 1.1, 0.04);
+    std::vector<Racer> racers = field.racers();
+    EXPECT_EQ(*run_race(racers, field.prepare(), {.alive = alive}), 2u);
+    double winner = racers[2].measured->median;
+    EXPECT_NEAR(racers[5].measured->median / winner, 1.4, 0.04);
+    EXPECT_NEAR(racers[1].measured->median / winner, 1.1, 0.04);
     EXPECT_LE(field.most_alive, static_cast<int>(alive));
   }
 }
 
 // As if a neighbour took the machine for a while: whoever runs then has another block.
-TEST(Contest, ADisturbedBlockDoesNotDecide) {
+TEST(Race, ADisturbedBlockDoesNotDecide) {
   for (size_t disturbed = 0; disturbed < 8; ++disturbed) {
     Field field({1.3, 1.2, 1.0, 1.1, 1.5, 1.5, 1.4, 1.6});
     const Prepare prepare = field.prepare();
@@ -82,65 +82,65 @@ TEST(Contest, ADisturbedBlockDoesNotDecide) {
         return status;
       });
     };
-    std::vector<Contestant> contestants = field.contestants();
-    EXPECT_EQ(*hold_contest(contestants, disturb, {.alive = 8}), 2u) << disturbed;
-    EXPECT_NEAR(contestants[2].measured->median, 1.0, 0.03);
+    std::vector<Racer> racers = field.racers();
+    EXPECT_EQ(*run_race(racers, disturb, {.alive = 8}), 2u) << disturbed;
+    EXPECT_NEAR(racers[2].measured->median, 1.0, 0.03);
   }
 }
 
 // Equal programs in many groups: each group's winner was lucky, and so would be the figure of the
 // last one, by a little more each time.
-TEST(Contest, LuckDoesNotAddUp) {
+TEST(Race, LuckDoesNotAddUp) {
   double sum = 0;
   constexpr int kTimes = 20;
   for (unsigned seed = 0; seed < kTimes; ++seed) {
     Field field(std::vector<double>(12, 1.0), seed, 0.1);
-    std::vector<Contestant> contestants = field.contestants();
-    const size_t winner = *hold_contest(contestants, field.prepare(), {.alive = 2});
-    ASSERT_TRUE(contestants[winner].run != nullptr);
-    sum += contestants[winner].measured->median;
-    for (const Contestant& other : contestants)
-      EXPECT_GE(other.measured->median, contestants[winner].measured->median);
+    std::vector<Racer> racers = field.racers();
+    const size_t winner = *run_race(racers, field.prepare(), {.alive = 2});
+    ASSERT_TRUE(racers[winner].run != nullptr);
+    sum += racers[winner].measured->median;
+    for (const Racer& other : racers)
+      EXPECT_GE(other.measured->median, racers[winner].measured->median);
     EXPECT_EQ(field.most_alive, 2);
   }
   EXPECT_NEAR(sum / kTimes, 1.0, 0.025);
 }
 
-TEST(Contest, WhatIsKnownIsNotTimedAgainAndNewFiguresAreOnItsScale) {
+TEST(Race, WhatIsKnownIsNotTimedAgainAndNewFiguresAreOnItsScale) {
   Field field({1.0, 1.2, 0.9, 1.1});
-  std::vector<Contestant> contestants = field.contestants();
-  contestants[0].measured = Measured{10, 10, 10, 5};  // on a slower day
-  contestants[1].measured = Measured{12, 12, 12, 5};
-  EXPECT_EQ(*hold_contest(contestants, field.prepare(), {.alive = 4}), 2u);
+  std::vector<Racer> racers = field.racers();
+  racers[0].measured = Measured{10, 10, 10, 5};  // on a slower day
+  racers[1].measured = Measured{12, 12, 12, 5};
+  EXPECT_EQ(*run_race(racers, field.prepare(), {.alive = 4}), 2u);
   EXPECT_THAT(field.prepared, ::testing::ElementsAre(0, 2, 3));
-  EXPECT_EQ(contestants[0].measured->median, 10);
-  EXPECT_NEAR(contestants[2].measured->median, 9, 0.2);
-  EXPECT_NEAR(contestants[3].measured->median, 11, 0.3);
+  EXPECT_EQ(racers[0].measured->median, 10);
+  EXPECT_NEAR(racers[2].measured->median, 9, 0.2);
+  EXPECT_NEAR(racers[3].measured->median, 11, 0.3);
   field.prepared.clear();
-  EXPECT_EQ(*hold_contest(contestants, field.prepare(), {}), 2u);
+  EXPECT_EQ(*run_race(racers, field.prepare(), {}), 2u);
   EXPECT_TRUE(field.prepared.empty());
 }
 
-TEST(Contest, WhoComputesWrongIsLeftOut) {
+TEST(Race, WhoComputesWrongIsLeftOut) {
   Field field({0.5, 1.0, 1.2});
   field.broken = {0};
-  std::vector<Contestant> contestants = field.contestants();
-  EXPECT_EQ(*hold_contest(contestants, field.prepare(), {}), 1u);
-  EXPECT_THAT(contestants[0].failure, ::testing::HasSubstr("wrong"));
-  EXPECT_FALSE(contestants[0].measured);
+  std::vector<Racer> racers = field.racers();
+  EXPECT_EQ(*run_race(racers, field.prepare(), {}), 1u);
+  EXPECT_THAT(racers[0].failure, ::testing::HasSubstr("wrong"));
+  EXPECT_FALSE(racers[0].measured);
   field.broken = {0, 1, 2};
-  contestants = field.contestants();
-  Result<size_t> nobody = hold_contest(contestants, field.prepare(), {});
+  racers = field.racers();
+  Result<size_t> nobody = run_race(racers, field.prepare(), {});
   EXPECT_EQ(nobody.status().code(), ErrorCode::kVerification);
 }
 
-TEST(Contest, AnInterruptKeepsWhatWasFound) {
+TEST(Race, AnInterruptKeepsWhatWasFound) {
   Field field({1.0, 0.8, 0.9});
-  std::vector<Contestant> contestants = field.contestants();
-  ContestOptions options;
+  std::vector<Racer> racers = field.racers();
+  RaceOptions options;
   options.go_on = [](size_t at, size_t) { return at < 2; };
-  EXPECT_EQ(*hold_contest(contestants, field.prepare(), options), 1u);
-  EXPECT_FALSE(contestants[2].measured);
+  EXPECT_EQ(*run_race(racers, field.prepare(), options), 1u);
+  EXPECT_FALSE(racers[2].measured);
 }
 
 }  // namespace
