@@ -5,7 +5,7 @@
 //   const nlohmann::json value = parse_json(text);
 //   const JsonFields fields(value);
 //   row.source = TRY(fields.text("source"));
-//   row.pace = TRY(fields.number("pace", {1e-3, 1e3}));
+//   row.ratio = TRY(fields.number("ratio", {1e-3, 1e3}));
 //   row.failure = TRY(fields.text("failure", ""));  // may be missing
 #pragma once
 

@@ -18,6 +18,16 @@ double percentile(std::vector<double> sample, double fraction) {
   return sample[below] * (1 - weight) + sample[above] * weight;
 }
 
+Interval median_interval(std::vector<double> sample) {
+  std::sort(sample.begin(), sample.end());
+  // The number of observations below the median is binomial: 0.98 = 1.96 / 2 standard deviations.
+  auto count = static_cast<double>(sample.size());
+  double reach = 0.98 * std::sqrt(count);
+  auto low = static_cast<size_t>(std::max(0.0, std::floor(count / 2 - reach)));
+  auto high = static_cast<size_t>(std::min(count - 1, std::ceil(count / 2 + reach) - 1));
+  return {sample[low], sample[std::max(low, high)]};
+}
+
 double mann_whitney(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<std::pair<double, bool>> all;  // value, and whether it is b's
   for (double x : a) all.emplace_back(x, false);

@@ -5,6 +5,7 @@
 
 #include "base/interrupt.h"
 #include "base/no_exceptions.h"
+#include "base/stopwatch.h"
 #include "compiler/check_options.h"
 #include "compiler/decision.h"
 #include "compiler/report_decision.h"
@@ -26,9 +27,13 @@ auto with_team(const ProgramOptions& options, const Body& body) {
 
 Result<Program> make_program(const Model& model, const ProgramOptions& options,
                              Progress* progress) {
+  const Stopwatch watch;
   const Candidates candidates = TRY(find_candidates(model.impl().module, options));
+  const double finding = watch.seconds();
   const auto context = TRY(CompileContext::open(model, options, candidates, progress));
+  context->phase_seconds["candidates"] = finding;
   Decision decision = TRY(decide(candidates, *context));
+  context->end_phase("covers");
   TRY(measure_in_situ(decision, *context));
   if (options.search == SearchMethod::kEvolutionary && !context->light)
     decision = TRY(refined(std::move(decision), candidates, *context));

@@ -123,9 +123,10 @@ struct CompileReport {
   // That all threads read from memory, at the quickest moment while costs were measured; 0: nobody
   // looked.
   double memory_bytes_per_second = 0;
-  bool exact = false;  // the cheapest cover is proven to be so
-  double gap = 0;      // what it may be too dear by, as a part of it
-  bool light = false;  // boundaries were not searched, nothing was measured (light_cover.h)
+  CoreState usual_cores;  // in quiet moments, as far as they are known
+  bool exact = false;     // the cheapest cover is proven to be so
+  double gap = 0;         // what it may be too dear by, as a part of it
+  bool light = false;     // boundaries were not searched, nothing was measured (light_cover.h)
   size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
   CostCounts estimates;
   std::map<std::string, double>

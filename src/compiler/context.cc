@@ -86,7 +86,6 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
   compile.threads = ThreadTeam(options.threads).size();
   std::unique_ptr<CostDatabase> database = open_database(options.database, compile.cache_folder);
   std::vector<std::string> worker = TRY(worker_command(options.worker));
-  NoiseGate::here().allow(options.patience);
   DumpFolder dumps = TRY(DumpFolder::open());
   std::unique_ptr<CompileContext> context(
       new CompileContext(model, options, candidates, progress, std::move(compile),
@@ -117,6 +116,7 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& given,
                           graph.function(), names_of(model.outputs())}),
       choosing(choose_options(model)),
       dumps_(std::move(dumps)) {
+  gate.allow(given.patience);
   lowering_.compile = compile;
   lowering_.input_names = names_of(model.inputs());
   lowering_.output_names = names_of(model.outputs());
@@ -135,7 +135,7 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& given,
   };
 }
 
-ChooseOptions CompileContext::choose_options(const Model& model) const {
+ChooseOptions CompileContext::choose_options(const Model& model) {
   ChooseOptions result;
   result.threads = compile.threads;
   result.frozen = options.frozen_costs;
@@ -145,6 +145,7 @@ ChooseOptions CompileContext::choose_options(const Model& model) const {
   result.context = costs.program_context();
   result.constant_bytes = constant_bytes(graph.function());
   result.max_error = options.max_error;
+  result.gate = &gate;
   return result;
 }
 

@@ -61,6 +61,7 @@ class CompileContext {
   const std::unique_ptr<CostDatabase> database;
   const CacheState cache;  // in which kernels are timed
   MeasuredCosts costs;
+  NoiseGate gate;  // of what this process times
   ReferenceCheck reference;
   CoverChecks checks;
   const ChooseOptions choosing;
@@ -73,7 +74,7 @@ class CompileContext {
                  Progress* progress, CompileOptions compile, std::unique_ptr<CostDatabase> database,
                  std::vector<std::string> worker, DumpFolder dumps);
   Status write_dump(const std::string& name, const std::string& text);
-  ChooseOptions choose_options(const Model& model) const;
+  ChooseOptions choose_options(const Model& model);
 
   LoweringOptions lowering_;
   Stopwatch phase_;

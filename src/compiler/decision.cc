@@ -38,22 +38,6 @@ Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
   return Searched{std::move(costs), demands, std::move(found)};
 }
 
-// Some covers' costs measured once more: the covers by what costs are now; none where that changed
-// nothing.
-Result<std::optional<Searched>> remeasure(const Searched& before,
-                                          const std::vector<NamedCover>& covers, int most_times,
-                                          const Candidates& candidates, CompileContext& context) {
-  ModelCosts costs = before.costs;
-  bool changed = false;
-  for (const NamedCover& cover : covers)
-    changed |=
-        TRY(collage::remeasure(cover, before.found.candidates, costs.candidates, context.costs,
-                               MeasuredCosts::Precision::kFull, context.progress, most_times));
-  context.end_phase("costs");
-  if (!changed) return std::optional<Searched>();
-  return std::optional(TRY(searched_by(std::move(costs), before.demands, candidates, context)));
-}
-
 Result<Searched> search_by_cost(const Candidates& candidates, CompileContext& context) {
   const VariantDemands demands = demands_of(context.options);
   ModelCosts costs = TRY(find_costs(candidates, demands, context.costs, context.progress));
@@ -61,17 +45,21 @@ Result<Searched> search_by_cost(const Candidates& candidates, CompileContext& co
   return searched_by(std::move(costs), demands, candidates, context);
 }
 
-int most_times(const CompileContext& context) {
+int most_remeasurements(const CompileContext& context) {
   return context.options.effort == Effort::kFast ? 0 : kMostRemeasurements;
 }
 
-Result<Searched> search_and_look(const Candidates& candidates, CompileContext& context) {
+// The one loop back: costs that decide are measured at other moments, and covers found anew.
+Result<Searched> search_and_remeasure(const Candidates& candidates, CompileContext& context) {
   Searched searched = TRY(search_by_cost(candidates, context));
-  for (int look = 0; look < most_times(context); ++look) {
-    std::optional<Searched> again =
-        TRY(remeasure(searched, {searched.found.covers[0]}, 1, candidates, context));
-    if (!again) break;
-    searched = std::move(*again);
+  for (int round = 0; round < most_remeasurements(context); ++round) {
+    ModelCosts costs = searched.costs;
+    const bool changed =
+        TRY(remeasure(searched.found.covers[0], searched.found.candidates, costs.candidates,
+                      context.costs, MeasuredCosts::Precision::kFull, context.progress));
+    context.end_phase("costs");
+    if (!changed) break;
+    searched = TRY(searched_by(std::move(costs), searched.demands, candidates, context));
   }
   return searched;
 }
@@ -79,6 +67,7 @@ Result<Searched> search_and_look(const Candidates& candidates, CompileContext& c
 Result<ChosenCover> choose(const std::vector<NamedCover>& covers,
                            const std::vector<CostedCandidate>& candidates,
                            CompileContext& context) {
+  context.gate.know(context.costs.usual());
   Result<ChosenCover> chosen = choose_cover(
       covers, candidates,
       [&](const NamedCover& cover) { return context.lower_cover(cover, candidates); },
@@ -114,23 +103,6 @@ Result<Decision> choose_right(Searched searched, const Candidates& candidates,
     chosen = choose(searched.found.covers, searched.found.candidates, context);
   }
   return decided(std::move(searched), TRY(std::move(chosen)));
-}
-
-Result<Decision> decide_by_clock(Searched searched, const Candidates& candidates,
-                                 CompileContext& context) {
-  Decision decision = TRY(choose_right(std::move(searched), candidates, context));
-  for (int look = 0; !context.light && look < most_times(context); ++look) {
-    std::vector<NamedCover> disturbed;
-    for (size_t c = 0; c < decision.found.covers.size(); ++c)
-      if (looks_disturbed(decision.chosen.timed[c])) disturbed.push_back(decision.found.covers[c]);
-    context.end_phase("covers");
-    std::optional<Searched> again =
-        TRY(remeasure({decision.costs, decision.demands, decision.found}, disturbed, 2 + look,
-                      candidates, context));
-    if (!again) break;
-    decision = TRY(choose_right(std::move(*again), candidates, context));
-  }
-  return decision;
 }
 
 // Kernels of a light cover that are wrong, and why: it cannot be used with them. `reason` is why.
@@ -198,7 +170,7 @@ Result<CoverSearch> search(const Candidates& candidates, CompileContext& context
 }
 
 Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
-  Result<Searched> by_cost = search_and_look(candidates, context);
+  Result<Searched> by_cost = search_and_remeasure(candidates, context);
   // With one toolchain too the search decides where it has all costs, from tuning say.
   if (context.light && by_cost.status().code() == ErrorCode::kFrozenCosts) {
     allow_checking(context);
@@ -206,7 +178,7 @@ Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
   }
   Searched searched = TRY(std::move(by_cost));
   allow_checking(context);
-  return decide_by_clock(std::move(searched), candidates, context);
+  return choose_right(std::move(searched), candidates, context);
 }
 
 Result<Decision> refined(Decision decision, const Candidates& candidates, CompileContext& context) {
@@ -236,9 +208,9 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
                                       candidates.compatible);
       },
       [&](const NamedCover& cover, std::vector<CostedCandidate>& costed) -> Result<bool> {
-        if (most_times(context) == 0) return false;
-        return collage::remeasure(cover, with_costs_of({cover}, costed), costed, context.costs,
-                                  MeasuredCosts::Precision::kLowered, context.progress);
+        if (most_remeasurements(context) == 0) return false;
+        return remeasure(cover, with_costs_of({cover}, costed), costed, context.costs,
+                         MeasuredCosts::Precision::kLowered, context.progress);
       },
       [&](const NamedCover& cover) { return context.lower_cover(cover, found.candidates); },
       context.checks, *context.database, context.choosing, context.progress));
@@ -256,10 +228,10 @@ Status measure_in_situ(const Decision& decision, CompileContext& context) {
   Executor executor = TRY(Executor::create(decision.chosen.lowered.plan, context.compile.threads));
   if (context.progress != nullptr)
     context.progress->update("timing kernels in their place", 0, 1, 0, 0);
-  const Status status = measure_in_situ_ratio(
-      decision.cover(), executor, inputs,
-      {context.compile.threads, context.cache, context.options.effort, context.options.patience},
-      choosing.source_key, choosing.context, *context.database);
+  const Status status =
+      measure_in_situ_ratio(decision.cover(), executor, inputs,
+                            {context.compile.threads, context.cache, context.options.effort},
+                            choosing.source_key, choosing.context, *context.database, context.gate);
   if (context.progress != nullptr) context.progress->finish("timing kernels in their place");
   if (!status.ok())
     log::warn("what its kernels take inside the model was not measured: {}", status.to_string());

@@ -63,6 +63,7 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
   report_single_backends(*candidates.graph, found.candidates, found.covers, report);
   report.partitioned = TRY(partitioned_by(decision.cover(), found.candidates, candidates));
   report.estimates = context.costs.counts();
+  report.usual_cores = context.costs.usual();
   if (const double memory = context.costs.usual().memory; memory > 0)
     report.memory_bytes_per_second = 1 / memory;
   return report;

@@ -4,12 +4,20 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace collage {
 
+// Samples taken in one go, at one moment (blocks.h).
+struct Block {
+  double median = 0, p10 = 0, p90 = 0;  // seconds
+  int samples = 0;
+  bool disturbed = false;  // by what else the machine did
+};
 struct Measured {
   double median = 0, p10 = 0, p90 = 0;  // seconds
   int samples = 0;
+  std::vector<Block> blocks = {};  // that this is about; empty: one, that nothing disturbed
   // What the search adds up: a little above the median, so that of two kernels with equal medians
   // the steadier one wins.
   double seconds() const { return median + 0.1 * (p90 - median); }

@@ -82,7 +82,7 @@ Status Evictor::begin_round(const std::vector<TimedKernel>& kernels,
   return buffers().reserve(threads_, private_ + ring_);
 }
 
-bool Evictor::prepare(const TimedKernel& timed) {
+CoreState Evictor::prepare(const TimedKernel& timed) {
   const bool streaming = streams(timed), warm = state_ == CacheState::kWarm;
   CoreProbe probe(threads_);
   everywhere_([&](int thread) {
@@ -101,7 +101,7 @@ bool Evictor::prepare(const TimedKernel& timed) {
     probe.look(thread);
   });
   if (streaming) next_ = (next_ + turn_) % ring_;
-  return is_quiet(probe.state());
+  return probe.state();
 }
 
 bool Evictor::streams(const TimedKernel& timed) const {

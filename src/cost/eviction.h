@@ -28,8 +28,8 @@ class Evictor {
   // Those numbered in `turns` run in turns from now on.
   Status begin_round(const std::vector<TimedKernel>& kernels, const std::vector<size_t>& turns);
 
-  // Does so for one run, and tells whether the machine is quiet after it.
-  bool prepare(const TimedKernel& timed);
+  // Does so for one run, and looks at the cores after it.
+  CoreState prepare(const TimedKernel& timed);
 
  private:
   const size_t private_;  // bytes
@@ -70,15 +70,15 @@ inline constexpr size_t kRestOfModel = 16 << 20;
 // Waits until the machine is quiet, as long as there is patience, each time with the caches
 // prepared once more. Calls `alive` while it waits. Gives the seconds waited.
 template <typename Alive>
-double prepare_quietly(const TimedKernel& kernel, Evictor& evictor, Patience& patience,
+double prepare_quietly(const TimedKernel& kernel, Evictor& evictor, NoiseGate& gate,
                        Alive&& alive) {
   constexpr auto kPause = std::chrono::milliseconds(1);  // before it is looked again
   double waited = 0;
-  for (Stopwatch watch; !evictor.prepare(kernel) && patience.is_left();) {
+  for (Stopwatch watch; !gate.is_quiet(evictor.prepare(kernel)) && gate.has_patience();) {
     alive();
     std::this_thread::sleep_for(kPause);
     const double seconds = watch.restart();
-    patience.waited(seconds);
+    gate.waited(seconds);
     waited += seconds;
   }
   return waited;

@@ -7,13 +7,10 @@
 #include <new>
 
 #include "backend/compile_kernel.h"
-#include "base/stopwatch.h"
 #include "cost/timing.h"
 #include "cost/timing_memory.h"
 #include "cost/trial.h"
 #include "ir/visitor.h"
-#include "machine/noise_gate.h"
-#include "machine/probe.h"
 
 namespace collage {
 
@@ -73,8 +70,12 @@ void place(TimedKernel& kernel, const InPlace& wish) {
 // Measures the variants of one subject: tries each alone, then times the survivors together.
 class Measurement {
  public:
-  Measurement(const MeasureTask& task, const MeasureHooks& hooks, Subject subject, ThreadTeam& team)
-      : task_(task), hooks_(hooks), subject_(std::move(subject)), team_(team) {}
+  Measurement(const MeasureTask& task, const MeasureHooks& hooks, NoiseGate& gate, Subject subject,
+              ThreadTeam& team)
+      : task_(task), hooks_(hooks), gate_(gate), subject_(std::move(subject)), team_(team) {
+    gate.know(task.usual);
+    gate.allow(task.patience);
+  }
   Subject& subject() { return subject_; }
 
   // Fills row.cost when the variant is not to be tried or fails; `compile` makes its kernel.
@@ -108,7 +109,7 @@ class Measurement {
     for (TargetCosts& entry : results) {
       entry.effort = task_.effort;
       entry.conditions = conditions_;
-      entry.conditions.usual = usual_cores();
+      entry.conditions.usual = gate_.usual();
       entry.conditions.usual.memory = memory_;
     }
     return {};
@@ -138,64 +139,34 @@ class Measurement {
     }
     if (timed.empty()) return {};
     hooks_.timing(names);
-    std::vector<Result<Measured>> results = TRY(time_quietly(timed));
+    std::vector<Result<Block>> blocks = TRY(time_block(timed));
     for (size_t i = 0; i < survivors_.size(); ++i) {
       MeasuredVariant& row = *survivors_[i].row;
       hooks_.begin(names[i]);
-      Status status = results[i].status();
+      Status status = blocks[i].status();
       if (status.ok()) status = check_buffers(timed[i], memory);
       Trial& trial = survivors_[i].trial;
       for (size_t o = 0; o < trial.outputs.size(); ++o)
         std::memcpy(trial.outputs[o].data(), timed[i].outputs[o].data, trial.outputs[o].bytes());
       if (status.ok()) status = check_after_timing(trial, row.variant, subject_);
-      row.cost = status.ok() ? Cost(*results[i]) : Cost(Invalid{status.to_string()});
+      row.cost = status.ok() ? Cost(of_blocks({*blocks[i]})) : Cost(Invalid{status.to_string()});
     }
     return {};
   }
 
-  // Times them; on a disturbed machine again, while that costs little beside all that was timed so
-  // far. The quietest attempt counts.
-  Result<std::vector<Result<Measured>>> time_quietly(std::vector<TimedKernel>& timed) {
-    // Of the worker: a process that measures on one thread.
-    static ProbeHistory history;
-    static double spent = 0, spent_again = 0;
-    constexpr int kAttempts = 3;
-    constexpr double kAgain = 0.2, kAgainSeconds = 2;
-    constexpr double kSecondLook = 3;
+  // A block of each.
+  Result<std::vector<Result<Block>>> time_block(std::vector<TimedKernel>& timed) {
     TimingOptions options = TimingOptions::of(task_.effort);
     options.cache = task_.cache;
     options.running = hooks_.running;
     options.beats = hooks_.beats;
-    options.patience = task_.patience;
-    // A figure that decides, or, seldom, one that is measured alone since a rival died.
-    if (!task_.only.empty()) options.seconds_per_kernel *= kSecondLook;
-    std::vector<Result<Measured>> results;
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      const Stopwatch stopwatch;
-      Watch watch(team_.size(), history);
-      std::vector<Result<Measured>> now = TRY(time_kernels(timed, team_, options));
-      Conditions conditions = watch.stop();
-      if (attempt == 0 || badness(conditions) < badness(conditions_)) {
-        results = std::move(now);
-        conditions_ = conditions;
-      }
-      if (task_.cache == CacheState::kStreaming) look_at_memory();
-      double seconds = stopwatch.seconds();
-      (attempt == 0 ? spent : spent_again) += seconds;
-      if (!conditions.disturbed || task_.effort == Effort::kFast) break;
-      if (spent_again + seconds > kAgain * spent + kAgainSeconds) break;
-    }
-    return results;
-  }
-
-  void look_at_memory() {
-    const double seen = seconds_per_memory_byte(team_);
-    if (seen > 0 && (memory_ == 0 || seen < memory_)) memory_ = seen;
-  }
-
-  // By what attempts at the same kernels are compared.
-  static double badness(const Conditions& conditions) {
-    return conditions.compute * (1 + 2 * conditions.other_load);
+    Watch watch(team_.size(), gate_.probes());
+    std::vector<Result<Block>> blocks = TRY(time_kernels(timed, team_, options, gate_));
+    conditions_ = watch.stop();
+    for (Result<Block>& block : blocks)
+      if (block) block->disturbed |= conditions_.disturbed;
+    if (task_.cache == CacheState::kStreaming) memory_ = seconds_per_memory_byte(team_);
+    return blocks;
   }
 
   struct Survivor {
@@ -205,22 +176,22 @@ class Measurement {
   };
   const MeasureTask& task_;
   const MeasureHooks& hooks_;
+  NoiseGate& gate_;
   Subject subject_;
   ThreadTeam& team_;
   std::vector<Survivor> survivors_;
   Conditions conditions_;  // the machine's while the survivors were timed
-  double memory_ = 0;      // seconds a byte at the quickest moment between attempts; 0: not seen
+  double memory_ = 0;      // seconds a byte, afterwards; 0: not seen
 };
 
 }  // namespace
 
 Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
-                                                  const MeasureHooks& hooks) {
+                                                  const MeasureHooks& hooks, NoiseGate& gate) {
   hooks.begin("preparing");
-  know_usual_cores(task.usual);
   ThreadTeam team(task.options.threads);
   const TeamScope scope(team.size());
-  Measurement measurement(task, hooks, TRY(Subject::of_function(task)), team);
+  Measurement measurement(task, hooks, gate, TRY(Subject::of_function(task)), team);
   const Function& function = measurement.subject().function();
   std::vector<TargetCosts> results;
   for (const std::string& text : task.targets) {
@@ -266,11 +237,11 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
 }
 
 Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
-                                                    const MeasureHooks& hooks) {
+                                                    const MeasureHooks& hooks, NoiseGate& gate) {
   hooks.begin("preparing");
   ThreadTeam team(task.options.threads);
   const TeamScope scope(team.size());
-  Measurement measurement(task, hooks, TRY(Subject::of_conversion(task)), team);
+  Measurement measurement(task, hooks, gate, TRY(Subject::of_conversion(task)), team);
   std::vector<TargetCosts> results;
   for (const std::string& name : task.targets) {
     TargetCosts& entry = results.emplace_back();

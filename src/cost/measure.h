@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "cost/task.h"
+#include "machine/noise_gate.h"
 
 namespace collage {
 
@@ -25,11 +26,12 @@ struct MeasureHooks {
   std::atomic<uint32_t>* beats = nullptr;
 };
 
-// One entry a target, in the task's order. Every target is answered: with costs or with a refusal.
+// The gate is the worker's, whatever it measures. One entry a target, in the task's order. Every
+// target is answered: with costs or with a refusal.
 Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
-                                                  const MeasureHooks& hooks);
+                                                  const MeasureHooks& hooks, NoiseGate& gate);
 // Target is a backend's name, with one variant "convert".
 Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
-                                                    const MeasureHooks& hooks);
+                                                    const MeasureHooks& hooks, NoiseGate& gate);
 
 }  // namespace collage

@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "cost/analytic.h"
+#include "cost/blocks.h"
 #include "cost/subject.h"
-#include "cost/timing.h"
 #include "ir/text_printer.h"
 #include "machine/noise_gate.h"
 
@@ -58,7 +58,6 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
         find_value(database_, "machine", CostDatabase::key_of(fact.name, processor_),
                    [&](const json& value) { return core_fact_from_json(fact, value); })
             .value_or(0);
-  know_usual_cores(usual_);
 }
 
 void MeasuredCosts::learn_usual(const Conditions& conditions) {
@@ -71,7 +70,6 @@ void MeasuredCosts::learn_usual(const Conditions& conditions) {
     database_.put("machine", CostDatabase::key_of(fact.name, processor_), fact.name,
                   json_text(to_json(fact, seen)), processor_);
   }
-  know_usual_cores(usual_);
 }
 
 std::string MeasuredCosts::backend_versions() {
@@ -281,46 +279,43 @@ void MeasuredCosts::count_invalid(const TargetCosts& costs) {
   }
 }
 
-Result<std::optional<Cost>> MeasuredCosts::remeasure(const Function& function, const Target& target,
-                                                     const Variant& variant, int most_times) {
+Result<std::optional<Cost>> MeasuredCosts::add_block(const Function& function, const Target& target,
+                                                     const Variant& variant) {
   const std::string text = canonical_text(function);
   const Precision precision = variant.lowered ? Precision::kLowered : Precision::kFull;
   const std::string context = function_context(target, precision);
-  const std::string subject = MeasuredVariant{variant, {}}.subject(target.to_string());
   if (interrupted() || measured_now_.count(context + text) == 0) return std::nullopt;
-  int& looks = looks_[context + text + subject];
-  if (looks >= most_times) return std::nullopt;
-  ++looks;
   std::optional<TargetCosts> known = find_costs("function", text, target, precision, &function);
   if (!known) return std::nullopt;
-  auto row_of = [&](TargetCosts& costs) {
-    return std::find_if(costs.variants.begin(), costs.variants.end(),
-                        [&](const MeasuredVariant& row) { return row.variant == variant; });
+  auto cost_in = [&](TargetCosts& costs) -> Cost* {
+    for (MeasuredVariant& row : costs.variants)
+      if (row.variant == variant) return &row.cost;
+    return nullptr;
   };
   MeasureTask task = function_task(text);
   task.targets = {target.to_string()};
-  task.only = subject;
+  task.only = MeasuredVariant{variant, {}}.subject(target.to_string());
   task.lowered = variant.lowered;
   Result<std::vector<TargetCosts>> answer = run_worker(std::move(task), text);
   if (!answer) {
     if (answer.status().code() == ErrorCode::kUnavailable && !interrupted()) return answer.status();
     return std::nullopt;
   }
-  auto row = row_of(*known), again = row_of(answer->at(0));
-  if (row == known->variants.end() || again == answer->at(0).variants.end()) return std::nullopt;
-  const Measured *before = measured(row->cost), *after = measured(again->cost);
+  Cost *cost = cost_in(*known), *again = cost_in(answer->at(0));
+  if (cost == nullptr || again == nullptr) return std::nullopt;
+  const Measured *before = measured(*cost), *after = measured(*again);
   if (before != nullptr && after != nullptr) {
-    const Measured both = of_two_measurements(*before, *after);
-    if (both.median == before->median) return std::nullopt;
-    row->cost = both;
-  } else if (std::holds_alternative<Invalid>(again->cost)) {
-    row->cost = again->cost;
+    std::vector<Block> blocks = blocks_of(*before);
+    blocks.push_back(blocks_of(*after)[0]);
+    *cost = of_blocks(std::move(blocks));
+  } else if (std::holds_alternative<Invalid>(*again)) {
+    *cost = *again;
   } else {
     return std::nullopt;
   }
   database_.put("function", CostDatabase::key_of(text, context), text, json_text(to_json(*known)),
                 context);
-  return row->cost;
+  return *cost;
 }
 
 Result<TargetCosts> MeasuredCosts::kernel_costs(const Function& function, const Target& target,

@@ -56,12 +56,11 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   double conversion_estimate(const TensorType& type, const Encoding& from,
                              const Encoding& to) const override;
 
-  // Times a variant once more that this object measured, at another moment, and keeps what both
-  // figures say (of_two_measurements): what looked dear because of a neighbour's load for a second
-  // shows, and so does who was lucky. So often at most; what an earlier process measured is left as
-  // it is. What the variant costs now, if that changed; Invalid where it fails this time.
-  Result<std::optional<Cost>> remeasure(const Function& function, const Target& target,
-                                        const Variant& variant, int most_times = 1);
+  // Times a variant of which this object measured a block once more, at another moment: that is a
+  // block of its figure too. What an earlier process measured is left as it is. What the variant
+  // costs now; Invalid where it fails this time, none where nothing was timed.
+  Result<std::optional<Cost>> add_block(const Function& function, const Target& target,
+                                        const Variant& variant);
 
   // The same without timing anything: what is known, however little care it took, else variants are
   // tried, in their order, until one computes right; that one has `tried` set and an unknown cost.
@@ -131,7 +130,6 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   CoreState usual_;        // what is known of the cores in quiet moments (noise_gate.h)
   CostCounts counts_;
   std::set<std::string> measured_now_;  // context and text; by this object
-  std::map<std::string, int> looks_;    // at these and the variant
 };
 
 // Model name and instruction set of this machine's processor.

@@ -116,9 +116,7 @@ Result<CheckRow> check_row_from_json(const json& j) {
   return row;
 }
 
-json to_json(const InSituRow& value) {
-  return {{"source", value.source}, {"ratio", value.ratio}};
-}
+json to_json(const InSituRow& value) { return {{"source", value.source}, {"ratio", value.ratio}}; }
 
 Result<InSituRow> in_situ_row_from_json(const json& j) {
   const JsonFields fields(j);

@@ -17,15 +17,16 @@ constexpr size_t kBetweenOthers = 2;
 struct Sampler::Impl {
   ThreadTeam& team;
   Evictor evictor, parked;  // where the team runs, and where it is parked
-  Patience patience;
+  NoiseGate& gate;
 
-  Impl(ThreadTeam& on, CacheState state)
+  Impl(ThreadTeam& on, CacheState state, NoiseGate& noise)
       : team(on),
         evictor(state, kBetweenOthers * private_cache_bytes(), 0, on.size(),
                 [&on](const std::function<void(int)>& body) { on.run(body); }),
         parked(
             state, kBetweenOthers * private_cache_bytes(), 0, on.size(),
-            [&on](const std::function<void(int)>& body) { run_on_new_threads(on.size(), body); }) {}
+            [&on](const std::function<void(int)>& body) { run_on_new_threads(on.size(), body); }),
+        gate(noise) {}
 
   // A kernel as it is called.
   struct Call {
@@ -43,21 +44,20 @@ struct Sampler::Impl {
   // With the team parked where the kernel brings its own threads.
   Result<double> sample(const TimedKernel& timed, const TimedKernel* before, Evictor& by) {
     TRY(by.begin_round({timed}, {0}));
-    prepare_quietly(timed, by, patience, [] {});
+    prepare_quietly(timed, by, gate, [] {});
     const Call call(timed);
     if (before != nullptr) TRY(Call(*before).run());
     const Stopwatch watch;
     TRY(call.run());
     const double seconds = watch.seconds();
-    patience.timed(seconds);
+    gate.timed(seconds);
     return seconds;
   }
 };
 
-Sampler::Sampler(ThreadTeam& team, CacheState cache, double patience)
-    : impl_(std::make_unique<Impl>(team, cache == CacheState::kWarm ? cache : CacheState::kCold)) {
-  impl_->patience.allow(patience);
-}
+Sampler::Sampler(ThreadTeam& team, CacheState cache, NoiseGate& gate)
+    : impl_(std::make_unique<Impl>(team, cache == CacheState::kWarm ? cache : CacheState::kCold,
+                                   gate)) {}
 Sampler::~Sampler() = default;
 Sampler::Sampler(Sampler&&) noexcept = default;
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cost/timing.h"
+#include "machine/noise_gate.h"
 
 namespace collage {
 
@@ -12,8 +13,8 @@ namespace collage {
 // of one pool may still spin when a kernel of another begins.
 class Sampler {
  public:
-  // Waits `patience` seconds for quiet moments, in all.
-  Sampler(ThreadTeam& team, CacheState cache, double patience);
+  // What is given must outlive it.
+  Sampler(ThreadTeam& team, CacheState cache, NoiseGate& gate);
   ~Sampler();
   Sampler(Sampler&&) noexcept;
   // Seconds of one run, which leaves outputs as that does. `before`, or null: what runs right

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "cost/blocks.h"
+
 namespace collage {
 
 using nlohmann::json;
@@ -10,6 +12,7 @@ namespace {
 
 constexpr JsonFields::Range kSeconds{0, 3e7};  // a year
 constexpr JsonFields::Range kPart{0, 1e30};    // of another number
+constexpr size_t kMostBlocks = 16;
 
 constexpr std::array<std::pair<Death, const char*>, 3> kDeaths = {
     {{Death::kCrash, "crash"}, {Death::kSilence, "silence"}, {Death::kMemory, "memory"}}};
@@ -123,9 +126,39 @@ Result<Invalid> invalid_from_json(const json& j) {
   return Invalid{TRY(fields.text("invalid")), TRY(death_from(fields))};
 }
 
+namespace {
+
+json to_json(const Block& block) {
+  json result = {
+      {"median", block.median}, {"p10", block.p10}, {"p90", block.p90}, {"samples", block.samples}};
+  if (block.disturbed) result["disturbed"] = true;
+  return result;
+}
+
+Result<Block> block_from_json(const json& j) {
+  const JsonFields fields(j);
+  Block block;
+  block.median = TRY(fields.number("median", kSeconds));
+  block.p10 = TRY(fields.number("p10", kSeconds));
+  block.p90 = TRY(fields.number("p90", kSeconds));
+  block.samples = static_cast<int>(TRY(fields.integer("samples", 1, 100'000'000)));
+  block.disturbed = TRY(fields.flag("disturbed", false));
+  if (block.p10 > block.median || block.p90 < block.median)
+    return internal_error("its median {:g} is not between {:g} and {:g}", block.median, block.p10,
+                          block.p90);
+  return block;
+}
+
+}  // namespace
+
 json to_json(const Cost& cost) {
-  if (const Measured* m = measured(cost))
-    return {{"median", m->median}, {"p10", m->p10}, {"p90", m->p90}, {"samples", m->samples}};
+  if (const Measured* m = measured(cost)) {
+    const std::vector<Block> blocks = blocks_of(*m);
+    if (blocks.size() == 1) return to_json(blocks[0]);
+    json list = json::array();
+    for (const Block& block : blocks) list.push_back(to_json(block));
+    return {{"blocks", list}};
+  }
   if (const auto* invalid = std::get_if<Invalid>(&cost)) return to_json(*invalid);
   return json::object();
 }
@@ -135,14 +168,15 @@ Result<Cost> cost_from_json(const json& j) {
   if (!j.is_object()) return internal_error("a cost is no object");
   if (fields.has("invalid")) return Cost(TRY(invalid_from_json(j)));
   if (j.empty()) return Cost(Unknown{});
-  Measured m;
-  m.median = TRY(fields.number("median", kSeconds));
-  m.p10 = TRY(fields.number("p10", kSeconds));
-  m.p90 = TRY(fields.number("p90", kSeconds));
-  m.samples = static_cast<int>(TRY(fields.integer("samples", 1, 1'000'000'000)));
-  if (m.p10 > m.median || m.p90 < m.median)
-    return internal_error("its median {:g} is not between {:g} and {:g}", m.median, m.p10, m.p90);
-  return Cost(m);
+  std::vector<Block> blocks;
+  if (fields.has("blocks")) {
+    blocks = TRY(list_from<Block>(*TRY(fields.array("blocks")), block_from_json));
+    if (blocks.empty() || blocks.size() > kMostBlocks)
+      return internal_error("a cost of {} blocks", blocks.size());
+  } else {
+    blocks.push_back(TRY(block_from_json(j)));
+  }
+  return Cost(of_blocks(std::move(blocks)));
 }
 
 json to_json(const CoreState& state) {

@@ -29,8 +29,8 @@ struct State {
 
 class Timer {
  public:
-  Timer(std::vector<TimedKernel>& kernels, const TimingOptions& options)
-      : kernels_(kernels), options_(options), states_(kernels.size()) {
+  Timer(std::vector<TimedKernel>& kernels, const TimingOptions& options, NoiseGate& gate)
+      : kernels_(kernels), options_(options), gate_(gate), states_(kernels.size()) {
     for (size_t k = 0; k < kernels.size(); ++k) {
       for (const TimedBuffer& buffer : kernels[k].inputs) states_[k].inputs.push_back(buffer.data);
       for (const TimedBuffer& buffer : kernels[k].outputs)
@@ -59,13 +59,13 @@ class Timer {
     return {};
   }
 
-  std::vector<Result<Measured>> results() const {
-    std::vector<Result<Measured>> results;
+  std::vector<Result<Block>> results() const {
+    std::vector<Result<Block>> results;
     for (const State& state : states_) {
       if (!state.failure.ok()) {
         results.push_back(state.failure);
       } else {
-        results.push_back(summarise(state.samples));
+        results.push_back(block_of(state.samples));
       }
     }
     return results;
@@ -105,22 +105,21 @@ class Timer {
   }
 
   void sample(size_t k, Evictor& evictor) {
-    static Patience patience;
-    patience.allow(options_.patience);
     State& state = states_[k];
     const bool warm = options_.cache == CacheState::kWarm;
     const Stopwatch watch;
-    const double waited = prepare_quietly(kernels_[k], evictor, patience, [&] {
+    const double waited = prepare_quietly(kernels_[k], evictor, gate_, [&] {
       if (options_.beats != nullptr) options_.beats->fetch_add(1);
     });
     state.samples.push_back(run_batch(k, state.batch, warm ? 1 : 0));
     const double seconds = watch.seconds() - waited;
     state.spent += seconds;
-    patience.timed(seconds);
+    gate_.timed(seconds);
   }
 
   std::vector<TimedKernel>& kernels_;
   const TimingOptions& options_;
+  NoiseGate& gate_;
   std::vector<State> states_;
   double best_high_ = std::numeric_limits<double>::infinity();  // of the medians' intervals
 };
@@ -148,43 +147,8 @@ TimingOptions TimingOptions::of(Effort effort) {
   return options;
 }
 
-Interval median_interval(std::vector<double> sample) {
-  std::sort(sample.begin(), sample.end());
-  // The number of observations below the median is binomial: 0.98 = 1.96 / 2 standard deviations.
-  auto count = static_cast<double>(sample.size());
-  double reach = 0.98 * std::sqrt(count);
-  auto low = static_cast<size_t>(std::max(0.0, std::floor(count / 2 - reach)));
-  auto high = static_cast<size_t>(std::min(count - 1, std::ceil(count / 2 + reach) - 1));
-  return {sample[low], sample[std::max(low, high)]};
-}
-
-Measured summarise(const std::vector<double>& samples) {
-  return {median(samples), percentile(samples, 0.1), percentile(samples, 0.9),
-          static_cast<int>(samples.size())};
-}
-
-namespace {
-
-// Of the median, taken as normal, from the spread of a normal sample.
-double squared_standard_error(const Measured& sample) {
-  const double deviation = (sample.p90 - sample.p10) / 2.56;
-  return 1.57 * deviation * deviation / std::max(sample.samples, 1);
-}
-
-}  // namespace
-
-Measured of_two_measurements(const Measured& first, const Measured& second) {
-  const double apart = second.median - first.median;
-  if (apart * apart > 4 * (squared_standard_error(first) + squared_standard_error(second)))
-    return apart < 0 ? second : first;
-  const double one = std::max(first.samples, 1), other = std::max(second.samples, 1);
-  const auto mean = [&](double a, double b) { return (one * a + other * b) / (one + other); };
-  return {mean(first.median, second.median), mean(first.p10, second.p10),
-          mean(first.p90, second.p90), first.samples + second.samples};
-}
-
-Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& kernels,
-                                                   ThreadTeam& team, const TimingOptions& options) {
+Result<std::vector<Result<Block>>> time_kernels(std::vector<TimedKernel>& kernels, ThreadTeam& team,
+                                                const TimingOptions& options, NoiseGate& gate) {
   const TeamScope scope(team.size());
   // Idle threads of one pool spin for milliseconds and would steal the cores from the other:
   // kernels of the team are timed first, then, after a pause and with the team parked throughout,
@@ -192,7 +156,7 @@ Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& ker
   std::vector<size_t> of_team, of_own_pool;
   for (size_t k = 0; k < kernels.size(); ++k)
     (kernels[k].kernel->thread_use() == ThreadUse::kOwnPool ? of_own_pool : of_team).push_back(k);
-  Timer timer(kernels, options);
+  Timer timer(kernels, options, gate);
   if (!of_team.empty()) {
     Evictor evictor(options.cache, own_caches(), kRestOfModel, team.size(),
                     [&](const std::function<void(int)>& body) { team.run(body); });

@@ -16,8 +16,10 @@
 #include <memory>
 #include <vector>
 
-#include "cost/cost.h"
+#include "base/statistics.h"
+#include "cost/blocks.h"
 #include "cost/effort.h"
+#include "machine/noise_gate.h"
 #include "runtime/kernel.h"
 #include "runtime/thread_team.h"
 
@@ -50,30 +52,14 @@ struct TimingOptions {
   double max_seconds_per_kernel = 1.5;  // overrides all of these (but never fewer than 3 rounds)
   double batch_seconds = 200e-6;        // warm runs are batched until one sample lasts this long
   CacheState cache = CacheState::kStreaming;  // but for kWarm: one run a sample
-  double patience = 0;  // seconds that this process may wait for quiet moments (noise_gate.h)
   // Where somebody watches (see MeasureHooks): the kernel that runs, and a count of batches.
   std::atomic<int32_t>* running = nullptr;
   std::atomic<uint32_t>* beats = nullptr;
 };
 
-// An interval that holds the distribution's median with a confidence of about 95%, by order
-// statistics. The sample must not be empty.
-struct Interval {
-  double low = 0, high = 0;
-};
-Interval median_interval(std::vector<double> sample);
-
-// The sample (seconds) must not be empty.
-Measured summarise(const std::vector<double>& samples);
-
-// Of two looks at one kernel at different moments: the quieter one where noise (two standard errors
-// of both medians) does not explain how far they are apart, else their mean, since a search picks
-// the luckiest of many figures.
-Measured of_two_measurements(const Measured& first, const Measured& second);
-
-// One result a kernel, in order; an error inside is that kernel's alone. The kernels have run
+// A block of each kernel, in order; an error inside is that kernel's alone. The kernels have run
 // successfully once before (verification). Their outputs are overwritten.
-Result<std::vector<Result<Measured>>> time_kernels(std::vector<TimedKernel>& kernels,
-                                                   ThreadTeam& team, const TimingOptions& options);
+Result<std::vector<Result<Block>>> time_kernels(std::vector<TimedKernel>& kernels, ThreadTeam& team,
+                                                const TimingOptions& options, NoiseGate& gate);
 
 }  // namespace collage

@@ -41,6 +41,7 @@ int run_worker() {
     return write_all(kEventsFd, line.data(), line.size());
   };
   if (!send({{"hello", build_identity()}})) return 1;
+  NoiseGate gate;
   MeasureHooks hooks;
   hooks.begin = [&](const std::string& subject) {
     if (failed_allocations != nullptr) failed_allocations->store(0);
@@ -66,8 +67,8 @@ int run_worker() {
     Result<MeasureTask> task = task_from_json(parse_json(line));
     Result<std::vector<TargetCosts>> costs = !task ? Result<std::vector<TargetCosts>>(task.status())
                                              : task->is_conversion()
-                                                 ? measure_conversion(*task, hooks)
-                                                 : measure_function(*task, hooks);
+                                                 ? measure_conversion(*task, hooks, gate)
+                                                 : measure_function(*task, hooks, gate);
     json reply;
     if (costs) {
       json list = json::array();

@@ -113,8 +113,8 @@ class PricedSearch {
       for (MeasuredVariant& row : costs->variants) {
         auto* m = std::get_if<Measured>(&row.cost);
         if (m == nullptr) continue;
-        for (double* seconds : {&m->median, &m->p10, &m->p90})
-          *seconds += own * row.error * row.error;
+        const double paid = own * row.error * row.error;
+        *m = {m->median + paid, m->p10 + paid, m->p90 + paid, m->samples};
         if (row.error > limit_) row.cost = Invalid{"its error alone is beyond the budget"};
       }
       candidate.costs = std::move(costs);

@@ -228,12 +228,11 @@ class Choice {
       if (!contender) return broken = contender.status();
       if (*contender == nullptr)
         return error(ErrorCode::kVerification, "{}", all_.racers[c].failure);
-      return RunBlock([contender = *contender, inputs,
-                       threads = options_.threads](std::vector<double>& samples) {
+      return RunBlock([this, contender = *contender, inputs](std::vector<double>& samples) {
         const auto turn = turn_to_measure();
         BlockOptions block;
-        block.quiet = &NoiseGate::here();
-        block.quiet->await(threads);
+        block.gate = options_.gate;
+        if (block.gate != nullptr) block.gate->await(options_.threads);
         return run_block(contender->executor, inputs, contender->outputs, block, samples);
       });
     };

@@ -12,6 +12,7 @@
 
 #include "base/progress.h"
 #include "cover/cover_search.h"
+#include "machine/noise_gate.h"
 #include "select/cover_checks.h"
 
 namespace collage {
@@ -53,6 +54,7 @@ struct ChooseOptions {
   double max_error = 0;       // of any cover's outputs, where the user says
   bool frozen = false;
   bool untimed = false;  // where these covers were never timed, the first that is right is taken
+  NoiseGate* gate = nullptr;  // not null: programs are timed in quiet moments
 };
 
 // Of a cover that is not timed now.

@@ -28,8 +28,8 @@ Status run_block(Executor& executor, std::span<const Tensor> inputs, std::vector
     spent += samples.back();
     unseen += samples.back();
     const bool last = i + 1 == options.runs_per_block;
-    if (options.quiet == nullptr || (unseen < kLook && !last)) continue;
-    if (!options.quiet->is_kept(unseen, team)) {
+    if (options.gate == nullptr || (unseen < kLook && !last)) continue;
+    if (!options.gate->is_kept(unseen, team)) {
       i -= static_cast<int>(samples.size() - seen);
       spent -= unseen;
       samples.resize(seen);

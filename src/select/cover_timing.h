@@ -14,7 +14,7 @@ struct BlockOptions {
   double seconds_per_block = 0.4;  // fewer runs when one takes long (at least 2)
   int warm_ups = 2;                // one, where a run takes longer than a block
   int pause_ms = 50;
-  NoiseGate* quiet = nullptr;  // not null: what it does not keep is run again
+  NoiseGate* gate = nullptr;  // not null: what it does not keep is run again
 };
 
 // One block: `warm_ups` untimed runs, then the seconds of each timed one.

@@ -15,10 +15,10 @@ constexpr double kLargestStride = 16;
 
 }  // namespace
 
-InSituCosts::InSituCosts(Executor& executor, int threads, CacheState cache, double patience)
+InSituCosts::InSituCosts(Executor& executor, int threads, CacheState cache, NoiseGate& gate)
     : executor_(executor),
       team_(threads),
-      sampler_(team_, cache, patience),
+      sampler_(team_, cache, gate),
       outputs_(executor.plan().outputs.size()),
       samples_(executor.plan().steps.size()) {}
 

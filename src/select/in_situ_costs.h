@@ -16,8 +16,8 @@ namespace collage {
 
 class InSituCosts {
  public:
-  // The executor must outlive it.
-  InSituCosts(Executor& executor, int threads, CacheState cache, double patience);
+  // The executor and the gate must outlive it.
+  InSituCosts(Executor& executor, int threads, CacheState cache, NoiseGate& gate);
 
   // One more sample of every kernel, by as many runs as that takes.
   Status look(std::span<const Tensor> inputs);

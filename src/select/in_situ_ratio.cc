@@ -30,9 +30,9 @@ std::optional<double> known_in_situ_ratio(CostDatabase& database, const std::str
 Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
                              std::span<const Tensor> inputs, const InSituOptions& options,
                              const std::string& source_key, const std::string& context,
-                             CostDatabase& database) {
+                             CostDatabase& database, NoiseGate& gate) {
   const auto turn = turn_to_measure();
-  InSituCosts costs(executor, options.threads, options.cache, options.patience);
+  InSituCosts costs(executor, options.threads, options.cache, gate);
   const Looks& looks = options.effort == Effort::kFast ? kFastLooks : kLooks;
   const Stopwatch watch;
   for (int look = 0; look < looks.least || watch.seconds() < looks.seconds; ++look) {

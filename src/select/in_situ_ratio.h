@@ -13,6 +13,7 @@
 #include "cost/database.h"
 #include "cost/effort.h"
 #include "cover/cover_search.h"
+#include "machine/noise_gate.h"
 #include "runtime/executor.h"
 
 namespace collage {
@@ -25,13 +26,12 @@ struct InSituOptions {
   int threads = 1;
   CacheState cache = CacheState::kStreaming;
   Effort effort = Effort::kDefault;
-  double patience = 0;  // seconds for quiet moments
 };
 
 // Times the kernels of that cover's program; the ratio goes into the database.
 Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
                              std::span<const Tensor> inputs, const InSituOptions& options,
                              const std::string& source_key, const std::string& context,
-                             CostDatabase& database);
+                             CostDatabase& database, NoiseGate& gate);
 
 }  // namespace collage

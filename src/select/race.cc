@@ -3,38 +3,37 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <span>
 
-#include "base/statistics.h"
-#include "cost/timing.h"
+#include "cost/blocks.h"
 
 namespace collage {
 
 namespace {
 
-// A block that takes longer than the quietest one by that factor was disturbed.
-constexpr double kDisturbed = 1.1;
-
 struct Player {
   size_t index;
   RunBlock run;
-  std::vector<std::vector<double>> rounds;
+  std::vector<std::vector<double>> rounds = {};  // a block each
+  std::vector<Block> blocks = {};
 
-  // Of so many rounds the samples of those that nobody disturbed: what does makes a block slower,
-  // never faster.
-  std::vector<double> undisturbed(size_t count) const {
-    count = std::min(count, rounds.size());
-    double quietest = std::numeric_limits<double>::infinity();
-    for (size_t r = 0; r < count; ++r) quietest = std::min(quietest, median(rounds[r]));
+  void add(std::vector<double> samples) {
+    blocks.push_back(block_of(samples));
+    rounds.push_back(std::move(samples));
+  }
+  // Of the first so many rounds the samples that count.
+  std::vector<double> samples_of_first(size_t count) const {
     std::vector<double> kept;
-    for (size_t r = 0; r < count; ++r)
-      if (median(rounds[r]) <= kDisturbed * quietest)
-        kept.insert(kept.end(), rounds[r].begin(), rounds[r].end());
+    for (size_t b : undisturbed(std::span(blocks).first(std::min(count, blocks.size()))))
+      kept.insert(kept.end(), rounds[b].begin(), rounds[b].end());
     return kept;
   }
-  double median_of_first(size_t count) const { return median(undisturbed(count)); }
+  double median_of_first(size_t count) const { return median(samples_of_first(count)); }
 };
 
+// A figure of another scale; of its blocks nothing is known there.
 Measured scaled(Measured figure, double factor) {
+  figure.blocks.clear();
   for (double* seconds : {&figure.median, &figure.p10, &figure.p90}) *seconds *= factor;
   return figure;
 }
@@ -56,7 +55,7 @@ Status play(std::vector<Player>& players, std::vector<Racer>& racers, const Race
       if (!status.ok() || samples.empty())
         return status.ok() ? internal_error("a block without a run") : status;
       spent = std::accumulate(samples.begin(), samples.end(), spent);
-      player.rounds.push_back(std::move(samples));
+      player.add(std::move(samples));
     }
     size_t rounds = static_cast<size_t>(round) + 1;
     std::stable_sort(players.begin(), players.end(), [&](const Player& a, const Player& b) {
@@ -67,8 +66,8 @@ Status play(std::vector<Player>& players, std::vector<Racer>& racers, const Race
       size_t keep = (players.size() + 1) / 2;
       while (players.size() > keep) drop_last();
     } else if (players.size() == 2) {
-      Interval best = median_interval(players[0].undisturbed(rounds));
-      Interval other = median_interval(players[1].undisturbed(rounds));
+      Interval best = median_interval(players[0].samples_of_first(rounds));
+      Interval other = median_interval(players[1].samples_of_first(rounds));
       bool surely = other.low > (1 + options.surely) * best.high;
       bool enough = round + 1 >= options.blocks || (round > 0 && spent >= options.seconds);
       if (surely || enough) drop_last();
@@ -92,7 +91,7 @@ Status play(std::vector<Player>& players, std::vector<Racer>& racers, const Race
   auto fill = [&](const Player& player) {
     if (racers[player.index].measured) return;
     racers[player.index].measured =
-        scaled(summarise(player.undisturbed(all)), scale * drift(player));
+        scaled(summarise(player.samples_of_first(all)), scale * drift(player));
   };
   fill(winner);
   for (const Player& player : out) fill(player);
@@ -144,7 +143,7 @@ Result<size_t> run_race(std::vector<Racer>& racers, const Prepare& prepare,
   auto enter = [&](size_t index) {
     Result<RunBlock> run = prepare(index);
     if (run) {
-      players.push_back({index, std::move(run).value(), {}});
+      players.push_back({index, std::move(run).value()});
     } else {
       racers[index].failure = run.status().to_string();
     }
@@ -163,6 +162,7 @@ Result<size_t> run_race(std::vector<Racer>& racers, const Prepare& prepare,
     if (players.empty() || next == before) continue;
     TRY(play(players, racers, options));
     players[0].rounds.clear();
+    players[0].blocks.clear();
     ++groups;
   }
   if (fresh && groups > 1 && go_on) {

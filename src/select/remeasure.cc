@@ -1,23 +1,18 @@
 #include "select/remeasure.h"
 
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
 
+#include "cost/blocks.h"
 #include "cover/cover_problem.h"
 
 namespace collage {
 
 namespace {
 
-// What one kernel in the place of several may cost beside them: a figure is hardly ever wrong by
-// more.
-constexpr double kNear = 1.3;
-// Where a tenth of the samples is so much above another tenth, something disturbed them.
-constexpr double kSpread = 1.3;
-// What a cover is predicted to take at most, as a part of what it took: predictions are hardly ever
-// wrong by more where nothing was disturbed.
-constexpr double kFar = 1.12;
+constexpr size_t kAgreeing = 2, kMostBlocks = 3;
 
 // The kernels inside those nodes if they are all of them; none where one is there in part.
 std::vector<const CoverKernel*> kernels_of(const IndexSet& nodes, const NamedCover& cover,
@@ -48,41 +43,51 @@ std::optional<size_t> cheapest_variant(const TargetCosts& costs, bool lowered) {
   return cheapest;
 }
 
-// Whether only what disturbed it keeps a figure from being less than that.
-bool may_be_less(const Measured& figure, double seconds) {
-  return figure.p90 > kSpread * figure.p10 && figure.p10 < seconds;
+bool is_settled(const Measured& figure) {
+  const std::vector<Block> blocks = blocks_of(figure);
+  return blocks.size() >= kMostBlocks || undisturbed(blocks).size() >= kAgreeing;
+}
+
+// What kernels take one after the other, likely.
+Interval likely_sum(const std::vector<const CoverKernel*>& kernels) {
+  double sum = 0, squares = 0;
+  for (const CoverKernel* kernel : kernels) {
+    sum += kernel->seconds;
+    const Measured* figure = measured(kernel->row().cost);
+    const double error = figure != nullptr ? standard_error(*figure) : 0;
+    squares += error * error;
+  }
+  return {sum - 2 * std::sqrt(squares), sum + 2 * std::sqrt(squares)};
 }
 
 }  // namespace
 
 std::vector<CandidateVariant> worth_remeasuring(const NamedCover& cover,
                                                 const std::vector<CostedCandidate>& candidates) {
-  const auto row_of = [&](size_t candidate, size_t variant) -> const MeasuredVariant& {
-    return candidates[candidate].costs->variants[variant];
-  };
   std::vector<CandidateVariant> list;
-  for (const CoverKernel& kernel : cover.kernels)
-    list.push_back({kernel.candidate, kernel.variant});
+  const auto add = [&](size_t candidate, size_t variant) {
+    const Measured* figure = measured(candidates[candidate].costs->variants[variant].cost);
+    if (figure != nullptr && !is_settled(*figure)) list.push_back({candidate, variant});
+  };
+  for (const CoverKernel& kernel : cover.kernels) add(kernel.candidate, kernel.variant);
   for (size_t c = 0; c < candidates.size(); ++c) {
     const CostedCandidate& candidate = candidates[c];
     if (candidate.is_host() || !candidate.has_cost()) continue;
     const auto inside = kernels_of(candidate.partition.sub_graph.inside(), cover, candidates);
     if (inside.empty()) continue;
-    double together = 0;
-    for (const CoverKernel* kernel : inside) together += kernel->seconds;
+    const Interval together = likely_sum(inside);
     for (const bool lowered : {false, true}) {
-      // All that computes the same nodes in the same precision was timed together.
-      const bool rivals =
-          inside.size() == 1 &&
-          row_of(inside[0]->candidate, inside[0]->variant).variant.lowered == lowered;
+      // What computes the same nodes in the same precision was timed in the same moment.
+      const bool same_moment = inside.size() == 1 && inside[0]->row().variant.lowered == lowered;
       const std::optional<size_t> cheapest = cheapest_variant(*candidate.costs, lowered);
       for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
-        const Measured* m = measured(row_of(c, v).cost);
-        if (m == nullptr || row_of(c, v).variant.lowered != lowered) continue;
-        if (rivals && c == inside[0]->candidate && v == inside[0]->variant) continue;
-        const bool near =
-            !rivals && v == cheapest && m->seconds() + CoverCharges().launch < kNear * together;
-        if (near || may_be_less(*m, together)) list.push_back({c, v});
+        const MeasuredVariant& row = candidate.costs->variants[v];
+        const Measured* figure = measured(row.cost);
+        const bool own = same_moment && c == inside[0]->candidate && v == inside[0]->variant;
+        if (figure == nullptr || row.variant.lowered != lowered || own) continue;
+        const double low = likely_interval(*figure).low + CoverCharges().launch;
+        const bool decides = !same_moment && v == cheapest && low < together.high;
+        if (decides || (is_disturbed(*figure) && low < together.low)) add(c, v);
       }
     }
   }
@@ -91,7 +96,7 @@ std::vector<CandidateVariant> worth_remeasuring(const NamedCover& cover,
 
 Result<bool> remeasure(const NamedCover& cover, const std::vector<CostedCandidate>& found,
                        std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
-                       MeasuredCosts::Precision precision, Progress* progress, int most_times) {
+                       MeasuredCosts::Precision precision, Progress* progress) {
   const std::vector<CandidateVariant> list = worth_remeasuring(cover, found);
   const bool lowered = precision == MeasuredCosts::Precision::kLowered;
   std::map<const TargetCosts*, std::vector<std::pair<size_t, Cost>>> changed;  // their variants
@@ -100,8 +105,8 @@ Result<bool> remeasure(const NamedCover& cover, const std::vector<CostedCandidat
     const Variant& variant = candidate.costs->variants[list[i].variant].variant;
     if (variant.lowered != lowered) continue;
     if (progress != nullptr) progress->update("measuring again", i, list.size(), 0, 0);
-    const std::optional<Cost> cost = TRY(
-        costs.remeasure(candidate.function, candidate.partition.spec->target, variant, most_times));
+    const std::optional<Cost> cost =
+        TRY(costs.add_block(candidate.function, candidate.partition.spec->target, variant));
     if (cost) changed[candidate.costs.get()].emplace_back(list[i].variant, *cost);
   }
   if (progress != nullptr) progress->finish("measuring again");
@@ -113,10 +118,6 @@ Result<bool> remeasure(const NamedCover& cover, const std::vector<CostedCandidat
           known.variants[variant].cost = cost;
       });
   return !changed.empty();
-}
-
-bool looks_disturbed(const TimedCover& cover) {
-  return cover.measured && cover.reckoned_seconds > kFar * cover.measured->median;
 }
 
 }  // namespace collage

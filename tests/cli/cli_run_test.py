@@ -195,6 +195,7 @@ def check_checks(bench):
             return database.execute("SELECT COUNT(*) FROM costs WHERE kind = 'check'").fetchone()[0]
 
     report, _ = bench.report("run", bench.save("net.onnx", tiny_models.small_net(filters=9)))
+    assert {"candidates", "costs", "search", "covers", "in situ", "checking"} <= set(report["phases_s"]), report["phases_s"]
     assert report["phases_s"]["checking"] > 0, report["phases_s"]
     first = rows()
     report, _ = bench.report("run", "net.onnx", "--frozen-costs")

@@ -112,11 +112,12 @@ TEST_F(OneKernel, ARatioBeyondReasonIsNotKept) {
   Program program = Program::compile(model_of(given_), options_).value();
   const std::vector<Tensor> inputs = {Tensor::zeros(DType::kFloat32, {256, 256})};
   std::unique_ptr<CostDatabase> database = CostDatabase::open(options_.database);
+  NoiseGate gate;
   const auto measure = [&](double isolated, const char* model) {
     NamedCover cover;
     cover.plain_seconds = isolated;
     return measure_in_situ_ratio(cover, *program.impl().executor, inputs, {}, model, "machine",
-                                 *database);
+                                 *database, gate);
   };
   EXPECT_TRUE(measure(1e-15, "fast").ok());
   EXPECT_TRUE(measure(1e-5, "usual").ok());

@@ -58,7 +58,8 @@ TEST(TimeKernels, GivesEachKernelItsOwnAnswer) {
   options.running = &running;
   options.beats = &beats;
   ThreadTeam team(1);
-  std::vector<Result<Measured>> results = time_kernels(kernels, team, options).value();
+  NoiseGate gate;
+  std::vector<Result<Block>> results = time_kernels(kernels, team, options, gate).value();
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(results[0].status().message(), "tired");
   ASSERT_TRUE(results[1].ok());
@@ -86,8 +87,9 @@ TEST(TimeKernels, StreamingKernelsTakeTurns) {
   options.max_seconds_per_kernel = 1e9;
   options.cache = CacheState::kStreaming;
   ThreadTeam team(1);
-  const std::vector<Result<Measured>> results = time_kernels(kernels, team, options).value();
-  for (const Result<Measured>& result : results) EXPECT_TRUE(result.ok());
+  NoiseGate gate;
+  const std::vector<Result<Block>> results = time_kernels(kernels, team, options, gate).value();
+  for (const Result<Block>& result : results) EXPECT_TRUE(result.ok());
   constexpr size_t kWarmUps = 9;
   ASSERT_EQ(runs.size(), kWarmUps + 3 * 4);
   for (size_t k = kWarmUps; k + 3 < runs.size(); ++k) EXPECT_EQ(runs[k], runs[k + 3]);
@@ -103,15 +105,17 @@ TEST(Sampler, RunsAKernelOnceASample) {
   float in = 41, out = 0;
   const TimedKernel timed{kernel.get(), {{&in, sizeof in}}, {{&out, sizeof out}}, {}};
   ThreadTeam team(1);
+  NoiseGate gate;
   for (const CacheState state : {CacheState::kWarm, CacheState::kStreaming}) {
-    Sampler sampler(team, state, 0);
+    Sampler sampler(team, state, gate);
     const Result<double> seconds = sampler.sample(timed, nullptr);
     ASSERT_TRUE(seconds.ok());
     EXPECT_GT(*seconds, 0);
     EXPECT_EQ(out, 42);
   }
   EXPECT_EQ(runs, 2);
-  EXPECT_EQ(Sampler(team, CacheState::kCold, 0).sample(timed, nullptr).status().message(), "tired");
+  EXPECT_EQ(Sampler(team, CacheState::kCold, gate).sample(timed, nullptr).status().message(),
+            "tired");
 }
 
 TEST(Sampler, RunsTheKernelBeforeRightBefore) {
@@ -129,7 +133,8 @@ TEST(Sampler, RunsTheKernelBeforeRightBefore) {
   };
   const TimedKernel first = timed(a), second = timed(b), failing = timed(c);
   ThreadTeam team(1);
-  Sampler sampler(team, CacheState::kCold, 0);
+  NoiseGate gate;
+  Sampler sampler(team, CacheState::kCold, gate);
   EXPECT_TRUE(sampler.sample(second, &first).ok());
   EXPECT_EQ(order, "ab");
   EXPECT_EQ(sampler.sample(second, &failing).status().message(), "tired");
@@ -179,54 +184,23 @@ TEST(OutlierGate, SeesWhatIsUnusual) {
   EXPECT_TRUE(gate.is_quiet(2.1)) << "usual by now";
 }
 
-TEST(TwoLooks, AreOneSampleWhereNoiseExplainsThem) {
-  const Measured lucky{0.9, 0.7, 1.1, 10}, second{1.0, 0.8, 1.2, 30};
-  const Measured both = of_two_measurements(lucky, second);
-  EXPECT_DOUBLE_EQ(both.median, 0.975);
-  EXPECT_DOUBLE_EQ(both.p10, 0.775);
-  EXPECT_DOUBLE_EQ(both.p90, 1.175);
-  EXPECT_EQ(both.samples, 40);
+TEST(NoiseGate, HasPatienceWhileItTimes) {
+  NoiseGate gate;
+  gate.allow(1);
+  EXPECT_TRUE(gate.has_patience());
+  gate.waited(2);
+  EXPECT_FALSE(gate.has_patience());
+  gate.timed(5);
+  EXPECT_TRUE(gate.has_patience());
 }
 
-TEST(TwoLooks, TheQuieterCountsWhereOneWasDisturbed) {
-  const Measured disturbed{1.2, 1.19, 1.21, 40}, quiet{1.0, 0.99, 1.01, 40};
-  EXPECT_EQ(of_two_measurements(disturbed, quiet).median, 1.0);
-  EXPECT_EQ(of_two_measurements(quiet, disturbed).median, 1.0);
-}
-
-TEST(OutlierGate, IsOneForAllThreads) {
-  OutlierGate gate(1.2);
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 8; ++t)
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < 300; ++i) {
-        gate.is_quiet(1 + t);
-        gate.usual();
-        gate.know(1);
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(gate.is_quiet(1));
-  EXPECT_FALSE(gate.is_quiet(2)) << "1 is known to be usual";
-}
-
-TEST(Quiet, RunsAgainWhileThereIsPatience) {
-  Patience patience;
-  patience.allow(1);
-  EXPECT_TRUE(patience.is_left());
-  patience.waited(2);
-  EXPECT_FALSE(patience.is_left());
-  patience.timed(5);
-  EXPECT_TRUE(patience.is_left());
-}
-
-TEST(Quiet, CountsWhatWasDisturbedWhenPatienceIsOut) {
-  NoiseGate quiet;
-  quiet.allow(1);
-  EXPECT_TRUE(quiet.counts(5, true));
-  EXPECT_FALSE(quiet.counts(4, false));
-  EXPECT_FALSE(quiet.counts(4, false)) << "4 of 5 + 1 seconds are waited";
-  EXPECT_TRUE(quiet.counts(4, false));
+TEST(NoiseGate, CountsWhatWasDisturbedWhenPatienceIsOut) {
+  NoiseGate gate;
+  gate.allow(1);
+  EXPECT_TRUE(gate.counts(5, true));
+  EXPECT_FALSE(gate.counts(4, false));
+  EXPECT_FALSE(gate.counts(4, false)) << "4 of 5 + 1 seconds are waited";
+  EXPECT_TRUE(gate.counts(4, false));
 }
 
 TEST(CoreProbe, SeesAllThreads) {
@@ -263,6 +237,7 @@ TEST(Probe, ReadsTheMachine) {
 
 TEST(Probes, MemoryIsReadAtAMachinesRate) {
   ThreadTeam team(1);
+  NoiseGate gate;
   for (int look = 0; look < 2; ++look) {  // the second uses the first one's buffers
     const double seconds = seconds_per_memory_byte(team);
     EXPECT_GT(seconds, 1e-13);

@@ -44,6 +44,13 @@ std::string statistics_line(const std::string& name, const std::vector<double>& 
                      1e3 * percentile(samples, 0.9), samples.size());
 }
 
+NoiseGate gate_of(const Program& program, const BenchOptions& options) {
+  NoiseGate gate;
+  gate.allow(options.patience);
+  gate.know(program.impl().report.usual_cores);
+  return gate;
+}
+
 // What --against asks for: short blocks of both programs in turns, so that a machine that changes
 // its speed does so for both.
 Status race(Program& program, Program& other, const std::vector<Tensor>& inputs,
@@ -54,7 +61,8 @@ Status race(Program& program, Program& other, const std::vector<Tensor>& inputs,
   block.runs_per_block = kRuns;
   block.seconds_per_block = 1e9;
   block.pause_ms = 15;
-  block.quiet = &NoiseGate::here();
+  NoiseGate gate = gate_of(program, options);
+  block.gate = &gate;
   Program* const programs[] = {&program, &other};
   std::vector<Tensor> outputs[2];
   std::vector<double> samples[2], ratios;
@@ -64,7 +72,7 @@ Status race(Program& program, Program& other, const std::vector<Tensor>& inputs,
     for (int turn = 0; turn < 2; ++turn) {
       const auto p = static_cast<size_t>((pair + turn) % 2);  // each is the first as often
       std::vector<double> now;
-      block.quiet->await(threads);
+      gate.await(threads);
       TRY(run_block(*programs[p]->impl().executor, inputs, outputs[p], block, now));
       medians[p] = median(now);
       samples[p].insert(samples[p].end(), now.begin(), now.end());
@@ -134,12 +142,11 @@ Status bench(const BenchOptions& options) {
   int blocks = options.iterations > 0
                    ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
                    : std::max(least_blocks, static_cast<int>(options.duration / block_seconds));
+  NoiseGate gate = gate_of(program, options);
   std::optional<InSituCosts> fresh;
   if (options.fresh_costs)
-    fresh.emplace(*program.impl().executor, facts.threads, program.impl().report.cache_state,
-                  options.patience);
-  NoiseGate& quiet = NoiseGate::here();
-  if (rivals.none()) block.quiet = &quiet;
+    fresh.emplace(*program.impl().executor, facts.threads, program.impl().report.cache_state, gate);
+  if (rivals.none()) block.gate = &gate;
   std::vector<std::vector<double>> medians(1 + rivals.size());  // of each one's blocks
   for (int kept = 0; kept < blocks;) {
     // Inside the block of a peer nobody looks, so with peers a turn of all counts where it was
@@ -149,7 +156,7 @@ Status bench(const BenchOptions& options) {
     double seconds = 0;
     for (size_t k = 0; k < turn.size(); ++k) {  // there and back: none always follows the same
       const size_t i = kept % 2 == 0 ? k : turn.size() - 1 - k;
-      quiet.await(facts.threads);
+      gate.await(facts.threads);
       const Stopwatch watch;
       if (i == 0) {
         TRY(run_block(*program.impl().executor, inputs, outputs, block, turn[i]));
@@ -158,9 +165,9 @@ Status bench(const BenchOptions& options) {
         std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
       }
       seconds += watch.seconds();
-      was_quiet = was_quiet && (rivals.none() || NoiseGate::is_now(facts.threads));
+      was_quiet = was_quiet && (rivals.none() || gate.is_quiet_now(facts.threads));
     }
-    if (!rivals.none() && !quiet.counts(seconds, was_quiet)) continue;
+    if (!rivals.none() && !gate.counts(seconds, was_quiet)) continue;
     ++kept;
     for (int look = 0; fresh && look < kFreshLooks; ++look) TRY(fresh->look(inputs));
     for (size_t i = 0; i < turn.size(); ++i) {
