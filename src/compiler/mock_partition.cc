@@ -247,7 +247,8 @@ class MockPartitioner {
     auto add = [&](const std::string& name, bool single, const Cover& cover) {
       NamedCover named{name, single, {}, 0};
       for (const ChosenKernel& kernel : cover.kernels) {
-        named.kernels.push_back({kernel.candidate, 0, kUnit * costs[kernel.candidate]});
+        named.kernels.push_back({kernel.candidate, 0, kUnit * costs[kernel.candidate],
+                                 search.candidates[kernel.candidate].costs});
         named.predicted_seconds += named.kernels.back().seconds;
       }
       search.covers.push_back(std::move(named));

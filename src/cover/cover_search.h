@@ -13,10 +13,10 @@
 namespace collage {
 
 struct CoverKernel {
-  size_t candidate;                                    // into the costed candidates
-  size_t variant;                                      // into its costs
-  double seconds = 0;                                  // its part of plain_seconds
-  std::shared_ptr<const TargetCosts> costs = nullptr;  // as they were when the cover was found
+  size_t candidate;                          // into the costed candidates
+  size_t variant;                            // into its costs
+  double seconds;                            // its part of plain_seconds
+  std::shared_ptr<const TargetCosts> costs;  // as they were when the cover was found
   const MeasuredVariant& row() const { return costs->variants[variant]; }
 };
 
