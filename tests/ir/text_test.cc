@@ -1,6 +1,8 @@
 // The text form: what is printed parses back equal and prints the same; errors say where and what.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -169,7 +171,7 @@ TEST_F(Text, DeepGraphsNeedNoStack) {
 }
 
 TEST_F(Text, SideFileHoldsLargeConstants) {
-  fs::path folder = fs::temp_directory_path() / "collage_text_test";
+  fs::path folder = fs::temp_directory_path() / fmt::format("collage_text_test_{}", ::getpid());
   fs::create_directories(folder);
   Tensor big = Tensor::empty(DType::kFloat32, {100, 7}), small = Tensor::zeros(DType::kInt8, {3});
   for (int i = 0; i < 700; ++i) big.data<float>()[i] = static_cast<float>(i) / 3;

@@ -1,8 +1,10 @@
 // The pipeline: order, verification, dumps that parse back, timing, disabling; and the verifier.
 #include "passes/pipeline.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -97,7 +99,7 @@ TEST(Pipeline, AnErrorNamesThePassAndLeavesTheModule) {
 }
 
 TEST(Pipeline, DumpsParseBack) {
-  fs::path folder = fs::temp_directory_path() / "collage_pipeline_test";
+  fs::path folder = fs::temp_directory_path() / fmt::format("collage_pipeline_test_{}", ::getpid());
   fs::remove_all(folder);
   Module module =
       parse("fn (%x: Tensor[(200), float32]) { add(multiply(%x, 1f), full(2f, shape=[200])) }");

@@ -1,8 +1,11 @@
 #include "report/read_report.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <functional>
 
 #include "base/files.h"
@@ -15,9 +18,10 @@ using nlohmann::json;
 using ::testing::EndsWith;
 
 Status read_back(const std::string& text) {
-  std::string path = ::testing::TempDir() + "report.json";
+  const std::string path = fmt::format("{}report-{}.json", ::testing::TempDir(), ::getpid());
   TRY(write_file_atomically(path, text));
   Result<json> report = read_report(path);
+  std::filesystem::remove(path);
   return report.ok() ? Status() : std::move(report).status();
 }
 
