@@ -160,13 +160,21 @@ class Measurement {
     options.cache = task_.cache;
     options.running = hooks_.running;
     options.beats = hooks_.beats;
+    look_at_memory();
     Watch watch(team_.size(), gate_.probes());
     std::vector<Result<Block>> blocks = TRY(time_kernels(timed, team_, options, gate_));
     conditions_ = watch.stop();
     for (Result<Block>& block : blocks)
       if (block) block->disturbed |= conditions_.disturbed;
-    if (task_.cache == CacheState::kStreaming) memory_ = seconds_per_memory_byte(team_);
+    look_at_memory();
     return blocks;
+  }
+
+  // Before a block and after it: kernels that stream are held against the best rate that was seen.
+  void look_at_memory() {
+    if (task_.cache != CacheState::kStreaming) return;
+    const double seen = seconds_per_memory_byte(team_);
+    if (seen > 0 && (memory_ == 0 || seen < memory_)) memory_ = seen;
   }
 
   struct Survivor {
@@ -181,7 +189,7 @@ class Measurement {
   ThreadTeam& team_;
   std::vector<Survivor> survivors_;
   Conditions conditions_;  // the machine's while the survivors were timed
-  double memory_ = 0;      // seconds a byte, afterwards; 0: not seen
+  double memory_ = 0;      // seconds a byte, at the better look; 0: not seen
 };
 
 }  // namespace
