@@ -7,6 +7,10 @@ set(COLLAGE_BACKEND_NEEDS_onednn collage_dnnl)
 set(COLLAGE_BACKEND_NEEDS_openvino openvino::runtime)
 set(COLLAGE_BACKEND_NEEDS_blas collage_openblas)
 
+# Compiler options of a backend's sources. amx: what is fused is written as such, so that every compiler, and the software
+# model of the instructions, rounds alike.
+set(COLLAGE_BACKEND_OPTIONS_amx -ffp-contract=off)
+
 # Rooms whose code becomes a part of a backend's kernels: they are hashed with it.
 set(COLLAGE_BACKEND_ROOMS_native tensor_program)
 
@@ -51,6 +55,7 @@ foreach(name IN LISTS names)
   else()
     message(STATUS "backend ${name}: ${COLLAGE_BACKEND_NEEDS_${name}}")
     collage_room(backend/${name} DEPENDS backend LIBS ${COLLAGE_BACKEND_NEEDS_${name}})
+    target_compile_options(collage_backend_${name} PRIVATE ${COLLAGE_BACKEND_OPTIONS_${name}})
     target_link_libraries(collage_backends INTERFACE collage_backend_${name})
     set(built 1)
   endif()

@@ -33,7 +33,7 @@ target_include_directories(collage_amx_in_software PUBLIC tests)
 target_compile_definitions(collage_amx_in_software PRIVATE
   amx=amx_in_software make_amx_backend=make_amx_in_software make_vnni_backend=make_vnni_in_software)
 # Only inline functions pass vectors that are wider than the processor's.
-target_compile_options(collage_amx_in_software PUBLIC -Wno-psabi PRIVATE -ffp-contract=off)
+target_compile_options(collage_amx_in_software PUBLIC -Wno-psabi PRIVATE ${COLLAGE_BACKEND_OPTIONS_amx})
 target_link_libraries(collage_amx_in_software PRIVATE collage_options PUBLIC collage_backend)
 add_library(collage_test_backend_amx INTERFACE)
 target_link_libraries(collage_test_backend_amx INTERFACE collage_amx_in_software collage_cost collage_compiler)

@@ -22,8 +22,9 @@ COLLAGE_VNNI_INSIDE __m512i broadcast(const char* pair) {
 }
 
 COLLAGE_VNNI_INSIDE void store(__m512i sum, __m512 factor, bool first, float* c) {
-  const __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), factor);
-  _mm512_store_ps(c, first ? value : _mm512_add_ps(value, _mm512_load_ps(c)));
+  const __m512 value = _mm512_cvtepi32_ps(sum);
+  _mm512_store_ps(
+      c, first ? _mm512_mul_ps(value, factor) : _mm512_fmadd_ps(value, factor, _mm512_load_ps(c)));
 }
 
 /// Brings what the ending reads and writes into the core's own cache.

@@ -93,11 +93,11 @@ COLLAGE_AMX_INSIDE Four<T> there(const Four<T>& x) {
 template <typename T>
 COLLAGE_AMX_INSIDE Six<T> there(const Six<T>& x) {
   constexpr float kBoth = kNear2 + kFar2;
-  const T even_near = plus(x.e, -kFar2, x.c), odd_near = times(kNear, plus(x.d, -kFar2, x.b));
-  const T even_far = plus(x.e, -kNear2, x.c), odd_far = times(kFar, plus(x.d, -kNear2, x.b));
-  return {plus(sum(x.a, x.e), -kBoth, x.c), sum(even_near, odd_near),
-          difference(even_near, odd_near),  sum(even_far, odd_far),
-          difference(even_far, odd_far),    plus(sum(x.b, x.f), -kBoth, x.d)};
+  const T even_near = plus(x.e, -kFar2, x.c), odd_near = plus(x.d, -kFar2, x.b);
+  const T even_far = plus(x.e, -kNear2, x.c), odd_far = plus(x.d, -kNear2, x.b);
+  return {plus(sum(x.a, x.e), -kBoth, x.c),  plus(even_near, kNear, odd_near),
+          plus(even_near, -kNear, odd_near), plus(even_far, kFar, odd_far),
+          plus(even_far, -kFar, odd_far),    plus(sum(x.b, x.f), -kBoth, x.d)};
 }
 
 /// What A^T makes of one.
@@ -107,11 +107,11 @@ COLLAGE_AMX_INSIDE Two<T> back(const Four<T>& x) {
 }
 template <typename T>
 COLLAGE_AMX_INSIDE Four<T> back(const Six<T>& x) {
-  const T even_near = sum(x.b, x.c), odd_near = times(kNear, difference(x.b, x.c));
-  const T even_far = sum(x.d, x.e), odd_far = times(kFar, difference(x.d, x.e));
-  return {sum(x.a, sum(even_near, even_far)), sum(odd_near, odd_far),
+  const T even_near = sum(x.b, x.c), odd_near = difference(x.b, x.c);
+  const T even_far = sum(x.d, x.e), odd_far = difference(x.d, x.e);
+  return {sum(x.a, sum(even_near, even_far)), plus(times(kNear, odd_near), kFar, odd_far),
           plus(times(kNear2, even_near), kFar2, even_far),
-          plus(plus(x.f, kNear2, odd_near), kFar2, odd_far)};
+          plus(plus(x.f, kNear2 * kNear, odd_near), kFar2 * kFar, odd_far)};
 }
 
 /// The sides of patches: how many numbers there are of what a row has.
