@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace collage {
@@ -39,15 +40,14 @@ Block block_of(const std::vector<double>& samples) {
 }
 
 std::vector<size_t> undisturbed(std::span<const Block> blocks) {
-  const bool all =
-      std::all_of(blocks.begin(), blocks.end(), [](const Block& block) { return block.disturbed; });
   double fastest = std::numeric_limits<double>::infinity();
-  for (const Block& block : blocks)
-    if (all || !block.disturbed) fastest = std::min(fastest, block.median);
-  std::vector<size_t> kept;
+  for (const Block& block : blocks) fastest = std::min(fastest, block.median);
+  std::vector<size_t> near, kept;
   for (size_t b = 0; b < blocks.size(); ++b)
-    if ((all || !blocks[b].disturbed) && blocks[b].median <= kSlow * fastest) kept.push_back(b);
-  return kept;
+    if (blocks[b].median <= kSlow * fastest) near.push_back(b);
+  std::copy_if(near.begin(), near.end(), std::back_inserter(kept),
+               [&](size_t b) { return !blocks[b].disturbed; });
+  return kept.empty() ? near : kept;
 }
 
 Measured of_blocks(std::vector<Block> blocks) {

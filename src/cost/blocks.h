@@ -16,7 +16,7 @@ namespace collage {
 Block block_of(const std::vector<double>& samples);
 
 // The numbers of those that count: what disturbs a machine makes blocks slower, never faster. Those
-// that were not disturbed, or all where there is none, and of these the ones near the fastest.
+// near the fastest, and of these the ones that were not disturbed, or all where there is none.
 std::vector<size_t> undisturbed(std::span<const Block> blocks);
 
 // At least one block: the medians of those that count.

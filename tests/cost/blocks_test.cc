@@ -37,6 +37,7 @@ TEST(Blocks, WhatWasSlowedCountsAsLittleAsWhatWasSeenToBeDisturbed) {
   EXPECT_EQ(of_blocks({steady(1), steady(1.2)}).median, 1);
   EXPECT_EQ(of_blocks({disturbed(0.95), steady(1)}).median, 1);
   EXPECT_EQ(of_blocks({disturbed(1.5), disturbed(1)}).median, 1) << "better than nothing";
+  EXPECT_EQ(of_blocks({steady(1), disturbed(0.5)}).median, 0.5) << "slowed throughout, unseen";
   const std::vector<Block> blocks = {steady(1.3), disturbed(1), steady(1), steady(1.05)};
   EXPECT_THAT(undisturbed(blocks), ElementsAre(2, 3));
 }
