@@ -58,10 +58,9 @@ Result<CoverPrediction> predict(const Model& model, const ProgramOptions& option
     return unsupported("which kernels may be lowered shows only when the model is run");
   const Candidates candidates = TRY(find_candidates(model.impl().module, options));
   const auto context = TRY(CompileContext::open(model, options, candidates, progress));
-  const Result<CoverSearch> found = search(candidates, *context);
-  if (context->light && found.status().code() == ErrorCode::kFrozenCosts)
+  const std::optional<CoverSearch> found = TRY(search(candidates, *context));
+  if (!found)
     return unsupported("one toolchain is left: its kernels are not measured, so not predicted");
-  TRY(found.status());
   return predict_cover(found->covers[0], found->candidates, context->checks, *context->database,
                        context->choosing);
 }

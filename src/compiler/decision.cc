@@ -4,6 +4,7 @@
 
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "cost/known_costs.h"
 #include "cover/light_cover.h"
 #include "cover/merged_cover.h"
 #include "precision/lowered_costs.h"
@@ -38,11 +39,27 @@ Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
   return Searched{std::move(costs), demands, std::move(found)};
 }
 
-Result<Searched> search_by_cost(const Candidates& candidates, CompileContext& context) {
+// Whether covers by these costs rest on measurements alone.
+Result<bool> all_is_known(const ModelCosts& costs, const Candidates& candidates,
+                          CompileContext& context) {
+  if (!costs.missing.ok()) return false;
+  KnownCosts known(context.costs);
+  TRY(find_compatible_covers(*candidates.graph, costs.candidates, known, candidates.specs,
+                             candidates.compatible));
+  return !known.missed();
+}
+
+// None with one toolchain, whose kernels are not measured, where costs are missing. From tuning,
+// say, they may all be known.
+Result<std::optional<Searched>> search_by_cost(const Candidates& candidates,
+                                               CompileContext& context) {
   const VariantDemands demands = demands_of(context.options);
   ModelCosts costs = TRY(find_costs(candidates, demands, context.costs, context.progress));
   context.end_phase("costs");
-  return searched_by(std::move(costs), demands, candidates, context);
+  if (context.light && !TRY(all_is_known(costs, candidates, context)))
+    return std::optional<Searched>();
+  TRY(costs.missing);
+  return std::optional(TRY(searched_by(std::move(costs), demands, candidates, context)));
 }
 
 int most_remeasurements(const CompileContext& context) {
@@ -50,8 +67,11 @@ int most_remeasurements(const CompileContext& context) {
 }
 
 // The one loop back: costs that decide are measured at other moments, and covers found anew.
-Result<Searched> search_and_remeasure(const Candidates& candidates, CompileContext& context) {
-  Searched searched = TRY(search_by_cost(candidates, context));
+Result<std::optional<Searched>> search_and_remeasure(const Candidates& candidates,
+                                                     CompileContext& context) {
+  std::optional<Searched> by_cost = TRY(search_by_cost(candidates, context));
+  if (!by_cost) return by_cost;
+  Searched& searched = *by_cost;
   for (int round = 0; round < most_remeasurements(context); ++round) {
     ModelCosts costs = searched.costs;
     const bool changed =
@@ -61,19 +81,19 @@ Result<Searched> search_and_remeasure(const Candidates& candidates, CompileConte
     if (!changed) break;
     searched = TRY(searched_by(std::move(costs), searched.demands, candidates, context));
   }
-  return searched;
+  return by_cost;
 }
 
-Result<ChosenCover> choose(const std::vector<NamedCover>& covers,
+Result<CoverChoice> choose(const std::vector<NamedCover>& covers,
                            const std::vector<CostedCandidate>& candidates,
                            CompileContext& context) {
   context.gate.know(context.costs.usual());
-  Result<ChosenCover> chosen = choose_cover(
+  CoverChoice choice = TRY(choose_cover(
       covers, candidates,
       [&](const NamedCover& cover) { return context.lower_cover(cover, candidates); },
-      context.checks, *context.database, context.choosing, context.progress);
-  if (chosen) TRY(context.dump("choice", *chosen));
-  return chosen;
+      context.checks, *context.database, context.choosing, context.progress));
+  if (choice.chosen) TRY(context.dump("choice", *choice.chosen));
+  return choice;
 }
 
 bool has_relaxed(const CostedCandidate& candidate) {
@@ -92,17 +112,17 @@ Decision decided(Searched searched, ChosenCover chosen) {
 // Among all; where none is right, among those without algorithms of larger rounding errors.
 Result<Decision> choose_right(Searched searched, const Candidates& candidates,
                               CompileContext& context) {
-  Result<ChosenCover> chosen = choose(searched.found.covers, searched.found.candidates, context);
-  if (chosen.status().code() == ErrorCode::kVerification && !searched.demands.strict_accuracy &&
+  CoverChoice choice = TRY(choose(searched.found.covers, searched.found.candidates, context));
+  if (!choice.chosen && !searched.demands.strict_accuracy &&
       std::any_of(searched.costs.candidates.begin(), searched.costs.candidates.end(),
                   has_relaxed)) {
-    log::warn("algorithms with larger rounding errors are left out: {}", chosen.status().message());
+    log::warn("algorithms with larger rounding errors are left out: {}", choice.failure);
     searched.demands.strict_accuracy = true;
     leave_out(searched.costs.candidates, searched.demands);
     searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
-    chosen = choose(searched.found.covers, searched.found.candidates, context);
+    choice = TRY(choose(searched.found.covers, searched.found.candidates, context));
   }
-  return decided(std::move(searched), TRY(std::move(chosen)));
+  return decided(std::move(searched), TRY(require(std::move(choice))));
 }
 
 // Kernels of a light cover that are wrong, and why: it cannot be used with them. `reason` is why.
@@ -141,16 +161,16 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
     CoverSearch found{
         std::move(cover.candidates), {std::move(cover.cover)}, 0, false, cover.states, 0};
     context.end_phase("search");
-    Result<ChosenCover> chosen = choose(found.covers, found.candidates, context);
-    if (chosen || chosen.status().code() != ErrorCode::kVerification || attempt == kMostCulprits) {
+    CoverChoice choice = TRY(choose(found.covers, found.candidates, context));
+    if (choice.chosen || attempt == kMostCulprits) {
       Decision decision;
       decision.demands = options.demands;
-      decision.chosen = TRY(std::move(chosen));
+      decision.chosen = TRY(require(std::move(choice)));
       decision.found = std::move(found);
       decision.light = true;
       return decision;
     }
-    TRY(refuse_culprits(found, chosen.status().message(), refused, context));
+    TRY(refuse_culprits(found, choice.failure, refused, context));
   }
 }
 
@@ -165,20 +185,17 @@ VariantDemands demands_of(const ProgramOptions& options) {
   return {options.strict_accuracy, options.deterministic};
 }
 
-Result<CoverSearch> search(const Candidates& candidates, CompileContext& context) {
-  return std::move(TRY(search_by_cost(candidates, context)).found);
+Result<std::optional<CoverSearch>> search(const Candidates& candidates, CompileContext& context) {
+  std::optional<Searched> by_cost = TRY(search_by_cost(candidates, context));
+  if (!by_cost) return std::optional<CoverSearch>();
+  return std::optional(std::move(by_cost->found));
 }
 
 Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
-  Result<Searched> by_cost = search_and_remeasure(candidates, context);
-  // With one toolchain too the search decides where it has all costs, from tuning say.
-  if (context.light && by_cost.status().code() == ErrorCode::kFrozenCosts) {
-    allow_checking(context);
-    return decide_lightly(candidates, context);
-  }
-  Searched searched = TRY(std::move(by_cost));
+  std::optional<Searched> by_cost = TRY(search_and_remeasure(candidates, context));
   allow_checking(context);
-  return choose_right(std::move(searched), candidates, context);
+  if (!by_cost) return decide_lightly(candidates, context);
+  return choose_right(std::move(*by_cost), candidates, context);
 }
 
 Result<Decision> refined(Decision decision, const Candidates& candidates, CompileContext& context) {
@@ -187,8 +204,8 @@ Result<Decision> refined(Decision decision, const Candidates& candidates, Compil
   CoverSearch& found = decision.found;
   decision.chosen = TRY(refine_cover(
       context.graph, context.costs, context.options.effort,
-      [&](const std::vector<NamedCover>& covers) {
-        return choose(covers, found.candidates, context);
+      [&](const std::vector<NamedCover>& covers) -> Result<ChosenCover> {
+        return require(TRY(choose(covers, found.candidates, context)));
       },
       std::move(decision.chosen), found));
   context.end_phase("refinement");

@@ -26,8 +26,9 @@ struct Decision {
 // What the user demands, before any cover is tried.
 VariantDemands demands_of(const ProgramOptions& options);
 
-// The first three stages alone: costs, and the covers by them.
-Result<CoverSearch> search(const Candidates& candidates, CompileContext& context);
+// The first three stages alone: costs, and the covers by them. None with one toolchain whose
+// kernels nobody measured.
+Result<std::optional<CoverSearch>> search(const Candidates& candidates, CompileContext& context);
 // All stages. Where no cover is right, among covers without algorithms of larger rounding errors;
 // with one toolchain, without the kernels that are to blame.
 Result<Decision> decide(const Candidates& candidates, CompileContext& context);

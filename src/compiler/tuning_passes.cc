@@ -42,7 +42,7 @@ Pass apply_history_best(const ProgramOptions& given) {
             return with_candidates(
                 module, options,
                 [&](const Candidates& candidates, CompileContext& context) -> Result<bool> {
-                  const CoverSearch found = TRY(search(candidates, context));
+                  const CoverSearch found = *TRY(search(candidates, context));
                   const size_t fastest =
                       fastest_known(found.covers, found.candidates, context.checks,
                                     *context.database, context.choosing);

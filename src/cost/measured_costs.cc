@@ -169,6 +169,10 @@ size_t MeasuredCosts::count_unknown(const std::string& text, const std::vector<T
       }));
 }
 
+bool MeasuredCosts::is_known(const Function& function, const Target& target) {
+  return count_unknown(canonical_text(function), {target}) == 0;
+}
+
 double MeasuredCosts::seconds_per_measurement() {
   constexpr double kGuess = 0.4;
   return database_

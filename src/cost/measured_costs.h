@@ -77,6 +77,7 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   // text.
   size_t count_unknown(const std::string& text, const std::vector<Target>& targets,
                        Precision precision = Precision::kFull);
+  bool is_known(const Function& function, const Target& target);  // likewise of one
   bool is_frozen() const { return options_.frozen; }
   // The error of a frozen database that lacks it.
   static Status frozen_miss(const std::string& text, const Target& target);

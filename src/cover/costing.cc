@@ -15,27 +15,31 @@ bool CostedCandidate::has_cost() const {
                      [](const MeasuredVariant& row) { return measured(row.cost) != nullptr; });
 }
 
-Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
-                                                     std::vector<CandidatePartition> candidates,
-                                                     MeasuredCosts& costs, Progress* progress,
-                                                     size_t* distinct_functions,
-                                                     MeasuredCosts::Precision precision) {
-  std::vector<CostedCandidate> result;
+namespace {
+
+// Without `pruned`.
+Result<ModelCosts> costs_of(const DataflowGraph& graph, std::vector<CandidatePartition> candidates,
+                            MeasuredCosts& costs, Progress* progress,
+                            MeasuredCosts::Precision precision = {}) {
+  ModelCosts answer;
+  std::vector<CostedCandidate>& result = answer.candidates;
   TaskExtraction extraction(graph);
   for (CandidatePartition& candidate : candidates) {
     auto [function, index, new_target] = TRY(extraction.add(candidate));
     if (new_target) {
       TuningTask& task = extraction.tasks()[index];
       size_t missing = costs.count_unknown(task.text, {candidate.spec->target}, precision);
-      if (missing > 0 && costs.is_frozen())
-        return costs.frozen_miss(task.text, candidate.spec->target);
+      if (missing > 0 && costs.is_frozen()) {
+        answer.missing = costs.frozen_miss(task.text, candidate.spec->target);
+        return answer;
+      }
       task.unknown += missing;
     }
     result.push_back({std::move(candidate), std::move(function), nullptr});
   }
   std::vector<TuningTask>& tasks = extraction.tasks();
   std::erase_if(tasks, [](const TuningTask& task) { return task.targets.empty(); });
-  if (distinct_functions != nullptr) *distinct_functions = tasks.size();
+  answer.functions = tasks.size();
   // What is known first, then small sub-graphs: an interrupted run has the costs that most covers
   // need, and the time left is that of measuring.
   size_t unknown = 0, measurements = 0;
@@ -64,7 +68,18 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
     if (progress != nullptr) progress->update("measuring", done, tasks.size(), cached, failed);
   }
   if (progress != nullptr) progress->finish("measuring");
-  return result;
+  return answer;
+}
+
+}  // namespace
+
+Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
+                                                     std::vector<CandidatePartition> candidates,
+                                                     MeasuredCosts& costs, Progress* progress,
+                                                     MeasuredCosts::Precision precision) {
+  ModelCosts answer = TRY(costs_of(graph, std::move(candidates), costs, progress, precision));
+  TRY(answer.missing);
+  return std::move(answer.candidates);
 }
 
 void leave_out(TargetCosts& costs, const VariantDemands& demands) {
@@ -97,17 +112,15 @@ Result<ModelCosts> find_costs(const Candidates& candidates, const VariantDemands
   const DataflowGraph& graph = *candidates.graph;
   std::vector<CandidatePartition> pruned;
   std::vector<CandidatePartition> kept = prune_dominated(graph, candidates.found, pruned);
-  ModelCosts result;
-  result.candidates =
-      TRY(cost_candidates(graph, std::move(kept), costs, progress, &result.functions));
+  ModelCosts result = TRY(costs_of(graph, std::move(kept), costs, progress));
   leave_out(result.candidates, demands);
   if (std::any_of(result.candidates.begin(), result.candidates.end(), is_broken_fusion)) {
-    size_t functions = 0;
-    std::vector<CostedCandidate> smaller =
-        TRY(cost_candidates(graph, std::move(pruned), costs, progress, &functions));
-    leave_out(smaller, demands);
-    std::move(smaller.begin(), smaller.end(), std::back_inserter(result.candidates));
-    result.functions += functions;
+    ModelCosts smaller = TRY(costs_of(graph, std::move(pruned), costs, progress));
+    leave_out(smaller.candidates, demands);
+    std::move(smaller.candidates.begin(), smaller.candidates.end(),
+              std::back_inserter(result.candidates));
+    result.functions += smaller.functions;
+    result.missing = smaller.missing;
     pruned.clear();
   }
   result.pruned = pruned.size();

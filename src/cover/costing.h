@@ -30,7 +30,6 @@ struct CostedCandidate {
 Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                                                      std::vector<CandidatePartition> candidates,
                                                      MeasuredCosts& costs, Progress* progress,
-                                                     size_t* distinct_functions,
                                                      MeasuredCosts::Precision precision = {});
 
 // Where `applies(given[c])`, `candidates[c]` gets the costs of `given[c]`, which must have some, as
@@ -65,6 +64,9 @@ struct ModelCosts {
   std::vector<CostedCandidate> candidates;  // those that are worth a search
   size_t pruned = 0;                        // those that never win, and have no costs
   size_t functions = 0;                     // distinct ones
+  // kFrozenCosts: of the first that nobody measured, where nothing may be measured; the rest means
+  // nothing then.
+  Status missing = {};
 };
 // Of all candidates but those that others dominate (partition/prune.h). Where a fused one that
 // stands for smaller ones does not work, the smaller ones too.

@@ -43,10 +43,9 @@ Result<CoverSearch> with_merged_cover(const DataflowGraph& graph, CoverSearch se
     size_t known = find_candidate(candidates, kernel);
     if (known == candidates.size()) {
       Function function = TRY(inline_calls(kernel.sub_graph.extract(graph)));
-      Result<std::vector<TargetCosts>> answer =
-          costs.function_costs(function, {kernel.spec->target});
-      if (answer.status().code() == ErrorCode::kFrozenCosts) return search;
-      TargetCosts entry = std::move(TRY(std::move(answer)).at(0));
+      if (costs.is_frozen() && !costs.is_known(function, kernel.spec->target)) return search;
+      TargetCosts entry =
+          std::move(TRY(costs.function_costs(function, {kernel.spec->target})).at(0));
       leave_out(entry, demands);
       candidates.push_back({std::move(kernel), std::move(function),
                             std::make_shared<const TargetCosts>(std::move(entry))});
@@ -68,10 +67,12 @@ Result<CoverSearch> with_merged_cover(const DataflowGraph& graph, CoverSearch se
   CoverProblem problem(graph, std::move(fixed), costs);
   SearchOptions options;
   options.top_k = 1;
-  SearchResult found =
-      TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
+  const Result<SearchResult> found =
+      problem.settle([&] { return search_covers(problem.problem(), options); });
+  if (!found && costs.is_frozen()) return search;
+  TRY(found.status());
   NamedCover cover =
-      named_cover(problem, best->name + " merged", best->single_backend, found.covers.at(0));
+      named_cover(problem, best->name + " merged", best->single_backend, found->covers.at(0));
   for (CoverKernel& kernel : cover.kernels) kernel.candidate = members[kernel.candidate];
   search.covers.insert(best + 1, std::move(cover));
   search.candidates = std::move(candidates);

@@ -9,8 +9,8 @@
 namespace collage {
 
 // The search with "NAME merged" behind its best cover in which anything can be merged, and the
-// candidates that one needs; as it was if no merged kernel works or, with frozen costs, one was
-// never measured.
+// candidates that one needs; as it was if no merged kernel works or, with frozen costs, something
+// of it was never measured.
 Result<CoverSearch> with_merged_cover(const DataflowGraph& graph, CoverSearch search,
                                       MeasuredCosts& costs, const VariantDemands& demands);
 

@@ -55,7 +55,7 @@ Result<std::vector<CostedCandidate>> with_lowered_variants(
       partitions.push_back(candidates[c].partition);
     }
   std::vector<CostedCandidate> lowered = TRY(cost_candidates(
-      graph, std::move(partitions), costs, progress, nullptr, MeasuredCosts::Precision::kLowered));
+      graph, std::move(partitions), costs, progress, MeasuredCosts::Precision::kLowered));
   // Candidates of equal structure go on sharing their costs.
   std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> known;
   for (size_t i = 0; i < lowering.size(); ++i) {

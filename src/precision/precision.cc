@@ -295,7 +295,8 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, CoverSearch& found,
   add_lowered(std::move(fastest), search.candidates(), covers);
   found.candidates = with_costs_of(covers, search.candidates());
   if (covers.size() == in_float32) return full;
-  return choose_cover(covers, found.candidates, lower_cover, checks, database, options, progress);
+  return require(TRY(
+      choose_cover(covers, found.candidates, lower_cover, checks, database, options, progress)));
 }
 
 }  // namespace collage

@@ -140,15 +140,15 @@ class Choice {
     }
   }
 
-  Result<ChosenCover> run(Progress* progress) {
+  Result<CoverChoice> run(Progress* progress) {
     const std::vector<Racer> before = all_.racers;
     const bool all_known = std::all_of(before.begin(), before.end(), is_known);
-    if (!all_known && options_.untimed) return chosen(TRY(first_right()));
+    if (!all_known && options_.untimed) return choice_of(TRY(first_right()));
     if (!all_known && options_.frozen)
       return error(ErrorCode::kFrozenCosts, "the covers of this model were never timed end to end");
     // Those that are timed are compared with the fastest, which must be right for that.
     if (std::optional<size_t> fastest = TRY(fastest_right()); all_known && !fastest)
-      return none_is_right();
+      return choice_of(std::nullopt);
     if (!all_known) TRY(hold(progress));
     for (size_t c = 0; c < before.size(); ++c)
       if (!is_known(before[c]) && all_.racers[c].measured)
@@ -156,9 +156,7 @@ class Choice {
                       json_text(to_json(
                           row_of(*all_.racers[c].measured, all_.entries[c], options_.source_key))),
                       options_.context);
-    const std::optional<size_t> winner = TRY(fastest_right());
-    if (!winner) return none_is_right();
-    return chosen(*winner);
+    return choice_of(TRY(fastest_right()));
   }
 
  private:
@@ -178,12 +176,12 @@ class Choice {
     }
   }
 
-  Result<size_t> first_right() {
+  Result<std::optional<size_t>> first_right() {
     for (size_t c = 0; c < all_.entries.size(); ++c) {
       if (!all_.entries[c].is_checked) alive_ = TRY(ready(c));
-      if (all_.racers[c].failure.empty()) return c;
+      if (all_.racers[c].failure.empty()) return std::optional(c);
     }
-    return none_is_right();
+    return std::optional<size_t>();
   }
 
   // The program of a cover, checked; null, with the failure kept, where it may not be chosen.
@@ -244,14 +242,18 @@ class Choice {
       if (progress != nullptr) progress->update("timing covers", at, count, 0, 0);
       return broken.ok() && !interrupted();
     };
-    const Result<size_t> winner = run_race(all_.racers, enter, race);
+    const Result<std::optional<size_t>> winner = run_race(all_.racers, enter, race);
     if (progress != nullptr) progress->finish("timing covers");
     TRY(broken);
-    if (!winner && winner.status().code() == ErrorCode::kVerification) return none_is_right();
     return winner.status();
   }
 
-  Status none_is_right() {
+  Result<CoverChoice> choice_of(std::optional<size_t> winner) {
+    if (!winner) return CoverChoice{std::nullopt, why_none_is_right()};
+    return CoverChoice{TRY(chosen(*winner)), ""};
+  }
+
+  std::string why_none_is_right() {
     double least = std::numeric_limits<double>::infinity();
     std::string best;
     for (const Entry& entry : all_.entries) {
@@ -261,13 +263,12 @@ class Choice {
       best = covers_[entry.cover].name;
     }
     if (options_.max_error > 0 && !best.empty())
-      return error(ErrorCode::kVerification,
-                   "no cover of this model is within the largest error allowed, {}: the best, {}, "
-                   "errs by {:.2g} of an output's largest value, and a tenth is kept for other "
-                   "inputs",
-                   options_.max_error, best, least);
-    return error(ErrorCode::kVerification, "no cover of this model computes it right: {}",
-                 all_.racers.empty() ? "" : all_.racers[0].failure);
+      return fmt::format(
+          "no cover of this model is within the largest error allowed, {}: the best, {}, errs by "
+          "{:.2g} of an output's largest value, and a tenth is kept for other inputs",
+          options_.max_error, best, least);
+    return fmt::format("no cover of this model computes it right: {}",
+                       all_.racers.empty() ? "" : all_.racers[0].failure);
   }
 
   Result<ChosenCover> chosen(size_t winner) {
@@ -300,7 +301,12 @@ class Choice {
 
 }  // namespace
 
-Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
+Result<ChosenCover> require(CoverChoice choice) {
+  if (!choice.chosen) return error(ErrorCode::kVerification, "{}", choice.failure);
+  return std::move(*choice.chosen);
+}
+
+Result<CoverChoice> choose_cover(const std::vector<NamedCover>& covers,
                                  const std::vector<CostedCandidate>& candidates,
                                  const Lower& lower_cover, CoverChecks& checks,
                                  CostDatabase& database, const ChooseOptions& options,

@@ -45,6 +45,14 @@ struct ChosenCover {
   std::vector<TimedCover> timed;  // one a cover
 };
 
+// What the clock and the checks say of some covers: the one to use, or why there is none.
+struct CoverChoice {
+  std::optional<ChosenCover> chosen;
+  std::string failure;  // every cover is wrong, or beyond the largest error allowed
+};
+// The cover chosen; kVerification where there is none.
+Result<ChosenCover> require(CoverChoice choice);
+
 struct ChooseOptions {
   int threads = 1;
   std::string source_key;     // identifies the model's structure
@@ -72,8 +80,7 @@ CheckedCover checked_cover(const NamedCover& cover, const std::vector<CostedCand
 
 using Lower = std::function<Result<LoweredPlan>(const NamedCover&)>;
 
-// kVerification: every cover is wrong, or beyond the largest error allowed.
-Result<ChosenCover> choose_cover(const std::vector<NamedCover>& covers,
+Result<CoverChoice> choose_cover(const std::vector<NamedCover>& covers,
                                  const std::vector<CostedCandidate>& candidates,
                                  const Lower& lower_cover, CoverChecks& checks,
                                  CostDatabase& database, const ChooseOptions& options,

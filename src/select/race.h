@@ -45,8 +45,8 @@ struct RaceOptions {
 using Prepare = std::function<Result<RunBlock>(size_t index)>;
 
 // Fills in what was not known, against the best that was; the winner's index. Without anything
-// unknown nothing runs. kVerification: none can take part.
-Result<size_t> run_race(std::vector<Racer>& racers, const Prepare& prepare,
-                        const RaceOptions& options);
+// unknown nothing runs. None: nobody can take part.
+Result<std::optional<size_t>> run_race(std::vector<Racer>& racers, const Prepare& prepare,
+                                       const RaceOptions& options);
 
 }  // namespace collage

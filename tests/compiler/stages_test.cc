@@ -62,12 +62,13 @@ class Stages : public testing::GivenModel {
     return std::move(covers).value();
   }
   ChosenCover choice_of(const CoverSearch& covers) {
-    Result<ChosenCover> choice = choose_cover(
+    Result<CoverChoice> choice = choose_cover(
         covers.covers, covers.candidates,
         [&](const NamedCover& cover) { return context_->lower_cover(cover, covers.candidates); },
         context_->checks, *context_->database, context_->choosing, nullptr);
     EXPECT_TRUE(choice.ok()) << choice.status().to_string();
-    return std::move(choice).value();
+    EXPECT_TRUE(choice->chosen) << choice->failure;
+    return std::move(*choice->chosen);
   }
 
   std::optional<Model> model_;

@@ -63,7 +63,7 @@ Result<Workload> Workload::load(const std::filesystem::path& path) {
 }
 
 Result<std::vector<CostedCandidate>> Workload::costed(MeasuredCosts& costs) {
-  return cost_candidates(*graph_, std::move(candidates_), costs, nullptr, nullptr);
+  return cost_candidates(*graph_, std::move(candidates_), costs, nullptr);
 }
 
 Result<const SearchProblem*> Workload::mock() {

@@ -1,0 +1,38 @@
+// KnownCosts: measured costs as far as they are known. Nothing is measured for what is not: it goes
+// on at its estimate, and whoever asked can see afterwards that the answer rests on it.
+#pragma once
+
+#include "cost/measured_costs.h"
+
+namespace collage {
+
+class KnownCosts : public CostEstimator {
+ public:
+  explicit KnownCosts(MeasuredCosts& costs) : costs_(costs) {}
+
+  // Whether something was asked for that nobody measured.
+  bool missed() const { return missed_; }
+
+  Result<TargetCosts> kernel_costs(const Function& function, const Target& target,
+                                   const Variant& used) override;
+  Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
+                                        const Encoding& to) override;
+  std::optional<ConversionRow> known_conversion(const TensorType& type, const Encoding& from,
+                                                const Encoding& to) override {
+    return costs_.known_conversion(type, from, to);
+  }
+  double kernel_estimate(const Function& function, const TargetCosts& costs,
+                         size_t variant) const override {
+    return costs_.kernel_estimate(function, costs, variant);
+  }
+  double conversion_estimate(const TensorType& type, const Encoding& from,
+                             const Encoding& to) const override {
+    return costs_.conversion_estimate(type, from, to);
+  }
+
+ private:
+  MeasuredCosts& costs_;
+  bool missed_ = false;
+};
+
+}  // namespace collage
