@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <random>
 
+#include "base/integers.h"
 #include "ops/cases.h"
 #include "ops/half.h"
 #include "ops/interpreter.h"
@@ -19,23 +23,39 @@ namespace collage::testing {
 
 namespace {
 
-// A buffer, aligned as kernels expect, with 64 canary bytes or more on either side.
+// A buffer, aligned as kernels expect, with 64 canary bytes or more before it and less than 64
+// behind it; then a page that no access survives.
 class Guarded {
  public:
-  explicit Guarded(size_t bytes) : bytes_(bytes), storage_(bytes + 256, kCanary) {
-    offset_ = 128 - reinterpret_cast<uintptr_t>(storage_.data()) % 64;
+  explicit Guarded(size_t bytes)
+      : bytes_(bytes), size_(round_up(round_up(bytes, kLine) + kLine, page_size())) {
+    void* pages = ::mmap(nullptr, size_ + page_size(), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED ||
+        ::mprotect(static_cast<char*>(pages) + size_, page_size(), PROT_NONE) != 0)
+      std::abort();
+    pages_ = {static_cast<char*>(pages), Unmap{size_ + page_size()}};
+    std::memset(pages_.get(), kCanary, size_);
   }
-  char* data() { return storage_.data() + offset_; }
+  char* data() { return pages_.get() + offset(); }
   bool intact() const {
-    for (size_t i = 0; i < storage_.size(); ++i)
-      if ((i < offset_ || i >= offset_ + bytes_) && storage_[i] != kCanary) return false;
+    for (size_t i = 0; i < size_; ++i)
+      if ((i < offset() || i >= offset() + bytes_) && pages_.get()[i] != kCanary) return false;
     return true;
   }
 
  private:
+  struct Unmap {
+    size_t size;
+    void operator()(char* pages) const { ::munmap(pages, size); }
+  };
   static constexpr char kCanary = 0x5a;
-  size_t bytes_, offset_;
-  std::vector<char> storage_;
+  static constexpr size_t kLine = 64;
+  static size_t page_size() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
+  size_t offset() const { return size_ - round_up(bytes_, kLine); }
+
+  size_t bytes_, size_;
+  std::unique_ptr<char, Unmap> pages_;
 };
 
 // Where each element lies in the layout, in row-major order. Most tests ask for the same few again

@@ -303,7 +303,7 @@ void schedule_stages_first(tp::Emitter& e) {
         part.vectorise(loops[0], width);
         // The reduction runs inside the tasks, over one vector at a time.
         Steps update(e.program(), name, 0);
-        update.split(loops[0], "vo", "vi", width);
+        update.split(loops[0], "vo", "vi", width, extents[0] % width != 0);
         Names order{"vi"};
         const auto& over = e.program().find_stage(name)->updates[0].over;
         for (size_t i = over.size(); i-- > 0;) order.push_back(over[i].name);

@@ -30,8 +30,14 @@ Func padded_input(const ConvShape& s, const Access& input, ChannelLayout layout)
         (s.out[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] - s.pad[d] >= s.in[d];
     if (below) outside = outside || at < 0;
     if (above) outside = outside || at >= to_int(s.in[d]);
-    logical[2 + d] =
-        below || above ? Halide::clamp(Halide::likely(at), 0, to_int(s.in[d] - 1)) : at;
+    // Rows are copied in whole vectors, the last of which may end beyond them.
+    const bool beyond = layout != ChannelLayout::kBlocked && d == 2;
+    if (below || above) {
+      at = Halide::clamp(Halide::likely(at), 0, to_int(s.in[d] - 1));
+    } else if (beyond) {
+      at = Halide::min(Halide::likely(at), to_int(s.in[d] - 1));
+    }
+    logical[2 + d] = at;
   }
   outside = Halide::Internal::simplify(outside);
   const bool blocked = layout == ChannelLayout::kBlocked;
