@@ -70,6 +70,10 @@ class Backend {
     return std::nullopt;
   }
 
+  // How many times as fast as float32 multiply-adds of the widest vectors its kernels' arithmetic
+  // can be at most. What could not be in a best cover even so is never measured.
+  virtual double vector_speedup() const { return 1; }
+
   // Hooks, all optional, for what a toolchain wants of the graph before it is partitioned.
   // Operators of its own, once, when it is registered, whose names should start with the backend's;
   // and external functions that tensor programs may call (tensor_program/external.h).

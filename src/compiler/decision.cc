@@ -5,6 +5,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "cost/known_costs.h"
+#include "cover/demanded_costs.h"
 #include "cover/light_cover.h"
 #include "cover/merged_cover.h"
 #include "precision/lowered_costs.h"
@@ -25,14 +26,33 @@ struct Searched {
   CoverSearch found;
 };
 
+DemandedCosts demanded_costs(const std::vector<CostedCandidate>& candidates,
+                             const VariantDemands& demands, CompileContext& context) {
+  return {context.costs, demands, candidates, context.costs.seconds_per_measurement(),
+          context.progress};
+}
+
+// What covers use is measured on the way. Where a fused kernel that stands for smaller ones turns
+// out not to work, covers are searched for among these too.
 Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
                              const Candidates& candidates, CompileContext& context) {
-  CoverSearch found = TRY(with_merged_cover(
-      *candidates.graph,
-      TRY(find_compatible_covers(*candidates.graph, costs.candidates, context.costs,
-                                 candidates.specs, candidates.compatible)),
-      context.costs, demands));
+  CoverSearch found;
+  double measuring = 0;
+  while (true) {
+    DemandedCosts demanded = demanded_costs(costs.candidates, demands, context);
+    found = TRY(find_compatible_covers(*candidates.graph, costs.candidates, demanded,
+                                       candidates.specs, candidates.compatible));
+    measuring += demanded.seconds();
+    costs.candidates = found.candidates;
+    const size_t before = costs.candidates.size();
+    costs =
+        TRY(with_pruned(std::move(costs), candidates, demands, context.costs, context.progress));
+    if (costs.candidates.size() == before) break;
+  }
+  found = TRY(with_merged_cover(*candidates.graph, std::move(found), context.costs, demands));
   context.end_phase("search");
+  context.phase_seconds["search"] -= measuring;
+  context.phase_seconds["costs"] += measuring;
   context.phase_seconds["search only"] = found.search_seconds;
   TRY(context.dump("costs", costs));
   TRY(context.dump("covers", found));
@@ -202,8 +222,9 @@ Result<Decision> refined(Decision decision, const Candidates& candidates, Compil
   if (candidates.compatible.size() > 1)
     return usage_error("--search evolutionary knows no targets that must not meet");
   CoverSearch& found = decision.found;
+  DemandedCosts demanded = demanded_costs(found.candidates, decision.demands, context);
   decision.chosen = TRY(refine_cover(
-      context.graph, context.costs, context.options.effort,
+      context.graph, demanded, context.options.effort,
       [&](const std::vector<NamedCover>& covers) -> Result<ChosenCover> {
         return require(TRY(choose(covers, found.candidates, context)));
       },
@@ -218,10 +239,11 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
       TRY(with_lowered_variants(context.graph, found.candidates, context.costs, context.progress));
   leave_out(found.candidates, decision.demands);
   context.end_phase("lowered costs");
+  DemandedCosts demanded = demanded_costs(found.candidates, decision.demands, context);
   decision.chosen = TRY(choose_within_budget(
       std::move(decision.chosen), found,
       [&](const std::vector<CostedCandidate>& priced) {
-        return find_compatible_covers(context.graph, priced, context.costs, candidates.specs,
+        return find_compatible_covers(context.graph, priced, demanded, candidates.specs,
                                       candidates.compatible);
       },
       [&](const NamedCover& cover, std::vector<CostedCandidate>& costed) -> Result<bool> {

@@ -1,8 +1,9 @@
 // From candidates to the cover that is used. Each stage is a function of the values before it:
 //
 //   Candidates      find_candidates   what each target could take of the model  (candidates.h)
-//   ModelCosts  find_costs        what that costs                           (costing.h)
-//   CoverSearch     find_covers       the cheapest covers by these costs        (cover_search.h)
+//   ModelCosts      find_costs        its variants, with costs as far as known  (costing.h)
+//   CoverSearch     find_covers       the cheapest covers, with all that they use measured
+//                                     (cover_search.h)
 //   ChosenCover     choose_cover      the fastest of them, right, by the clock  (choose_cover.h)
 //
 // No stage changes what an earlier one gave. Costs that decide are measured again at another moment

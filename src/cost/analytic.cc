@@ -1,10 +1,39 @@
 #include "cost/analytic.h"
 
+#include <algorithm>
+#include <string_view>
+
+#include "ir/op.h"
+#include "ir/visitor.h"
+
 namespace collage {
 
 double analytic_seconds(double flops, double bytes) {
   constexpr double kFlopsPerSecond = 1e9, kBytesPerSecond = 2e9, kCall = 5e-6;
   return kCall + flops / kFlopsPerSecond + bytes / kBytesPerSecond;
+}
+
+namespace {
+
+bool is_spatial_convolution(const CallNode& call) {
+  if (call.op == nullptr || !std::string_view(call.op->name).starts_with("nn.conv")) return false;
+  const Shape& weight = call.args.at(1)->tensor_type().shape;
+  return std::any_of(weight.begin() + 2, weight.end(), [](int64_t extent) { return extent > 1; });
+}
+
+}  // namespace
+
+double least_kernel_seconds(const Function& function, int threads, double speedup) {
+  constexpr double kCyclesPerSecond = 5e9, kBytesPerSecond = 200e9;  // of a core
+  constexpr double kWinograd = 4;
+  const double flops_per_cycle = __builtin_cpu_supports("avx512f") ? 64 : 32;
+  double flops = 0;
+  for (const Expr& expr : post_order(function->body))
+    if (const auto* call = as<CallNode>(expr))
+      flops += call_flops(*call) / (is_spatial_convolution(*call) ? kWinograd : 1);
+  const double cores = threads;
+  return std::max(flops / (cores * flops_per_cycle * kCyclesPerSecond * speedup),
+                  function_bytes(function) / (cores * kBytesPerSecond));
 }
 
 double least_conversion_seconds(const TensorType& type, const Encoding& from, const Encoding& to,

@@ -92,8 +92,9 @@ bool is_refused(const CostRow& row) {
   }
   Result<TargetCosts> costs = target_costs_from_json(value);
   return !costs ||
-         std::none_of(costs->variants.begin(), costs->variants.end(),
-                      [](const MeasuredVariant& v) { return v.tried || measured(v.cost); });
+         std::none_of(costs->variants.begin(), costs->variants.end(), [](const MeasuredVariant& v) {
+           return !std::holds_alternative<Invalid>(v.cost);
+         });
 }
 
 }  // namespace

@@ -9,14 +9,21 @@
 
 namespace collage {
 
+// A kernel of a cover whose cost nobody knows.
+struct KernelQuestion {
+  Function function;
+  Target target;
+  Variant used;
+};
+
 class CostEstimator {
  public:
   virtual ~CostEstimator() = default;
 
-  // The costs of a function's variants on a target. Asked because a cover uses the variant `used`,
-  // which nobody measured; what remains Unknown goes on at its estimate.
-  virtual Result<TargetCosts> kernel_costs(const Function& function, const Target& target,
-                                           const Variant& used) = 0;
+  // The costs of all of each function's variants on its target, in their order; what remains
+  // Unknown goes on at its estimate.
+  virtual Result<std::vector<TargetCosts>> kernel_costs(
+      const std::vector<KernelQuestion>& questions) = 0;
   // Of the cheapest way to change the encoding of a tensor; Invalid where there is none.
   virtual Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
                                                 const Encoding& to) = 0;

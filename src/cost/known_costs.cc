@@ -2,14 +2,19 @@
 
 namespace collage {
 
-Result<TargetCosts> KnownCosts::kernel_costs(const Function& function, const Target& target,
-                                             const Variant& used) {
-  if (costs_.is_known(function, target)) return costs_.kernel_costs(function, target, used);
-  missed_ = true;
-  TargetCosts costs;
-  costs.target = target.to_string();
-  costs.variants.push_back({used, Unknown{}});
-  return costs;
+Result<std::vector<TargetCosts>> KnownCosts::kernel_costs(
+    const std::vector<KernelQuestion>& questions) {
+  std::vector<TargetCosts> answers;
+  for (const KernelQuestion& question : questions) {
+    if (costs_.is_known(question.function, question.target)) {
+      answers.push_back(TRY(costs_.kernel_costs({question})).at(0));
+      continue;
+    }
+    missed_ = true;
+    answers.emplace_back().target = question.target.to_string();
+    answers.back().variants.push_back({question.used, Unknown{}});
+  }
+  return answers;
 }
 
 Result<ConversionRow> KnownCosts::conversion_cost(const TensorType& type, const Encoding& from,

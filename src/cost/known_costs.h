@@ -13,8 +13,8 @@ class KnownCosts : public CostEstimator {
   // Whether something was asked for that nobody measured.
   bool missed() const { return missed_; }
 
-  Result<TargetCosts> kernel_costs(const Function& function, const Target& target,
-                                   const Variant& used) override;
+  Result<std::vector<TargetCosts>> kernel_costs(
+      const std::vector<KernelQuestion>& questions) override;
   Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
                                         const Encoding& to) override;
   std::optional<ConversionRow> known_conversion(const TensorType& type, const Encoding& from,

@@ -3,7 +3,9 @@
 #include <sys/wait.h>
 
 #include <cstring>
+#include <deque>
 #include <exception>
+#include <map>
 #include <new>
 
 #include "backend/compile_kernel.h"
@@ -67,63 +69,31 @@ void place(TimedKernel& kernel, const InPlace& wish) {
   part.data = static_cast<uint8_t*>(whole.data) + wish.offset;
 }
 
-// Measures the variants of one subject: tries each alone, then times the survivors together.
-class Measurement {
+// What was tried and is right, of one subject or of several: timed together, in turns.
+class Survivors {
  public:
-  Measurement(const MeasureTask& task, const MeasureHooks& hooks, NoiseGate& gate, Subject subject,
-              ThreadTeam& team)
-      : task_(task), hooks_(hooks), gate_(gate), subject_(std::move(subject)), team_(team) {
+  // How they are timed is the same for all: `task` says it.
+  Survivors(const MeasureTask& task, const MeasureHooks& hooks, NoiseGate& gate, ThreadTeam& team)
+      : task_(task), hooks_(hooks), gate_(gate), team_(team) {
     gate.know(task.usual);
     gate.allow(task.patience);
   }
-  Subject& subject() { return subject_; }
 
-  // Fills row.cost when the variant is not to be tried or fails; `compile` makes its kernel.
-  template <typename Compile>
-  void try_variant(const std::string& target, MeasuredVariant& row, Compile&& compile) {
-    std::string name = row.subject(target);
-    if (task_.excludes(name)) {
-      if (auto it = task_.skip.find(name); it != task_.skip.end()) row.cost = it->second;
-      return;
-    }
-    hooks_.begin(name);
-    Result<Trial> trial = guarded(hooks_, [&]() -> Result<Trial> {
-      TRY(subject_.check_fit(row.variant));
-      std::unique_ptr<Kernel> kernel = TRY(compile());
-      return try_kernel(std::move(kernel), row.variant, subject_, team_);
-    });
-    if (has_children()) hooks_.give_up("left a child process behind");
-    if (!trial) {
-      row.cost = Invalid{trial.status().to_string()};
-      return;
-    }
-    row.repeatable = trial->repeatable;
-    row.tried = true;
-    if (row.variant.lowered) row.error = trial->agreement.error;
-    if (!task_.until_right) survivors_.push_back({std::move(name), &row, std::move(trial).value()});
+  // `row` receives the cost. Those of one subject are rivals.
+  void add(std::string name, MeasuredVariant& row, const Subject& subject, Trial trial) {
+    all_.push_back({std::move(name), &row, &subject, std::move(trial)});
   }
 
-  // Fills in the costs of the survivors, and how they were measured.
-  Status finish(std::vector<TargetCosts>& results) {
-    TRY(time_survivors());
-    for (TargetCosts& entry : results) {
-      entry.effort = task_.effort;
-      entry.conditions = conditions_;
-      entry.conditions.usual = gate_.usual();
-      entry.conditions.usual.memory = memory_;
-    }
-    return {};
-  }
-
- private:
-  Status time_survivors() {
+  Status time() {
     TimingMemory memory;
     std::vector<TimedKernel> timed;
     std::vector<std::string> names;
-    for (Survivor& survivor : survivors_) {
+    std::map<const Subject*, size_t> subjects;
+    for (Survivor& survivor : all_) {
       Trial& trial = survivor.trial;
       TimedKernel kernel;
       kernel.kernel = trial.kernel.get();
+      kernel.rivals = subjects.try_emplace(survivor.subject, subjects.size()).first->second;
       for (size_t i = 0; i < trial.inputs.size(); ++i)
         kernel.inputs.push_back({TRY(memory.copy_of(trial.inputs[i], "input " + std::to_string(i))),
                                  trial.inputs[i]->bytes()});
@@ -140,20 +110,32 @@ class Measurement {
     if (timed.empty()) return {};
     hooks_.timing(names);
     std::vector<Result<Block>> blocks = TRY(time_block(timed));
-    for (size_t i = 0; i < survivors_.size(); ++i) {
-      MeasuredVariant& row = *survivors_[i].row;
+    for (size_t i = 0; i < all_.size(); ++i) {
+      Survivor& survivor = all_[i];
+      MeasuredVariant& row = *survivor.row;
       hooks_.begin(names[i]);
       Status status = blocks[i].status();
       if (status.ok()) status = check_buffers(timed[i], memory);
-      Trial& trial = survivors_[i].trial;
+      Trial& trial = survivor.trial;
       for (size_t o = 0; o < trial.outputs.size(); ++o)
         std::memcpy(trial.outputs[o].data(), timed[i].outputs[o].data, trial.outputs[o].bytes());
-      if (status.ok()) status = check_after_timing(trial, row.variant, subject_);
+      if (status.ok()) status = check_after_timing(trial, row.variant, *survivor.subject);
       row.cost = status.ok() ? Cost(of_blocks({*blocks[i]})) : Cost(Invalid{status.to_string()});
     }
     return {};
   }
 
+  // How the results were measured.
+  void describe(std::vector<TargetCosts>& results) const {
+    for (TargetCosts& entry : results) {
+      entry.effort = task_.effort;
+      entry.conditions = conditions_;
+      entry.conditions.usual = gate_.usual();
+      entry.conditions.usual.memory = memory_;
+    }
+  }
+
+ private:
   // A block of each.
   Result<std::vector<Result<Block>>> time_block(std::vector<TimedKernel>& timed) {
     TimingOptions options = TimingOptions::of(task_.effort);
@@ -179,28 +161,68 @@ class Measurement {
 
   struct Survivor {
     std::string name;
-    MeasuredVariant* row;  // where its cost goes
+    MeasuredVariant* row;
+    const Subject* subject;
     Trial trial;
   };
   const MeasureTask& task_;
   const MeasureHooks& hooks_;
   NoiseGate& gate_;
-  Subject subject_;
   ThreadTeam& team_;
-  std::vector<Survivor> survivors_;
-  Conditions conditions_;  // the machine's while the survivors were timed
+  std::vector<Survivor> all_;
+  Conditions conditions_;  // the machine's while they were timed
   double memory_ = 0;      // seconds a byte, at the better look; 0: not seen
 };
 
-}  // namespace
+// Tries the variants of one subject, each alone.
+class Measurement {
+ public:
+  Measurement(const MeasureTask& task, const MeasureHooks& hooks, Subject subject, ThreadTeam& team,
+              Survivors& survivors)
+      : task_(task),
+        hooks_(hooks),
+        subject_(std::move(subject)),
+        team_(team),
+        survivors_(survivors) {}
+  Subject& subject() { return subject_; }
 
-Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
-                                                  const MeasureHooks& hooks, NoiseGate& gate) {
-  hooks.begin("preparing");
-  ThreadTeam team(task.options.threads);
-  const TeamScope scope(team.size());
-  Measurement measurement(task, hooks, gate, TRY(Subject::of_function(task)), team);
-  const Function& function = measurement.subject().function();
+  // Fills row.cost when the variant is not to be tried or fails; `compile` makes its kernel.
+  template <typename Compile>
+  void try_variant(const std::string& target, MeasuredVariant& row, Compile&& compile) {
+    std::string name = row.subject(target);
+    if (task_.excludes(name)) {
+      if (auto it = task_.skip.find(name); it != task_.skip.end()) row.cost = it->second;
+      return;
+    }
+    hooks_.begin(name);
+    Result<Trial> trial = guarded(hooks_, [&]() -> Result<Trial> {
+      TRY(subject_.check_fit(row.variant));
+      std::unique_ptr<Kernel> kernel = TRY(compile());
+      return try_kernel(std::move(kernel), row.variant, subject_, team_);
+    });
+    if (has_children()) hooks_.give_up("left a child process behind");
+    if (!trial) {
+      row.cost = Invalid{trial.status().to_string()};
+      return;
+    }
+    row.repeatable = trial->repeatable;
+    row.tried = true;
+    if (row.variant.lowered) row.error = trial->agreement.error;
+    if (!task_.until_right)
+      survivors_.add(std::move(name), row, subject_, std::move(trial).value());
+  }
+
+ private:
+  const MeasureTask& task_;
+  const MeasureHooks& hooks_;
+  Subject subject_;
+  ThreadTeam& team_;
+  Survivors& survivors_;
+};
+
+// What each target offers for the function: variants of unknown cost, or why it refuses.
+Result<std::vector<TargetCosts>> list_variants(const Function& function, const MeasureTask& task,
+                                               const MeasureHooks& hooks) {
   std::vector<TargetCosts> results;
   for (const std::string& text : task.targets) {
     TargetCosts& entry = results.emplace_back();
@@ -228,6 +250,14 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
     if (variants->empty()) entry.refusal = "no variants";
     for (Variant& variant : *variants) entry.variants.push_back({std::move(variant), Unknown{}});
   }
+  return results;
+}
+
+// The variants of a function that are right, and why the others are not.
+Result<std::vector<TargetCosts>> try_variants(Measurement& measurement, const MeasureTask& task,
+                                              const MeasureHooks& hooks) {
+  const Function& function = measurement.subject().function();
+  std::vector<TargetCosts> results = TRY(list_variants(function, task, hooks));
   const bool turns = task.cache == CacheState::kStreaming && !task.until_right;
   for (TargetCosts& entry : results) {
     Target target = TRY(Target::parse(entry.target));
@@ -240,7 +270,36 @@ Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
       if (task.until_right && row.tried) break;
     }
   }
-  TRY(measurement.finish(results));
+  return results;
+}
+
+}  // namespace
+
+std::vector<Result<std::vector<TargetCosts>>> measure_functions(
+    const std::vector<MeasureTask>& tasks, const MeasureHooks& hooks, NoiseGate& gate) {
+  std::vector<Result<std::vector<TargetCosts>>> results;
+  if (tasks.empty()) return results;
+  ThreadTeam team(tasks[0].options.threads);
+  const TeamScope scope(team.size());
+  Survivors survivors(tasks[0], hooks, gate, team);
+  std::deque<Measurement> measurements;  // they stay where they are
+  for (const MeasureTask& task : tasks)
+    results.push_back([&]() -> Result<std::vector<TargetCosts>> {
+      hooks.begin("preparing");
+      if (task.list_only) return list_variants(TRY(Subject::function_of(task)), task, hooks);
+      return try_variants(
+          measurements.emplace_back(task, hooks, TRY(Subject::of_function(task)), team, survivors),
+          task, hooks);
+    }());
+  const Status timed = survivors.time();
+  for (Result<std::vector<TargetCosts>>& result : results) {
+    if (!result) continue;
+    if (timed.ok()) {
+      survivors.describe(*result);
+    } else {
+      result = timed;
+    }
+  }
   return results;
 }
 
@@ -249,7 +308,8 @@ Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
   hooks.begin("preparing");
   ThreadTeam team(task.options.threads);
   const TeamScope scope(team.size());
-  Measurement measurement(task, hooks, gate, TRY(Subject::of_conversion(task)), team);
+  Survivors survivors(task, hooks, gate, team);
+  Measurement measurement(task, hooks, TRY(Subject::of_conversion(task)), team, survivors);
   std::vector<TargetCosts> results;
   for (const std::string& name : task.targets) {
     TargetCosts& entry = results.emplace_back();
@@ -265,7 +325,8 @@ Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
     });
     if (task.until_right && entry.variants[0].tried) break;
   }
-  TRY(measurement.finish(results));
+  TRY(survivors.time());
+  survivors.describe(results);
   return results;
 }
 

@@ -1,6 +1,6 @@
-// Measuring one task inside this process: enumerate variants, compile them, verify each against the
-// reference, time the survivors interleaved. Runs inside a worker (worker.h); a crash here is the
-// worker's, never the compiler's.
+// Measuring tasks inside this process: enumerate variants, compile them, verify each against the
+// reference, time the survivors of all tasks interleaved. Runs inside a worker (worker.h); a crash
+// here is the worker's, never the compiler's.
 #pragma once
 
 #include <atomic>
@@ -26,10 +26,11 @@ struct MeasureHooks {
   std::atomic<uint32_t>* beats = nullptr;
 };
 
-// The gate is the worker's, whatever it measures. One entry a target, in the task's order. Every
-// target is answered: with costs or with a refusal.
-Result<std::vector<TargetCosts>> measure_function(const MeasureTask& task,
-                                                  const MeasureHooks& hooks, NoiseGate& gate);
+// Functions, all timed together: tasks of one effort, cache state and number of threads. One answer
+// a task, in it one entry a target, in the task's order. Every target is answered: with costs or
+// with a refusal. The gate is the worker's, whatever it measures.
+std::vector<Result<std::vector<TargetCosts>>> measure_functions(
+    const std::vector<MeasureTask>& tasks, const MeasureHooks& hooks, NoiseGate& gate);
 // Target is a backend's name, with one variant "convert".
 Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
                                                     const MeasureHooks& hooks, NoiseGate& gate);

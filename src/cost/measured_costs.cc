@@ -12,6 +12,7 @@
 #include "cost/blocks.h"
 #include "cost/subject.h"
 #include "ir/text_printer.h"
+#include "ir/work.h"
 #include "machine/noise_gate.h"
 
 namespace collage {
@@ -42,6 +43,10 @@ Status check_fit(const TargetCosts& costs, const Function& function) {
     if (!std::holds_alternative<Invalid>(row.cost))
       TRY(check_fit(row.variant, inputs, outputs).with_context(row.variant.name));
   return {};
+}
+
+MeasuredCosts::Precision precision_of(const Variant& variant) {
+  return variant.lowered ? MeasuredCosts::Precision::kLowered : MeasuredCosts::Precision::kFull;
 }
 
 }  // namespace
@@ -111,7 +116,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
                                                            const std::string& text) {
   add_quarantine(task, text);
   std::unique_lock<std::mutex> turn;
-  if (!task.until_right) turn = turn_to_measure();  // else nothing is timed
+  if (!task.until_right && !task.list_only) turn = turn_to_measure();  // else nothing is timed
   // Recorded at once: a run that is ended by hand because something hangs does not hang again.
   return worker_.measure(std::move(task), [&](const std::string& subject, const Invalid& how) {
     std::string context = quarantine_context(subject.substr(0, subject.find('|')));
@@ -153,6 +158,17 @@ std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
                      !measured_now_.count(function_context(target, precision) + text));
     if (timed && careless) return std::nullopt;
   }
+  return known;
+}
+
+std::optional<TargetCosts> MeasuredCosts::find_offer(const std::string& text, const Target& target,
+                                                     const Function* function) {
+  std::optional<TargetCosts> known =
+      find_function(text, target, options_.frozen, Precision::kFull, function);
+  if (known) return known;
+  known = find_costs("trial", text, target, Precision::kFull, function);
+  if (known)
+    for (MeasuredVariant& row : known->variants) row.tried = false;  // its cost is wanted
   return known;
 }
 
@@ -215,57 +231,154 @@ MeasureTask MeasuredCosts::conversion_task(const TensorType& type, const Encodin
   return task;
 }
 
+Worker::Answers MeasuredCosts::run_worker(std::vector<MeasureTask> tasks) {
+  constexpr size_t kMostTogether = 32;
+  constexpr double kMostBytes = 256 << 20, kVariants = 3;  // guessed: a target's
+  Worker::Answers answers;
+  for (size_t first = 0; first < tasks.size();) {
+    std::vector<MeasureTask> together;
+    double bytes = 0;
+    for (size_t i = first; i < tasks.size() && together.size() < kMostTogether; ++i) {
+      bytes += tasks[i].bytes * kVariants * static_cast<double>(tasks[i].targets.size());
+      if (!together.empty() && bytes > kMostBytes) break;
+      together.push_back(tasks[i]);
+      add_quarantine(together.back(), together.back().function_text);
+    }
+    Result<std::optional<Worker::Answers>> all = std::optional<Worker::Answers>();
+    if (together.size() > 1) {
+      const std::unique_lock<std::mutex> turn = turn_to_measure();
+      all = worker_.measure_together(together);
+    }
+    for (size_t i = 0; i < together.size(); ++i) {
+      if (!all.ok()) {
+        answers.push_back(all.status());
+      } else if (*all) {
+        answers.push_back(std::move((**all)[i]));
+      } else {
+        answers.push_back(run_worker(tasks[first + i], tasks[first + i].function_text));
+      }
+    }
+    first += together.size();
+  }
+  return answers;
+}
+
 Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& function,
                                                                const std::vector<Target>& targets,
                                                                Precision precision) {
-  std::string text = canonical_text(function);
-  std::vector<TargetCosts> result(targets.size());
-  MeasureTask task = function_task(text);
-  task.lowered = precision == Precision::kLowered;
-  std::vector<size_t> missing;
-  for (size_t i = 0; i < targets.size(); ++i) {
-    if (std::optional<TargetCosts> known =
-            find_function(text, targets[i], options_.frozen, precision, &function)) {
-      result[i] = std::move(*known);
-      ++counts_.cached;
-      continue;
+  return std::move(TRY(function_costs({{function, targets}}, precision)).at(0));
+}
+
+Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
+    const std::vector<FunctionQuestion>& questions, Precision precision) {
+  std::vector<std::vector<TargetCosts>> result(questions.size());
+  std::vector<MeasureTask> tasks;
+  std::vector<std::pair<size_t, std::vector<size_t>>> missing;  // of each task: question, targets
+  for (size_t q = 0; q < questions.size(); ++q) {
+    const auto& [function, targets] = questions[q];
+    MeasureTask task = function_task(canonical_text(function));
+    task.lowered = precision == Precision::kLowered;
+    task.bytes = function_bytes(function);
+    result[q].resize(targets.size());
+    std::vector<size_t> unknown;
+    for (size_t i = 0; i < targets.size(); ++i) {
+      if (std::optional<TargetCosts> known = find_function(task.function_text, targets[i],
+                                                           options_.frozen, precision, &function)) {
+        result[q][i] = std::move(*known);
+        ++counts_.cached;
+        continue;
+      }
+      if (options_.frozen) return frozen_miss(task.function_text, targets[i]);
+      unknown.push_back(i);
+      task.targets.push_back(targets[i].to_string());
     }
-    missing.push_back(i);
-    task.targets.push_back(targets[i].to_string());
+    if (unknown.empty()) continue;
+    tasks.push_back(std::move(task));
+    missing.emplace_back(q, std::move(unknown));
   }
-  if (!missing.empty()) {
-    if (options_.frozen) return frozen_miss(text, targets[missing[0]]);
-    const Stopwatch watch;
-    Result<std::vector<TargetCosts>> measured_now =
-        interrupted() ? Result<std::vector<TargetCosts>>(Status(ErrorCode::kUnavailable, ""))
-                      : run_worker(task, text);
-    const double seconds = watch.seconds();
-    if (measured_now.status().code() == ErrorCode::kUnavailable) {
-      if (!interrupted()) return measured_now.status();
-      for (size_t i : missing) result[i] = TRY(not_measured(function, targets[i]));
-      return result;
-    }
-    for (size_t m = 0; m < missing.size(); ++m) {
-      TargetCosts& entry = result[missing[m]];
-      if (measured_now) {
-        entry = std::move((*measured_now)[m]);
+  const Stopwatch watch;
+  const Worker::Answers answers =
+      interrupted() ? Worker::Answers(tasks.size(), Status(ErrorCode::kUnavailable, ""))
+                    : run_worker(tasks);
+  const double seconds = watch.seconds() / static_cast<double>(std::max<size_t>(1, tasks.size()));
+  for (size_t m = 0; m < tasks.size(); ++m) {
+    const auto& [q, unknown] = missing[m];
+    const bool unavailable = answers[m].status().code() == ErrorCode::kUnavailable;
+    if (unavailable && !interrupted()) return answers[m].status();
+    for (size_t i = 0; i < unknown.size(); ++i) {
+      const Target& target = questions[q].targets[unknown[i]];
+      TargetCosts& entry = result[q][unknown[i]];
+      if (unavailable) {
+        entry = TRY(not_measured(questions[q].function, target));
+        continue;
+      }
+      entry.target = tasks[m].targets[i];
+      if (answers[m].ok()) {
+        entry = (*answers[m])[i];
       } else {
-        entry.target = task.targets[m];
-        entry.refusal = measured_now.status().to_string();
+        entry.refusal = answers[m].status().to_string();
         log::info("{}: {}", entry.target, entry.refusal);
       }
-      entry.seconds = seconds / static_cast<double>(missing.size());
+      entry.seconds = seconds / static_cast<double>(unknown.size());
       ++counts_.measured;
       counts_.disturbed += entry.conditions.disturbed;
       learn_usual(entry.conditions);
-      std::string context = function_context(targets[missing[m]], precision);
+      const std::string& text = tasks[m].function_text;
+      const std::string context = function_context(target, precision);
       measured_now_.insert(context + text);
       database_.put("function", CostDatabase::key_of(text, context), text,
                     json_text(to_json(entry)), context);
     }
   }
-  for (const TargetCosts& entry : result) count_invalid(entry);
+  for (const std::vector<TargetCosts>& entries : result)
+    for (const TargetCosts& entry : entries) count_invalid(entry);
   return result;
+}
+
+Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::offers(
+    const std::vector<FunctionQuestion>& questions) {
+  std::vector<std::vector<TargetCosts>> result;
+  for (const auto& [function, targets] : questions) {
+    const std::string text = canonical_text(function);
+    std::vector<TargetCosts>& entries = result.emplace_back();
+    for (const Target& target : targets) entries.push_back(TRY(offer(function, text, target)));
+    // Of what has variants that nobody measured there will be another answer.
+    for (const TargetCosts& entry : entries) {
+      const bool complete = std::none_of(
+          entry.variants.begin(), entry.variants.end(),
+          [](const MeasuredVariant& row) { return std::holds_alternative<Unknown>(row.cost); });
+      counts_.cached += complete && !entry.variants.empty();
+      if (complete) count_invalid(entry);
+    }
+  }
+  return result;
+}
+
+Result<TargetCosts> MeasuredCosts::offer(const Function& function, const std::string& text,
+                                         const Target& target) {
+  if (std::optional<TargetCosts> known = find_offer(text, target, &function))
+    return std::move(*known);
+  if (options_.frozen) return frozen_miss(text, target);
+  if (interrupted()) return not_measured(function, target);
+  MeasureTask task = function_task(text);
+  task.list_only = true;
+  task.targets = {target.to_string()};
+  const Result<std::vector<TargetCosts>> listed = run_worker(std::move(task), text);
+  if (listed.status().code() == ErrorCode::kUnavailable) {
+    if (!interrupted()) return listed.status();
+    return not_measured(function, target);
+  }
+  TargetCosts entry;
+  entry.target = target.to_string();
+  if (listed.ok()) {
+    entry = listed->at(0);
+  } else {
+    entry.refusal = listed.status().to_string();
+  }
+  const std::string context = function_context(target, Precision::kFull);
+  database_.put("trial", CostDatabase::key_of(text, context), text, json_text(to_json(entry)),
+                context);
+  return entry;
 }
 
 void MeasuredCosts::count_invalid(const TargetCosts& costs) {
@@ -283,29 +396,47 @@ void MeasuredCosts::count_invalid(const TargetCosts& costs) {
   }
 }
 
-Result<std::optional<Cost>> MeasuredCosts::add_block(const Function& function, const Target& target,
-                                                     const Variant& variant) {
-  const std::string text = canonical_text(function);
-  const Precision precision = variant.lowered ? Precision::kLowered : Precision::kFull;
-  const std::string context = function_context(target, precision);
-  if (interrupted() || measured_now_.count(context + text) == 0) return std::nullopt;
-  std::optional<TargetCosts> known = find_costs("function", text, target, precision, &function);
+Result<std::vector<std::optional<Cost>>> MeasuredCosts::add_blocks(
+    const std::vector<KernelQuestion>& kernels) {
+  std::vector<std::optional<Cost>> result(kernels.size());
+  if (interrupted()) return result;
+  std::vector<MeasureTask> tasks;
+  std::vector<size_t> asked;  // of each task: which of the kernels
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const auto& [function, target, variant] = kernels[k];
+    MeasureTask task = function_task(canonical_text(function));
+    const Precision precision = precision_of(variant);
+    if (measured_now_.count(function_context(target, precision) + task.function_text) == 0)
+      continue;
+    task.targets = {target.to_string()};
+    task.only = MeasuredVariant{variant, {}}.subject(target.to_string());
+    task.lowered = variant.lowered;
+    task.bytes = function_bytes(function);
+    tasks.push_back(std::move(task));
+    asked.push_back(k);
+  }
+  const Worker::Answers answers = run_worker(tasks);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (answers[i].status().code() == ErrorCode::kUnavailable && !interrupted())
+      return answers[i].status();
+    if (answers[i].ok())
+      result[asked[i]] = add_to_row(kernels[asked[i]], tasks[i].function_text, answers[i]->at(0));
+  }
+  return result;
+}
+
+std::optional<Cost> MeasuredCosts::add_to_row(const KernelQuestion& kernel, const std::string& text,
+                                              TargetCosts answer) {
+  const Precision precision = precision_of(kernel.used);
+  std::optional<TargetCosts> known =
+      find_costs("function", text, kernel.target, precision, &kernel.function);
   if (!known) return std::nullopt;
   auto cost_in = [&](TargetCosts& costs) -> Cost* {
     for (MeasuredVariant& row : costs.variants)
-      if (row.variant == variant) return &row.cost;
+      if (row.variant == kernel.used) return &row.cost;
     return nullptr;
   };
-  MeasureTask task = function_task(text);
-  task.targets = {target.to_string()};
-  task.only = MeasuredVariant{variant, {}}.subject(target.to_string());
-  task.lowered = variant.lowered;
-  Result<std::vector<TargetCosts>> answer = run_worker(std::move(task), text);
-  if (!answer) {
-    if (answer.status().code() == ErrorCode::kUnavailable && !interrupted()) return answer.status();
-    return std::nullopt;
-  }
-  Cost *cost = cost_in(*known), *again = cost_in(answer->at(0));
+  Cost *cost = cost_in(*known), *again = cost_in(answer);
   if (cost == nullptr || again == nullptr) return std::nullopt;
   const Measured *before = measured(*cost), *after = measured(*again);
   if (before != nullptr && after != nullptr) {
@@ -317,18 +448,39 @@ Result<std::optional<Cost>> MeasuredCosts::add_block(const Function& function, c
   } else {
     return std::nullopt;
   }
+  const std::string context = function_context(kernel.target, precision);
   database_.put("function", CostDatabase::key_of(text, context), text, json_text(to_json(*known)),
                 context);
   return *cost;
 }
 
-Result<TargetCosts> MeasuredCosts::kernel_costs(const Function& function, const Target& target,
-                                                const Variant&) {
-  return std::move(TRY(function_costs(function, {target})).at(0));
+Result<std::vector<TargetCosts>> MeasuredCosts::kernel_costs(
+    const std::vector<KernelQuestion>& questions) {
+  // Targets of one function are rivals, and measured as such.
+  std::vector<FunctionQuestion> functions;
+  std::map<std::string, size_t> function_of;
+  std::vector<std::pair<size_t, size_t>> places;  // of each question: function, target
+  for (const KernelQuestion& question : questions) {
+    const auto [it, is_new] =
+        function_of.try_emplace(canonical_text(question.function), functions.size());
+    if (is_new) functions.push_back({question.function, {}});
+    std::vector<Target>& targets = functions[it->second].targets;
+    const auto target = std::find(targets.begin(), targets.end(), question.target);
+    places.emplace_back(it->second, target - targets.begin());
+    if (target == targets.end()) targets.push_back(question.target);
+  }
+  const std::vector<std::vector<TargetCosts>> all = TRY(function_costs(functions));
+  std::vector<TargetCosts> answers;
+  for (const auto& [function, target] : places) answers.push_back(all[function][target]);
+  return answers;
 }
 
-double MeasuredCosts::kernel_estimate(const Function& function, const TargetCosts&, size_t) const {
-  return analytic_seconds(function);
+double MeasuredCosts::kernel_estimate(const Function& function, const TargetCosts& costs,
+                                      size_t) const {
+  const Result<Target> target = Target::parse(costs.target);
+  const Backend* backend = target ? find_backend(target->kind) : nullptr;
+  if (backend == nullptr || backend->is_host()) return analytic_seconds(function);
+  return least_kernel_seconds(function, options_.compile.threads, backend->vector_speedup());
 }
 
 double MeasuredCosts::conversion_estimate(const TensorType& type, const Encoding& from,

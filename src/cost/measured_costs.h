@@ -44,9 +44,20 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   Result<std::vector<TargetCosts>> function_costs(const Function& function,
                                                   const std::vector<Target>& targets,
                                                   Precision precision = Precision::kFull);
+  // Of several functions, which are timed together, as many as fit the memory.
+  struct FunctionQuestion {
+    Function function;
+    std::vector<Target> targets;
+  };
+  Result<std::vector<std::vector<TargetCosts>>> function_costs(
+      const std::vector<FunctionQuestion>& questions, Precision precision = Precision::kFull);
+  // The same without measuring: where the costs are not known, the variants that the target offers,
+  // of unknown cost. They are kept as rows of trials.
+  Result<std::vector<std::vector<TargetCosts>>> offers(
+      const std::vector<FunctionQuestion>& questions);
   using Conversion = ConversionRow;  // row_values.h
-  Result<TargetCosts> kernel_costs(const Function& function, const Target& target,
-                                   const Variant& used) override;
+  Result<std::vector<TargetCosts>> kernel_costs(
+      const std::vector<KernelQuestion>& questions) override;
   Result<Conversion> conversion_cost(const TensorType& type, const Encoding& from,
                                      const Encoding& to) override;
   std::optional<Conversion> known_conversion(const TensorType& type, const Encoding& from,
@@ -60,7 +71,11 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   // block of its figure too. What an earlier process measured is left as it is. What the variant
   // costs now; Invalid where it fails this time, none where nothing was timed.
   Result<std::optional<Cost>> add_block(const Function& function, const Target& target,
-                                        const Variant& variant);
+                                        const Variant& variant) {
+    return TRY(add_blocks({{function, target, variant}})).at(0);
+  }
+  // Likewise of several, timed together.
+  Result<std::vector<std::optional<Cost>>> add_blocks(const std::vector<KernelQuestion>& kernels);
 
   // The same without timing anything: what is known, however little care it took, else variants are
   // tried, in their order, until one computes right; that one has `tried` set and an unknown cost.
@@ -78,6 +93,10 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   size_t count_unknown(const std::string& text, const std::vector<Target>& targets,
                        Precision precision = Precision::kFull);
   bool is_known(const Function& function, const Target& target);  // likewise of one
+  // Whether offers() would have to ask the target.
+  bool is_offer_known(const std::string& text, const Target& target) {
+    return find_offer(text, target).has_value();
+  }
   bool is_frozen() const { return options_.frozen; }
   // The error of a frozen database that lacks it.
   static Status frozen_miss(const std::string& text, const Target& target);
@@ -103,6 +122,11 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   std::optional<TargetCosts> find_function(const std::string& text, const Target& target,
                                            bool of_any_care, Precision precision,
                                            const Function* function = nullptr);
+  // The same, or at least which variants there are.
+  std::optional<TargetCosts> find_offer(const std::string& text, const Target& target,
+                                        const Function* function = nullptr);
+  Result<TargetCosts> offer(const Function& function, const std::string& text,
+                            const Target& target);
   // A row of that kind: measured, or tried.
   std::optional<TargetCosts> find_costs(const std::string& kind, const std::string& text,
                                         const Target& target, Precision precision,
@@ -122,6 +146,11 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   void add_quarantine(MeasureTask& task, const std::string& text);
   void count_invalid(const TargetCosts& costs);
   Result<std::vector<TargetCosts>> run_worker(MeasureTask task, const std::string& text);
+  // Tasks of functions, timed together, as many at once as fit the memory: an answer each.
+  Worker::Answers run_worker(std::vector<MeasureTask> tasks);
+  // Of a row that is in the database: what a variant costs now that a worker answered once more.
+  std::optional<Cost> add_to_row(const KernelQuestion& kernel, const std::string& text,
+                                 TargetCosts answer);
 
   CostDatabase& database_;
   CostOptions options_;

@@ -31,14 +31,18 @@ Result<RoundingErrors> on_synthetic_inputs(const Function& function) {
   return std::move(*first);
 }
 
-Result<Subject> Subject::of_function(const MeasureTask& task) {
+Result<Function> Subject::function_of(const MeasureTask& task) {
   uint64_t seed = 1;
   ParseOptions options;
   options.constant = [&seed](const TensorType& type, size_t) {
     return synthetic_constant(type, seed++);
   };
+  return parse_function(task.function_text, options);
+}
+
+Result<Subject> Subject::of_function(const MeasureTask& task) {
   Subject subject;
-  subject.function_ = TRY(parse_function(task.function_text, options));
+  subject.function_ = TRY(function_of(task));
   subject.options_ = task.options;
   for (const Expr& param : subject.function_->params)
     subject.input_types_.push_back(param->tensor_type());

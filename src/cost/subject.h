@@ -36,6 +36,8 @@ struct Agreement {
 class Subject {
  public:
   static Result<Subject> of_function(const MeasureTask& task);
+  // The task's function alone, with seeded constants.
+  static Result<Function> function_of(const MeasureTask& task);
   // A tensor that changes from task.from to task.to.
   static Result<Subject> of_conversion(const MeasureTask& task);
 

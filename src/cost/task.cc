@@ -260,6 +260,7 @@ json to_json(const MeasureTask& task) {
                  {"skip", skip},
                  {"only", task.only},
                  {"until_right", task.until_right},
+                 {"list_only", task.list_only},
                  {"lowered", task.lowered},
                  {"effort", effort_name(task.effort)},
                  {"threads", task.options.threads},
@@ -285,6 +286,7 @@ Result<MeasureTask> task_from_json(const json& j) {
     task.skip[subject] = TRY(invalid_from_json(how));
   task.only = TRY(fields.text("only"));
   task.until_right = TRY(fields.flag("until_right"));
+  task.list_only = TRY(fields.flag("list_only"));
   task.lowered = TRY(fields.flag("lowered"));
   task.effort = TRY(parse_effort(TRY(fields.text("effort"))));
   task.options.threads = static_cast<int>(TRY(fields.integer("threads", 0, 1 << 16)));

@@ -1,12 +1,13 @@
 // What travels between the compiler and a measuring worker, as lines of JSON.
 //
-//   to the worker     MeasureTask: a function (canonical text, large constants by shape only) and
-//                     the targets to try, or a tensor type and two encodings to convert between
+//   to the worker     [MeasureTask]: each a function (canonical text, large constants by shape
+//                     only) and the targets to try, all of them timed together; or one of a tensor
+//                     type and two encodings to convert between
 //   from the worker   {"begin": subject}     what it is about to touch: who is to blame if it dies
 //                     {"timing": [subject]}  it times these together; which one at the moment is
 //                                            in the memory it shares with the compiler (worker.h)
 //                     {"fault": text}        what a fatal access hit, just before it dies
-//                     {"done": [TargetCosts]} or {"failed": reason}
+//                     {"done": [TargetCosts]} or {"failed": reason}, once for each task, in order
 //
 // Before the first task both say which build they are (build_identity.h).
 // A subject is "target" or "target|variant".
@@ -58,7 +59,9 @@ struct MeasureTask {
   // Nothing is timed: of each target the variants are tried in their order until one is right; of a
   // conversion, the targets.
   bool until_right = false;
-  bool lowered = false;  // the backends' lowered variants, instead of the others
+  double bytes = 0;        // of the function's tensors; the worker does not need to know
+  bool list_only = false;  // nothing is compiled either: which variants there are
+  bool lowered = false;    // the backends' lowered variants, instead of the others
   // Conversion only.
   TensorType type;
   Encoding from, to;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -51,10 +52,12 @@ class Timer {
       for (size_t k : order) {
         sample(k, evictor);
         states_[k].interval = median_interval(states_[k].samples);
-        if (round + 1 >= options_.hopeless_rounds)
-          best_high_ = std::min(best_high_, states_[k].interval.high);
+        if (round + 1 >= options_.hopeless_rounds) {
+          double& best = best_high_.try_emplace(kernels_[k].rivals, kInfinity).first->second;
+          best = std::min(best, states_[k].interval.high);
+        }
       }
-      std::erase_if(order, [&](size_t k) { return is_known(states_[k]); });
+      std::erase_if(order, [&](size_t k) { return is_known(k); });
     }
     return {};
   }
@@ -86,10 +89,13 @@ class Timer {
     return watch.seconds() / count;
   }
 
-  bool is_known(const State& state) const {
+  bool is_known(size_t k) const {
+    const State& state = states_[k];
+    const auto rival = best_high_.find(kernels_[k].rivals);
     int count = static_cast<int>(state.samples.size());
     if (count >= 3 && state.spent > options_.max_seconds_per_kernel) return true;
-    if (count >= options_.hopeless_rounds && state.interval.low > options_.hopeless * best_high_)
+    if (count >= options_.hopeless_rounds && rival != best_high_.end() &&
+        state.interval.low > options_.hopeless * rival->second)
       return true;
     if (count >= options_.least_rounds && state.spent > options_.seconds_per_kernel) return true;
     double half_width = (state.interval.high - state.interval.low) / 2;
@@ -121,7 +127,8 @@ class Timer {
   const TimingOptions& options_;
   NoiseGate& gate_;
   std::vector<State> states_;
-  double best_high_ = std::numeric_limits<double>::infinity();  // of the medians' intervals
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::map<size_t, double> best_high_;  // of the medians' intervals, the best of all rivals
 };
 
 }  // namespace

@@ -34,6 +34,7 @@ struct TimedKernel {
   Kernel* kernel = nullptr;
   std::vector<TimedBuffer> inputs, outputs;
   TimedBuffer workspace;
+  size_t rivals = 0;  // kernels of that number compute the same
 };
 
 // Sampling a kernel ends when its median is known well enough: the confidence interval's half width
@@ -47,7 +48,7 @@ struct TimingOptions {
   int hopeless_rounds = 5;
   double hopeless = 1.5;
   double precision = 0.01;
-  double seconds_per_kernel = 0.06;  // budget, once there are `least_rounds`
+  double seconds_per_kernel = 0.03;  // budget, once there are `least_rounds`
   int least_rounds = 8;
   double max_seconds_per_kernel = 1.5;  // overrides all of these (but never fewer than 3 rounds)
   double batch_seconds = 200e-6;        // warm runs are batched until one sample lasts this long

@@ -290,12 +290,14 @@ bool Worker::read_line(std::string& line, Invalid& how) {
   }
 }
 
-Result<Worker::Reply> Worker::exchange(const MeasureTask& task) {
+Result<Worker::Reply> Worker::exchange(const std::vector<MeasureTask>& tasks) {
   TRY(start());
   shared_->running = -1;
   shared_->out_of_memory = 0;
   Reply reply;
-  (void)send(to_json(task));  // a worker that is gone shows as the end of its events
+  json message = json::array();
+  for (const MeasureTask& task : tasks) message.push_back(to_json(task));
+  (void)send(message);  // a worker that is gone shows as the end of its events
   std::vector<std::string> timed;
   std::string fault;
   for (std::string line; read_line(line, reply.how);) {
@@ -315,16 +317,21 @@ Result<Worker::Reply> Worker::exchange(const MeasureTask& task) {
     } else if (event.contains("fault") && event["fault"].is_string()) {
       fault = event["fault"].get<std::string>();
     } else if (event.contains("failed") && event["failed"].is_string()) {
-      return internal_error("{}", event["failed"].get<std::string>());
+      reply.answers.push_back(internal_error("{}", event["failed"].get<std::string>()));
+      if (reply.answers.size() == tasks.size()) return reply;
     } else if (event.contains("done") && event["done"].is_array()) {
+      std::vector<TargetCosts> answer;
       for (const json& entry : event["done"]) {
         Result<TargetCosts> costs = target_costs_from_json(entry);
-        if (costs) reply.costs.push_back(std::move(costs).value());
+        if (costs) answer.push_back(std::move(costs).value());
       }
-      if (same_targets(reply.costs, task)) return reply;
-      reply.how = {"an answer to another question", Death::kCrash};
-      stop();
-      break;
+      if (!same_targets(answer, tasks[reply.answers.size()])) {
+        reply.how = {"an answer to another question", Death::kCrash};
+        stop();
+        break;
+      }
+      reply.answers.push_back(std::move(answer));
+      if (reply.answers.size() == tasks.size()) return reply;
     } else {
       reply.how = {"a garbled reply", Death::kCrash};
       stop();
@@ -354,12 +361,12 @@ Result<std::vector<TargetCosts>> Worker::measure(MeasureTask task, const OnDeath
   std::string suspect;            // was running when a worker died while it timed several
   std::set<std::string> retried;  // what may have died by chance
   for (int attempt = 0; attempt <= kMaxRestarts; ++attempt) {
-    Reply reply = TRY(exchange(task));
+    Reply reply = TRY(exchange({task}));
     if (reply.died && may_be_chance(reply.how.death) && retried.insert(reply.subject).second)
       continue;
     if (!reply.died) {
       if (!suspect.empty()) record(suspect, task.skip[suspect]);
-      return std::move(reply.costs);
+      return std::move(reply.answers[0]);
     }
     if (reply.while_timing) {
       if (!suspect.empty() || reply.subject == "timing") {
@@ -377,27 +384,35 @@ Result<std::vector<TargetCosts>> Worker::measure(MeasureTask task, const OnDeath
   return internal_error("measuring worker died {} times on one sub-graph", kMaxRestarts);
 }
 
+Result<std::optional<Worker::Answers>> Worker::measure_together(
+    const std::vector<MeasureTask>& tasks) {
+  Reply reply = TRY(exchange(tasks));
+  if (reply.died) return std::optional<Answers>();
+  return std::optional(std::move(reply.answers));
+}
+
 Result<std::vector<TargetCosts>> Worker::measure_one_by_one(MeasureTask task, const Reply& death,
                                                             const OnDeath& on_death) {
   task.only = "nothing";
-  Reply all = TRY(exchange(task));
+  Reply all = TRY(exchange({task}));
   if (all.died) return internal_error("measuring worker {}", death.how.reason);
-  for (TargetCosts& entry : all.costs)
+  std::vector<TargetCosts> costs = TRY(std::move(all.answers[0]));
+  for (TargetCosts& entry : costs)
     for (MeasuredVariant& row : entry.variants) {
       if (!std::holds_alternative<Unknown>(row.cost)) continue;  // known to be deadly
       task.only = row.subject(entry.target);
-      Reply alone = TRY(exchange(task));
-      if (alone.died && may_be_chance(alone.how.death)) alone = TRY(exchange(task));
+      Reply alone = TRY(exchange({task}));
+      if (alone.died && may_be_chance(alone.how.death)) alone = TRY(exchange({task}));
       if (alone.died) {
         row.cost = alone.how;
         if (on_death) on_death(task.only, alone.how);
         continue;
       }
-      for (TargetCosts& other : alone.costs)
+      for (TargetCosts& other : TRY(std::move(alone.answers[0])))
         for (MeasuredVariant& answer : other.variants)
           if (answer.subject(other.target) == task.only) row = std::move(answer);
     }
-  return std::move(all.costs);
+  return costs;
 }
 
 }  // namespace collage

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,10 @@ class Worker {
   // nothing about the task; other failures are the task's.
   using OnDeath = std::function<void(const std::string& subject, const Invalid& how)>;
   Result<std::vector<TargetCosts>> measure(MeasureTask task, const OnDeath& on_death = nullptr);
+  // Functions, timed together: an answer each. None where a worker died of one: then they are to be
+  // measured one by one. Failures as above.
+  using Answers = std::vector<Result<std::vector<TargetCosts>>>;
+  Result<std::optional<Answers>> measure_together(const std::vector<MeasureTask>& tasks);
 
  private:
   struct Shared {  // with the worker
@@ -70,14 +75,14 @@ class Worker {
     bool while_timing = false;
     std::string subject;  // what it was doing
     Invalid how;          // it died
-    std::vector<TargetCosts> costs;
+    Answers answers;      // one a task, as far as it came
   };
   Status start();
   Status spawn();
   Status agree_on_build();
   void stop();
   Status share_memory();
-  Result<Reply> exchange(const MeasureTask& task);
+  Result<Reply> exchange(const std::vector<MeasureTask>& tasks);
   bool send(const nlohmann::json& message);
   // The next line from the worker; false when it died or stayed silent too long.
   bool read_line(std::string& line, Invalid& how);

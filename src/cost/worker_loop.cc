@@ -29,6 +29,28 @@ std::atomic<uint32_t>* failed_allocations = nullptr;
   throw std::bad_alloc();
 }
 
+json to_json(const Result<std::vector<TargetCosts>>& costs) {
+  if (!costs) return {{"failed", costs.status().to_string()}};
+  json list = json::array();
+  for (const TargetCosts& entry : *costs) list.push_back(collage::to_json(entry));
+  return {{"done", list}};
+}
+
+// One for each task of the message, in order.
+std::vector<Result<std::vector<TargetCosts>>> answers_to(const json& message,
+                                                         const MeasureHooks& hooks,
+                                                         NoiseGate& gate) {
+  std::vector<MeasureTask> tasks;
+  for (const json& entry : message) {
+    Result<MeasureTask> task = task_from_json(entry);
+    if (!task) return {task.status()};
+    tasks.push_back(std::move(task).value());
+  }
+  if (tasks.size() == 1 && tasks[0].is_conversion())
+    return {measure_conversion(tasks[0], hooks, gate)};
+  return measure_functions(tasks, hooks, gate);
+}
+
 }  // namespace
 
 int run_worker() {
@@ -64,20 +86,10 @@ int run_worker() {
   char* line = nullptr;
   size_t capacity = 0;
   while (::getline(&line, &capacity, in) > 0) {
-    Result<MeasureTask> task = task_from_json(parse_json(line));
-    Result<std::vector<TargetCosts>> costs = !task ? Result<std::vector<TargetCosts>>(task.status())
-                                             : task->is_conversion()
-                                                 ? measure_conversion(*task, hooks, gate)
-                                                 : measure_function(*task, hooks, gate);
-    json reply;
-    if (costs) {
-      json list = json::array();
-      for (const TargetCosts& entry : *costs) list.push_back(to_json(entry));
-      reply = {{"done", list}};
-    } else {
-      reply = {{"failed", costs.status().to_string()}};
-    }
-    if (!send(reply)) break;
+    bool heard = true;
+    for (const auto& costs : answers_to(parse_json(line), hooks, gate))
+      heard = heard && send(to_json(costs));
+    if (!heard) break;
   }
   std::free(line);
   // Vendor libraries may crash in their destructors; nothing here needs them.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include "base/cache_sizes.h"
 #include "ir/visitor.h"
@@ -15,59 +16,95 @@ bool CostedCandidate::has_cost() const {
                      [](const MeasuredVariant& row) { return measured(row.cost) != nullptr; });
 }
 
+bool CostedCandidate::works() const {
+  return costs != nullptr && std::any_of(costs->variants.begin(), costs->variants.end(),
+                                         [](const MeasuredVariant& row) {
+                                           return !std::holds_alternative<Invalid>(row.cost);
+                                         });
+}
+
 namespace {
 
-// Without `pruned`.
-Result<ModelCosts> costs_of(const DataflowGraph& graph, std::vector<CandidatePartition> candidates,
-                            MeasuredCosts& costs, Progress* progress,
-                            MeasuredCosts::Precision precision = {}) {
-  ModelCosts answer;
-  std::vector<CostedCandidate>& result = answer.candidates;
+// The distinct functions of candidates, and their candidates without costs.
+struct Tasks {
+  std::vector<CostedCandidate> candidates;
+  std::vector<TuningTask> tasks;  // what is known first, then small sub-graphs
+};
+
+template <typename CountUnknown>
+Result<Tasks> tasks_of(const DataflowGraph& graph, std::vector<CandidatePartition> candidates,
+                       CountUnknown&& count_unknown) {
+  Tasks result;
   TaskExtraction extraction(graph);
   for (CandidatePartition& candidate : candidates) {
-    auto [function, index, new_target] = TRY(extraction.add(candidate));
-    if (new_target) {
-      TuningTask& task = extraction.tasks()[index];
-      size_t missing = costs.count_unknown(task.text, {candidate.spec->target}, precision);
-      if (missing > 0 && costs.is_frozen()) {
-        answer.missing = costs.frozen_miss(task.text, candidate.spec->target);
-        return answer;
-      }
-      task.unknown += missing;
-    }
-    result.push_back({std::move(candidate), std::move(function), nullptr});
+    Function function = TRY(extraction.add(candidate)).function;
+    result.candidates.push_back({std::move(candidate), std::move(function), nullptr});
   }
-  std::vector<TuningTask>& tasks = extraction.tasks();
-  std::erase_if(tasks, [](const TuningTask& task) { return task.targets.empty(); });
-  answer.functions = tasks.size();
-  // What is known first, then small sub-graphs: an interrupted run has the costs that most covers
-  // need, and the time left is that of measuring.
-  size_t unknown = 0, measurements = 0;
-  for (const TuningTask& task : tasks) {
+  for (TuningTask& task : extraction.tasks()) {
+    if (task.targets.empty()) continue;
+    task.unknown = count_unknown(task);
+    result.tasks.push_back(std::move(task));
+  }
+  std::stable_sort(result.tasks.begin(), result.tasks.end(),
+                   [](const TuningTask& a, const TuningTask& b) {
+                     if ((a.unknown > 0) != (b.unknown > 0)) return b.unknown > 0;
+                     return function_flops(a.function) < function_flops(b.function);
+                   });
+  return result;
+}
+
+// Gives the tasks' candidates what `answer` says of each task's targets.
+template <typename Answer>
+Status fill_in(Tasks& all, std::string_view phase, double seconds_each, Progress* progress,
+               Answer&& answer) {
+  size_t unknown = 0, asked = 0, done = 0, cached = 0, failed = 0;
+  for (const TuningTask& task : all.tasks) {
     unknown += task.unknown > 0;
-    measurements += task.unknown;
+    asked += task.unknown;
   }
-  std::stable_sort(tasks.begin(), tasks.end(), [](const TuningTask& a, const TuningTask& b) {
-    if ((a.unknown > 0) != (b.unknown > 0)) return b.unknown > 0;
-    return function_flops(a.function) < function_flops(b.function);
-  });
   if (progress != nullptr && unknown > 0)
-    progress->begin("measuring", unknown, tasks.size(),
-                    static_cast<double>(measurements) * costs.seconds_per_measurement());
-  size_t done = 0, cached = 0, failed = 0;
-  for (const TuningTask& task : tasks) {
-    std::vector<TargetCosts> answers =
-        TRY(costs.function_costs(task.function, task.targets, precision));
-    for (size_t t = 0; t < answers.size(); ++t) {
-      failed += answers[t].variants.empty();
-      auto shared = std::make_shared<const TargetCosts>(std::move(answers[t]));
-      for (size_t candidate : task.candidates[t]) result[candidate].costs = shared;
+    progress->begin(phase, unknown, all.tasks.size(), static_cast<double>(asked) * seconds_each);
+  constexpr size_t kSaid = 16;  // asked for between two words of progress
+  for (size_t first = 0; first < all.tasks.size(); first += kSaid) {
+    const std::span<const TuningTask> some =
+        std::span(all.tasks).subspan(first, std::min(kSaid, all.tasks.size() - first));
+    std::vector<MeasuredCosts::FunctionQuestion> questions;
+    for (const TuningTask& task : some) questions.push_back({task.function, task.targets});
+    std::vector<std::vector<TargetCosts>> answers = TRY(answer(questions));
+    for (size_t i = 0; i < some.size(); ++i) {
+      for (size_t t = 0; t < answers[i].size(); ++t) {
+        failed += answers[i][t].variants.empty();
+        auto shared = std::make_shared<const TargetCosts>(std::move(answers[i][t]));
+        for (size_t candidate : some[i].candidates[t]) all.candidates[candidate].costs = shared;
+      }
+      cached += some[i].unknown == 0;
     }
-    cached += task.unknown == 0;
-    ++done;
-    if (progress != nullptr) progress->update("measuring", done, tasks.size(), cached, failed);
+    done += some.size();
+    if (progress != nullptr) progress->update(phase, done, all.tasks.size(), cached, failed);
   }
-  if (progress != nullptr) progress->finish("measuring");
+  if (progress != nullptr) progress->finish(phase);
+  return {};
+}
+
+// What candidates offer, with what is known of its costs; without `pruned`.
+Result<ModelCosts> offers_of(const DataflowGraph& graph, std::vector<CandidatePartition> candidates,
+                             MeasuredCosts& costs, Progress* progress) {
+  ModelCosts answer;
+  Tasks all = TRY(tasks_of(graph, std::move(candidates), [&](const TuningTask& task) {
+    return static_cast<size_t>(
+        std::count_if(task.targets.begin(), task.targets.end(), [&](const Target& target) {
+          const bool known = costs.is_offer_known(task.text, target);
+          if (!known && costs.is_frozen() && answer.missing.ok())
+            answer.missing = costs.frozen_miss(task.text, target);
+          return !known;
+        }));
+  }));
+  if (!answer.missing.ok()) return answer;
+  constexpr double kSecondsEach = 0.01;
+  TRY(fill_in(all, "listing kernels", kSecondsEach, progress,
+              [&](const auto& questions) { return costs.offers(questions); }));
+  answer.functions = all.tasks.size();
+  answer.candidates = std::move(all.candidates);
   return answer;
 }
 
@@ -77,9 +114,12 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                                                      std::vector<CandidatePartition> candidates,
                                                      MeasuredCosts& costs, Progress* progress,
                                                      MeasuredCosts::Precision precision) {
-  ModelCosts answer = TRY(costs_of(graph, std::move(candidates), costs, progress, precision));
-  TRY(answer.missing);
-  return std::move(answer.candidates);
+  Tasks all = TRY(tasks_of(graph, std::move(candidates), [&](const TuningTask& task) {
+    return costs.count_unknown(task.text, task.targets, precision);
+  }));
+  TRY(fill_in(all, "measuring", costs.seconds_per_measurement(), progress,
+              [&](const auto& questions) { return costs.function_costs(questions, precision); }));
+  return std::move(all.candidates);
 }
 
 void leave_out(TargetCosts& costs, const VariantDemands& demands) {
@@ -101,7 +141,7 @@ void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& d
 namespace {
 
 bool is_broken_fusion(const CostedCandidate& candidate) {
-  return candidate.costs != nullptr && !candidate.has_cost() &&
+  return candidate.costs != nullptr && !candidate.works() &&
          fusion_never_loses(candidate.partition);
 }
 
@@ -109,37 +149,40 @@ bool is_broken_fusion(const CostedCandidate& candidate) {
 
 Result<ModelCosts> find_costs(const Candidates& candidates, const VariantDemands& demands,
                               MeasuredCosts& costs, Progress* progress) {
-  const DataflowGraph& graph = *candidates.graph;
   std::vector<CandidatePartition> pruned;
-  std::vector<CandidatePartition> kept = prune_dominated(graph, candidates.found, pruned);
-  ModelCosts result = TRY(costs_of(graph, std::move(kept), costs, progress));
+  std::vector<CandidatePartition> kept =
+      prune_dominated(*candidates.graph, candidates.found, pruned);
+  ModelCosts result = TRY(offers_of(*candidates.graph, std::move(kept), costs, progress));
   leave_out(result.candidates, demands);
-  if (std::any_of(result.candidates.begin(), result.candidates.end(), is_broken_fusion)) {
-    ModelCosts smaller = TRY(costs_of(graph, std::move(pruned), costs, progress));
-    leave_out(smaller.candidates, demands);
-    std::move(smaller.candidates.begin(), smaller.candidates.end(),
-              std::back_inserter(result.candidates));
-    result.functions += smaller.functions;
-    result.missing = smaller.missing;
-    pruned.clear();
-  }
   result.pruned = pruned.size();
-  return result;
+  return with_pruned(std::move(result), candidates, demands, costs, progress);
+}
+
+Result<ModelCosts> with_pruned(ModelCosts known, const Candidates& candidates,
+                               const VariantDemands& demands, MeasuredCosts& costs,
+                               Progress* progress) {
+  if (known.pruned == 0 ||
+      std::none_of(known.candidates.begin(), known.candidates.end(), is_broken_fusion))
+    return known;
+  std::vector<CandidatePartition> pruned;
+  prune_dominated(*candidates.graph, candidates.found, pruned);
+  ModelCosts smaller = TRY(offers_of(*candidates.graph, std::move(pruned), costs, progress));
+  leave_out(smaller.candidates, demands);
+  std::move(smaller.candidates.begin(), smaller.candidates.end(),
+            std::back_inserter(known.candidates));
+  known.functions += smaller.functions;
+  known.missing = smaller.missing;
+  known.pruned = 0;
+  return known;
 }
 
 Result<std::vector<TuningTask>> tasks_of(const Candidates& candidates, MeasuredCosts& costs) {
   std::vector<CandidatePartition> pruned;
-  TaskExtraction extraction(*candidates.graph);
-  for (const CandidatePartition& candidate :
-       prune_dominated(*candidates.graph, candidates.found, pruned))
-    TRY(extraction.add(candidate));
-  std::vector<TuningTask> tasks;
-  for (TuningTask& task : extraction.tasks()) {
-    if (task.targets.empty()) continue;
-    task.unknown = costs.count_unknown(task.text, task.targets);
-    tasks.push_back(std::move(task));
-  }
-  return tasks;
+  std::vector<CandidatePartition> kept =
+      prune_dominated(*candidates.graph, candidates.found, pruned);
+  return std::move(TRY(tasks_of(*candidates.graph, std::move(kept), [&](const TuningTask& task) {
+                     return costs.count_unknown(task.text, task.targets);
+                   })).tasks);
 }
 
 CacheState cache_state(const Function& function, int threads) {

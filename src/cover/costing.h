@@ -1,6 +1,5 @@
-// The second stage of a compilation: what candidates cost. The cost of each distinct function is
-// asked for once: candidates of equal structure share an answer, and all targets that may run the
-// same sub-graph are measured together.
+// The second stage of a compilation: what candidates offer and what is known of its cost. Each
+// distinct function is asked about once: candidates of equal structure share an answer.
 #pragma once
 
 #include <map>
@@ -19,14 +18,15 @@ namespace collage {
 struct CostedCandidate {
   CandidatePartition partition;
   Function function;  // extracted, flat
-  std::shared_ptr<const TargetCosts>
-      costs;  // null: not measured (the host's, until a cover needs them)
+  // Null: nobody was asked (the host, until a cover needs it).
+  std::shared_ptr<const TargetCosts> costs;
 
   bool is_host() const { return partition.spec->is_host; }
   bool has_cost() const;  // of some variant
+  bool works() const;     // some variant, as far as is known
 };
 
-// Candidates of the host are returned without costs. `progress` may be null.
+// With every cost measured, but the host's, which are not asked for. `progress` may be null.
 Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                                                      std::vector<CandidatePartition> candidates,
                                                      MeasuredCosts& costs, Progress* progress,
@@ -64,16 +64,20 @@ struct ModelCosts {
   std::vector<CostedCandidate> candidates;  // those that are worth a search
   size_t pruned = 0;                        // those that never win, and have no costs
   size_t functions = 0;                     // distinct ones
-  // kFrozenCosts: of the first that nobody measured, where nothing may be measured; the rest means
+  // kFrozenCosts: of the first that nobody was asked about, where nobody may be; the rest means
   // nothing then.
   Status missing = {};
 };
-// Of all candidates but those that others dominate (partition/prune.h). Where a fused one that
-// stands for smaller ones does not work, the smaller ones too.
+// What all candidates but those that others dominate (partition/prune.h) offer, with what is known
+// of its costs; the rest is measured where a cover uses it (cover_problem.h).
 Result<ModelCosts> find_costs(const Candidates& candidates, const VariantDemands& demands,
                               MeasuredCosts& costs, Progress* progress);
+// Where a fused one that stands for smaller ones is known not to work, the smaller ones too.
+Result<ModelCosts> with_pruned(ModelCosts known, const Candidates& candidates,
+                               const VariantDemands& demands, MeasuredCosts& costs,
+                               Progress* progress);
 
-// What find_costs would ask for, of targets but the host.
+// All that could be measured, of targets but the host.
 Result<std::vector<TuningTask>> tasks_of(const Candidates& candidates, MeasuredCosts& costs);
 
 // What a kernel of this model finds in the caches: warm where constants and intermediate tensors

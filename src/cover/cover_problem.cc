@@ -9,6 +9,11 @@ namespace collage {
 
 namespace {
 
+// Whether it is worth asking for.
+bool is_unmeasured(const MeasuredVariant& row) {
+  return std::holds_alternative<Unknown>(row.cost) && !row.tried;
+}
+
 // Of a candidate that nobody was asked about: one plain variant of unknown cost.
 std::shared_ptr<const TargetCosts> unknown_costs(const CostedCandidate& candidate) {
   auto costs = std::make_shared<TargetCosts>();
@@ -61,19 +66,16 @@ SearchProblem CoverProblem::with_maximal_regions(const Target& target) const {
   return restricted;
 }
 
-bool CoverProblem::add_up(Cover& cover) const {
+void CoverProblem::add_up(Cover& cover) const {
   cover.seconds = 0;
-  for (const ChosenKernel& kernel : cover.kernels) {
-    const std::vector<VariantCost>& variants = problem_.candidates[kernel.candidate].variants;
-    if (kernel.variant >= variants.size()) return false;
-    cover.seconds += variants[kernel.variant].seconds + charges_.launch;
-  }
+  for (const ChosenKernel& kernel : cover.kernels)
+    cover.seconds +=
+        problem_.candidates[kernel.candidate].variants[kernel.variant].seconds + charges_.launch;
   for (ChosenConversion& conversion : cover.conversions) {
     conversion.seconds =
         problem_.conversion_cost(type_of(conversion.tensor), conversion.from, conversion.to);
     cover.seconds += conversion.seconds + charges_.launch;
   }
-  return true;
 }
 
 std::optional<size_t> CoverProblem::problem_variant(size_t candidate, size_t costed) const {
@@ -96,6 +98,7 @@ void CoverProblem::fill(size_t c) {
   for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
     const MeasuredVariant& row = candidate.costs->variants[v];
     if (std::holds_alternative<Invalid>(row.cost)) continue;
+    if (only_known_ && !candidate.is_host() && is_unmeasured(row)) continue;
     const Measured* m = measured(row.cost);
     const double seconds =
         m != nullptr ? m->seconds()
@@ -124,36 +127,65 @@ TensorType CoverProblem::type_of(const TensorRef& tensor) const {
 }
 
 Result<bool> CoverProblem::ask_for(const std::vector<Cover>& covers) {
+  if (interrupted() && !only_known_) {
+    only_known_ = true;
+    for (size_t c = 0; c < candidates_.size(); ++c) fill(c);
+    return true;
+  }
   bool asked = false;
-  // Which variants there are may change with an answer: of all covers the kernels of before.
   for (const Cover& cover : covers)
     for (const ChosenConversion& conversion : cover.conversions) asked |= TRY(ask_for(conversion));
-  std::vector<ChosenKernel> kernels;
+  // Which variants the problem has may change with an answer.
+  std::map<std::pair<size_t, size_t>, std::shared_ptr<const TargetCosts>> used;
   for (const Cover& cover : covers)
-    kernels.insert(kernels.end(), cover.kernels.begin(), cover.kernels.end());
-  const auto row = [](const ChosenKernel& kernel) {
-    return std::pair(kernel.candidate, kernel.variant);
-  };
-  std::sort(kernels.begin(), kernels.end(),
-            [&](const ChosenKernel& a, const ChosenKernel& b) { return row(a) < row(b); });
-  kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
-  for (size_t k = 0; k < kernels.size(); ++k)
-    if (k == 0 || kernels[k].candidate != kernels[k - 1].candidate)
-      asked |= TRY(ask_for(kernels[k]));
-  return asked;
+    for (const ChosenKernel& kernel : cover.kernels)
+      used[{kernel.candidate, costed_variant(kernel)}] = candidates_[kernel.candidate].costs;
+  std::vector<KernelQuestion> questions;
+  std::map<const TargetCosts*, size_t> question_of;  // candidates that share costs ask once
+  for (const auto& [row, known] : used) {
+    const MeasuredVariant& variant = known->variants[row.second];
+    if (!is_unmeasured(variant) || question_of.count(known.get()) != 0 ||
+        !asked_.insert(row).second)
+      continue;
+    question_of[known.get()] = questions.size();
+    const CostedCandidate& candidate = candidates_[row.first];
+    questions.push_back({candidate.function, candidate.partition.spec->target, variant.variant});
+  }
+  if (questions.empty()) return asked;
+  std::vector<std::shared_ptr<const TargetCosts>> answers;
+  for (TargetCosts& answer : TRY(estimator_.kernel_costs(questions)))
+    answers.push_back(std::make_shared<const TargetCosts>(std::move(answer)));
+  for (size_t c = 0; c < candidates_.size(); ++c)
+    if (const auto it = question_of.find(candidates_[c].costs.get()); it != question_of.end()) {
+      candidates_[c].costs = answers.at(it->second);
+      fill(c);
+    }
+  return true;
 }
 
-Result<bool> CoverProblem::ask_for(const ChosenKernel& kernel) {
-  CostedCandidate& candidate = candidates_[kernel.candidate];
-  const size_t costed = costed_variant(kernel);
-  const MeasuredVariant& row = candidate.costs->variants[costed];
-  if (!std::holds_alternative<Unknown>(row.cost) || row.tried ||
-      !asked_.emplace(kernel.candidate, costed).second)
-    return false;
-  candidate.costs = std::make_shared<const TargetCosts>(TRY(
-      estimator_.kernel_costs(candidate.function, candidate.partition.spec->target, row.variant)));
-  fill(kernel.candidate);
-  return true;
+Status CoverProblem::measure(std::vector<Cover>& covers) {
+  std::vector<std::vector<size_t>> costed;
+  for (const Cover& cover : covers) {
+    costed.emplace_back();
+    for (const ChosenKernel& kernel : cover.kernels)
+      costed.back().push_back(costed_variant(kernel));
+  }
+  TRY(ask_for(covers));
+  std::vector<Cover> work;
+  for (size_t i = 0; i < covers.size(); ++i) {
+    bool works = true;
+    for (size_t k = 0; k < costed[i].size() && works; ++k) {
+      ChosenKernel& kernel = covers[i].kernels[k];
+      const std::optional<size_t> variant = problem_variant(kernel.candidate, costed[i][k]);
+      works = variant.has_value();
+      kernel.variant = variant.value_or(0);
+    }
+    if (!works) continue;
+    add_up(covers[i]);
+    work.push_back(std::move(covers[i]));
+  }
+  covers = std::move(work);
+  return {};
 }
 
 Result<bool> CoverProblem::ask_for(const ChosenConversion& conversion) {
@@ -161,7 +193,7 @@ Result<bool> CoverProblem::ask_for(const ChosenConversion& conversion) {
   std::optional<ConversionRow>& known =
       conversions_[{type.to_string(), conversion.from, conversion.to}];
   if (known) return false;
-  if (interrupted()) return !std::exchange(only_known_, true);
+  if (interrupted()) return false;
   known = TRY(estimator_.conversion_cost(type, conversion.from, conversion.to));
   return true;
 }

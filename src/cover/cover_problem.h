@@ -52,8 +52,9 @@ class CoverProblem {
       if (!TRY(ask_for(result.covers))) return result;
     }
   }
-  // Adds up a cover found earlier by the costs known now. False: one of its kernels does not work.
-  bool add_up(Cover& cover) const;
+  // Covers that were found otherwise: asks for all that they use, leaves out those with a kernel
+  // that does not work, and adds up the others by the costs known now.
+  Status measure(std::vector<Cover>& covers);
 
   // Which of its candidate's costs a kernel of a cover is.
   size_t costed_variant(const ChosenKernel& kernel) const {
@@ -68,11 +69,11 @@ class CoverProblem {
   using ConversionKey = std::tuple<std::string, Encoding, Encoding>;
 
   void fill(size_t c);
+  void add_up(Cover& cover) const;
   double conversion_seconds(const TensorType& type, const Encoding& from, const Encoding& to);
   TensorType type_of(const TensorRef& tensor) const;
   // What the covers use and nobody was asked for yet; whether there was any of it.
   Result<bool> ask_for(const std::vector<Cover>& covers);
-  Result<bool> ask_for(const ChosenKernel& kernel);
   Result<bool> ask_for(const ChosenConversion& conversion);
 
   const DataflowGraph& graph_;
@@ -84,7 +85,7 @@ class CoverProblem {
       variants_;  // of a candidate: which of its costs each of the problem's variants is
   std::map<ConversionKey, std::optional<ConversionRow>> conversions_;  // none: at its estimate
   std::set<std::pair<size_t, size_t>> asked_;  // candidates and which of their costs
-  // After an interrupt nobody can be asked: covers do without conversions that are not known.
+  // After an interrupt nobody can be asked: covers do without what is not known, but on the host.
   bool only_known_ = false;
   double search_seconds_ = 0;
 };

@@ -45,7 +45,7 @@ Reach reach_of(const DataflowGraph& graph, const std::vector<CostedCandidate>& c
                const Target& target) {
   IndexSet reached;
   for (const CostedCandidate& candidate : candidates)
-    if (candidate.partition.spec->target == target && candidate.has_cost())
+    if (candidate.partition.spec->target == target && candidate.works())
       reached |= candidate.partition.sub_graph.inside();
   auto share = [&](auto&& amount) {
     double own = 0, all = 0;
@@ -214,7 +214,7 @@ std::vector<CostedCandidate> with_costs_of(const std::vector<NamedCover>& covers
   for (const NamedCover& cover : covers)
     for (const CoverKernel& kernel : cover.kernels) {
       CostedCandidate& candidate = candidates[kernel.candidate];
-      if (candidate.is_host() && !candidate.has_cost()) candidate.costs = kernel.costs;
+      if (!candidate.has_cost()) candidate.costs = kernel.costs;
     }
   return candidates;
 }

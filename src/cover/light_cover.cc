@@ -176,11 +176,15 @@ class LightSearch : private CostEstimator {
   }
 
   // As an estimator: what is known, else analytic estimates, and trials for what a cover uses.
-  Result<TargetCosts> kernel_costs(const Function& function, const Target&,
-                                   const Variant& used) override {
-    const size_t position = position_of_.at(function.get());
-    TRY(try_candidate(position, &used));
-    return *seen_[position].costs;
+  Result<std::vector<TargetCosts>> kernel_costs(
+      const std::vector<KernelQuestion>& questions) override {
+    std::vector<TargetCosts> answers;
+    for (const KernelQuestion& question : questions) {
+      const size_t position = position_of_.at(question.function.get());
+      TRY(try_candidate(position, &question.used));
+      answers.push_back(*seen_[position].costs);
+    }
+    return answers;
   }
   Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
                                         const Encoding& to) override {

@@ -43,12 +43,15 @@ Result<CoverSearch> with_merged_cover(const DataflowGraph& graph, CoverSearch se
     size_t known = find_candidate(candidates, kernel);
     if (known == candidates.size()) {
       Function function = TRY(inline_calls(kernel.sub_graph.extract(graph)));
-      if (costs.is_frozen() && !costs.is_known(function, kernel.spec->target)) return search;
-      TargetCosts entry =
-          std::move(TRY(costs.function_costs(function, {kernel.spec->target})).at(0));
+      candidates.push_back({std::move(kernel), std::move(function), nullptr});
+    }
+    CostedCandidate& whole = candidates[known];
+    if (!whole.has_cost() && (whole.costs == nullptr || whole.works())) {
+      const Target& target = whole.partition.spec->target;
+      if (costs.is_frozen() && !costs.is_known(whole.function, target)) return search;
+      TargetCosts entry = std::move(TRY(costs.function_costs(whole.function, {target})).at(0));
       leave_out(entry, demands);
-      candidates.push_back({std::move(kernel), std::move(function),
-                            std::make_shared<const TargetCosts>(std::move(entry))});
+      whole.costs = std::make_shared<const TargetCosts>(std::move(entry));
     }
     if (candidates[known].has_cost()) {
       members.push_back(known);

@@ -54,12 +54,15 @@ Result<std::vector<CostedCandidate>> with_lowered_variants(
       lowering.push_back(c);
       partitions.push_back(candidates[c].partition);
     }
+  // The others of these too: what is priced is measured.
+  std::vector<CostedCandidate> full = TRY(cost_candidates(graph, partitions, costs, progress));
   std::vector<CostedCandidate> lowered = TRY(cost_candidates(
       graph, std::move(partitions), costs, progress, MeasuredCosts::Precision::kLowered));
   // Candidates of equal structure go on sharing their costs.
   std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> known;
   for (size_t i = 0; i < lowering.size(); ++i) {
     CostedCandidate& candidate = result[lowering[i]];
+    candidate.costs = full[i].costs;
     if (candidate.costs == nullptr || lowered[i].costs == nullptr ||
         lowered[i].costs->variants.empty())
       continue;

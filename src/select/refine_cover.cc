@@ -47,15 +47,12 @@ Result<ChosenCover> refine_cover(const DataflowGraph& graph, CostEstimator& esti
   };
   for (size_t left = generations(effort); left > 0 && !interrupted(); --left) {
     learn();
-    SearchResult bred;
-    bred.covers = evolution.breed(kChildren);
-    if (bred.covers.empty()) break;
-    TRY(problem.settle([&]() -> Result<SearchResult> { return bred; }));
-    for (Cover& cover : bred.covers) {
-      if (!problem.add_up(cover)) continue;
+    std::vector<Cover> bred = evolution.breed(kChildren);
+    if (bred.empty()) break;
+    TRY(problem.measure(bred));
+    for (const Cover& cover : bred)
       covers.push_back(
           named_cover(problem, "evolved " + std::to_string(covers.size() + 1), false, cover));
-    }
     found.candidates = problem.candidates();
     chosen = TRY(choose(covers));
   }

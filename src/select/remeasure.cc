@@ -77,13 +77,15 @@ std::vector<CandidateVariant> worth_remeasuring(const NamedCover& cover,
     if (inside.empty()) continue;
     const Interval together = likely_sum(inside);
     for (const bool lowered : {false, true}) {
-      // What computes the same nodes in the same precision was timed in the same moment.
-      const bool same_moment = inside.size() == 1 && inside[0]->row().variant.lowered == lowered;
+      // What computes the same nodes on the same target in the same precision was timed in the same
+      // moment.
+      const bool same_moment = inside.size() == 1 && inside[0]->candidate == c &&
+                               inside[0]->row().variant.lowered == lowered;
       const std::optional<size_t> cheapest = cheapest_variant(*candidate.costs, lowered);
       for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
         const MeasuredVariant& row = candidate.costs->variants[v];
         const Measured* figure = measured(row.cost);
-        const bool own = same_moment && c == inside[0]->candidate && v == inside[0]->variant;
+        const bool own = same_moment && v == inside[0]->variant;
         if (figure == nullptr || row.variant.lowered != lowered || own) continue;
         const double low = likely_interval(*figure).low + CoverCharges().launch;
         const bool decides = !same_moment && v == cheapest && low < together.high;
@@ -100,15 +102,21 @@ Result<bool> remeasure(const NamedCover& cover, const std::vector<CostedCandidat
   const std::vector<CandidateVariant> list = worth_remeasuring(cover, found);
   const bool lowered = precision == MeasuredCosts::Precision::kLowered;
   std::map<const TargetCosts*, std::vector<std::pair<size_t, Cost>>> changed;  // their variants
-  for (size_t i = 0; i < list.size(); ++i) {
-    const CostedCandidate& candidate = found[list[i].candidate];
-    const Variant& variant = candidate.costs->variants[list[i].variant].variant;
+  std::vector<KernelQuestion> kernels;
+  std::vector<CandidateVariant> asked;
+  for (const CandidateVariant& row : list) {
+    const CostedCandidate& candidate = found[row.candidate];
+    const Variant& variant = candidate.costs->variants[row.variant].variant;
     if (variant.lowered != lowered) continue;
-    if (progress != nullptr) progress->update("measuring again", i, list.size(), 0, 0);
-    const std::optional<Cost> cost =
-        TRY(costs.add_block(candidate.function, candidate.partition.spec->target, variant));
-    if (cost) changed[candidate.costs.get()].emplace_back(list[i].variant, *cost);
+    kernels.push_back({candidate.function, candidate.partition.spec->target, variant});
+    asked.push_back(row);
   }
+  if (progress != nullptr && !kernels.empty())
+    progress->update("measuring again", 0, kernels.size(), 0, 0);
+  const std::vector<std::optional<Cost>> costs_now = TRY(costs.add_blocks(kernels));
+  for (size_t k = 0; k < asked.size(); ++k)
+    if (costs_now[k])
+      changed[found[asked[k].candidate].costs.get()].emplace_back(asked[k].variant, *costs_now[k]);
   if (progress != nullptr) progress->finish("measuring again");
   change_costs(
       candidates, candidates,

@@ -44,16 +44,20 @@ class GivenCosts : public CostEstimator {
   std::map<std::string, double> conversions;  // by "from>to"; others cannot be made
   std::map<std::string, double> kernels;      // by target
   std::set<std::string> known;                // conversions that need no asking
+  std::map<std::string, double> estimates;    // of kernels, by target; of others 0
   std::vector<std::string> asked;
 
-  Result<TargetCosts> kernel_costs(const Function& function, const Target& target,
-                                   const Variant&) override {
-    asked.push_back(target.to_string());
-    TargetCosts costs;
-    costs.target = target.to_string();
-    costs.variants.push_back(
-        {Variant::plain("answered", function), exactly(kernels.at(target.to_string()))});
-    return costs;
+  Result<std::vector<TargetCosts>> kernel_costs(
+      const std::vector<KernelQuestion>& questions) override {
+    std::vector<TargetCosts> answers;
+    for (const KernelQuestion& question : questions) {
+      const std::string target = question.target.to_string();
+      asked.push_back(target);
+      answers.emplace_back().target = target;
+      answers.back().variants.push_back(
+          {Variant::plain("answered", question.function), exactly(kernels.at(target))});
+    }
+    return answers;
   }
   Result<ConversionRow> conversion_cost(const TensorType&, const Encoding& from,
                                         const Encoding& to) override {
@@ -65,7 +69,10 @@ class GivenCosts : public CostEstimator {
     if (known.count(name(from, to)) == 0) return std::nullopt;
     return row(name(from, to));
   }
-  double kernel_estimate(const Function&, const TargetCosts&, size_t) const override { return 0; }
+  double kernel_estimate(const Function&, const TargetCosts& costs, size_t) const override {
+    const auto it = estimates.find(costs.target);
+    return it == estimates.end() ? 0 : it->second;
+  }
   double conversion_estimate(const TensorType&, const Encoding&, const Encoding&) const override {
     return 0;
   }
@@ -254,6 +261,81 @@ TEST_F(AskedFor, WhatIsKnownAlreadyChangesNoChoice) {
     EXPECT_EQ(best(warm), chosen);
     EXPECT_THAT(warm.asked, ElementsAre());
   }
+}
+
+TEST_F(AskedFor, IsNoKernelThatCannotBeInABestCover) {
+  // Two targets offer the whole chain in kernels of a call: one may take as little as a quarter of
+  // what is known, the other takes twice as much at least.
+  candidates_.clear();
+  const PartitionSpecPtr native = spec("native"), may = spec("may"), never = spec("never");
+  for (const PostDfsIndex call : calls()) {
+    add(native, call, kSeconds);
+    for (const PartitionSpecPtr& offering : {may, never}) {
+      add(offering, call, kSeconds);
+      TargetCosts offer = *candidates_.back().costs;
+      offer.variants[0].cost = Unknown{};
+      candidates_.back().costs = std::make_shared<const TargetCosts>(std::move(offer));
+    }
+  }
+  GivenCosts costs;
+  costs.estimates = {{"may", 0.25 * kSeconds}, {"never", 2 * kSeconds}};
+  costs.kernels = {{"may", 0.5 * kSeconds}};
+  CoverProblem problem(*graph_, candidates_, costs);
+  SearchOptions options;
+  options.top_k = 1;
+  const Result<SearchResult> found =
+      problem.settle([&] { return search_covers(problem.problem(), options); });
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  EXPECT_NEAR(found->covers[0].seconds, 4 * (0.5 * kSeconds + CoverCharges().launch), 1e-9);
+  EXPECT_EQ(std::count(costs.asked.begin(), costs.asked.end(), "may"), 4);
+  EXPECT_EQ(std::count(costs.asked.begin(), costs.asked.end(), "never"), 0);
+}
+
+TEST_F(AskedFor, OnceWhereCandidatesShareTheirCosts) {
+  candidates_.clear();
+  const PartitionSpecPtr native = spec("native");
+  for (const PostDfsIndex call : calls()) add(native, call, kSeconds);
+  TargetCosts offer = *candidates_[0].costs;
+  offer.variants[0].cost = Unknown{};
+  candidates_[0].costs = candidates_[1].costs =
+      std::make_shared<const TargetCosts>(std::move(offer));
+  GivenCosts costs;
+  costs.kernels = {{"native", 2 * kSeconds}};
+  CoverProblem problem(*graph_, candidates_, costs);
+  const Result<SearchResult> found =
+      problem.settle([&] { return search_covers(problem.problem()); });
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  EXPECT_THAT(costs.asked, ElementsAre("native"));
+  EXPECT_NEAR(found->covers[0].seconds, 6 * kSeconds + 4 * CoverCharges().launch, 1e-9);
+}
+
+TEST_F(AskedFor, CoversThatWereBredAreLeftOutWhereAKernelFails) {
+  candidates_.clear();
+  const PartitionSpecPtr native = spec("native"), failing = spec("failing");
+  for (const PostDfsIndex call : calls()) add(native, call, kSeconds);
+  add(failing, calls()[0], kSeconds);
+  TargetCosts offer = *candidates_.back().costs;
+  offer.variants[0].cost = Unknown{};
+  candidates_.back().costs = std::make_shared<const TargetCosts>(std::move(offer));
+  class Failing : public GivenCosts {
+   public:
+    Result<std::vector<TargetCosts>> kernel_costs(
+        const std::vector<KernelQuestion>& questions) override {
+      std::vector<TargetCosts> answers(questions.size());
+      for (TargetCosts& answer : answers) answer.refusal = "it fails";
+      return answers;
+    }
+  } costs;
+  CoverProblem problem(*graph_, candidates_, costs);
+  Cover known, bred;
+  for (size_t c = 0; c < 4; ++c) known.kernels.push_back({c, 0});
+  bred = known;
+  bred.kernels[0] = {4, 0};
+  std::vector<Cover> covers = {bred, known};
+  ASSERT_TRUE(problem.measure(covers).ok());
+  ASSERT_EQ(covers.size(), 1u);
+  EXPECT_EQ(covers[0].kernels, known.kernels);
+  EXPECT_NEAR(covers[0].seconds, 4 * (kSeconds + CoverCharges().launch), 1e-9);
 }
 
 TEST_F(AskedFor, IsAKernelThatNobodyMeasured) {

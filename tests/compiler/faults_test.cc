@@ -288,6 +288,31 @@ TEST_F(Faults, ABlockOfAnotherMomentCorrectsADisturbedOne) {
   EXPECT_EQ(measured(*again)->blocks.size(), 2u);
 }
 
+TEST_F(Faults, OfOneFunctionLeaveTheOthersThatAreTimedWithIt) {
+  const Model tanh = tanh_model(kShapes[0]), other = tanh_model({3, 5});
+  for (const char* fault : {"segv", "segv -after=9", "none"}) {
+    std::unique_ptr<CostDatabase> database =
+        CostDatabase::open(folder_ / (std::string(fault) + ".db"));
+    CostOptions costs;
+    costs.compile.threads = 1;
+    costs.worker_command = {options("").worker.string(), "worker"};
+    MeasuredCosts asked(*database, costs);
+    const auto faulty = Target::parse("faulty -fault=" + std::string(fault)).value();
+    const auto right = Target::parse("faulty -fault=none").value();
+    const auto answers = asked.function_costs(
+        {{tanh.impl().module.main(), {faulty}}, {other.impl().module.main(), {right}}});
+    ASSERT_TRUE(answers.ok()) << answers.status().to_string();
+    const auto cost = [&](size_t function, size_t variant) {
+      return answers->at(function).at(0).variants.at(variant).cost;
+    };
+    EXPECT_EQ(measured(cost(0, 0)) == nullptr, std::string(fault) != "none") << fault;
+    EXPECT_NE(measured(cost(0, 1)), nullptr) << fault;
+    EXPECT_NE(measured(cost(1, 0)), nullptr) << fault;
+    EXPECT_NE(measured(cost(1, 1)), nullptr) << fault;
+    EXPECT_EQ(asked.counts().crashed, std::string(fault) != "none") << fault;
+  }
+}
+
 TEST_F(Faults, ADamagedRowOfTheMachineIsNoRow) {
   std::unique_ptr<CostDatabase> database = CostDatabase::open(folder_ / "costs.db");
   CostOptions costs;

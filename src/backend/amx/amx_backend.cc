@@ -34,6 +34,7 @@ class AmxBackend : public Backend {
   std::string version() const override { return source_fingerprint("amx"); }
   Status available() const override { return matrix_unit(); }
   int priority() const override { return 25; }
+  double vector_speedup() const override { return 12; }
 
   PartitionRulePtr partition_rule(const Target&) const override {
     return std::make_shared<UnionPartitionRule>(

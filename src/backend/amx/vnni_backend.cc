@@ -19,6 +19,7 @@ class VnniBackend : public Backend {
     return amx::dot_products();
   }
   int priority() const override { return 26; }
+  double vector_speedup() const override { return 2; }
 
   PartitionRulePtr partition_rule(const Target&) const override {
     return amx::make_contraction_rule(name());
