@@ -36,7 +36,7 @@ target_compile_definitions(collage_amx_in_software PRIVATE
 target_compile_options(collage_amx_in_software PUBLIC -Wno-psabi PRIVATE ${COLLAGE_BACKEND_OPTIONS_amx})
 target_link_libraries(collage_amx_in_software PRIVATE collage_options PUBLIC collage_backend)
 add_library(collage_test_backend_amx INTERFACE)
-target_link_libraries(collage_test_backend_amx INTERFACE collage_amx_in_software collage_cost collage_compiler)
+target_link_libraries(collage_test_backend_amx INTERFACE collage_amx_in_software collage_measure collage_compiler)
 
 set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_DIR=${PROJECT_SOURCE_DIR})
 # Libraries of backends keep memory until the process ends, in ways that no list of their functions catches; the rooms below

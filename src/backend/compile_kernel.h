@@ -1,4 +1,4 @@
-// A kernel of a backend, its own constant updates first: how everybody compiles one.
+// How everybody compiles a kernel of a backend.
 #pragma once
 
 #include <memory>
@@ -7,15 +7,14 @@
 
 namespace collage {
 
-inline Result<std::unique_ptr<Kernel>> compile_kernel(const Backend& backend,
-                                                      const Function& function,
-                                                      const Variant& variant, const Target& target,
-                                                      const CompileOptions& options) {
-  Function updated = TRY(backend.update_constants(function, target));
-  if (!(updated->type() == function->type()))
-    return internal_error("{}: its constant update makes a {} of a {}", backend.name(),
-                          updated->type().to_string(), function->type().to_string());
-  return backend.compile(updated, variant, target, options);
-}
+// Whether a variant's encodings fit a function of these inputs and outputs: their number, and
+// layouts of the right rank.
+Status check_fit(const Variant& variant, const std::vector<TensorType>& inputs,
+                 const std::vector<TensorType>& outputs);
+
+// After the backend's own updates of constants.
+Result<std::unique_ptr<Kernel>> compile_kernel(const Backend& backend, const Function& function,
+                                               const Variant& variant, const Target& target,
+                                               const CompileOptions& options);
 
 }  // namespace collage

@@ -4,13 +4,13 @@
 #include <fstream>
 #include <limits>
 
+#include "backend/compile_kernel.h"
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "cost/analytic.h"
 #include "cost/blocks.h"
-#include "cost/subject.h"
 #include "ir/text_printer.h"
 #include "ir/work.h"
 #include "machine/noise_gate.h"

@@ -23,7 +23,6 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "cost/build_identity.h"
-#include "cost/worker_channel.h"
 
 extern char** environ;
 
@@ -114,21 +113,22 @@ WorkerLimits WorkerLimits::from_environment() {
 
 Worker::~Worker() {
   stop();
-  if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
+  if (shared_ != nullptr) ::munmap(shared_, sizeof(SharedWithWorker));
   if (shared_fd_ >= 0) ::close(shared_fd_);
 }
 
 Status Worker::share_memory() {
   if (shared_ != nullptr) return {};
   shared_fd_ = ::memfd_create("collage worker", MFD_CLOEXEC);
-  if (shared_fd_ < 0 || ::ftruncate(shared_fd_, sizeof(Shared)) != 0)
+  if (shared_fd_ < 0 || ::ftruncate(shared_fd_, sizeof(SharedWithWorker)) != 0)
     return error(ErrorCode::kUnavailable, "cannot start a measuring worker: {}",
                  std::strerror(errno));
-  void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, shared_fd_, 0);
+  void* memory =
+      ::mmap(nullptr, sizeof(SharedWithWorker), PROT_READ | PROT_WRITE, MAP_SHARED, shared_fd_, 0);
   if (memory == MAP_FAILED)
     return error(ErrorCode::kUnavailable, "cannot start a measuring worker: {}",
                  std::strerror(errno));
-  shared_ = static_cast<Shared*>(memory);
+  shared_ = static_cast<SharedWithWorker*>(memory);
   return {};
 }
 

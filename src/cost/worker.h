@@ -1,6 +1,6 @@
 // The measuring worker: a process that compiles and runs candidates, so that a crash, hang or
-// memory blow-up of a backend costs that candidate and never the run. Both halves are declared
-// here: the loop inside the worker (worker_loop.cc), and the parent's handle on it.
+// memory blow-up of a backend costs that candidate and never the run. This is the parent's handle
+// on it; what it does is in measure/.
 //
 // Who is to blame for a death: the worker announces each subject before it compiles and runs it
 // alone. While survivors are timed together, it keeps the one that runs in memory shared with the
@@ -11,20 +11,15 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cost/task.h"
+#include "cost/worker_channel.h"
 
 namespace collage {
-
-// Says which build it is, reads tasks from descriptor 3, a line each, and answers on 4 until the
-// input ends; 5, where it is given, is the memory shared with the parent. Backends must be
-// registered. Returns the exit status when the descriptors are no such thing, else never.
-int run_worker();
 
 // Whether a worker's memory is limited: AddressSanitizer's shadow is private memory too.
 #if defined(__SANITIZE_ADDRESS__)
@@ -64,12 +59,6 @@ class Worker {
   Result<std::optional<Answers>> measure_together(const std::vector<MeasureTask>& tasks);
 
  private:
-  struct Shared {  // with the worker
-    std::atomic<int32_t> running;
-    std::atomic<uint32_t> beats;
-    std::atomic<uint32_t> out_of_memory;  // an allocation failed since a subject was begun
-  };
-  friend int run_worker();
   struct Reply {
     bool died = false;
     bool while_timing = false;
@@ -93,7 +82,7 @@ class Worker {
   WorkerLimits limits_;
   pid_t pid_ = -1;
   int pid_fd_ = -1, to_ = -1, from_ = -1, shared_fd_ = -1;
-  Shared* shared_ = nullptr;
+  SharedWithWorker* shared_ = nullptr;
   std::string buffer_;
 };
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "cost/timing.h"
+#include "measure/timing.h"
 
 namespace collage {
 

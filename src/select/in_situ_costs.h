@@ -1,15 +1,15 @@
 // What the kernels of a plan cost in their place: each timed alone as for the cost database
-// (cost/timing.h), but at this moment, on what it reads in a run and where that lies, in the midst
-// of the others. In one run of the plan some kernels are timed, far enough apart that what pushes
-// their data out of the cores' own caches leaves the shared one to the model; the others just run.
-// The kernel before a timed one, where it uses the same threads, runs once more, untimed, and so
-// leaves what it wrote in the caches of those cores that it does in a run.
+// (measure/timing.h), but at this moment, on what it reads in a run and where that lies, in the
+// midst of the others. In one run of the plan some kernels are timed, far enough apart that what
+// pushes their data out of the cores' own caches leaves the shared one to the model; the others
+// just run. The kernel before a timed one, where it uses the same threads, runs once more, untimed,
+// and so leaves what it wrote in the caches of those cores that it does in a run.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "cost/sampler.h"
+#include "measure/sampler.h"
 #include "runtime/executor.h"
 
 namespace collage {

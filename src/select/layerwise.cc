@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "cost/host_conversion.h"
-#include "cost/trial.h"
+#include "measure/host_conversion.h"
+#include "measure/trial.h"
 #include "verify/rounding_error.h"
 
 namespace collage {

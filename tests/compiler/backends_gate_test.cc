@@ -6,8 +6,8 @@
 #include <map>
 
 #include "backend/compile_kernel.h"
-#include "cost/trial.h"
 #include "ir/text_printer.h"
+#include "measure/trial.h"
 #include "ops/cases.h"
 #include "targets/backends.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "compiler/fault_backend.h"
-#include "cost/worker.h"
+#include "measure/worker_loop.h"
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "worker") {

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "cost/database_tools.h"
 #include "cost/task.h"
-#include "planted_kernel.h"
+#include "measure/planted_kernel.h"
 
 namespace collage {
 namespace {

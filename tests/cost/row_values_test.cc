@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "cost/database_tools.h"
-#include "planted_kernel.h"
+#include "measure/planted_kernel.h"
 
 namespace collage {
 namespace {

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "cost/build_identity.h"
-#include "planted_kernel.h"
+#include "measure/planted_kernel.h"
 
 namespace collage {
 namespace {

@@ -25,6 +25,7 @@ ROOMS = [
     "machine",
     "verify",
     "cost",
+    "measure",
     "search",
     "lower",
     "cover",

@@ -1,7 +1,6 @@
 // collage worker: measures candidates for a parent process (see cost/worker.h). Not for people.
 
-#include "cost/worker.h"
-
+#include "measure/worker_loop.h"
 #include "options.h"
 #include "targets/backends.h"
 #include "targets/plugins.h"

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "backend/reference/reference.h"
-#include "cost/subject.h"
 #include "ir/text_printer.h"
+#include "measure/subject.h"
 #include "ops/registry.h"
 #include "runtime/kernel.h"
 

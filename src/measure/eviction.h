@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/stopwatch.h"
-#include "cost/timing.h"
 #include "machine/noise_gate.h"
+#include "measure/timing.h"
 
 namespace collage {
 

@@ -1,5 +1,5 @@
 // What timing decides by, on given numbers: nothing here looks at a clock.
-#include "cost/timing.h"
+#include "measure/timing.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cost/effort.h"
-#include "cost/sampler.h"
 #include "machine/noise_gate.h"
 #include "machine/probe.h"
+#include "measure/sampler.h"
 #include "planted_kernel.h"
 
 namespace collage {

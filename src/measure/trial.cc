@@ -1,4 +1,4 @@
-#include "cost/trial.h"
+#include "measure/trial.h"
 
 #include <cstring>
 #include <exception>

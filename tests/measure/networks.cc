@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cost/subject.h"
 #include "ir/visitor.h"
+#include "measure/subject.h"
 #include "ops/interpreter.h"
 #include "verify/synthetic.h"
 

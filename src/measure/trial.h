@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "cost/subject.h"
+#include "measure/subject.h"
 #include "runtime/kernel.h"
 #include "runtime/thread_team.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cost/guarded_buffer.h"
+#include "measure/guarded_buffer.h"
 
 namespace collage {
 

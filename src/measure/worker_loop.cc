@@ -1,4 +1,5 @@
-// The worker's half: reads tasks, measures them, answers.
+#include "measure/worker_loop.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -11,10 +12,9 @@
 
 #include "base/files.h"
 #include "cost/build_identity.h"
-#include "cost/guarded_buffer.h"
-#include "cost/measure.h"
-#include "cost/worker.h"
 #include "cost/worker_channel.h"
+#include "measure/guarded_buffer.h"
+#include "measure/measure.h"
 
 namespace collage {
 
@@ -75,9 +75,9 @@ int run_worker() {
     ::_exit(1);
   };
   void* memory =
-      ::mmap(nullptr, sizeof(Worker::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, kSharedFd, 0);
+      ::mmap(nullptr, sizeof(SharedWithWorker), PROT_READ | PROT_WRITE, MAP_SHARED, kSharedFd, 0);
   if (memory != MAP_FAILED) {
-    auto* shared = static_cast<Worker::Shared*>(memory);
+    auto* shared = static_cast<SharedWithWorker*>(memory);
     hooks.running = &shared->running;
     hooks.beats = &shared->beats;
     failed_allocations = &shared->out_of_memory;

@@ -1,10 +1,10 @@
-#include "cost/subject.h"
+#include "measure/subject.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "cost/host_conversion.h"
 #include "ir/text_parser.h"
+#include "measure/host_conversion.h"
 #include "verify/comparison.h"
 #include "verify/synthetic.h"
 
@@ -60,23 +60,6 @@ Result<Subject> Subject::of_conversion(const MeasureTask& task) {
   subject.inputs_ = {TRY(synthetic_constant(task.type, 3))};
   subject.expected_ = subject.inputs_;
   return subject;
-}
-
-Status check_fit(const Variant& variant, const std::vector<TensorType>& inputs,
-                 const std::vector<TensorType>& outputs) {
-  auto check = [](const char* what, const std::vector<Encoding>& encodings,
-                  const std::vector<TensorType>& types) -> Status {
-    if (encodings.size() != types.size())
-      return internal_error("the variant has {} {}s, the function {}", encodings.size(), what,
-                            types.size());
-    for (size_t i = 0; i < types.size(); ++i)
-      if (!encodings[i].layout.fits(static_cast<int64_t>(types[i].shape.size())))
-        return internal_error("the variant's {} {} is {}, the function's has rank {}", what, i,
-                              encodings[i].to_string(), types[i].shape.size());
-    return {};
-  };
-  TRY(check("input", variant.inputs, inputs));
-  return check("output", variant.outputs, outputs);
 }
 
 Result<std::shared_ptr<GuardedBuffer>> Subject::input(size_t index, const Encoding& encoding,

@@ -1,4 +1,4 @@
-#include "cost/measure.h"
+#include "measure/measure.h"
 
 #include <sys/wait.h>
 
@@ -9,10 +9,10 @@
 #include <new>
 
 #include "backend/compile_kernel.h"
-#include "cost/timing.h"
-#include "cost/timing_memory.h"
-#include "cost/trial.h"
 #include "ir/visitor.h"
+#include "measure/timing.h"
+#include "measure/timing_memory.h"
+#include "measure/trial.h"
 
 namespace collage {
 

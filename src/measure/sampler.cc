@@ -1,8 +1,8 @@
-#include "cost/sampler.h"
+#include "measure/sampler.h"
 
 #include "base/cache_sizes.h"
 #include "base/stopwatch.h"
-#include "cost/eviction.h"
+#include "measure/eviction.h"
 
 namespace collage {
 

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "cost/timing.h"
 #include "machine/noise_gate.h"
+#include "measure/timing.h"
 
 namespace collage {
 

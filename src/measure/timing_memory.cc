@@ -1,4 +1,4 @@
-#include "cost/timing_memory.h"
+#include "measure/timing_memory.h"
 
 #include <algorithm>
 #include <cstring>

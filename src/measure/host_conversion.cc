@@ -1,4 +1,4 @@
-#include "cost/host_conversion.h"
+#include "measure/host_conversion.h"
 
 namespace collage {
 

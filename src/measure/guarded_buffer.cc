@@ -1,4 +1,4 @@
-#include "cost/guarded_buffer.h"
+#include "measure/guarded_buffer.h"
 
 #include <signal.h>
 #include <sys/mman.h>

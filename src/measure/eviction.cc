@@ -1,4 +1,4 @@
-#include "cost/eviction.h"
+#include "measure/eviction.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "cost/timing.h"
+#include "measure/timing.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +10,7 @@
 
 #include "base/statistics.h"
 #include "base/stopwatch.h"
-#include "cost/eviction.h"
+#include "measure/eviction.h"
 
 namespace collage {
 

@@ -2,7 +2,7 @@
 // a schedule that rounds up would write beyond the tensor.
 #include <gtest/gtest.h>
 
-#include "cost/trial.h"
+#include "measure/trial.h"
 #include "planted_kernel.h"
 #if COLLAGE_WITH_NATIVE
 #include "backend/native/native_backend.h"

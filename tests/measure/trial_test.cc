@@ -1,5 +1,5 @@
 // Every way to misbehave that a trial must see, planted on purpose.
-#include "cost/trial.h"
+#include "measure/trial.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

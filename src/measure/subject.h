@@ -11,16 +11,12 @@
 #include <memory>
 #include <vector>
 
-#include "cost/guarded_buffer.h"
+#include "backend/compile_kernel.h"
 #include "cost/task.h"
+#include "measure/guarded_buffer.h"
 #include "verify/rounding_error.h"
 
 namespace collage {
-
-// Whether a variant's encodings fit a function of these inputs and outputs: their number, and
-// layouts of the right rank.
-Status check_fit(const Variant& variant, const std::vector<TensorType>& inputs,
-                 const std::vector<TensorType>& outputs);
 
 // The reference's outputs for seeded inputs. Of a few ranges the first that gives outputs with
 // enough elements that are neither zero nor NaN.
