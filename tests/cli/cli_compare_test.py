@@ -6,7 +6,6 @@ Prints one line a failure, then "N passed, N failed"; exits with 1 if anything f
 """
 
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -19,7 +18,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import checks
 import command
 import tiny_models
-from cli_run_test import Bench
+from workbench import Bench
 
 
 def check_comparison_decides(bench):
