@@ -1,0 +1,80 @@
+#include "ir/text_attrs.h"
+
+#include <charconv>
+#include <vector>
+
+namespace collage {
+
+using Kind = Token::Kind;
+
+namespace {
+
+// After '[': a list of integers, of reals, or of lists of integers.
+Result<AttrValue> list(TextReader& reader, const Token& start) {
+  Ints ints;
+  std::vector<double> reals;
+  IntLists lists;
+  std::vector<AttrValue> values = TRY(reader.list("]", [&] { return parse_attr_value(reader); }));
+  for (AttrValue& value : values) {
+    if (const auto* i = std::get_if<int64_t>(&value)) {
+      ints.push_back(*i);
+      reals.push_back(static_cast<double>(*i));
+    } else if (const auto* d = std::get_if<double>(&value)) {
+      reals.push_back(*d);
+    } else if (auto* inner = std::get_if<Ints>(&value)) {
+      lists.push_back(std::move(*inner));
+    }
+  }
+  if (ints.size() == values.size()) return AttrValue(std::move(ints));
+  if (reals.size() == values.size()) return AttrValue(std::move(reals));
+  if (lists.size() == values.size()) return AttrValue(std::move(lists));
+  return at(start, bad_model("a list holds integers, reals, or lists of integers"));
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> parse_attr_name(TextReader& reader) {
+  if (!reader.is(Kind::kIdentifier) && !reader.is(Kind::kString))
+    return std::optional<std::string>();
+  std::string name = reader.token().text;
+  Lexer::Position back = reader.position();
+  TRY(reader.step());
+  if (TRY(reader.accept("="))) return std::optional<std::string>(name);
+  TRY(reader.seek(back));
+  return std::optional<std::string>();
+}
+
+Result<AttrValue> parse_attr_value(TextReader& reader) {
+  TextReader::Nesting nesting(reader);
+  TRY(reader.check_nesting());
+  Token start = reader.token();
+  if (reader.is(Kind::kString)) {
+    TRY(reader.step());
+    return AttrValue(start.text);
+  }
+  if (TRY(reader.accept("None"))) return AttrValue(None{});
+  if (TRY(reader.accept("True"))) return AttrValue(true);
+  if (TRY(reader.accept("False"))) return AttrValue(false);
+  if (TRY(reader.accept("["))) return list(reader, start);
+  if (!reader.is(Kind::kNumber)) return reader.expected("an attribute's value");
+  TRY(reader.step());
+  std::string digits = start.text;
+  if (digits.ends_with("i64")) digits.resize(digits.size() - 3);
+  int64_t integer = 0;
+  const char* end = digits.data() + digits.size();
+  auto [stop, code] = std::from_chars(digits.data(), end, integer);
+  if (code == std::errc() && stop == end) return AttrValue(integer);
+  if (digits.ends_with("f64")) {
+    digits.resize(digits.size() - 3);
+  } else if (digits.ends_with("f") && digits != "inf" && digits != "-inf") {
+    digits.pop_back();
+  }
+  double real = 0;
+  end = digits.data() + digits.size();
+  auto [real_stop, real_code] = std::from_chars(digits.data(), end, real);
+  if (real_code != std::errc() || real_stop != end)
+    return at(start, bad_model("'{}' is no number", start.text));
+  return AttrValue(real);
+}
+
+}  // namespace collage

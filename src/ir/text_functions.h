@@ -1,0 +1,71 @@
+// Functions in Relay text: signatures, bodies, and the expressions in them.
+//
+//   (%x: Tensor[(4), float32]) -> float32 { %0 = nn.relu(%x); sum(%0) }
+//
+// Types are inferred, and compared with those the text states: of results, and in comments
+// /* ty=… */ behind values. Local names mean what the function they stand in binds; globals are
+// those whose headers the module's parser has read.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/expr.h"
+#include "ir/text_metadata.h"
+#include "ir/text_reader.h"
+
+namespace collage {
+
+struct Signature {
+  std::vector<Expr> params;
+  Attrs attrs;
+  std::optional<Type> result;
+  Token start;  // for messages
+};
+
+// The types of a module's functions; none for one that states no result.
+using GlobalTypes = std::map<std::string, std::optional<Type>>;
+
+class FunctionParser {
+ public:
+  FunctionParser(TextReader& reader, Metadata& metadata, const GlobalTypes& globals)
+      : reader_(reader), metadata_(metadata), globals_(globals) {}
+
+  // From '(' up to '{'.
+  Result<Signature> signature();
+  // From '{' to behind '}'.
+  Result<Function> body(const Signature& signature);
+
+ private:
+  // What names mean in one function.
+  struct Scope {
+    std::unordered_map<std::string, Expr> locals, bindings;
+  };
+
+  // Reads `%0 = expression;` (or `let %x = expression;`) if one stands here.
+  Result<bool> binding();
+  // Checks a comment /* ty=… */ that stood before the current token.
+  Status type_comment_check(const Expr& expr);
+  Result<Expr> expression();
+  Result<Expr> local();
+  Result<Expr> global();
+  Result<Expr> call(const Token& start, Expr callee);
+  Result<Expr> parenthesised();
+  Result<Expr> meta();
+  Result<Expr> operator_call();
+
+  TextReader& reader_;
+  Metadata& metadata_;
+  const GlobalTypes& globals_;
+  std::map<std::string, Expr> global_vars_;
+  std::map<std::pair<const ExprNode*, int64_t>, Expr> projections_;
+  Scope scope_;
+  int function_depth_ = 0;
+};
+
+}  // namespace collage

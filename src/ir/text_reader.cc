@@ -1,0 +1,41 @@
+#include "ir/text_reader.h"
+
+namespace collage {
+
+Status TextReader::step() {
+  position_ = lexer_.position();
+  token_ = TRY(lexer_.next());
+  return {};
+}
+
+Status TextReader::expected(std::string_view what) const {
+  return at(token_, bad_model("expected {}, found {}", what, token_.describe()));
+}
+
+Status TextReader::expect(std::string_view spelling) {
+  if (!token_.is(spelling)) return expected(fmt::format("'{}'", spelling));
+  return step();
+}
+
+Result<bool> TextReader::accept(std::string_view spelling) {
+  if (!token_.is(spelling)) return false;
+  TRY(step());
+  return true;
+}
+
+Status TextReader::seek(Lexer::Position position) {
+  lexer_.seek(position);
+  return step();
+}
+
+bool TextReader::enter_comment(Lexer::Position position) {
+  lexer_.seek(position);
+  return lexer_.enter_comment();
+}
+
+Status TextReader::check_nesting() const {
+  if (nesting_ <= kMaxTextNesting) return {};
+  return at(token_, bad_model("nested more than {} levels deep", kMaxTextNesting));
+}
+
+}  // namespace collage

@@ -1,0 +1,92 @@
+// Relay text as its parsers see it: a token at a time, the current one looked at and then passed.
+// What is wrong is reported at a token's line and column, in terms of what was expected. A place
+// can be remembered and gone back to. Nesting is counted, since parsers call themselves.
+//
+//   TRY(reader.expect("("));
+//   std::vector<Type> types = TRY(reader.list(")", [&] { return parse_type(reader); }));
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/text_lexer.h"
+
+namespace collage {
+
+// Adds where the token stands to an error.
+inline Status at(const Token& token, Status status) {
+  return std::move(status).with_context(
+      fmt::format("line {}, column {}", token.line, token.column));
+}
+template <typename T>
+Result<T> at(const Token& token, Result<T> result) {
+  if (result.ok()) return result;
+  return at(token, std::move(result).status());
+}
+
+class TextReader {
+ public:
+  // There is no token before the first step().
+  explicit TextReader(std::string_view text) : lexer_(text) {}
+
+  const Token& token() const { return token_; }
+  bool is(std::string_view spelling) const { return token_.is(spelling); }
+  bool is(Token::Kind kind) const { return token_.kind == kind; }
+
+  Status step();  // to the next token
+  Status expected(std::string_view what) const;
+  Status expect(std::string_view spelling);
+  Result<bool> accept(std::string_view spelling);
+  // item, item, … (a last comma may follow) up to `end`, which is passed.
+  template <typename Item>
+  auto list(std::string_view end, Item item)
+      -> Result<std::vector<std::decay_t<decltype(*item())>>> {
+    std::vector<std::decay_t<decltype(*item())>> items;
+    while (!is(end)) {
+      items.push_back(TRY(item()));
+      if (!TRY(accept(","))) break;
+    }
+    TRY(expect(end));
+    return items;
+  }
+
+  // Before the current token and the blanks and comments in front of it.
+  Lexer::Position position() const { return position_; }
+  // Makes the token that follows the position the current one.
+  Status seek(Lexer::Position position);
+  // Behind the current token, or at a position: what Lexer::enter_comment does. The current token
+  // stays until the next step.
+  bool enter_comment() { return lexer_.enter_comment(); }
+  bool enter_comment(Lexer::Position position);
+  // What follows the current token, unlexed.
+  std::string_view rest() const { return lexer_.rest(); }
+
+  // A level of nesting for as long as it lives; check_nesting() follows.
+  class Nesting {
+   public:
+    explicit Nesting(TextReader& reader) : reader_(reader) { ++reader_.nesting_; }
+    ~Nesting() { --reader_.nesting_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+
+   private:
+    TextReader& reader_;
+  };
+  Status check_nesting() const;
+  // Functions inside expressions count anew: gives the level that was, to be set again.
+  int set_nesting(int level) { return std::exchange(nesting_, level); }
+
+ private:
+  Lexer lexer_;
+  Token token_;
+  Lexer::Position position_;
+  int nesting_ = 0;
+};
+
+inline constexpr int kMaxTextNesting = 64;  // of expressions, types and lists inside one another
+
+}  // namespace collage
