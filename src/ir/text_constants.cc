@@ -6,6 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "runtime/dispatch.h"
+
 namespace collage {
 
 namespace {
@@ -61,40 +63,14 @@ std::optional<std::string> real_literal(T value, std::string_view suffix) {
   return fmt::format("{}{}", value, suffix);
 }
 
-template <typename T>
-Result<Tensor> parse_number(std::string_view digits) {
-  T value{};
-  auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (code != std::errc() || end != digits.data() + digits.size())
-    return bad_model("'{}' is no value of {}", digits, dtype_name(DTypeOf<T>::value));
-  return Tensor::scalar<T>(value);
-}
-
 Result<Tensor> parse_number(std::string_view digits, DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return parse_number<float>(digits);
-    case DType::kFloat64:
-      return parse_number<double>(digits);
-    case DType::kInt8:
-      return parse_number<int8_t>(digits);
-    case DType::kInt16:
-      return parse_number<int16_t>(digits);
-    case DType::kInt32:
-      return parse_number<int32_t>(digits);
-    case DType::kInt64:
-      return parse_number<int64_t>(digits);
-    case DType::kUInt8:
-      return parse_number<uint8_t>(digits);
-    case DType::kUInt16:
-      return parse_number<uint16_t>(digits);
-    case DType::kUInt32:
-      return parse_number<uint32_t>(digits);
-    case DType::kUInt64:
-      return parse_number<uint64_t>(digits);
-    default:
-      return bad_model("no literals of {}", dtype_name(dtype));
-  }
+  return dispatch_number(dtype, [digits, dtype]<typename T>(Tag<T>) -> Result<Tensor> {
+    T value{};
+    auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (code != std::errc() || end != digits.data() + digits.size())
+      return bad_model("'{}' is no value of {}", digits, dtype_name(dtype));
+    return Tensor::scalar<T>(value);
+  });
 }
 
 std::string hex_bytes(const Tensor& value) {
@@ -168,34 +144,12 @@ Status fill(const json& values, Tensor& tensor) {
 }
 
 Status fill(const json& values, DType dtype, Tensor& tensor) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return fill<float>(values, tensor);
-    case DType::kFloat64:
-      return fill<double>(values, tensor);
-    case DType::kInt8:
-      return fill<int8_t>(values, tensor);
-    case DType::kInt16:
-      return fill<int16_t>(values, tensor);
-    case DType::kInt32:
-      return fill<int32_t>(values, tensor);
-    case DType::kInt64:
-      return fill<int64_t>(values, tensor);
-    case DType::kUInt8:
-      return fill<uint8_t>(values, tensor);
-    case DType::kUInt16:
-      return fill<uint16_t>(values, tensor);
-    case DType::kUInt32:
-      return fill<uint32_t>(values, tensor);
-    case DType::kUInt64:
-      return fill<uint64_t>(values, tensor);
-    case DType::kBool:
-      for (const json& v : values)
-        if (v != 0 && v != 1) return bad_model("a value of bool is 0 or 1");
-      return fill<uint8_t>(values, tensor);
-    default:
-      return bad_model("values of {} are given as \"hex\"", dtype_name(dtype));
-  }
+  if (dtype == DType::kFloat16 || dtype == DType::kBFloat16)
+    return bad_model("values of {} are given as \"hex\"", dtype_name(dtype));
+  if (dtype == DType::kBool)
+    for (const json& v : values)
+      if (v != 0 && v != 1) return bad_model("a value of bool is 0 or 1");
+  return dispatch_any(dtype, [&]<typename T>(Tag<T>) { return fill<T>(values, tensor); });
 }
 
 int hex_digit(char c) {

@@ -3,9 +3,10 @@
 #pragma once
 
 #include "ir/op.h"
-#include "ops/dispatch.h"
+#include "ops/arithmetic.h"
 #include "ops/half.h"
 #include "ops/type_rules.h"
+#include "runtime/dispatch.h"
 
 namespace collage {
 

@@ -6,8 +6,8 @@
 
 #include "ir/op.h"
 #include "ir/visitor.h"
-#include "ops/dispatch.h"
 #include "ops/half.h"
+#include "runtime/dispatch.h"
 
 namespace collage {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/dispatch.h"
+#include "runtime/dispatch.h"
 
 namespace collage {
 

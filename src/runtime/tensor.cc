@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/integers.h"
 #include "base/result.h"
+#include "runtime/dispatch.h"
 #include "runtime/dlpack_type.h"
 #include "runtime/huge_pages.h"
 
@@ -156,35 +157,13 @@ float bfloat_to_float(uint16_t b) {
 
 template <typename Out>
 Out element(const void* data, DType dtype, int64_t i) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return static_cast<Out>(static_cast<const float*>(data)[i]);
-    case DType::kFloat64:
-      return static_cast<Out>(static_cast<const double*>(data)[i]);
-    case DType::kFloat16:
-      return static_cast<Out>(half_to_float(static_cast<const uint16_t*>(data)[i]));
-    case DType::kBFloat16:
-      return static_cast<Out>(bfloat_to_float(static_cast<const uint16_t*>(data)[i]));
-    case DType::kInt8:
-      return static_cast<Out>(static_cast<const int8_t*>(data)[i]);
-    case DType::kInt16:
-      return static_cast<Out>(static_cast<const int16_t*>(data)[i]);
-    case DType::kInt32:
-      return static_cast<Out>(static_cast<const int32_t*>(data)[i]);
-    case DType::kInt64:
-      return static_cast<Out>(static_cast<const int64_t*>(data)[i]);
-    case DType::kUInt8:
-      return static_cast<Out>(static_cast<const uint8_t*>(data)[i]);
-    case DType::kUInt16:
-      return static_cast<Out>(static_cast<const uint16_t*>(data)[i]);
-    case DType::kUInt32:
-      return static_cast<Out>(static_cast<const uint32_t*>(data)[i]);
-    case DType::kUInt64:
-      return static_cast<Out>(static_cast<const uint64_t*>(data)[i]);
-    case DType::kBool:
-      return static_cast<Out>(static_cast<const uint8_t*>(data)[i] != 0);
-  }
-  return Out{};
+  if (dtype == DType::kFloat16)
+    return static_cast<Out>(half_to_float(static_cast<const uint16_t*>(data)[i]));
+  if (dtype == DType::kBFloat16)
+    return static_cast<Out>(bfloat_to_float(static_cast<const uint16_t*>(data)[i]));
+  if (dtype == DType::kBool) return static_cast<Out>(static_cast<const uint8_t*>(data)[i] != 0);
+  return dispatch_number(
+      dtype, [=]<typename T>(Tag<T>) { return static_cast<Out>(static_cast<const T*>(data)[i]); });
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <initializer_list>
 #include <limits>
 
+#include "runtime/dispatch.h"
+
 namespace collage::tensor_program {
 namespace {
 
@@ -12,7 +14,8 @@ __extension__ using Wide = __int128;  // holds what one operation makes of two i
 
 template <typename T>
 constexpr Range all_of() {
-  return {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+  using Limits = std::numeric_limits<T>;
+  return {static_cast<int64_t>(Limits::min()), static_cast<int64_t>(Limits::max())};
 }
 
 MaybeRange within(Wide low, Wide high, DType dtype) {
@@ -51,26 +54,9 @@ MaybeRange remainders(const Range& a, const Range& b, DType dtype) {
 }  // namespace
 
 MaybeRange range_of_type(DType dtype) {
-  switch (dtype) {
-    case DType::kInt8:
-      return all_of<int8_t>();
-    case DType::kInt16:
-      return all_of<int16_t>();
-    case DType::kInt32:
-      return all_of<int32_t>();
-    case DType::kInt64:
-      return all_of<int64_t>();
-    case DType::kUInt8:
-      return all_of<uint8_t>();
-    case DType::kUInt16:
-      return all_of<uint16_t>();
-    case DType::kUInt32:
-      return all_of<uint32_t>();
-    case DType::kBool:
-      return Range{0, 1};
-    default:
-      return std::nullopt;
-  }
+  if (dtype == DType::kBool) return Range{0, 1};
+  if (!is_integer(dtype) || dtype == DType::kUInt64) return std::nullopt;
+  return dispatch_integer(dtype, []<typename T>(Tag<T>) { return MaybeRange(all_of<T>()); });
 }
 
 MaybeRange Ranges::of(const Term& term) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "tensor_program/range.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -19,34 +20,10 @@ Term node(TermOp op, DType dtype, std::vector<Term> args) {
   return Term(std::move(made));
 }
 
-/// What integers of the type hold.
-template <typename T>
-std::pair<int64_t, int64_t> limits() {
-  using Limits = std::numeric_limits<T>;
-  return {static_cast<int64_t>(Limits::min()), static_cast<int64_t>(Limits::max())};
-}
-/// uint64 as far as int64 goes.
-std::pair<int64_t, int64_t> limits(DType dtype) {
-  switch (dtype) {
-    case DType::kInt8:
-      return limits<int8_t>();
-    case DType::kInt16:
-      return limits<int16_t>();
-    case DType::kInt64:
-      return limits<int64_t>();
-    case DType::kUInt8:
-      return limits<uint8_t>();
-    case DType::kUInt16:
-      return limits<uint16_t>();
-    case DType::kUInt32:
-      return limits<uint32_t>();
-    case DType::kUInt64:
-      return {0, std::numeric_limits<int64_t>::max()};
-    case DType::kBool:
-      return {0, 1};
-    default:
-      return limits<int32_t>();
-  }
+/// What integers of the type hold, of uint64 as far as int64 goes; int32's for what is no integer.
+Range limits(DType dtype) {
+  if (dtype == DType::kUInt64) return {0, std::numeric_limits<int64_t>::max()};
+  return range_of_type(is_float(dtype) ? DType::kInt32 : dtype).value();
 }
 
 bool is_constant(const Term& term) { return term->op == TermOp::kConstant; }
@@ -155,12 +132,12 @@ Term zero(DType dtype) { return constant(0, dtype); }
 
 Term lowest(DType dtype) {
   if (is_float(dtype)) return constant(-std::numeric_limits<double>::infinity(), dtype);
-  return integer_constant(limits(dtype).first, dtype);
+  return integer_constant(limits(dtype).low, dtype);
 }
 
 Term highest(DType dtype) {
   if (is_float(dtype)) return constant(std::numeric_limits<double>::infinity(), dtype);
-  return integer_constant(limits(dtype).second, dtype);
+  return integer_constant(limits(dtype).high, dtype);
 }
 
 int64_t integer_of(double value, DType dtype) {

@@ -1,5 +1,6 @@
 // From a run-time DType to a compile-time type: `dispatch_number(dtype, [&]<typename T>(Tag<T>)
-// {…})`. Half-width floats have no C++ type here: kernels compute them as float, see half.h.
+// {…})`. Half-width floats have no C++ type here: kernels compute them as float, see ops/half.h. A
+// dtype that is none of those dispatched over is a bug of the caller.
 #pragma once
 
 #include <collage/tensor.h>
@@ -73,23 +74,5 @@ auto dispatch_size(size_t bytes, F&& f) {
       return f(Tag<uint64_t>{});
   }
 }
-
-// Integer arithmetic that wraps around instead of being undefined.
-template <typename T>
-T wrap_add(T a, T b) {
-  return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-template <typename T>
-T wrap_subtract(T a, T b) {
-  return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-template <typename T>
-T wrap_multiply(T a, T b) {
-  return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
-
-// In what a sum of T is accumulated: double for floats, wrapping 64-bit integers otherwise.
-template <typename T>
-using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 
 }  // namespace collage
