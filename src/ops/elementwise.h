@@ -7,6 +7,7 @@
 
 #include "base/integers.h"
 #include "ops/strided.h"
+#include "ops/type_rules.h"
 
 namespace collage {
 
@@ -76,6 +77,14 @@ struct BroadcastLoop {
     }
   }
 };
+
+// A vector along data's axis "axis" as a tensor that broadcasts over data.
+inline Tensor along_axis(const Tensor& data, const Tensor& vector, const Attrs& attrs) {
+  const int64_t axis = normal_axis(attrs.integer("axis"), data.rank());
+  Shape shape(static_cast<size_t>(data.rank() - axis), 1);
+  shape[0] = vector.size();
+  return vector.reshaped(shape);
+}
 
 template <typename In, typename Out, typename F>
 void map_elements2(const Tensor& a, const Tensor& b, Tensor& out, F f) {

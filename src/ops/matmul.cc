@@ -152,19 +152,11 @@ Status run_dense(std::span<const Tensor> inputs, const Attrs&, std::span<Tensor>
 }
 
 Result<Type> infer_bias_add(Types args, const Attrs& attrs) {
-  TensorType data = TRY(tensor_arg(args, 0)), bias = TRY(tensor_arg(args, 1));
-  TRY(require_number(data, "data"));
-  TRY(require_same_dtype(data, bias));
-  int64_t axis = TRY(checked_axis(attrs.integer("axis"), static_cast<int64_t>(data.shape.size())));
-  TRY(require_shape(bias, {data.shape[static_cast<size_t>(axis)]}, "the bias"));
-  return Type(data);
+  return infer_along_axis(args, attrs, require_number, "the bias");
 }
 
 Status run_bias_add(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
-  int64_t axis = normal_axis(attrs.integer("axis"), inputs[0].rank());
-  Shape shape(static_cast<size_t>(inputs[0].rank() - axis), 1);
-  shape[0] = inputs[1].size();
-  Tensor bias = inputs[1].reshaped(shape);
+  Tensor bias = along_axis(inputs[0], inputs[1], attrs);
   dispatch_number(outputs[0].dtype(), [&]<typename T>(Tag<T>) {
     map_elements2<T, T>(inputs[0], bias, outputs[0], [](T x, T b) {
       if constexpr (std::is_integral_v<T>)
@@ -176,22 +168,16 @@ Status run_bias_add(std::span<const Tensor> inputs, const Attrs& attrs, std::spa
   return {};
 }
 
-OpDef product_op(std::string name, std::vector<AttrSpec> attrs,
-                 decltype(OpDef::infer_type) infer_type, ReferenceKernel kernel) {
-  OpDef op;
-  op.name = std::move(name);
-  op.min_args = op.max_args = 2;
-  op.attrs = std::move(attrs);
-  op.kind = FusionKind::kAnchor;
-  op.infer_type = std::move(infer_type);
-  op.reference = with_halves(std::move(kernel));
-  op.flops = [](Types args, const Attrs& attrs, const Type& result) {
+OpDef product_op(std::string name, std::vector<AttrSpec> attrs, TypeRule infer_type,
+                 ReferenceKernel kernel) {
+  const Work flops = [](Types args, const Attrs& attrs, const Type& result) {
     const Shape& a = args[0].tensor().shape;
     bool transposed = attrs.has("transpose_a") && attrs.flag("transpose_a");
     return 2.0 * static_cast<double>(num_elements(result.tensor().shape)) *
            static_cast<double>(transposed ? a[a.size() - 2] : a.back());
   };
-  return op;
+  return make_op(std::move(name), 2, std::move(attrs), FusionKind::kAnchor, std::move(infer_type),
+                 with_halves(std::move(kernel)), flops);
 }
 
 }  // namespace
@@ -203,14 +189,8 @@ void register_matmul_ops() {
                          infer_matmul, run_matmul));
   register_op(product_op("nn.batch_matmul", {{"transpose_a", false}, {"transpose_b", true}},
                          infer_batch_matmul, run_matmul));
-  OpDef bias_add;
-  bias_add.name = "nn.bias_add";
-  bias_add.min_args = bias_add.max_args = 2;
-  bias_add.attrs = {{"axis", int64_t{1}}};
-  bias_add.kind = FusionKind::kBroadcast;
-  bias_add.infer_type = infer_bias_add;
-  bias_add.reference = with_halves(run_bias_add);
-  register_op(std::move(bias_add));
+  register_op(make_op("nn.bias_add", 2, {{"axis", int64_t{1}}}, FusionKind::kBroadcast,
+                      infer_bias_add, with_halves(run_bias_add)));
 }
 
 }  // namespace collage

@@ -11,34 +11,30 @@ namespace collage {
 
 namespace {
 
-Status check_epsilon(const Attrs& attrs, std::string_view name = "epsilon") {
-  double epsilon = attrs.real(name);
-  if (epsilon >= 0) return {};
-  return bad_model("{} {} is negative", name, epsilon);
+// The first argument of an operator whose attribute `epsilon` keeps it from dividing by zero.
+Result<TensorType> normalised_arg(Types args, const Attrs& attrs,
+                                  std::string_view epsilon = "epsilon") {
+  TensorType data = TRY(tensor_arg(args, 0));
+  TRY(require_float(data, "data"));
+  if (attrs.real(epsilon) >= 0) return data;
+  return bad_model("{} {} is negative", epsilon, attrs.real(epsilon));
 }
 
-// Arguments from `first` on must be vectors of the extent of the channel axis.
-Status check_channel_args(Types args, size_t first, const TensorType& data, int64_t axis) {
-  for (size_t i = first; i < args.size(); ++i) {
+// The arguments after data must have its dtype and that shape.
+Status check_other_args(Types args, const TensorType& data, const Shape& shape) {
+  for (size_t i = 1; i < args.size(); ++i) {
     TensorType arg = TRY(tensor_arg(args, i));
     TRY(require_same_dtype(data, arg));
-    TRY(require_shape(arg, {data.shape[static_cast<size_t>(axis)]}, fmt::format("argument {}", i)));
+    TRY(require_shape(arg, shape, fmt::format("argument {}", i)));
   }
   return {};
 }
 
 // layer_norm, rms_norm: the arguments after data have the shape of its dimensions from axis on.
 Result<Type> infer_trailing(Types args, const Attrs& attrs) {
-  TensorType data = TRY(tensor_arg(args, 0));
-  TRY(require_float(data, "data"));
-  TRY(check_epsilon(attrs));
+  TensorType data = TRY(normalised_arg(args, attrs));
   int64_t axis = TRY(checked_axis(attrs.integer("axis"), static_cast<int64_t>(data.shape.size())));
-  for (size_t i = 1; i < args.size(); ++i) {
-    TensorType arg = TRY(tensor_arg(args, i));
-    TRY(require_same_dtype(data, arg));
-    TRY(require_shape(arg, {data.shape.begin() + axis, data.shape.end()},
-                      fmt::format("argument {}", i)));
-  }
+  TRY(check_other_args(args, data, {data.shape.begin() + axis, data.shape.end()}));
   return Type(data);
 }
 
@@ -81,11 +77,9 @@ Status run_trailing(std::span<const Tensor> inputs, const Attrs& attrs, std::spa
 }
 
 Result<Type> infer_channelwise(Types args, const Attrs& attrs) {
-  TensorType data = TRY(tensor_arg(args, 0));
-  TRY(require_float(data, "data"));
-  TRY(check_epsilon(attrs));
+  TensorType data = TRY(normalised_arg(args, attrs));
   int64_t axis = TRY(checked_axis(attrs.integer("axis"), static_cast<int64_t>(data.shape.size())));
-  TRY(check_channel_args(args, 1, data, axis));
+  TRY(check_other_args(args, data, {data.shape[static_cast<size_t>(axis)]}));
   if (attrs.has("num_groups")) {
     int64_t groups = attrs.integer("num_groups");
     if (groups < 1 || data.shape[static_cast<size_t>(axis)] % groups != 0)
@@ -122,11 +116,9 @@ Status run_group_norm(std::span<const Tensor> inputs, const Attrs& attrs,
 }
 
 Result<Type> infer_batch_norm(Types args, const Attrs& attrs) {
-  TensorType data = TRY(tensor_arg(args, 0));
-  TRY(require_float(data, "data"));
-  TRY(check_epsilon(attrs));
+  TensorType data = TRY(normalised_arg(args, attrs));
   int64_t axis = TRY(checked_axis(attrs.integer("axis"), static_cast<int64_t>(data.shape.size())));
-  TRY(check_channel_args(args, 1, data, axis));
+  TRY(check_other_args(args, data, {data.shape[static_cast<size_t>(axis)]}));
   Type channel(TensorType{{data.shape[static_cast<size_t>(axis)]}, data.dtype});
   return Type::tuple({Type(data), channel, channel});
 }
@@ -198,9 +190,7 @@ Status run_lrn(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Ten
 }
 
 Result<Type> infer_l2_normalize(Types args, const Attrs& attrs) {
-  TensorType data = TRY(tensor_arg(args, 0));
-  TRY(require_float(data, "data"));
-  TRY(check_epsilon(attrs, "eps"));
+  TensorType data = TRY(normalised_arg(args, attrs, "eps"));
   TRY(checked_axes(attrs.ints("axis"), static_cast<int64_t>(data.shape.size())));
   return Type(data);
 }
@@ -234,20 +224,10 @@ Status run_l2_normalize(std::span<const Tensor> inputs, const Attrs& attrs,
   return {};
 }
 
-void norm(std::string name, int args, std::vector<AttrSpec> attrs,
-          decltype(OpDef::infer_type) infer_type, ReferenceKernel kernel,
-          FusionKind kind = FusionKind::kAnchor) {
-  OpDef op;
-  op.name = std::move(name);
-  op.min_args = op.max_args = args;
-  op.attrs = std::move(attrs);
-  op.kind = kind;
-  op.infer_type = std::move(infer_type);
-  op.reference = with_halves(std::move(kernel));
-  op.flops = [](Types args, const Attrs&, const Type&) {
-    return 8.0 * static_cast<double>(num_elements(args[0].tensor().shape));
-  };
-  register_op(std::move(op));
+void norm(std::string name, int args, std::vector<AttrSpec> attrs, TypeRule infer_type,
+          ReferenceKernel kernel, FusionKind kind = FusionKind::kAnchor) {
+  register_op(make_op(std::move(name), args, std::move(attrs), kind, std::move(infer_type),
+                      with_halves(std::move(kernel)), work_per_element(0, 8)));
 }
 
 }  // namespace

@@ -92,15 +92,9 @@ Status run_pad(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Ten
 }  // namespace
 
 void register_pad_ops() {
-  OpDef op;
-  op.name = "nn.pad";
-  op.min_args = op.max_args = 2;
-  op.attrs = {{"pad_width", IntLists{}, true}, {"pad_mode", std::string("constant")}};
-  op.kind = FusionKind::kInjective;
-  op.infer_type = infer_pad;
-  op.reference = run_pad;
-  op.flops = [](Types, const Attrs&, const Type&) { return 0.0; };
-  register_op(std::move(op));
+  register_injective("nn.pad",
+                     {{"pad_width", IntLists{}, true}, {"pad_mode", std::string("constant")}},
+                     infer_pad, run_pad, 2);
 }
 
 }  // namespace collage

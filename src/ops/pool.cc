@@ -11,13 +11,15 @@ namespace collage {
 
 namespace {
 
-Result<Type> infer_pool(Types args, const Attrs& attrs, size_t spatial, bool average) {
+Result<TensorType> pooled_arg(Types args, size_t spatial, bool average) {
   TensorType data = TRY(tensor_arg(args, 0));
   TRY(require_rank(data, static_cast<int64_t>(spatial) + 2, "data"));
-  if (average)
-    TRY(require_float(data, "data"));
-  else
-    TRY(require_number(data, "data"));
+  TRY(average ? require_float(data, "data") : require_number(data, "data"));
+  return data;
+}
+
+Result<Type> infer_pool(Types args, const Attrs& attrs, size_t spatial, bool average) {
+  TensorType data = TRY(pooled_arg(args, spatial, average));
   const Ints& size = attrs.ints("pool_size");
   if (size.size() != spatial)
     return bad_model("pool_size has {} entries, not {}", size.size(), spatial);
@@ -133,12 +135,7 @@ OpDef global_pool_op(size_t spatial, bool average) {
   op.name = spatial_name(average ? "nn.global_avg_pool" : "nn.global_max_pool", spatial);
   op.kind = FusionKind::kAnchor;
   op.infer_type = [=](Types args, const Attrs&) -> Result<Type> {
-    TensorType data = TRY(tensor_arg(args, 0));
-    TRY(require_rank(data, static_cast<int64_t>(spatial) + 2, "data"));
-    if (average)
-      TRY(require_float(data, "data"));
-    else
-      TRY(require_number(data, "data"));
+    TensorType data = TRY(pooled_arg(args, spatial, average));
     for (size_t d = 2; d < data.shape.size(); ++d) {
       if (data.shape[d] == 0) return bad_model("data {} is empty", shape_to_string(data.shape));
       data.shape[d] = 1;
@@ -155,9 +152,7 @@ OpDef global_pool_op(size_t spatial, bool average) {
     });
     return {};
   });
-  op.flops = [](Types args, const Attrs&, const Type&) {
-    return static_cast<double>(num_elements(args[0].tensor().shape));
-  };
+  op.flops = work_per_element(0);
   return op;
 }
 

@@ -133,18 +133,12 @@ Status run_reduction(Reduction kind, std::span<const Tensor> inputs, const Attrs
 }
 
 void register_reduction(std::string name, bool on_bool, ReferenceKernel kernel) {
-  OpDef op;
-  op.name = std::move(name);
-  op.attrs = {{"axis", None{}}, {"keepdims", false}, {"exclude", false}};
-  op.kind = FusionKind::kReduction;
-  op.infer_type = [on_bool](Types args, const Attrs& attrs) {
+  const auto infer = [on_bool](Types args, const Attrs& attrs) {
     return infer_reduction(args, attrs, on_bool);
   };
-  op.reference = with_halves(std::move(kernel));
-  op.flops = [](Types args, const Attrs&, const Type&) {
-    return static_cast<double>(num_elements(args[0].tensor().shape));
-  };
-  register_op(std::move(op));
+  register_op(
+      make_op(std::move(name), 1, {{"axis", None{}}, {"keepdims", false}, {"exclude", false}},
+              FusionKind::kReduction, infer, with_halves(std::move(kernel)), work_per_element(0)));
 }
 
 void register_bool_reduction(std::string name, bool is_all) {
@@ -198,19 +192,13 @@ Status run_arg_reduction(bool largest, std::span<const Tensor> inputs, const Att
 }
 
 void register_arg_reduction(std::string name, bool largest) {
-  OpDef op;
-  op.name = std::move(name);
-  op.attrs = {{"axis", int64_t{0}}, {"keepdims", false}, {"select_last_index", false}};
-  op.kind = FusionKind::kReduction;
-  op.infer_type = infer_arg_reduction;
-  op.reference = with_halves(
-      [largest](std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
-        return run_arg_reduction(largest, inputs, attrs, outputs);
-      });
-  op.flops = [](Types args, const Attrs&, const Type&) {
-    return static_cast<double>(num_elements(args[0].tensor().shape));
+  const auto run = [largest](std::span<const Tensor> inputs, const Attrs& attrs,
+                             std::span<Tensor> outputs) {
+    return run_arg_reduction(largest, inputs, attrs, outputs);
   };
-  register_op(std::move(op));
+  register_op(make_op(
+      std::move(name), 1, {{"axis", int64_t{0}}, {"keepdims", false}, {"select_last_index", false}},
+      FusionKind::kReduction, infer_arg_reduction, with_halves(run), work_per_element(0)));
 }
 
 }  // namespace

@@ -6,18 +6,28 @@
 
 namespace collage {
 
-void register_injective(std::string name, std::vector<AttrSpec> attrs,
-                        decltype(OpDef::infer_type) infer_type, ReferenceKernel reference,
-                        int args) {
-  OpDef op;
-  op.name = std::move(name);
-  op.min_args = op.max_args = args;
-  op.attrs = std::move(attrs);
-  op.kind = FusionKind::kInjective;
-  op.infer_type = std::move(infer_type);
-  op.reference = std::move(reference);
-  op.flops = [](Types, const Attrs&, const Type&) { return 0.0; };
-  register_op(std::move(op));
+OpDef make_op(std::string name, int args, std::vector<AttrSpec> attrs, FusionKind kind,
+              TypeRule infer_type, ReferenceKernel reference, Work flops) {
+  return {std::move(name),
+          args,
+          args,
+          std::move(attrs),
+          kind,
+          std::move(infer_type),
+          std::move(reference),
+          std::move(flops)};
+}
+
+Work work_per_element(size_t index, double operations) {
+  return [=](Types args, const Attrs&, const Type&) {
+    return operations * static_cast<double>(num_elements(args[index].tensor().shape));
+  };
+}
+
+void register_injective(std::string name, std::vector<AttrSpec> attrs, TypeRule infer_type,
+                        ReferenceKernel reference, int args) {
+  register_op(make_op(std::move(name), args, std::move(attrs), FusionKind::kInjective,
+                      std::move(infer_type), std::move(reference), no_work));
 }
 
 void register_all_ops() {

@@ -144,19 +144,10 @@ Status run_reverse_sequence(std::span<const Tensor> inputs, const Attrs& attrs,
   return {};
 }
 
-void scan(std::string name, int args, std::vector<AttrSpec> attrs,
-          decltype(OpDef::infer_type) infer_type, ReferenceKernel kernel, FusionKind kind) {
-  OpDef op;
-  op.name = std::move(name);
-  op.min_args = op.max_args = args;
-  op.attrs = std::move(attrs);
-  op.kind = kind;
-  op.infer_type = std::move(infer_type);
-  op.reference = std::move(kernel);
-  op.flops = [](Types args, const Attrs&, const Type&) {
-    return static_cast<double>(num_elements(args[0].tensor().shape));
-  };
-  register_op(std::move(op));
+void scan(std::string name, int args, std::vector<AttrSpec> attrs, TypeRule infer_type,
+          ReferenceKernel kernel, FusionKind kind) {
+  register_op(make_op(std::move(name), args, std::move(attrs), kind, std::move(infer_type),
+                      std::move(kernel), work_per_element(0)));
 }
 
 }  // namespace

@@ -128,19 +128,10 @@ Status run_scatter_nd(std::span<const Tensor> inputs, const Attrs& attrs,
 }
 
 // Half-width updates that only move need no arithmetic, but pass through float unchanged.
-void scatter(std::string name, std::vector<AttrSpec> attrs, decltype(OpDef::infer_type) infer_type,
+void scatter(std::string name, std::vector<AttrSpec> attrs, TypeRule infer_type,
              ReferenceKernel kernel) {
-  OpDef op;
-  op.name = std::move(name);
-  op.min_args = op.max_args = 3;
-  op.attrs = std::move(attrs);
-  op.kind = FusionKind::kOpaque;
-  op.infer_type = std::move(infer_type);
-  op.reference = with_halves(std::move(kernel));
-  op.flops = [](Types args, const Attrs&, const Type&) {
-    return static_cast<double>(num_elements(args[2].tensor().shape));
-  };
-  register_op(std::move(op));
+  register_op(make_op(std::move(name), 3, std::move(attrs), FusionKind::kOpaque,
+                      std::move(infer_type), with_halves(std::move(kernel)), work_per_element(2)));
 }
 
 }  // namespace

@@ -34,19 +34,11 @@ Status run_where(std::span<const Tensor> inputs, const Attrs&, std::span<Tensor>
 }
 
 Result<Type> infer_prelu(Types args, const Attrs& attrs) {
-  TensorType data = TRY(tensor_arg(args, 0)), alpha = TRY(tensor_arg(args, 1));
-  TRY(require_float(data, "data"));
-  TRY(require_same_dtype(data, alpha));
-  int64_t axis = TRY(checked_axis(attrs.integer("axis"), static_cast<int64_t>(data.shape.size())));
-  TRY(require_shape(alpha, {data.shape[static_cast<size_t>(axis)]}, "alpha"));
-  return Type(data);
+  return infer_along_axis(args, attrs, require_float, "alpha");
 }
 
 Status run_prelu(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
-  const int64_t axis = normal_axis(attrs.integer("axis"), inputs[0].rank());
-  Shape shape(static_cast<size_t>(inputs[0].rank() - axis), 1);
-  shape[0] = inputs[1].size();
-  const Tensor alpha = inputs[1].reshaped(shape);
+  const Tensor alpha = along_axis(inputs[0], inputs[1], attrs);
   dispatch_float(outputs[0].dtype(), [&]<typename T>(Tag<T>) {
     map_elements2<T, T>(inputs[0], alpha, outputs[0],
                         [](T x, T slope) { return x < T{0} ? x * slope : x; });
@@ -57,22 +49,9 @@ Status run_prelu(std::span<const Tensor> inputs, const Attrs& attrs, std::span<T
 }  // namespace
 
 void register_select_ops() {
-  OpDef where;
-  where.name = "where";
-  where.min_args = where.max_args = 3;
-  where.kind = FusionKind::kBroadcast;
-  where.infer_type = infer_where;
-  where.reference = run_where;
-  register_op(std::move(where));
-
-  OpDef prelu;
-  prelu.name = "nn.prelu";
-  prelu.min_args = prelu.max_args = 2;
-  prelu.attrs = {{"axis", int64_t{1}}};
-  prelu.kind = FusionKind::kBroadcast;
-  prelu.infer_type = infer_prelu;
-  prelu.reference = with_halves(run_prelu);
-  register_op(std::move(prelu));
+  register_op(make_op("where", 3, {}, FusionKind::kBroadcast, infer_where, run_where));
+  register_op(make_op("nn.prelu", 2, {{"axis", int64_t{1}}}, FusionKind::kBroadcast, infer_prelu,
+                      with_halves(run_prelu)));
 }
 
 }  // namespace collage

@@ -50,9 +50,7 @@ OpDef softmax_op(std::string name, bool logarithm) {
     });
     return {};
   });
-  op.flops = [](Types args, const Attrs&, const Type&) {
-    return 4.0 * static_cast<double>(num_elements(args[0].tensor().shape));
-  };
+  op.flops = work_per_element(0, 4);
   return op;
 }
 

@@ -130,6 +130,17 @@ Result<Type> same_as_float(Types args, const Attrs&) {
   return Type(data);
 }
 
+Result<Type> infer_along_axis(Types args, const Attrs& attrs,
+                              Status (*require)(const TensorType&, std::string_view),
+                              std::string_view vector_name) {
+  TensorType data = TRY(tensor_arg(args, 0)), vector = TRY(tensor_arg(args, 1));
+  TRY(require(data, "data"));
+  TRY(require_same_dtype(data, vector));
+  int64_t axis = TRY(checked_axis(attrs.integer("axis"), static_cast<int64_t>(data.shape.size())));
+  TRY(require_shape(vector, {data.shape[static_cast<size_t>(axis)]}, vector_name));
+  return Type(data);
+}
+
 int64_t extent_product(const Shape& shape, int64_t begin, int64_t end) {
   int64_t product = 1;
   for (int64_t i = begin; i < end; ++i) product *= shape[static_cast<size_t>(i)];

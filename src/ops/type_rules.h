@@ -52,6 +52,12 @@ Status require_one_of(std::string_view value, std::initializer_list<std::string_
 // An operator whose result has the type of its first argument, a float tensor.
 Result<Type> same_as_float(Types args, const Attrs& attrs);
 
+// An operator of data, of which `require` holds, and a vector of its dtype along its axis "axis";
+// the result has data's type.
+Result<Type> infer_along_axis(Types args, const Attrs& attrs,
+                              Status (*require)(const TensorType&, std::string_view),
+                              std::string_view vector_name);
+
 // Product of the extents [begin, end) of a shape.
 int64_t extent_product(const Shape& shape, int64_t begin, int64_t end);
 

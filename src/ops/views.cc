@@ -63,14 +63,9 @@ Result<Type> infer_batch_flatten(Types args, const Attrs&) {
   return tensor_result({data.shape[0], rest}, data.dtype);
 }
 
-void view(std::string name, std::vector<AttrSpec> attrs, decltype(OpDef::infer_type) infer_type) {
-  OpDef op;
-  op.name = std::move(name);
-  op.attrs = std::move(attrs);
-  op.kind = FusionKind::kInjective;
-  op.infer_type = std::move(infer_type);
-  op.reference = copy_bytes;
-  op.flops = [](Types, const Attrs&, const Type&) { return 0.0; };
+void view(std::string name, std::vector<AttrSpec> attrs, TypeRule infer_type) {
+  OpDef op = make_op(std::move(name), 1, std::move(attrs), FusionKind::kInjective,
+                     std::move(infer_type), copy_bytes, no_work);
   op.is_view = true;
   register_op(std::move(op));
 }
