@@ -1,94 +1,20 @@
 #include "pattern/pattern_text.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstdlib>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "ir/op.h"
+#include "pattern/pattern_reader.h"
+#include "pattern/pattern_values.h"
 
 namespace collage {
 
 namespace {
 
+using Kind = PatternToken::Kind;
 constexpr int kMaxNesting = 200;
-
-struct Token {
-  enum class Kind { kEnd, kName, kHole, kNumber, kString, kPunctuation, kBad };
-  Kind kind = Kind::kEnd;
-  std::string text;
-  size_t column = 1;
-  bool is(std::string_view spelling) const {
-    return (kind == Kind::kPunctuation || kind == Kind::kName) && text == spelling;
-  }
-  std::string describe() const {
-    if (kind == Kind::kEnd) return "the end of the pattern";
-    return kind == Kind::kString ? "the string '" + text + "'" : "'" + text + "'";
-  }
-};
-
-class Lexer {
- public:
-  explicit Lexer(std::string_view text) : text_(text) {}
-
-  Token next() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
-    Token token;
-    token.column = at_ + 1;
-    if (at_ == text_.size()) return token;
-    char c = text_[at_];
-    if (is_letter(c)) return take(token, Token::Kind::kName, [](char x) { return is_word(x); });
-    if (c == '$') {
-      ++at_;
-      return take(token, Token::Kind::kHole, [](char x) { return is_word(x); });
-    }
-    if (is_digit(c) || (c == '-' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) {
-      ++at_;
-      token.text = c;
-      // The exponent's sign belongs to the number.
-      return take(token, Token::Kind::kNumber, [this](char x) {
-        bool sign = (x == '-' || x == '+') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E');
-        return is_digit(x) || x == '.' || x == 'e' || x == 'E' || sign;
-      });
-    }
-    if (c == '\'' || c == '"') return string(token, c);
-    token.text = c;
-    ++at_;
-    token.kind = std::string_view("()[]{}|.,:*").find(c) != std::string_view::npos
-                     ? Token::Kind::kPunctuation
-                     : Token::Kind::kBad;
-    return token;
-  }
-
- private:
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  static bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-  static bool is_word(char c) { return is_letter(c) || is_digit(c); }
-
-  template <typename Accepts>
-  Token take(Token token, Token::Kind kind, Accepts&& accepts) {
-    token.kind = kind;
-    while (at_ < text_.size() && accepts(text_[at_])) token.text += text_[at_++];
-    return token;
-  }
-
-  Token string(Token token, char quote) {
-    ++at_;
-    token.kind = Token::Kind::kString;
-    while (at_ < text_.size() && text_[at_] != quote) token.text += text_[at_++];
-    if (at_ == text_.size()) {
-      token.kind = Token::Kind::kBad;
-      token.text = quote + token.text;
-    } else {
-      ++at_;
-    }
-    return token;
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-};
 
 // The operators that a pattern's root may be a call of; none when it may be something else.
 std::vector<const OpDef*> root_ops(const DFPattern& pattern) {
@@ -114,40 +40,20 @@ bool is_function_pattern(const DFPattern& pattern) {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : lexer_(text) { step(); }
+  explicit Parser(std::string_view text) : reader_(text) {}
 
   Result<DFPattern> run() {
     DFPattern pattern = TRY(alternatives());
-    if (token_.kind != Token::Kind::kEnd) return expected("'|' or the end of the pattern");
+    if (!reader_.is(Kind::kEnd)) return reader_.expected("'|' or the end of the pattern");
     return pattern;
   }
 
  private:
-  void step() { token_ = lexer_.next(); }
-  static Status at(const Token& token, std::string message) {
-    return usage_error("column {}: {}", token.column, message);
-  }
-  Status expected(std::string_view what) const {
-    if (token_.kind == Token::Kind::kBad && token_.text.size() > 1)
-      return at(token_, "expected a closing quote for " + token_.text);
-    return at(token_, fmt::format("expected {}, found {}", what, token_.describe()));
-  }
-  Status expect(std::string_view spelling, std::string_view what = "") {
-    if (!token_.is(spelling)) return expected(fmt::format("'{}'{}", spelling, what));
-    step();
-    return {};
-  }
-  bool accept(std::string_view spelling) {
-    if (!token_.is(spelling)) return false;
-    step();
-    return true;
-  }
-
   Result<DFPattern> alternatives() {
     if (++nesting_ > kMaxNesting)
-      return at(token_, fmt::format("nested more than {} levels deep", kMaxNesting));
+      return at(reader_.token(), fmt::format("nested more than {} levels deep", kMaxNesting));
     DFPattern pattern = TRY(constrained());
-    while (accept("|")) pattern = pattern | TRY(constrained());
+    while (reader_.accept("|")) pattern = pattern | TRY(constrained());
     --nesting_;
     return pattern;
   }
@@ -156,13 +62,13 @@ class Parser {
   Result<DFPattern> constrained() {
     DFPattern pattern = TRY(primary());
     while (true) {
-      if (token_.is("{")) {
+      if (reader_.is("{")) {
         pattern = TRY(attributes(pattern));
-      } else if (token_.is(".")) {
-        step();
+      } else if (reader_.is(".")) {
+        reader_.step();
         pattern = TRY(method(pattern));
-      } else if (token_.is("(") && is_function_pattern(pattern)) {
-        step();
+      } else if (reader_.is("(") && is_function_pattern(pattern)) {
+        reader_.step();
         pattern = is_call_of(pattern, TRY(list(")")));
       } else {
         return pattern;
@@ -173,22 +79,22 @@ class Parser {
   // Patterns up to the closing token, which is taken.
   Result<std::vector<DFPattern>> list(std::string_view close) {
     std::vector<DFPattern> patterns;
-    if (accept(close)) return patterns;
+    if (reader_.accept(close)) return patterns;
     while (true) {
       patterns.push_back(TRY(alternatives()));
-      if (accept(close)) return patterns;
-      if (!token_.is(",")) return expected(fmt::format("',' or '{}'", close));
-      step();
+      if (reader_.accept(close)) return patterns;
+      if (!reader_.is(",")) return reader_.expected(fmt::format("',' or '{}'", close));
+      reader_.step();
     }
   }
 
   Result<DFPattern> primary() {
-    Token start = token_;
-    if (accept("*")) return wildcard();
-    if (accept("(")) return parenthesised(start);
-    if (token_.kind == Token::Kind::kHole) return named();
-    if (token_.kind != Token::Kind::kName) return expected("a pattern");
-    step();
+    PatternToken start = reader_.token();
+    if (reader_.accept("*")) return wildcard();
+    if (reader_.accept("(")) return parenthesised();
+    if (reader_.is(Kind::kHole)) return named();
+    if (!reader_.is(Kind::kName)) return reader_.expected("a pattern");
+    reader_.step();
     const std::string& word = start.text;
     if (word == "_") {
       if (wrapped_.empty()) return at(start, "'_' stands only inside .optional(…)");
@@ -202,7 +108,7 @@ class Parser {
       for (const std::string& known : kWords) all += (all.empty() ? "" : ", ") + known;
       return at(start, fmt::format("expected a pattern, found '{}': there are *, {}", word, all));
     }
-    TRY(expect("(", " after " + word));
+    TRY(reader_.expect("(", " after " + word));
     if (word == "is_op") return op_call(start);
     if (word == "is_op_up_to") return kind_call();
     if (word == "is_function") return function();
@@ -219,59 +125,59 @@ class Parser {
       return dominator(parts[0], parts[1], parts[2]);
     }
     if (word == "is_var") {
-      std::string name = token_.kind == Token::Kind::kString ? token_.text : "";
-      if (token_.kind == Token::Kind::kString) step();
-      TRY(expect(")"));
+      std::string name = reader_.is(Kind::kString) ? reader_.token().text : "";
+      if (reader_.is(Kind::kString)) reader_.step();
+      TRY(reader_.expect(")"));
       return is_var(std::move(name));
     }
-    TRY(expect(")"));
+    TRY(reader_.expect(")"));
     return word == "wildcard" ? wildcard() : is_constant();
   }
 
   // (p) is p; (p, q) and (p,) are tuples.
-  Result<DFPattern> parenthesised(const Token&) {
-    if (accept(")")) return is_tuple(std::vector<DFPattern>{});
+  Result<DFPattern> parenthesised() {
+    if (reader_.accept(")")) return is_tuple(std::vector<DFPattern>{});
     std::vector<DFPattern> fields = {TRY(alternatives())};
     bool tuple = false;
-    while (accept(",")) {
+    while (reader_.accept(",")) {
       tuple = true;
-      if (token_.is(")")) break;
+      if (reader_.is(")")) break;
       fields.push_back(TRY(alternatives()));
     }
-    TRY(expect(")"));
+    TRY(reader_.expect(")"));
     return tuple ? is_tuple(std::move(fields)) : fields[0];
   }
 
   // $x: the first time a wildcard, or what follows the colon; later the same expression.
   Result<DFPattern> named() {
-    Token name = token_;
+    PatternToken name = reader_.token();
     if (name.text.empty()) return at(name, "expected a name after '$'");
-    step();
+    reader_.step();
     auto it = names_.find(name.text);
-    if (!token_.is(":")) {
+    if (!reader_.is(":")) {
       if (it == names_.end()) it = names_.emplace(name.text, wildcard()).first;
       return it->second;
     }
     if (it != names_.end()) return at(name, "$" + name.text + " is defined twice");
-    step();
+    reader_.step();
     DFPattern pattern = TRY(constrained());
     if (!names_.emplace(name.text, pattern).second)
       return at(name, "$" + name.text + " is defined twice");
     return pattern;
   }
 
-  Result<DFPattern> op_call(const Token& start) {
+  Result<DFPattern> op_call(const PatternToken& start) {
     std::vector<std::string> names;
     do {
-      if (token_.kind != Token::Kind::kString) return expected("an operator's name in quotes");
-      if (find_op(token_.text) == nullptr)
-        return at(token_, "unknown operator '" + token_.text + "'");
-      names.push_back(token_.text);
-      step();
-    } while (accept(","));
-    TRY(expect(")"));
+      if (!reader_.is(Kind::kString)) return reader_.expected("an operator's name in quotes");
+      if (find_op(reader_.token().text) == nullptr)
+        return at(reader_.token(), "unknown operator '" + reader_.token().text + "'");
+      names.push_back(reader_.token().text);
+      reader_.step();
+    } while (reader_.accept(","));
+    TRY(reader_.expect(")"));
     OpPattern op = is_op_among(names);
-    if (!accept("(")) return DFPattern(op);
+    if (!reader_.accept("(")) return DFPattern(op);
     std::vector<DFPattern> args = TRY(list(")"));
     for (const std::string& name : names) {
       const OpDef& def = *find_op(name);
@@ -290,45 +196,45 @@ class Parser {
     std::string all;
     for (int k = 0; k <= static_cast<int>(FusionKind::kOpaque); ++k) {
       std::string_view name = fusion_kind_name(static_cast<FusionKind>(k));
-      if (token_.kind == Token::Kind::kString && token_.text == name)
+      if (reader_.is(Kind::kString) && reader_.token().text == name)
         kind = static_cast<FusionKind>(k);
       all += (k ? ", '" : "'") + std::string(name) + "'";
     }
-    if (!kind) return expected("one of " + all);
-    step();
-    TRY(expect(")"));
+    if (!kind) return reader_.expected("one of " + all);
+    reader_.step();
+    TRY(reader_.expect(")"));
     OpPattern op = is_op_up_to(*kind);
-    if (!accept("(")) return DFPattern(op);
+    if (!reader_.accept("(")) return DFPattern(op);
     return op.with_args(TRY(list(")")));
   }
 
   Result<DFPattern> function() {
-    if (accept(")")) return is_function();
-    TRY(expect("[", " before the parameters"));
+    if (reader_.accept(")")) return is_function();
+    TRY(reader_.expect("[", " before the parameters"));
     std::vector<DFPattern> params = TRY(list("]"));
-    TRY(expect(",", " before the body"));
+    TRY(reader_.expect(",", " before the body"));
     DFPattern body = TRY(alternatives());
-    TRY(expect(")"));
+    TRY(reader_.expect(")"));
     return is_function(std::move(params), std::move(body));
   }
 
   Result<DFPattern> projection() {
     DFPattern tuple = TRY(alternatives());
-    if (accept(")")) return is_tuple_get_item(std::move(tuple));
-    TRY(expect(","));
-    int64_t index = TRY(integer("a field's number"));
-    TRY(expect(")"));
+    if (reader_.accept(")")) return is_tuple_get_item(std::move(tuple));
+    TRY(reader_.expect(","));
+    int64_t index = TRY(parse_integer(reader_, "a field's number"));
+    TRY(reader_.expect(")"));
     return is_tuple_get_item(std::move(tuple), index);
   }
 
   Result<DFPattern> method(const DFPattern& pattern) {
-    Token start = token_;
-    if (token_.kind == Token::Kind::kNumber)
-      return is_tuple_get_item(pattern, TRY(integer("a field's number")));
-    if (token_.kind != Token::Kind::kName) return expected("a field's number or a constraint");
-    step();
+    PatternToken start = reader_.token();
+    if (reader_.is(Kind::kNumber))
+      return is_tuple_get_item(pattern, TRY(parse_integer(reader_, "a field's number")));
+    if (!reader_.is(Kind::kName)) return reader_.expected("a field's number or a constraint");
+    reader_.step();
     const std::string& word = start.text;
-    TRY(expect("(", " after " + word));
+    TRY(reader_.expect("(", " after " + word));
     DFPattern result = pattern;
     if (word == "optional") {
       wrapped_.push_back(pattern);
@@ -336,15 +242,15 @@ class Parser {
       wrapped_.pop_back();
       result = wrapping | pattern;
     } else if (word == "has_dtype") {
-      result = pattern.has_dtype(TRY(dtype()));
+      result = pattern.has_dtype(TRY(parse_dtype(reader_)));
     } else if (word == "has_shape") {
-      result = pattern.has_shape(TRY(shape()));
+      result = pattern.has_shape(TRY(parse_shape(reader_)));
     } else if (word == "has_rank") {
-      result = pattern.has_rank(TRY(integer("a number of dimensions")));
+      result = pattern.has_rank(TRY(parse_integer(reader_, "a number of dimensions")));
     } else if (word == "has_type") {
-      result = pattern.has_type(TRY(type()));
+      result = pattern.has_type(TRY(parse_type(reader_)));
     } else if (word == "has_value") {
-      double value = TRY(number());
+      double value = TRY(parse_number(reader_));
       if (pattern->kind != PatternKind::kConstant)
         return at(start, "has_value stands only after is_constant()");
       result = is_scalar(value);
@@ -355,72 +261,18 @@ class Parser {
                                    "has_shape, has_rank, has_type, has_value, used_once",
                                    word));
     }
-    TRY(expect(")"));
+    TRY(reader_.expect(")"));
     return result;
-  }
-
-  Result<double> number() {
-    if (token_.kind != Token::Kind::kNumber) return expected("a number");
-    char* end = nullptr;
-    double value = std::strtod(token_.text.c_str(), &end);
-    if (*end != '\0') return at(token_, "'" + token_.text + "' is no number");
-    step();
-    return value;
-  }
-
-  Result<int64_t> integer(std::string_view what) {
-    bool digits =
-        token_.kind == Token::Kind::kNumber && token_.text.size() < 18 &&
-        token_.text.find_first_not_of("0123456789", token_.text[0] == '-') == std::string::npos;
-    if (!digits) return expected(what);
-    int64_t value = std::strtoll(token_.text.c_str(), nullptr, 10);
-    step();
-    return value;
-  }
-
-  Result<DType> dtype() {
-    Token start = token_;
-    if (start.kind != Token::Kind::kString && start.kind != Token::Kind::kName)
-      return expected("a dtype");
-    Result<DType> found = parse_dtype(start.text);
-    if (!found) return at(start, "unknown dtype '" + start.text + "'");
-    step();
-    return found;
-  }
-
-  // (1, *, 3)
-  Result<Shape> shape() {
-    TRY(expect("(", " before the dimensions"));
-    Shape dims;
-    while (!accept(")")) {
-      dims.push_back(accept("*") ? -1 : TRY(integer("a dimension or '*'")));
-      if (!token_.is(")")) TRY(expect(","));
-    }
-    return dims;
-  }
-
-  // Tensor[(1, 3), float32], or float32 for a scalar.
-  Result<Type> type() {
-    if (!accept("Tensor")) return Type(TensorType{{}, TRY(dtype())});
-    TRY(expect("["));
-    Token start = token_;
-    Shape dims = TRY(shape());
-    if (std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; }))
-      return at(start, "a type has no open dimensions; use has_shape");
-    TRY(expect(","));
-    DType element = TRY(dtype());
-    TRY(expect("]"));
-    return Type(TensorType{std::move(dims), element});
   }
 
   // {groups: 1, padding: [0, 0, 0, 0]}
   Result<DFPattern> attributes(DFPattern pattern) {
-    TRY(expect("{"));
+    TRY(reader_.expect("{"));
     std::vector<const OpDef*> ops = root_ops(pattern);
     do {
-      Token name = token_;
-      if (name.kind != Token::Kind::kName && name.kind != Token::Kind::kString)
-        return expected("an attribute's name");
+      PatternToken name = reader_.token();
+      if (name.kind != Kind::kName && name.kind != Kind::kString)
+        return reader_.expected("an attribute's name");
       for (const OpDef* op : ops) {
         std::string known;
         for (const AttrSpec& spec : op->attrs) {
@@ -431,59 +283,16 @@ class Parser {
           return at(name, fmt::format("'{}' has no attribute '{}': it has {}", op->name, name.text,
                                       known.empty() ? "none" : known));
       }
-      step();
-      TRY(expect(":"));
-      pattern = pattern.has_attr(name.text, TRY(value()));
-    } while (accept(","));
-    if (!token_.is("}")) return expected("',' or '}'");
-    step();
+      reader_.step();
+      TRY(reader_.expect(":"));
+      pattern = pattern.has_attr(name.text, TRY(parse_value(reader_)));
+    } while (reader_.accept(","));
+    if (!reader_.is("}")) return reader_.expected("',' or '}'");
+    reader_.step();
     return pattern;
   }
 
-  Result<AttrValue> value() {
-    Token start = token_;
-    if (start.kind == Token::Kind::kString) {
-      step();
-      return AttrValue(start.text);
-    }
-    if (accept("True") || accept("true")) return AttrValue(true);
-    if (accept("False") || accept("false")) return AttrValue(false);
-    if (accept("None")) return AttrValue(None{});
-    if (accept("[")) return list_value();
-    if (start.kind != Token::Kind::kNumber)
-      return expected("a value: a number, a string, True, False, None or a list");
-    if (start.text.find_first_of(".eE") == std::string::npos)
-      return AttrValue(TRY(integer("a whole number")));
-    return AttrValue(TRY(number()));
-  }
-
-  Result<AttrValue> list_value() {
-    std::vector<double> reals;
-    Ints ints;
-    IntLists lists;
-    while (!accept("]")) {
-      if (token_.is("[")) {
-        step();
-        Ints inner;
-        while (!accept("]")) {
-          inner.push_back(TRY(integer("a whole number")));
-          if (!token_.is("]")) TRY(expect(","));
-        }
-        lists.push_back(std::move(inner));
-      } else {
-        if (token_.text.find_first_of(".eE") == std::string::npos)
-          ints.push_back(std::strtoll(token_.text.c_str(), nullptr, 10));
-        reals.push_back(TRY(number()));
-      }
-      if (!token_.is("]")) TRY(expect(","));
-    }
-    if (!lists.empty()) return AttrValue(lists);
-    if (ints.size() == reals.size()) return AttrValue(ints);
-    return AttrValue(reals);
-  }
-
-  Lexer lexer_;
-  Token token_;
+  PatternReader reader_;
   int nesting_ = 0;
   std::vector<DFPattern> wrapped_;  // what '_' stands for, by optional(…) that is open
   std::map<std::string, DFPattern> names_;
