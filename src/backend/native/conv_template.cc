@@ -1,66 +1,18 @@
 #include "backend/native/conv_template.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "backend/native/conv_blocking.h"
 #include "backend/native/halide_names.h"
 #include "backend/native/padded_input.h"
 
 namespace collage::native {
 namespace {
 
-int64_t largest_divisor(int64_t n, int64_t limit) {
-  for (int64_t d = std::min(n, limit); d > 1; --d) {
-    if (n % d == 0) return d;
-  }
-  return 1;
-}
-
-/// How channels are blocked for the kChannels micro-kernel. `groups` counts groups after small ones
-/// were joined into block-diagonal groups of 16 channels.
-struct Blocking {
-  bool ok = false;
-  bool diagonal = false;
-  int64_t groups = 1, group_in = 1, group_out = 1;  ///< channels per (joined) group
-  int64_t ci = 1, cb = 1;  ///< reduction: cb blocks of ci input channels per group
-  int64_t kb = 1;          ///< blocks of output channels, all groups
-};
-
-Blocking blocking_of(const ConvProblem& p) {
-  const ConvShape& s = p.shape;
-  Blocking b;
-  b.groups = s.groups;
-  b.group_in = s.in_channels / s.groups;
-  b.group_out = s.out_channels / s.groups;
-  if (s.groups > 1) {
-    if (b.group_in == b.group_out && kChannelBlock % b.group_in == 0 &&
-        s.in_channels % kChannelBlock == 0) {
-      b.diagonal = b.group_in < kChannelBlock;
-      b.groups = s.in_channels / kChannelBlock;
-      b.group_in = b.group_out = kChannelBlock;
-    }
-    if (b.group_in % kChannelBlock != 0 || b.group_out % kChannelBlock != 0) return b;
-  }
-  if (p.in_layout == ChannelLayout::kBlocked) {
-    b.ci = kChannelBlock;
-    b.cb = ceil_div(b.group_in, kChannelBlock);
-  } else {
-    b.ci = b.group_in <= kChannelBlock ? b.group_in : largest_divisor(b.group_in, kChannelBlock);
-    b.cb = b.group_in / b.ci;
-  }
-  b.kb = ceil_div(s.out_channels, kChannelBlock);
-  b.ok = true;
-  return b;
-}
-
-/// Weights of so many bytes come from memory: the first schedule stands a second time, reading them
-/// ahead, or where they serve one pass only, in several sequences side by side.
-constexpr double kHeavyWeights = 1 << 20;
-
 Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, const Access& input,
                             ImageParam weights, const Epilogue& epilogue) {
   const ConvShape& s = p.shape;
-  const Blocking b = blocking_of(p);
+  const ConvBlocking b = conv_blocking(p);
   const bool in_blocked = p.in_layout == ChannelLayout::kBlocked;
   const bool out_blocked = p.out_layout == ChannelLayout::kBlocked;
   const bool copied = needs_padding(s) || !p.input_is_buffer;
@@ -291,186 +243,11 @@ Halide::Func build_pixels(const ConvProblem& p, const ConvSchedule& sched, const
 
 }  // namespace
 
-double ConvShape::flops() const {
-  double f = 2.0 * static_cast<double>(batch) * static_cast<double>(out_channels) *
-             static_cast<double>(in_channels / groups);
-  for (int d = 0; d < 3; ++d) f *= static_cast<double>(out[d] * kernel[d]);
-  return f;
-}
-
-std::string ConvSchedule::to_string() const {
-  return std::string(vectors == Vectors::kChannels ? "channels" : "pixels") +
-         (split == Split::kRows ? "/rows" : "/kgroups") + " k" + std::to_string(k_tile) + " x" +
-         std::to_string(x_tile) + " y" + std::to_string(y_tile) + " strip" + std::to_string(strip) +
-         (k_inner ? " k-inner" : " k-outer") +
-         (streams > 1 ? " streams" + std::to_string(streams) : "") +
-         (ahead ? " ahead" + std::to_string(k_task) : "");
-}
-
 Halide::Func build_conv(const ConvProblem& problem, const ConvSchedule& schedule,
                         const Access& input, ImageParam weights, const Epilogue& epilogue) {
   return schedule.vectors == ConvSchedule::Vectors::kPixels
              ? build_pixels(problem, schedule, input, std::move(weights), epilogue)
              : build_channels(problem, schedule, input, std::move(weights), epilogue);
-}
-
-std::vector<int64_t> packed_conv_extents(const ConvProblem& p, const ConvSchedule& schedule) {
-  const ConvShape& s = p.shape;
-  if (schedule.vectors == ConvSchedule::Vectors::kPixels) {
-    return {s.out_channels, s.kernel[2], s.kernel[1], s.kernel[0], s.in_channels / s.groups};
-  }
-  const Blocking b = blocking_of(p);
-  return {kChannelBlock, b.ci, s.kernel[2], s.kernel[1], s.kernel[0], b.cb, b.kb};
-}
-
-PackedWeights<float> pack_conv_weights(const ConvProblem& p, const ConvSchedule& schedule,
-                                       const float* weights) {
-  const ConvShape& s = p.shape;
-  const int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
-  const int64_t group_in = s.in_channels / s.groups, group_out = s.out_channels / s.groups;
-  if (schedule.vectors == ConvSchedule::Vectors::kPixels) {
-    PackedWeights<float> packed(s.out_channels * group_in * taps);
-    for (int64_t k = 0; k < s.out_channels; ++k) {
-      for (int64_t c = 0; c < group_in; ++c) {
-        for (int64_t t = 0; t < taps; ++t)
-          packed[(c * taps + t) * s.out_channels + k] = weights[(k * group_in + c) * taps + t];
-      }
-    }
-    return packed;
-  }
-  const Blocking b = blocking_of(p);
-  PackedWeights<float> packed(kChannelBlock * b.ci * taps * b.cb * b.kb);
-  for (int64_t k = 0; k < s.out_channels; ++k) {
-    const int64_t kb = k / kChannelBlock, lane = k % kChannelBlock;
-    for (int64_t c = 0; c < group_in; ++c) {
-      // Channel within the joined group: small groups sit on the diagonal of a 16 x 16 block.
-      const int64_t in = b.diagonal ? (k / group_out * group_in + c) % kChannelBlock : c;
-      const int64_t cb = in / b.ci, ci = in % b.ci;
-      for (int64_t t = 0; t < taps; ++t) {
-        packed[(((kb * b.cb + cb) * taps + t) * b.ci + ci) * kChannelBlock + lane] =
-            weights[(k * group_in + c) * taps + t];
-      }
-    }
-  }
-  return packed;
-}
-
-std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool avx512) {
-  const ConvShape& s = p.shape;
-  std::vector<ConvSchedule> found;
-  const Blocking b = blocking_of(p);
-  const int budget = avx512 ? 28 : 6;  // accumulators of 16 lanes
-  const int64_t width = s.out[2], height = s.out[1];
-  const double weight_bytes =
-      4.0 * s.out_channels * (s.in_channels / s.groups) * s.kernel[0] * s.kernel[1] * s.kernel[2];
-  const bool plain = p.out_layout == ChannelLayout::kPlain &&
-                     (p.in_layout == ChannelLayout::kPlain || s.out_channels < 12);
-
-  if (b.ok) {
-    // Register tiles ordered by wasted work, then by loads per multiply-add.
-    struct Tile {
-      int k, x, y;
-      double cost;
-    };
-    std::vector<Tile> tiles;
-    for (int k : {1, 2, 3, 4}) {
-      if (k > b.kb || (b.groups > 1 && (b.group_out / kChannelBlock) % k != 0 && k > 1)) continue;
-      for (int x = 1; x <= std::min<int64_t>(width, budget / k); ++x) {
-        for (int y = 1; y <= std::min<int64_t>(height, 4) && x * y * k <= budget; ++y) {
-          if (y > 1 && x < width) continue;
-          const double waste = static_cast<double>(ceil_div(width, x) * x * ceil_div(height, y) *
-                                                   y * ceil_div(b.kb, k) * k) /
-                               static_cast<double>(width * height * b.kb);
-          const int acc = x * y * k;
-          const double loads =
-              static_cast<double>(k + x * y) / acc;  // vector loads per multiply-add
-          double cost = waste * std::max(1.0, 0.55 + 0.5 * loads) *
-                        (acc < 8 ? 8.0 / acc : 1.0 + 0.004 * (28 - acc));
-          if (k >= 3) cost *= k == 3 ? 1.05 : 1.2;
-          tiles.push_back({k, x, y, cost});
-        }
-      }
-    }
-    std::stable_sort(tiles.begin(), tiles.end(),
-                     [](const Tile& a, const Tile& c) { return a.cost < c.cost; });
-    for (size_t i = 0; i < tiles.size() && i < 2; ++i) {
-      const Tile& t = tiles[i];
-      ConvSchedule sched;
-      sched.k_tile = t.k;
-      sched.x_tile = t.x;
-      sched.y_tile = t.y;
-      const double input_bytes = 4.0 * s.in_channels * s.in[0] * s.in[1] * s.in[2];
-      // Rows of a task: several tasks a thread where the map allows, its padded strip within half
-      // of L2.
-      const int64_t row_tasks = s.batch * s.out[0] * ceil_div(height, t.y);
-      int64_t strip = t.y;
-      const double row_bytes = 4.0 * s.in_channels * s.in[2] * s.stride[1] * s.kernel[0];
-      while (strip * 2 <= height &&
-             s.batch * s.out[0] * ceil_div(height, strip * 2) >= 4 * threads &&
-             row_bytes * strip * 2 < 5e5)
-        strip *= 2;
-      for (int64_t candidate = strip; candidate >= std::max<int64_t>(t.y, strip / 2); --candidate) {
-        if (height % candidate == 0 && candidate % t.y == 0) {
-          strip = candidate;
-          break;
-        }
-      }
-      sched.strip = to_int(strip);
-      ConvSchedule by_rows = sched, by_channels = sched;
-      by_rows.split = ConvSchedule::Split::kRows;
-      by_rows.k_inner = weight_bytes < 1.5e6;
-      by_channels.split = ConvSchedule::Split::kChannels;
-      by_channels.k_inner = false;
-      const bool enough_groups = ceil_div(b.kb, t.k) * s.batch >= threads;
-      const bool prefer_channels =
-          enough_groups && (row_tasks < threads || weight_bytes > input_bytes);
-      if (prefer_channels) {
-        found.push_back(by_channels);
-        if (i == 0 && weight_bytes >= kHeavyWeights) {
-          if (s.batch * width * height > t.x * t.y) {
-            by_channels.ahead = true;
-            by_channels.k_task = to_int(ceil_div(ceil_div(b.kb, t.k), threads));
-          } else if (b.cb % 2 == 0) {
-            by_channels.streams =
-                s.kernel == std::array<int64_t, 3>{1, 1, 1} && b.cb % 4 == 0 ? 4 : 2;
-          }
-          found.push_back(by_channels);
-        }
-        if (row_tasks >= threads && i == 0) found.push_back(by_rows);
-      } else {
-        found.push_back(by_rows);
-        if (enough_groups && i == 0) found.push_back(by_channels);
-      }
-    }
-  }
-  if (plain) {
-    const int64_t group_out = s.out_channels / s.groups;
-    ConvSchedule sched;
-    sched.vectors = ConvSchedule::Vectors::kPixels;
-    const int64_t vectors = std::max<int64_t>(1, width / 16);
-    sched.k_tile = to_int(std::min<int64_t>(group_out, avx512 ? 12 : 4));
-    if (group_out > sched.k_tile)
-      sched.k_tile = to_int(std::max<int64_t>(largest_divisor(group_out, sched.k_tile), 4));
-    sched.k_tile = to_int(std::min<int64_t>(sched.k_tile, group_out));
-    sched.x_tile = to_int(
-        std::max<int64_t>(1, std::min<int64_t>({vectors, (avx512 ? 24 : 6) / sched.k_tile, 8})));
-    sched.strip =
-        height == 1 ? 4
-                    : to_int(largest_divisor(height, std::max<int64_t>(1, height / (2 * threads))));
-    sched.split = (height > 1 ? s.batch * s.out[0] * height : width / 64) >= threads
-                      ? ConvSchedule::Split::kRows
-                      : ConvSchedule::Split::kChannels;
-    const bool first = !b.ok || s.out_channels < 12 ||
-                       (s.kernel[0] * s.kernel[1] * s.kernel[2] == 1 && s.stride[1] == 1 &&
-                        s.stride[2] == 1 && width >= 64);
-    if (first) {
-      found.insert(found.begin(), sched);
-    } else if (width >= 16) {
-      found.push_back(sched);
-    }
-  }
-  if (found.size() > 4) found.resize(4);
-  return found;
 }
 
 }  // namespace collage::native

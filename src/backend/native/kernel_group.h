@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/native/attention_template.h"
-#include "backend/native/conv_template.h"
+#include "backend/native/conv_problem.h"
 #include "backend/native/matmul_template.h"
 #include "ir/expr.h"
 

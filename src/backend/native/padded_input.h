@@ -1,7 +1,7 @@
 // The padded copy of a convolution's input, and which taps of the kernel see the map at all.
 #pragma once
 
-#include "backend/native/conv_template.h"
+#include "backend/native/conv_problem.h"
 
 namespace collage::native {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/native/conv_template.h"
+#include "backend/native/conv_problem.h"
 #include "backend/native/packed_weights.h"
 
 namespace collage::native {
