@@ -1,10 +1,12 @@
-// From a group and a variant to a scheduled Halide pipeline and the buffers it takes.
+// From a function and one of its variants to a scheduled Halide pipeline and the buffers it takes.
+// An anchor's template builds its part; what stands in front of it is read through an access
+// function, what follows is its epilogue. Other groups are emitted as a tensor program and
+// translated.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "backend/native/kernel_group.h"
 #include "backend/native/translate.h"
 #include "backend/variant.h"
 
@@ -17,13 +19,6 @@ struct BuiltKernel {
   std::vector<Halide::Type> result_types;
   bool checked = false;  ///< the code checks, before it runs, that it stays inside its buffers
 };
-
-/// The ways to compute the function, best guess first, at most about four; besides, where
-/// `external`, those in which a function of a library is a stage.
-Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external);
-
-/// More ways, which halve the bytes that a product for few rows is made of: weights in bfloat16.
-Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads);
 
 /// May throw Halide's exceptions.
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads);

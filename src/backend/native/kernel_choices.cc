@@ -1,0 +1,71 @@
+#include "backend/native/kernel_choices.h"
+
+#include "backend/native/collapse.h"
+#include "backend/native/generic_schedule.h"
+#include "ir/visitor.h"
+
+namespace collage::native {
+
+bool has_avx512() { return vector_width() >= 16; }
+
+ChannelLayout layout_of(const Encoding& encoding) {
+  return encoding.layout.is_plain() ? ChannelLayout::kPlain : ChannelLayout::kBlocked;
+}
+
+std::vector<bool> prologue_params(const KernelGroup& group) {
+  std::vector<bool> found(group.function->params.size(), false);
+  for (const Expr& node : post_order(group.anchor->args[0])) {
+    for (size_t i = 0; i < found.size(); ++i)
+      found[i] = found[i] || group.function->params[i] == node;
+  }
+  return found;
+}
+
+Function collapsed_for(const Function& function, const Variant& variant) {
+  bool blocked = false;
+  for (const Encoding& e : variant.inputs) blocked = blocked || !e.layout.is_plain();
+  for (const Encoding& e : variant.outputs) blocked = blocked || !e.layout.is_plain();
+  return collapse_dims(function, blocked ? 2 : 0);
+}
+
+std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in, ChannelLayout out,
+                                     int threads) {
+  ConvProblem problem;
+  problem.shape = group.conv;
+  problem.in_layout = in;
+  problem.out_layout = out;
+  problem.input_is_buffer = group.anchor->args[0]->kind() == ExprKind::kVar;
+  std::vector<ConvChoice> choices;
+  if (group.kind == KernelGroup::Kind::kDepthwise) {
+    if (in == out) {
+      for (const DepthwiseSchedule& s : depthwise_schedules(problem, threads, has_avx512()))
+        choices.push_back({problem, {}, s, {}, {}, s.to_string()});
+    }
+    return choices;
+  }
+  if (group.small_image != nullptr) {
+    for (const UpsampledSchedule& s : upsampled_schedules(problem, threads, has_avx512()))
+      choices.push_back({problem, {}, {}, s, {}, s.to_string()});
+  }
+  for (const WinogradSchedule& s : winograd_schedules(problem, threads, has_avx512()))
+    choices.push_back({problem, {}, {}, {}, s, s.to_string()});
+  for (const ConvSchedule& s : conv_schedules(problem, threads, has_avx512()))
+    choices.push_back({problem, s, {}, {}, {}, s.to_string()});
+  return choices;
+}
+
+MatmulProblem matmul_problem(const KernelGroup& group) {
+  MatmulProblem problem;
+  problem.shape = group.matmul;
+  problem.constant_b = group.constant_b;
+  const CallNode& anchor = *group.anchor;
+  const bool transposed = anchor.op->name != "nn.dense" && anchor.attrs.flag("transpose_a");
+  problem.a_is_buffer = anchor.args[0]->kind() == ExprKind::kVar && !transposed;
+  return problem;
+}
+
+std::string matmul_name(const MatmulSchedule& schedule, bool lowered) {
+  return schedule.to_string() + (lowered ? " bf16 weights" : "");
+}
+
+}  // namespace collage::native

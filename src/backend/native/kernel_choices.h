@@ -1,0 +1,50 @@
+// What a variant's name and encodings say about how native computes a function: the function in
+// fewer dimensions, the layouts of its data and result, and the template's schedule, which is the
+// one of that name among those of the anchor. kernel_variants.h lists the variants,
+// kernel_builder.h builds one of them; both ask here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/native/conv_schedules.h"
+#include "backend/native/depthwise_template.h"
+#include "backend/native/kernel_group.h"
+#include "backend/native/upsampled_conv_template.h"
+#include "backend/native/winograd_template.h"
+#include "backend/variant.h"
+
+namespace collage::native {
+
+/// Starts the names of variants that call a library.
+inline const std::string kExternal = "extern ";
+
+bool has_avx512();
+
+ChannelLayout layout_of(const Encoding& encoding);
+
+/// Which parameters the anchor's data depends on (its prologue); the others belong to the epilogue.
+std::vector<bool> prologue_params(const KernelGroup& group);
+
+/// The function as this variant computes it.
+Function collapsed_for(const Function& function, const Variant& variant);
+
+/// A schedule of one of the templates for convolutions.
+struct ConvChoice {
+  ConvProblem problem;
+  ConvSchedule conv;
+  DepthwiseSchedule depthwise;
+  std::optional<UpsampledSchedule> upsampled;
+  std::optional<WinogradSchedule> winograd;
+  std::string name;
+};
+
+std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in, ChannelLayout out,
+                                     int threads);
+
+MatmulProblem matmul_problem(const KernelGroup& group);
+/// Lowered, a product's weights are stored in bfloat16; it computes in float32.
+std::string matmul_name(const MatmulSchedule& schedule, bool lowered);
+
+}  // namespace collage::native

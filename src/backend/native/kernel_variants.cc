@@ -1,0 +1,142 @@
+#include "backend/native/kernel_variants.h"
+
+#include <algorithm>
+
+#include "backend/native/called_program.h"
+#include "backend/native/external_product.h"
+#include "backend/native/kernel_choices.h"
+
+namespace collage::native {
+namespace {
+
+Encoding encoding_of(const TensorType& type, bool blocked) {
+  Encoding encoding;
+  encoding.dtype = type.dtype;
+  if (blocked && is_image(type))
+    encoding.layout =
+        Layout::channels_blocked(static_cast<int64_t>(type.shape.size()), kChannelBlock);
+  return encoding;
+}
+
+std::vector<Variant> conv_variants(const Function& function, const KernelGroup& group,
+                                   int threads) {
+  std::vector<Variant> variants;
+  const std::vector<bool> prologue = prologue_params(group);
+  auto add = [&](bool in, bool out, size_t most) {
+    Variant variant;
+    for (size_t i = 0; i < function->params.size(); ++i) {
+      variant.inputs.push_back(
+          encoding_of(function->params[i]->tensor_type(), prologue[i] ? in : out));
+    }
+    variant.outputs.push_back(encoding_of(function->body->tensor_type(), out));
+    // Collapsing dimensions may change the shape, and with it the schedules.
+    auto collapsed = analyse_group(collapsed_for(function, variant));
+    if (!collapsed.ok()) return;
+    auto layout = [](bool b) { return b ? ChannelLayout::kBlocked : ChannelLayout::kPlain; };
+    for (const ConvChoice& choice :
+         conv_choices(collapsed.value(), layout(in), layout(out), threads)) {
+      if (!choice.winograd && most-- == 0) break;
+      variant.name = choice.name;
+      variant.relaxed = choice.winograd.has_value();
+      variant.rounding = !choice.winograd                ? Rounding()
+                         : choice.winograd->outputs == 2 ? rounding::kWinograd2
+                                                         : rounding::kWinograd4;
+      if (std::find(variants.begin(), variants.end(), variant) == variants.end())
+        variants.push_back(variant);
+    }
+  };
+  const ConvShape& s = group.conv;
+  // Where a prologue parameter feeds the epilogue too, both sides must agree on its layout.
+  bool shared = false;
+  for (const Expr& node : group.order) {
+    const auto* call = as<CallNode>(node);
+    if (call == nullptr || call == group.anchor) continue;
+    for (const Expr& arg : call->args) {
+      for (size_t i = 0; i < prologue.size(); ++i)
+        shared = shared || (prologue[i] && arg == function->params[i]);
+    }
+  }
+  const bool image = is_image(function->body->tensor_type()) &&
+                     group.results[0] == function->body && group.blockable;
+  const bool image_in = s.in_channels >= 8;
+  if (image) {
+    if (image_in) add(true, true, 2);
+    if (!shared && !is_depthwise(s)) {
+      if (!image_in) add(false, true, 2);
+      if (s.out_channels % kChannelBlock != 0 && image_in) add(true, false, 1);
+    }
+  }
+  add(false, false, image_in ? 1 : 2);
+  return variants;
+}
+
+std::vector<Variant> matmul_variants(const Function& function, const MatmulProblem& problem,
+                                     int threads, bool lowered) {
+  std::vector<Variant> variants;
+  for (const MatmulSchedule& s : matmul_schedules(problem, threads, has_avx512())) {
+    if (lowered && s.ahead) continue;
+    Variant variant = Variant::plain(matmul_name(s, lowered), function);
+    variant.lowered = lowered;
+    if (lowered) variant.rounding = rounding::kBFloat16Factors;
+    if (std::find(variants.begin(), variants.end(), variant) == variants.end())
+      variants.push_back(variant);
+  }
+  return variants;
+}
+
+Result<std::vector<Variant>> all_variants(const Function& function, int threads, bool external) {
+  const KernelGroup group = TRY(analyse_group(function));
+  if (group.kind == KernelGroup::Kind::kConv || group.kind == KernelGroup::Kind::kDepthwise) {
+    std::vector<Variant> variants = conv_variants(function, group, threads);
+    if (variants.empty())
+      return unsupported("native: no schedule for this {}", group.anchor->op->name);
+    return variants;
+  }
+  if (group.kind == KernelGroup::Kind::kMatmul) {
+    const Variant plain = Variant::plain("", function);
+    const KernelGroup collapsed = TRY(analyse_group(collapsed_for(function, plain)));
+    std::vector<Variant> products =
+        matmul_variants(function, matmul_problem(collapsed), threads, false);
+    for (const std::string& label :
+         external ? external_products(collapsed) : std::vector<std::string>()) {
+      products.push_back(plain);
+      products.back().name = kExternal + label;
+    }
+    return products;
+  }
+  std::vector<Variant> variants;
+  if (group.kind == KernelGroup::Kind::kAttention) {
+    for (const AttentionSchedule& schedule : attention_schedules(group.attention, has_avx512()))
+      variants.push_back(Variant::plain(schedule.to_string(), function));
+    return variants;
+  }
+  variants.push_back(Variant::plain(group.row_stages ? "rows" : "fused", function));
+  if (group.blockable) {
+    Variant blocked{"fused", {}, {}};
+    for (const Expr& param : function->params)
+      blocked.inputs.push_back(encoding_of(param->tensor_type(), true));
+    blocked.outputs.push_back(encoding_of(function->body->tensor_type(), true));
+    variants.push_back(std::move(blocked));
+  }
+  return variants;
+}
+
+}  // namespace
+
+Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external) {
+  if (TRY(called_program(function)))
+    return std::vector<Variant>{Variant::plain("program", function)};
+  return all_variants(function, threads, external);
+}
+
+Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads) {
+  if (TRY(called_program(function))) return std::vector<Variant>();
+  const KernelGroup group = TRY(analyse_group(function));
+  if (group.kind != KernelGroup::Kind::kMatmul) return std::vector<Variant>();
+  const MatmulProblem problem =
+      matmul_problem(TRY(analyse_group(collapsed_for(function, Variant::plain("", function)))));
+  if (!problem.constant_b || !problem.shape.is_streaming()) return std::vector<Variant>();
+  return matmul_variants(function, problem, threads, true);
+}
+
+}  // namespace collage::native

@@ -1,0 +1,21 @@
+// The ways native offers to compute a function: for an anchor the first few schedules of its
+// templates, in the layouts that they can read and write; for other groups one loop nest, in the
+// plain layout and, where all are images, in the blocked one. Nothing is built to list them.
+#pragma once
+
+#include <vector>
+
+#include "backend/variant.h"
+#include "base/result.h"
+#include "ir/expr.h"
+
+namespace collage::native {
+
+/// The ways to compute the function, best guess first, at most about four; besides, where
+/// `external`, those in which a function of a library is a stage.
+Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external);
+
+/// More ways, which halve the bytes that a product for few rows is made of: weights in bfloat16.
+Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads);
+
+}  // namespace collage::native
