@@ -3,13 +3,10 @@
 #include <sys/wait.h>
 
 #include <cstring>
-#include <deque>
-#include <exception>
 #include <map>
-#include <new>
 
-#include "backend/compile_kernel.h"
-#include "ir/visitor.h"
+#include "measure/compile_ahead.h"
+#include "measure/guarded_call.h"
 #include "measure/timing.h"
 #include "measure/timing_memory.h"
 #include "measure/trial.h"
@@ -17,22 +14,6 @@
 namespace collage {
 
 namespace {
-
-// Runs what a backend does on our behalf; an exception, which backends promise not to throw, is a
-// refusal. A backend that ran out of memory may still hold all of it: the worker is given up.
-template <typename F>
-auto guarded(const MeasureHooks& hooks, F&& call) -> decltype(call()) {
-  try {
-    return call();
-  } catch (const std::bad_alloc&) {
-    hooks.give_up("out of memory (bad_alloc)");
-    return internal_error("out of memory (bad_alloc)");
-  } catch (const std::exception& exception) {
-    return internal_error("threw an exception: {}", exception.what());
-  } catch (...) {
-    return internal_error("threw an exception");
-  }
-}
 
 // A process that a kernel leaves behind would disturb all that is timed later.
 bool has_children() {
@@ -47,17 +28,6 @@ Status check_buffers(const TimedKernel& timed, const TimingMemory& memory) {
   for (const TimedBuffer& buffer : timed.inputs) TRY(memory.check(buffer.data));
   for (const TimedBuffer& buffer : timed.outputs) TRY(memory.check(buffer.data));
   return memory.check(timed.workspace.data);
-}
-
-// The function over copies of its constants: kernels that read them in place, without packing,
-// would find in the caches what a rival read just before.
-Result<Function> with_own_constants(const Function& function) {
-  Rewriter copies([](const Expr&, const Expr& rebuilt) -> Result<Expr> {
-    const auto* constant = as<ConstantNode>(rebuilt);
-    return constant == nullptr ? rebuilt
-                               : make_constant(constant->value.clone(), constant->origin());
-  });
-  return copies.rewrite(function);
 }
 
 // As lowering will.
@@ -253,24 +223,31 @@ Result<std::vector<TargetCosts>> list_variants(const Function& function, const M
   return results;
 }
 
-// The variants of a function that are right, and why the others are not.
-Result<std::vector<TargetCosts>> try_variants(Measurement& measurement, const MeasureTask& task,
-                                              const MeasureHooks& hooks) {
-  const Function& function = measurement.subject().function();
-  std::vector<TargetCosts> results = TRY(list_variants(function, task, hooks));
-  const bool turns = task.cache == CacheState::kStreaming && !task.until_right;
-  for (TargetCosts& entry : results) {
-    Target target = TRY(Target::parse(entry.target));
+// Of the variants that were listed, which are right, and why the others are not.
+Status try_variants(Measurement& measurement, const MeasureTask& task, KernelsAhead& ahead,
+                    std::vector<TargetCosts>& listed) {
+  for (TargetCosts& entry : listed) {
+    const Target target = TRY(Target::parse(entry.target));
     for (MeasuredVariant& row : entry.variants) {
       measurement.try_variant(entry.target, row, [&]() -> Result<std::unique_ptr<Kernel>> {
-        return compile_kernel(*find_backend(target.kind),
-                              turns ? TRY(with_own_constants(function)) : function, row.variant,
-                              target, task.options);
+        if (auto kernel = ahead.take(row)) return std::move(*kernel);
+        return compile_to_time(measurement.subject().function(), row.variant, target, task);
       });
       if (task.until_right && row.tried) break;
     }
   }
-  return results;
+  return {};
+}
+
+// All of them, as far as they are to be tried.
+Status add_all(const std::vector<TargetCosts>& listed, const Function& function,
+               const MeasureTask& task, KernelsAhead& ahead) {
+  for (const TargetCosts& entry : listed) {
+    const Target target = TRY(Target::parse(entry.target));
+    for (const MeasuredVariant& row : entry.variants)
+      if (!task.excludes(row.subject(entry.target))) ahead.add(row, function, target, task);
+  }
+  return {};
 }
 
 }  // namespace
@@ -282,15 +259,34 @@ std::vector<Result<std::vector<TargetCosts>>> measure_functions(
   ThreadTeam team(tasks[0].options.threads);
   const TeamScope scope(team.size());
   Survivors survivors(tasks[0], hooks, gate, team);
-  std::deque<Measurement> measurements;  // they stay where they are
-  for (const MeasureTask& task : tasks)
+  std::vector<std::unique_ptr<Measurement>> measurements(tasks.size());  // none: only listed
+  for (size_t i = 0; i < tasks.size(); ++i)
     results.push_back([&]() -> Result<std::vector<TargetCosts>> {
       hooks.begin("preparing");
-      if (task.list_only) return list_variants(TRY(Subject::function_of(task)), task, hooks);
-      return try_variants(
-          measurements.emplace_back(task, hooks, TRY(Subject::of_function(task)), team, survivors),
-          task, hooks);
+      if (tasks[i].list_only)
+        return list_variants(TRY(Subject::function_of(tasks[i])), tasks[i], hooks);
+      measurements[i] = std::make_unique<Measurement>(
+          tasks[i], hooks, TRY(Subject::of_function(tasks[i])), team, survivors);
+      return list_variants(measurements[i]->subject().function(), tasks[i], hooks);
     }());
+  // Calls `step(measurement, task, listed)` for each that is tried.
+  const auto for_each_tried = [&](auto&& step) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      if (!results[i] || measurements[i] == nullptr) continue;
+      const Status status = step(*measurements[i], tasks[i], *results[i]);
+      if (!status.ok()) results[i] = status;
+    }
+  };
+  KernelsAhead ahead;
+  if (tasks.size() > 1) {
+    for_each_tried([&](Measurement& measurement, const MeasureTask& task, auto& listed) {
+      return add_all(listed, measurement.subject().function(), task, ahead);
+    });
+    ahead.compile(team.size(), hooks);
+  }
+  for_each_tried([&](Measurement& measurement, const MeasureTask& task, auto& listed) {
+    return try_variants(measurement, task, ahead, listed);
+  });
   const Status timed = survivors.time();
   for (Result<std::vector<TargetCosts>>& result : results) {
     if (!result) continue;

@@ -65,6 +65,9 @@ Status play(std::vector<Player>& players, std::vector<Racer>& racers, const Race
       if (rounds < options.least_blocks) continue;
       size_t keep = (players.size() + 1) / 2;
       while (players.size() > keep) drop_last();
+      const double reached = likely_interval(of_blocks(players[0].blocks)).high;
+      while (players.size() > 2 && likely_interval(of_blocks(players.back().blocks)).low > reached)
+        drop_last();
     } else if (players.size() == 2) {
       Interval best = median_interval(players[0].samples_of_first(rounds));
       Interval other = median_interval(players[1].samples_of_first(rounds));
