@@ -3,6 +3,7 @@
 #include "backend/fingerprint.h"
 #include "backend/native/code_cache.h"
 #include "backend/native/kernel_builder.h"
+#include "backend/native/kernel_group.h"
 #include "backend/native/kernel_variants.h"
 #include "backend/native/native_kernel.h"
 #include "backend/native/native_rule.h"
