@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "backend/amx/amx_backend.h"
-#include "backend/amx/vnni_backend.h"
 #include "backend/native/native_backend.h"
 #include "backend/onednn/onednn_backend.h"
+#include "backend/vnni/vnni_backend.h"
 #include "base/check.h"
 #include "build_function.h"
 #include "ops/registry.h"

@@ -7,24 +7,37 @@ set(COLLAGE_BACKEND_NEEDS_onednn collage_dnnl)
 set(COLLAGE_BACKEND_NEEDS_openvino openvino::runtime)
 set(COLLAGE_BACKEND_NEEDS_blas collage_openblas)
 
-# Compiler options of a backend's sources. amx: what is fused is written as such, so that every compiler, and the software
-# model of the instructions, rounds alike.
-set(COLLAGE_BACKEND_OPTIONS_amx -ffp-contract=off)
+# Folders that are no backends, but hold what several backends share.
+set(COLLAGE_BACKEND_SHARED contraction)
 
-# Rooms whose code becomes a part of a backend's kernels: they are hashed with it.
+# Rooms and shared folders whose code becomes a part of a backend's kernels: it links them, and they are hashed with it.
 set(COLLAGE_BACKEND_ROOMS_native tensor_program)
+set(COLLAGE_BACKEND_ROOMS_amx backend/contraction)
+set(COLLAGE_BACKEND_ROOMS_vnni backend/contraction)
+
+# Compiler options of a folder's sources. Contractions: what is fused is written as such, so that every compiler, and the
+# software model of the instructions, rounds alike.
+foreach(name contraction amx vnni)
+  set(COLLAGE_BACKEND_OPTIONS_${name} -ffp-contract=off)
+endforeach()
 
 # A hash of each backend's sources is part of its version, hence of the keys of measured costs and of cached objects.
 set(COLLAGE_FINGERPRINTS "")
+
+foreach(name IN LISTS COLLAGE_BACKEND_SHARED)
+  collage_room(backend/${name} DEPENDS backend)
+  target_compile_options(collage_backend_${name} PRIVATE ${COLLAGE_BACKEND_OPTIONS_${name}})
+endforeach()
 
 add_library(collage_backends INTERFACE)
 target_link_libraries(collage_backends INTERFACE collage_backend)
 
 file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR}/src/backend
      ${PROJECT_SOURCE_DIR}/src/backend/*)
-set(names reference native onednn openvino amx blas memory ${folders})
+set(names reference native onednn openvino amx vnni blas memory ${folders})
 list(FILTER names EXCLUDE REGEX "[.]")
 list(REMOVE_DUPLICATES names)
+list(REMOVE_ITEM names ${COLLAGE_BACKEND_SHARED})
 foreach(name IN LISTS names)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/${name}/*.cc)
   file(GLOB_RECURSE hashed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/${name}/*)
@@ -54,7 +67,8 @@ foreach(name IN LISTS names)
     message(STATUS "backend ${name}: left out, not found: ${missing}")
   else()
     message(STATUS "backend ${name}: ${COLLAGE_BACKEND_NEEDS_${name}}")
-    collage_room(backend/${name} DEPENDS backend LIBS ${COLLAGE_BACKEND_NEEDS_${name}})
+    string(REPLACE "/" "_" rooms "${COLLAGE_BACKEND_ROOMS_${name}}")
+    collage_room(backend/${name} DEPENDS backend ${rooms} LIBS ${COLLAGE_BACKEND_NEEDS_${name}})
     target_compile_options(collage_backend_${name} PRIVATE ${COLLAGE_BACKEND_OPTIONS_${name}})
     target_link_libraries(collage_backends INTERFACE collage_backend_${name})
     set(built 1)

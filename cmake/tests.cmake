@@ -22,21 +22,28 @@ add_library(collage_test_compiler INTERFACE)
 target_include_directories(collage_test_compiler SYSTEM INTERFACE ${CBC_INCLUDE_DIR})
 target_link_libraries(collage_test_compiler INTERFACE ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY})
 
-# Its kernels are held to the gate of candidates, and take turns with those of oneDNN where it was built. They are compiled a
-# second time, as namespace collage::amx_in_software, against a software model of the instructions: tests run these where
-# the processor lacks some.
-file(GLOB sources CONFIGURE_DEPENDS src/backend/amx/*.cc tests/backend/amx/software/*.cc)
-list(FILTER sources EXCLUDE REGEX "src/backend/amx/processor[.]cc$")
-add_library(collage_amx_in_software STATIC EXCLUDE_FROM_ALL ${sources})
-target_include_directories(collage_amx_in_software BEFORE PRIVATE tests/backend/amx/software)
-target_include_directories(collage_amx_in_software PUBLIC tests)
-target_compile_definitions(collage_amx_in_software PRIVATE
-  amx=amx_in_software make_amx_backend=make_amx_in_software make_vnni_backend=make_vnni_in_software)
+# The kernels of amx and vnni are compiled a second time, as namespaces collage::contraction_in_software and so on, against a
+# software model of the instructions: tests run these where the processor lacks some. They take turns with those of oneDNN
+# where it was built (collage_targets).
+file(GLOB sources CONFIGURE_DEPENDS src/backend/contraction/*.cc src/backend/amx/*.cc src/backend/vnni/*.cc
+     tests/backend/contraction/software/*.cc)
+list(FILTER sources EXCLUDE REGEX "src/backend/contraction/processor[.]cc$")
+add_library(collage_contraction_in_software STATIC EXCLUDE_FROM_ALL ${sources})
+target_include_directories(collage_contraction_in_software BEFORE PRIVATE tests/backend/contraction/software)
+target_include_directories(collage_contraction_in_software PUBLIC tests)
+target_compile_definitions(collage_contraction_in_software PRIVATE
+  contraction=contraction_in_software amx=amx_in_software vnni=vnni_in_software
+  make_amx_backend=make_amx_in_software make_vnni_backend=make_vnni_in_software)
 # Only inline functions pass vectors that are wider than the processor's.
-target_compile_options(collage_amx_in_software PUBLIC -Wno-psabi PRIVATE ${COLLAGE_BACKEND_OPTIONS_amx})
-target_link_libraries(collage_amx_in_software PRIVATE collage_options PUBLIC collage_backend)
-add_library(collage_test_backend_amx INTERFACE)
-target_link_libraries(collage_test_backend_amx INTERFACE collage_amx_in_software collage_measure collage_compiler)
+target_compile_options(collage_contraction_in_software PUBLIC -Wno-psabi PRIVATE ${COLLAGE_BACKEND_OPTIONS_contraction})
+target_link_libraries(collage_contraction_in_software PRIVATE collage_options PUBLIC collage_backend)
+foreach(folder contraction amx vnni)
+  add_library(collage_test_backend_${folder} INTERFACE)
+  target_link_libraries(collage_test_backend_${folder} INTERFACE collage_contraction_in_software collage_targets)
+endforeach()
+# tests/backend/contraction finds its helper itself.
+target_sources(collage_test_backend_amx INTERFACE ${PROJECT_SOURCE_DIR}/tests/backend/contraction/check.cc)
+target_sources(collage_test_backend_vnni INTERFACE ${PROJECT_SOURCE_DIR}/tests/backend/contraction/check.cc)
 
 set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_DIR=${PROJECT_SOURCE_DIR})
 # Libraries of backends keep memory until the process ends, in ways that no list of their functions catches; the rooms below

@@ -20,7 +20,9 @@
 #endif
 #if COLLAGE_WITH_AMX
 #include "backend/amx/amx_backend.h"
-#include "backend/amx/vnni_backend.h"
+#endif
+#if COLLAGE_WITH_VNNI
+#include "backend/vnni/vnni_backend.h"
 #endif
 #if COLLAGE_WITH_BLAS
 #include "backend/blas/blas_backend.h"
@@ -48,6 +50,8 @@ void register_all() {
 #endif
 #if COLLAGE_WITH_AMX
     register_backend(make_amx_backend(), KernelSource::kOwn);
+#endif
+#if COLLAGE_WITH_VNNI
     register_backend(make_vnni_backend(), KernelSource::kOwn);
 #endif
 #if COLLAGE_WITH_BLAS

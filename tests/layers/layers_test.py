@@ -1,7 +1,7 @@
 """Checks that every include respects the layers: a folder may include itself and what stands above it in ROOMS.
 
-A backend's folder may include itself and src/backend/, never another backend. The public headers include only one another
-and the standard library. The test first plants violations in a scratch tree and fails if the check does not see them.
+A backend's folder may include itself and src/backend/, never another backend, and what it shares with others by SHARED. The
+public headers include only one another and the standard library. The test first plants violations in a scratch tree and fails if the check does not see them.
 """
 
 import os
@@ -34,6 +34,8 @@ ROOMS = [
     "compiler",
     "report",
 ]
+# Folders that are no backends, but hold what several share: the backends that may include each.
+SHARED = {"backend/contraction": {"backend/amx", "backend/vnni"}}
 PUBLIC = "public headers"
 TOOLS = "tools"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -65,7 +67,7 @@ def forbidden(source, target):
     if rank(target) > rank(source):
         return f"{source} stands above {target}"
     if rank(target) == rank(source):
-        if target == "backend":
+        if target == "backend" or source in SHARED.get(target, ()):
             return None
         return f"{source} may not know the backend {target}"
     return None
@@ -123,6 +125,14 @@ PLANTED = [
     ("src/backend/native/m.cc", '"backend/j.h"', False),
     ("src/backend/native/n.cc", '"backend/onednn/o.h"', True),
     ("src/backend/onednn/p.cc", '"cost/q.h"', True),
+    ("src/backend/amx/shares.cc", '"backend/contraction/block.h"', False),
+    ("src/backend/vnni/shares.cc", '"backend/contraction/block.h"', False),
+    ("src/backend/native/shares.cc", '"backend/contraction/block.h"', True),
+    ("src/backend/contraction/knows_amx.cc", '"backend/amx/tiles.h"', True),
+    ("src/backend/contraction/knows_vnni.cc", '"backend/vnni/dots.h"', True),
+    ("src/backend/amx/knows_vnni.cc", '"backend/vnni/dots.h"', True),
+    ("src/backend/vnni/knows_amx.cc", '"backend/amx/tiles.h"', True),
+    ("src/backend/contraction/itself.cc", '"backend/contraction/block.h"', False),
     ("src/cost/r.cc", '"backend/native/k.h"', False),
     ("src/cost/s.cc", '"../base/a.h"', True),
     ("src/cost/t.cc", '"nowhere/u.h"', True),
@@ -135,7 +145,8 @@ PLANTED = [
     ("tools/collage/main.cc", '"report/aa.h"', False),
     ("tools/collage/bb.cc", '"cc.h"', True),
 ]
-LEAVES = ["runtime/b.h", "ir/nested/f.h", "frontend/onnx/h.h", "backend/native/k.h", "backend/onednn/o.h", "cost/q.h", "report/aa.h"]
+LEAVES = ["runtime/b.h", "ir/nested/f.h", "frontend/onnx/h.h", "backend/native/k.h", "backend/onednn/o.h", "backend/contraction/block.h",
+          "backend/amx/tiles.h", "backend/vnni/dots.h", "cost/q.h", "report/aa.h"]
 
 
 def self_test():

@@ -5,8 +5,10 @@
 #include "backend/amx/attention.h"
 #include "backend/amx/attention_kernel.h"
 #include "backend/amx/attention_rule.h"
-#include "backend/amx/contraction_offer.h"
 #include "backend/amx/peak.h"
+#include "backend/amx/tiles.h"
+#include "backend/contraction/contraction_offer.h"
+#include "backend/contraction/processor.h"
 #include "backend/fingerprint.h"
 #include "ir/visitor.h"
 #include "partition/rules/union_rule.h"
@@ -15,6 +17,10 @@ namespace collage {
 namespace amx {
 namespace {
 
+using contraction::matrix_unit;
+
+constexpr Parts kAllParts[] = {{1, 1}, {1, 2}, {2, 2}, {3, 3}};
+
 bool has_attention(const Function& function) {
   const std::vector<Expr> nodes = post_order(function->body);
   return std::any_of(nodes.begin(), nodes.end(),
@@ -22,7 +28,7 @@ bool has_attention(const Function& function) {
 }
 
 Variant attention_variant(Parts parts, const Function& function) {
-  return plain_variant(fmt::format("attention {}", parts.name()), parts, function);
+  return contraction::plain_variant(fmt::format("attention {}", parts.name()), parts, function);
 }
 
 /// Attention computes both operands, and cuts them alike.
@@ -31,20 +37,21 @@ bool has_attention_of(const Parts& parts) { return parts.left == parts.right; }
 class AmxBackend : public Backend {
  public:
   std::string name() const override { return "amx"; }
-  std::string version() const override { return source_fingerprint("amx"); }
+  std::string version() const override { return source_fingerprint(name()); }
   Status available() const override { return matrix_unit(); }
   int priority() const override { return 25; }
   double vector_speedup() const override { return 12; }
 
   PartitionRulePtr partition_rule(const Target&) const override {
     return std::make_shared<UnionPartitionRule>(
-        "amx", std::vector<PartitionRulePtr>{make_contraction_rule("amx"), make_attention_rule()});
+        name(), std::vector<PartitionRulePtr>{contraction::make_contraction_rule(name()),
+                                              make_attention_rule()});
   }
 
   // `amx -parts=3` offers sums of six products instead of three: the accuracy of float32.
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
-    return variants_of(function, {parts_of(target)}, options);
+    return variants_of(function, {parts_of(target)}, options).with_context(name());
   }
 
   std::optional<PeakProbe> peak_probe(const Target&) const override {
@@ -55,22 +62,13 @@ class AmxBackend : public Backend {
   bool lowers() const override { return matrix_unit().ok(); }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions& options) const override {
-    return variants_of(function, {{1, 1}, {1, 2}}, options);
+    return variants_of(function, {{1, 1}, {1, 2}}, options).with_context(name());
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
-    TRY(matrix_unit());  // asks for it
-    const Function flat = TRY(inline_calls(function));
-    if (has_attention(flat)) {
-      Attention attention = TRY(read_attention(flat));
-      for (const Parts& parts : kAllParts)
-        if (has_attention_of(parts) && variant == attention_variant(parts, function))
-          return make_attention_kernel(std::move(attention), parts.left, options.threads);
-      return unsupported("amx: no variant {}", variant.to_string());
-    }
-    return compile_contraction(function, flat, variant, kAllParts, options.threads);
+    return kernel_of(function, variant, options).with_context(name());
   }
 
  private:
@@ -89,7 +87,21 @@ class AmxBackend : public Backend {
         if (has_attention_of(parts)) list.push_back(attention_variant(parts, function));
       return list;
     }
-    return contraction_variants(function, flat, offered, options.threads);
+    return contraction::contraction_variants(function, flat, offered, options.threads);
+  }
+  static Result<std::unique_ptr<Kernel>> kernel_of(const Function& function, const Variant& variant,
+                                                   const CompileOptions& options) {
+    TRY(matrix_unit());  // asks for it
+    const Function flat = TRY(inline_calls(function));
+    if (has_attention(flat)) {
+      Attention attention = TRY(read_attention(flat));
+      for (const Parts& parts : kAllParts)
+        if (has_attention_of(parts) && variant == attention_variant(parts, function))
+          return make_attention_kernel(std::move(attention), parts.left, options.threads);
+      return unsupported("no variant {}", variant.to_string());
+    }
+    return contraction::compile_contraction(function, flat, variant, kAllParts, tile_micro_kernel(),
+                                            options.threads);
   }
 };
 

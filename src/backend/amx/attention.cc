@@ -13,7 +13,7 @@ namespace {
 Result<Matrices> matrices(const Shape& shape, const Ints& strides, int64_t offset = 0) {
   const size_t rank = shape.size();
   if (strides[rank - 1] != 1 && shape[rank - 1] != 1)
-    return unsupported("amx: attention whose columns lie apart");
+    return unsupported("attention whose columns lie apart");
   Matrices m;
   m.row = strides[rank - 2];
   const int64_t count = num_elements(Shape(shape.begin(), shape.end() - 2));
@@ -39,18 +39,17 @@ Ints moved_strides(const CallNode& transpose) {
 }  // namespace
 
 Status check_attention(const CallNode& call) {
-  if (call.op == nullptr || call.op->name != "nn.attention")
-    return unsupported("amx: no attention");
+  if (call.op == nullptr || call.op->name != "nn.attention") return unsupported("no attention");
   for (const Expr& arg : call.args) {
     if (!arg->type().is_tensor() || arg->tensor_type().dtype != DType::kFloat32)
-      return unsupported("amx: nn.attention of {}", arg->type().to_string());
-    if (num_elements(arg->tensor_type().shape) == 0) return unsupported("amx: an empty tensor");
+      return unsupported("nn.attention of {}", arg->type().to_string());
+    if (num_elements(arg->tensor_type().shape) == 0) return unsupported("an empty tensor");
   }
   if (call.args.size() == 4) {
     const Shape& mask = call.args[3]->tensor_type().shape;
     const Shape& keys = call.args[1]->tensor_type().shape;
     if (mask.empty() || mask.back() != keys[keys.size() - 2])
-      return unsupported("amx: a mask that is the same for all keys");
+      return unsupported("a mask that is the same for all keys");
   }
   return {};
 }
@@ -78,9 +77,8 @@ Result<Attention> read_attention(const Function& function) {
     result_strides = moved_strides(*call);
     call = as<CallNode>(call->args[0]);
   }
-  if (call == nullptr || call->op == nullptr) return unsupported("amx: no attention");
-  if (call->op->name != "nn.attention")
-    return unsupported("amx: {} after attention", call->op->name);
+  if (call == nullptr || call->op == nullptr) return unsupported("no attention");
+  if (call->op->name != "nn.attention") return unsupported("{} after attention", call->op->name);
   TRY(check_attention(*call));
   const auto param_of = [&](const Expr& expr) {
     return std::find(function->params.begin(), function->params.end(), expr);
@@ -118,7 +116,7 @@ Result<Attention> read_attention(const Function& function) {
     else if (is_param(call->args[3]))
       a.mask->param = number_of(call->args[3]);
     else
-      return unsupported("amx: a mask that is computed in the kernel");
+      return unsupported("a mask that is computed in the kernel");
   }
   const Shape& result = call->tensor_type().shape;
   a.out = TRY(matrices(result, result_strides.empty() ? dense_strides(result) : result_strides));

@@ -8,11 +8,13 @@
 
 #include "backend/amx/panel.h"
 #include "backend/amx/tiles.h"
-#include "backend/amx/vector_math.h"
+#include "backend/contraction/vector_math.h"
 #include "base/integers.h"
 
 namespace collage::amx {
 namespace {
+
+using contraction::power_of_two;
 
 constexpr int64_t kBlock = 32;  // queries or keys of a block of scores
 static_assert(kBlock == kTileDepth && kBlock == kBlockColumns);
@@ -119,7 +121,7 @@ class AttentionKernel : public Kernel {
   Status prepare() {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     if (key_blocks_ * kScoreBytes > kMost || depth_blocks_ * kQueryBytes > kMost)
-      return unsupported("amx: attention to {} keys of width {}", a_.keys, a_.width);
+      return unsupported("attention to {} keys of width {}", a_.keys, a_.width);
     for (int64_t i = 0; i < depth_blocks_; ++i)
       query_steps_.push_back(static_cast<int32_t>(i * kQueryBytes));
     for (int64_t i = 0; i < key_blocks_; ++i)

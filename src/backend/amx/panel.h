@@ -5,10 +5,13 @@
 
 #include <cstdint>
 
+#include "backend/amx/instructions.h"
 #include "backend/amx/tiles.h"
-#include "backend/amx/vectors.h"
+#include "backend/contraction/vectors.h"
 
 namespace collage::amx {
+
+using contraction::mask_of;
 
 /// To the nearest bfloat16, in the upper half; halves go away from zero.
 COLLAGE_AMX inline __m512i rounded(__m512 x) {

@@ -1,7 +1,7 @@
 #include "backend/amx/peak.h"
 
+#include "backend/amx/instructions.h"
 #include "backend/amx/tiles.h"
-#include "backend/amx/vectors.h"
 
 namespace collage::amx {
 

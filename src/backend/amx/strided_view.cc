@@ -28,7 +28,7 @@ Result<Ints> reshaped_strides(const Shape& from, const Ints& strides, const Shap
       if (run == 1)
         stride = strides[d];
       else if (strides[d] != stride * run)
-        return unsupported("amx: a reshape of elements that lie apart");
+        return unsupported("a reshape of elements that lie apart");
       run *= from[d];
     }
     int64_t step = stride;
@@ -46,7 +46,7 @@ Result<StridedView> read_strided(const Expr& expr,
   if (is_source(expr)) return StridedView{expr, 0, dense_strides(expr->tensor_type().shape)};
   if (const auto* part = as<TupleGetItemNode>(expr)) {
     const CallNode* split = as_op(part->tuple, "split");
-    if (split == nullptr) return unsupported("amx: a part of what is no split");
+    if (split == nullptr) return unsupported("a part of what is no split");
     StridedView view = TRY(read_strided(split->args[0], is_source));
     const auto axis = static_cast<size_t>(
         normal_axis(split->attrs.integer("axis"), static_cast<int64_t>(view.strides.size())));
@@ -56,11 +56,11 @@ Result<StridedView> read_strided(const Expr& expr,
   }
   const auto* call = as<CallNode>(expr);
   if (call == nullptr || call->op == nullptr)
-    return unsupported("amx: an operand that is computed or constant");
+    return unsupported("an operand that is computed or constant");
   const bool reads_one = call->args.size() == 1 && call->args[0]->type().is_tensor();
   if (!reads_one ||
       !(call->op->is_view || call->op->name == "transpose" || call->op->name == "strided_slice"))
-    return unsupported("amx: {} in front of attention", call->op->name);
+    return unsupported("{} in front of attention", call->op->name);
   const Shape& from = call->args[0]->tensor_type().shape;
   StridedView view = TRY(read_strided(call->args[0], is_source));
   if (call->op->is_view) {

@@ -1,6 +1,6 @@
 #include "backend/amx/tiles.h"
 
-#include "backend/amx/vectors.h"
+#include "backend/amx/instructions.h"
 
 namespace collage::amx {
 namespace {
@@ -96,6 +96,18 @@ void multiply_parts(const Block& block, int tiles_down, int tiles_across) {
   }
 }
 
+class TileMicroKernel : public contraction::MicroKernel {
+ public:
+  void with_registers(const std::function<void()>& products) const override {
+    const TileScope scope;
+    products();
+  }
+  void multiply(const Block& block, Parts parts, int, int tiles_down,
+                int tiles_across) const override {
+    multiply_block(block, tiles_down, tiles_across, parts);
+  }
+};
+
 }  // namespace
 
 COLLAGE_AMX TileScope::TileScope() {
@@ -110,26 +122,17 @@ COLLAGE_AMX TileScope::TileScope() {
 
 COLLAGE_AMX TileScope::~TileScope() { load_tile_shapes(before_); }
 
-const char* Parts::name() const {
-  if (integers) return coarse ? "int16 coarse" : "int16";
-  switch (products()) {
-    case 1:
-      return "bf16";
-    case 2:
-      return "bf16x2";
-    case 3:
-      return "bf16x3";
-    default:
-      return "bf16x6";
-  }
-}
-
 void multiply_block(const Block& block, int tiles_down, int tiles_across, Parts parts) {
   __asm__ volatile("" ::: "memory");  // what was written is there before the tiles are loaded
   if (parts == Parts{1, 1}) multiply_parts<1, 1>(block, tiles_down, tiles_across);
   if (parts == Parts{1, 2}) multiply_parts<1, 2>(block, tiles_down, tiles_across);
   if (parts == Parts{2, 2}) multiply_parts<2, 2>(block, tiles_down, tiles_across);
   if (parts == Parts{3, 3}) multiply_parts<3, 3>(block, tiles_down, tiles_across);
+}
+
+const contraction::MicroKernel& tile_micro_kernel() {
+  static const TileMicroKernel instance;
+  return instance;
 }
 
 }  // namespace collage::amx

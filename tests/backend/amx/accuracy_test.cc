@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "backend/amx/check.h"
+#include "backend/contraction/check.h"
 #include "targets/backends.h"
 
 namespace collage::testing {

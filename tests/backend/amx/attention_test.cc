@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "backend/amx/check.h"
+#include "backend/contraction/check.h"
 #include "ops/random_inputs.h"
 #include "ops/registry.h"
 #include "partition/dataflow_graph.h"

@@ -1,6 +1,6 @@
 // Every case that amx takes of the operators it computes, in every variant, against the
 // interpreter.
-#include "backend/amx/check.h"
+#include "backend/contraction/check.h"
 
 namespace collage::testing {
 namespace {

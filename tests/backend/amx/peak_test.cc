@@ -1,5 +1,5 @@
 // The matrix unit's peak, which its kernels are held against.
-#include "backend/amx/check.h"
+#include "backend/contraction/check.h"
 
 namespace collage::testing {
 namespace {

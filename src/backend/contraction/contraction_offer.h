@@ -1,0 +1,32 @@
+// What backends over contractions offer: which parts of a graph, and the variants of each.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/contraction/micro_kernel.h"
+#include "backend/contraction/parts.h"
+#include "backend/variant.h"
+#include "partition/rules/rule.h"
+#include "runtime/kernel.h"
+
+namespace collage::contraction {
+
+/// Convolutions and products with what follows them, each alone and siblings together.
+PartitionRulePtr make_contraction_rule(const std::string& name);
+
+/// A variant whose tensors have plain layouts.
+Variant plain_variant(std::string name, const Parts& parts, const Function& function);
+
+/// `flat` is `function` without its Composite functions.
+Result<std::vector<Variant>> contraction_variants(const Function& function, const Function& flat,
+                                                  std::span<const Parts> offered, int threads);
+/// The kernel of the variant, which is one of such parts. `micro_kernel` outlives it.
+Result<std::unique_ptr<Kernel>> compile_contraction(const Function& function, const Function& flat,
+                                                    const Variant& variant,
+                                                    std::span<const Parts> offered,
+                                                    const MicroKernel& micro_kernel, int threads);
+
+}  // namespace collage::contraction

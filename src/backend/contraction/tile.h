@@ -1,0 +1,21 @@
+// Tiles: what packed operands consist of.
+#pragma once
+
+#include <cstdint>
+
+namespace collage::contraction {
+
+constexpr int64_t kTileRows = 16;
+constexpr int64_t kTileColumns = 16;  ///< of the right operand and of the result
+constexpr int64_t kTileDepth = 32;    ///< columns of the left operand, rows of the right one
+constexpr int64_t kTileElements = kTileRows * kTileDepth;  ///< numbers of 16 bits of an operand
+
+/// Rows of a left operand's tile of integers: the sums of two tiles by 32 columns are as many as
+/// registers hold.
+constexpr int kFewestDotRows = 4, kMostDotRows = 7;
+
+/// Of a block of a result, two tiles down and two across: rows, and elements in each.
+constexpr int64_t kBlockRows = 2 * kTileRows, kBlockColumns = 2 * kTileColumns;
+static_assert(2 * kMostDotRows <= kBlockRows);
+
+}  // namespace collage::contraction

@@ -1,0 +1,129 @@
+#include "backend/contraction/check.h"
+
+#include "backend/amx/amx_backend.h"
+#include "backend/contraction/processor.h"
+#include "backend/vnni/vnni_backend.h"
+#include "ops/registry.h"
+#include "partition/rules/rule.h"
+
+namespace collage {
+
+// Both, compiled against the software model.
+std::unique_ptr<Backend> make_amx_in_software();
+std::unique_ptr<Backend> make_vnni_in_software();
+
+namespace testing {
+
+namespace {
+
+using Make = std::unique_ptr<Backend> (*)();
+
+const Backend* made(Make make) {
+  register_all_ops();
+  return make().release();
+}
+
+}  // namespace
+
+const Backend& amx_in_software() {
+  static const Backend* instance = made(make_amx_in_software);
+  return *instance;
+}
+
+const Backend& vnni_in_software() {
+  static const Backend* instance = made(make_vnni_in_software);
+  return *instance;
+}
+
+const Backend& amx_backend() {
+  if (!contraction::matrix_unit().ok()) return amx_in_software();
+  static const Backend* instance = made(make_amx_backend);
+  return *instance;
+}
+
+const Backend& vnni_backend() {
+  if (!contraction::dot_products().ok()) return vnni_in_software();
+  static const Backend* instance = made(make_vnni_backend);
+  return *instance;
+}
+
+int trials(int all) { return contraction::matrix_unit().ok() ? all : all / 5; }
+
+namespace {
+
+// Of Winograd's algorithm in integers, whose transformations make small differences of large
+// numbers.
+constexpr Tolerance kFourByFour{.mean = 0, .largest = 4e-3, .element = 4e-3};
+
+struct Offer {
+  const Backend& backend;
+  Target target;
+  bool lowered;
+  Tolerance tolerance;
+};
+
+void check_offers(const std::vector<Offer>& offers, const Function& function,
+                  std::vector<Tensor> inputs) {
+  if (inputs.empty()) inputs = random_inputs(function);
+  const std::vector<Tensor> expected = evaluate(function, inputs);
+  for (const int threads : {1, 3})
+    for (const auto& [backend, target, lowered, tolerance] : offers) {
+      SCOPED_TRACE(target.to_string() + " on " + std::to_string(threads) + " threads");
+      const CompileOptions options{threads, ""};
+      auto variants = lowered ? backend.lowered_variants(function, target, options)
+                              : backend.variants(function, target, options);
+      ASSERT_TRUE(variants.ok()) << variants.status().to_string();
+      EXPECT_FALSE(variants->empty());
+      for (const Variant& variant : *variants) {
+        EXPECT_EQ(variant.lowered, lowered);
+        EXPECT_EQ(variant.relaxed, !lowered && target.options.empty());
+        const bool four_by_four = variant.name.find("winograd4") != std::string::npos;
+        check_variant(backend, target, options, function, variant, inputs, expected,
+                      four_by_four ? kFourByFour : tolerance);
+      }
+    }
+}
+
+std::vector<Offer> amx_offers() {
+  return {
+      {amx_backend(), {"amx", {}, {}}, false, {.mean = 0, .largest = 2e-5}},
+      {amx_backend(),
+       {"amx", {{"parts", "3"}}, {}},
+       false,
+       {.mean = 0, .largest = 1e-6, .element = 2e-6}},
+      {amx_backend(), {"amx", {}, {}}, true, {.mean = 0, .largest = 1e-2, .element = 1e-2}},
+  };
+}
+
+}  // namespace
+
+void check_amx(const Function& function, std::vector<Tensor> inputs) {
+  check_offers(amx_offers(), function, std::move(inputs));
+}
+
+void check_contraction(const Function& function, std::vector<Tensor> inputs) {
+  std::vector<Offer> offers = amx_offers();
+  offers.push_back(
+      {vnni_backend(), {"vnni", {}, {}}, true, {.mean = 0, .largest = 1.5e-3, .element = 1e-3}});
+  check_offers(offers, function, std::move(inputs));
+}
+
+std::string refusal(const Function& function) {
+  auto variants = amx_backend().variants(function, {"amx", {}, {}}, {2, ""});
+  EXPECT_FALSE(variants.ok());
+  return variants.ok() ? "" : variants.status().to_string();
+}
+
+std::vector<std::string> candidate_labels(const Function& function) {
+  const DataflowGraph graph(function);
+  const Target target{"amx", {}, {}};
+  const auto spec = std::make_shared<const PartitionSpec>(
+      PartitionSpec{"amx", amx_backend().partition_rule(target), target});
+  std::vector<std::string> labels;
+  for (const CandidatePartition& candidate : all_candidates(graph, spec))
+    labels.push_back(candidate.sub_graph.ops_label(graph));
+  return labels;
+}
+
+}  // namespace testing
+}  // namespace collage
