@@ -127,6 +127,7 @@ struct CompileReport {
   bool exact = false;     // the cheapest cover is proven to be so
   double gap = 0;         // what it may be too dear by, as a part of it
   bool light = false;     // boundaries were not searched, nothing was measured (light_cover.h)
+  SearchCounts searches;
   size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
   CostCounts estimates;
   std::map<std::string, double>

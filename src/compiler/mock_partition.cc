@@ -264,6 +264,7 @@ class MockPartitioner {
         std::min(kUnit * found.lower_bound, search.covers[0].predicted_seconds);
     search.exact = found.exact;
     search.states = found.states;
+    search.counts = found.counts;
     return search;
   }
 
@@ -317,6 +318,7 @@ CompileReport report_of(const MockPartition& partition, const PartitionConfig& c
   report.lower_bound_seconds = search.lower_bound_seconds;
   report.exact = search.exact;
   report.search_states = search.states;
+  report.searches = search.counts;
   report.candidates = partition.candidates;
   report.functions = partition.estimates;
   report.partitioned = partition.module;

@@ -30,6 +30,7 @@ struct MockSearch {
   double lower_bound_seconds = 0;
   bool exact = false;
   size_t states = 0;
+  SearchCounts counts;
 };
 
 struct MockPartition {

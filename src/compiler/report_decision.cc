@@ -51,6 +51,7 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
   report.lower_bound_seconds = found.lower_bound_seconds;
   report.exact = found.exact;
   report.search_states = found.states;
+  report.searches = found.counts;
   if (!decision.light) report.gap = found.gap();
   report.covers = decision.chosen.timed;
   report_prediction(decision, context, report);

@@ -49,6 +49,7 @@ class CoverProblem {
     while (true) {
       SearchResult result = TRY(search());
       search_seconds_ += result.seconds;
+      counts_ += result.counts;
       if (!TRY(ask_for(result.covers))) return result;
     }
   }
@@ -64,6 +65,7 @@ class CoverProblem {
   std::optional<size_t> problem_variant(size_t candidate, size_t costed) const;
   bool own_pool(const ChosenKernel& kernel) const;
   double search_seconds() const { return search_seconds_; }
+  const SearchCounts& counts() const { return counts_; }
 
  private:
   using ConversionKey = std::tuple<std::string, Encoding, Encoding>;
@@ -88,6 +90,7 @@ class CoverProblem {
   // After an interrupt nobody can be asked: covers do without what is not known, but on the host.
   bool only_known_ = false;
   double search_seconds_ = 0;
+  SearchCounts counts_;
 };
 
 }  // namespace collage

@@ -90,22 +90,13 @@ NamedCover named_cover(const CoverProblem& problem, std::string name, bool singl
   return result;
 }
 
-Result<CoverSearch> find_covers(const DataflowGraph& graph,
-                                const std::vector<CostedCandidate>& candidates,
-                                CostEstimator& estimator) {
-  CoverProblem problem(graph, candidates, estimator);
-  CoverSearch found;
-  SearchOptions options;
-  options.top_k = kTopCovers;
-  SearchResult result =
-      TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
-  found.lower_bound_seconds = result.lower_bound;
-  found.exact = result.exact;
-  found.states = result.states;
-  for (const Cover& cover : result.covers)
-    found.covers.push_back(
-        named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
+namespace {
 
+// The single-backend covers, and those of mostly one backend, behind the covers of the search.
+Status add_covers_of_backends(const DataflowGraph& graph,
+                              const std::vector<CostedCandidate>& candidates, CoverProblem& problem,
+                              CoverSearch& found) {
+  const size_t searched = found.covers.size();
   Target host;
   std::vector<Target> targets;
   for (const CostedCandidate& candidate : candidates) {
@@ -116,6 +107,7 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
       targets.push_back(target);
     }
   }
+  SearchOptions options;
   options.top_k = 1;
   auto add_single = [&](const std::string& name, const Target& target, auto&& which) -> Status {
     Result<SearchResult> single = problem.settle([&]() -> Result<SearchResult> {
@@ -158,13 +150,34 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
     // by having all of them shows only in whole runs.
     if (by_regions) add_mostly("mostly " + name + " (whole)", target, regions);
   }
-  const auto last =
-      found.covers.insert(found.covers.begin() + static_cast<ptrdiff_t>(result.covers.size()),
-                          mostly_one.begin(), mostly_one.end());
+  const auto last = found.covers.insert(found.covers.begin() + static_cast<ptrdiff_t>(searched),
+                                        mostly_one.begin(), mostly_one.end());
   std::stable_sort(found.covers.begin(), last + static_cast<ptrdiff_t>(mostly_one.size()),
                    by_prediction);
+  return {};
+}
+
+}  // namespace
+
+Result<CoverSearch> find_covers(const DataflowGraph& graph,
+                                const std::vector<CostedCandidate>& candidates,
+                                CostEstimator& estimator, WantedCovers wanted) {
+  CoverProblem problem(graph, candidates, estimator);
+  CoverSearch found;
+  SearchOptions options;
+  options.top_k = wanted == WantedCovers::kAll ? kTopCovers : 1;
+  SearchResult result =
+      TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
+  found.lower_bound_seconds = result.lower_bound;
+  found.exact = result.exact;
+  found.states = result.states;
+  for (const Cover& cover : result.covers)
+    found.covers.push_back(
+        named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
+  if (wanted == WantedCovers::kAll) TRY(add_covers_of_backends(graph, candidates, problem, found));
   found.candidates = problem.candidates();
   found.search_seconds = problem.search_seconds();
+  found.counts = problem.counts();
   return found;
 }
 
@@ -172,8 +185,9 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
                                            const std::vector<CostedCandidate>& candidates,
                                            CostEstimator& estimator,
                                            const std::vector<PartitionSpecPtr>& specs,
-                                           const std::vector<std::vector<size_t>>& sets) {
-  if (sets.size() == 1) return find_covers(graph, candidates, estimator);
+                                           const std::vector<std::vector<size_t>>& sets,
+                                           WantedCovers wanted) {
+  if (sets.size() == 1) return find_covers(graph, candidates, estimator, wanted);
   CoverSearch all;
   all.candidates = candidates;
   for (const std::vector<size_t>& set : sets) {
@@ -184,7 +198,7 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
     std::vector<CostedCandidate> some = candidates;
     for (CostedCandidate& candidate : some)
       if (!usable(candidate)) candidate.costs = std::make_shared<const TargetCosts>();
-    CoverSearch found = TRY(find_covers(graph, some, estimator));
+    CoverSearch found = TRY(find_covers(graph, some, estimator, wanted));
     for (size_t c = 0; c < some.size(); ++c)
       if (usable(some[c])) all.candidates[c].costs = found.candidates[c].costs;
     bool first = all.covers.empty();
@@ -193,6 +207,7 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
     all.exact = (first || all.exact) && found.exact;
     all.states += found.states;
     all.search_seconds += found.search_seconds;
+    all.counts += found.counts;
     for (NamedCover& cover : found.covers)
       if (std::none_of(all.covers.begin(), all.covers.end(), [&](const NamedCover& other) {
             return cover.single_backend && other.name == cover.name;

@@ -41,6 +41,7 @@ struct CoverSearch {
   double lower_bound_seconds = 0;  // what the search adds up is no less for any cover
   bool exact = false;
   size_t states = 0;
+  SearchCounts counts;        // of all searches on the way to these covers
   double search_seconds = 0;  // in the search alone, without measuring
   // What the cheapest cover may be too dear by, as a part of it.
   double gap() const {
@@ -58,16 +59,18 @@ class CoverProblem;
 NamedCover named_cover(const CoverProblem& problem, std::string name, bool single,
                        const Cover& cover);
 
+enum class WantedCovers { kAll, kCheapest };  // kCheapest: the first of them alone
 Result<CoverSearch> find_covers(const DataflowGraph& graph,
                                 const std::vector<CostedCandidate>& candidates,
-                                CostEstimator& estimator);
+                                CostEstimator& estimator, WantedCovers wanted = WantedCovers::kAll);
 // The same where some targets must not meet in one cover: for each set of targets (`specs` by
 // index) that may, together cheapest first.
 Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
                                            const std::vector<CostedCandidate>& candidates,
                                            CostEstimator& estimator,
                                            const std::vector<PartitionSpecPtr>& specs,
-                                           const std::vector<std::vector<size_t>>& sets);
+                                           const std::vector<std::vector<size_t>>& sets,
+                                           WantedCovers wanted = WantedCovers::kAll);
 
 // Candidates with the costs that were asked for while the covers were found.
 std::vector<CostedCandidate> with_costs_of(const std::vector<NamedCover>& covers,

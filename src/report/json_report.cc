@@ -205,6 +205,8 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
        {{"candidates", report.candidates},
         {"pruned", report.pruned},
         {"functions", report.functions},
+        {"searches", report.searches.searches},
+        {"from_linear_program", report.searches.from_linear_program},
         {"states", report.search_states},
         {"exact", report.exact},
         {"gap", report.gap},

@@ -26,8 +26,11 @@ Signature signature(const CompactProblem& compact, const Cover& cover) {
     const IndexSet& inside =
         compact.problem->candidates[kernel.candidate].candidate->sub_graph.inside();
     std::vector<uint32_t> nodes;
-    for (uint32_t n = 0; n < compact.nodes.size(); ++n)
-      if (inside.contains(compact.nodes[n])) nodes.push_back(n);
+    inside.for_each([&](PostDfsIndex i) {
+      const auto at = std::lower_bound(compact.nodes.begin(), compact.nodes.end(), i);
+      if (at != compact.nodes.end() && *at == i)
+        nodes.push_back(static_cast<uint32_t>(at - compact.nodes.begin()));
+    });
     result.emplace_back(std::move(nodes), target_of(compact, kernel));
   }
   std::sort(result.begin(), result.end());
@@ -83,13 +86,11 @@ std::vector<Cover> near_best(const CompactProblem& compact, const Potentials& po
       usable[c] = !column.choices.empty();
       if (usable[c]) column.cost = column.choice_costs[0];
     }
-    Scan scan(without, potentials, order, usable);
-    ScanResult found = scan.run(kWidth, kInfinity, 0);
+    ScanResult found = Scan(without, potentials, order, usable).run(kWidth, kInfinity, 0);
     states += found.states;
-    Cover cover = scan.decode(found.steps);
     for (uint32_t c : changed) without.columns[c] = compact.columns[c];
-    if (found.found && seen.insert(signature(compact, cover)).second)
-      result.push_back(std::move(cover));
+    if (found.cover && seen.insert(signature(compact, *found.cover)).second)
+      result.push_back(std::move(*found.cover));
   }
   std::sort(result.begin(), result.end(),
             [](const Cover& a, const Cover& b) { return a.seconds < b.seconds; });

@@ -186,6 +186,7 @@ class Builder {
         ok = ok && add_use(column.inputs, inputs[k], input_roots[k], variant.variant.inputs[k]);
       for (size_t k = 0; k < outputs.size(); ++k)
         ok = ok && add_use(column.outputs, outputs[k], output_roots[k], variant.variant.outputs[k]);
+      result_.complete = result_.complete && ok;
       if (!ok) continue;
       std::sort(column.inputs.begin(), column.inputs.end());
       std::sort(column.outputs.begin(), column.outputs.end());

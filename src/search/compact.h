@@ -17,8 +17,8 @@
 
 namespace collage::search {
 
-using FormMask = uint16_t;  // a set of forms of one group
-constexpr size_t kMaxForms = 16;
+using FormMask = uint32_t;  // a set of forms of one group
+constexpr size_t kMaxForms = 32;
 
 struct Form {
   TensorRef tensor;
@@ -57,6 +57,7 @@ struct CompactProblem {
   std::vector<PostDfsIndex> nodes;  // the graph's index of each node
   std::vector<Group> groups;
   std::vector<Column> columns;
+  bool complete = true;  // no variant was left out for want of forms (kMaxForms)
 };
 
 // Leaves out candidates that `allowed` refuses (all allowed when empty), and columns that cost no

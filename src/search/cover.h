@@ -37,6 +37,17 @@ struct Cover {
   double seconds = 0;                         // kernels, conversions and launch penalties
 };
 
+struct SearchCounts {
+  size_t searches = 0;  // that were made, those for alternatives among them
+  // Of these, ended by the linear program: its solution was a cover that costs what it bounds.
+  size_t from_linear_program = 0;
+  SearchCounts& operator+=(const SearchCounts& other) {
+    searches += other.searches;
+    from_linear_program += other.from_linear_program;
+    return *this;
+  }
+};
+
 struct SearchResult {
   // Cheapest first; they differ in a kernel's nodes or target. Beside the best one they are, within
   // 15%, the best without one of its targets and the best with fewer kernels (what predictions may
@@ -45,7 +56,8 @@ struct SearchResult {
   double lower_bound = 0;  // no cover costs less
   bool exact = false;      // the first cover is proven to be a cheapest one
   size_t states = 0;       // states expanded
-  double seconds = 0;      // time the search took
+  SearchCounts counts;
+  double seconds = 0;  // time the search took
 };
 
 // The tensor that a node of tensor type stands for: projections looked through.

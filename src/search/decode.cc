@@ -1,48 +1,49 @@
-// From the steps of a scan to a cover: which conversions run before which kernel.
-#include "search/forms.h"
-#include "search/scan.h"
+#include "search/decode.h"
+
+#include <algorithm>
+
+#include "search/order.h"
 
 namespace collage::search {
 
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kTolerance = 1e-6;  // of the linear program's values
+
 class Decoder {
  public:
-  explicit Decoder(const Placement& placement)
-      : placement_(placement), compact_(*placement.compact), masks_(compact_.groups.size(), 0) {
+  explicit Decoder(const CompactProblem& compact)
+      : compact_(compact), masks_(compact.groups.size(), 0) {
     for (size_t g = 0; g < masks_.size(); ++g)
       if (compact_.groups[g].root < 0) masks_[g] = 1;
   }
 
-  Cover run(const std::vector<Step>& steps) {
-    for (const Step& step : steps) apply(step);
-    return std::move(cover_);
-  }
-
- private:
-  void apply(const Step& step) {
-    const Column& column = compact_.columns[step.column];
-    make_detours(step, false);
+  void apply(uint32_t c, std::span<const Detour> detours) {
+    const Column& column = compact_.columns[c];
+    make_detours(detours, false);
     for (const Use& use : column.inputs) make(use.group, use.form);
     cover_.kernels.push_back(column.choices[0]);
     cover_.seconds += column.cost;
-    for (const Use& use : column.outputs)
-      masks_[use.group] = static_cast<FormMask>(masks_[use.group] | 1u << use.form);
-    make_detours(step, true);
+    for (const Use& use : column.outputs) masks_[use.group] |= 1u << use.form;
+    make_detours(detours, true);
     for (const Use& use : column.outputs)
       if (compact_.groups[use.group].is_result) make(use.group, 0);
   }
 
-  void make_detours(const Step& step, bool output) {
-    const std::vector<Detour>& detours = placement_.detours[step.column];
-    for (size_t d = 0; d < detours.size(); ++d)
-      if ((step.detours >> d & 1) && detours[d].output == output)
-        make(detours[d].group, detours[d].via);
+  Cover take() { return std::move(cover_); }
+
+ private:
+  void make_detours(std::span<const Detour> detours, bool output) {
+    for (const Detour& detour : detours)
+      if (detour.output == output) make(detour.group, detour.via);
   }
 
   void make(uint32_t g, uint32_t form) {
-    make_form(compact_.groups[g], masks_[g], form,
-              [&](uint32_t from, uint32_t to) { convert(compact_.groups[g], from, to); });
+    const double cost =
+        make_form(compact_.groups[g], masks_[g], form,
+                  [&](uint32_t from, uint32_t to) { convert(compact_.groups[g], from, to); });
+    if (cost == kInfinity) cover_.seconds = kInfinity;
   }
 
   void convert(const Group& group, uint32_t from, uint32_t to) {
@@ -61,7 +62,6 @@ class Decoder {
     cover_.conversions.push_back(std::move(conversion));
   }
 
-  const Placement& placement_;
   const CompactProblem& compact_;
   std::vector<FormMask> masks_;  // by group: the forms that exist
   Cover cover_;
@@ -69,6 +69,39 @@ class Decoder {
 
 }  // namespace
 
-Cover Scan::decode(const std::vector<Step>& steps) const { return Decoder(placement_).run(steps); }
+Cover decode(const CompactProblem& compact, std::span<const Step> steps) {
+  Decoder decoder(compact);
+  for (const Step& step : steps) decoder.apply(step.column, step.detours);
+  return decoder.take();
+}
+
+std::optional<Cover> decode_solution(const CompactProblem& compact,
+                                     const std::vector<uint32_t>& order,
+                                     std::span<const double> solution) {
+  constexpr uint32_t kNone = ~uint32_t{0};
+  std::vector<std::vector<uint32_t>> chosen;
+  std::vector<uint32_t> column_of(compact.nodes.size(), kNone);
+  for (uint32_t c = 0; c < compact.columns.size(); ++c) {
+    if (solution[c] < kTolerance) continue;
+    if (solution[c] < 1 - kTolerance) return std::nullopt;
+    chosen.push_back(compact.columns[c].nodes);
+    for (uint32_t node : chosen.back()) {
+      if (column_of[node] != kNone) return std::nullopt;
+      column_of[node] = c;
+    }
+  }
+  if (std::count(column_of.begin(), column_of.end(), kNone) > 0) return std::nullopt;
+  const std::vector<uint32_t> contracted = contracted_order(compact, order, chosen);
+  if (contracted.empty()) return std::nullopt;
+  Decoder decoder(compact);
+  uint32_t last = kNone;
+  for (uint32_t node : contracted) {
+    if (column_of[node] != last) decoder.apply(column_of[node], {});
+    last = column_of[node];
+  }
+  Cover cover = decoder.take();
+  if (cover.seconds == kInfinity) return std::nullopt;
+  return cover;
+}
 
 }  // namespace collage::search

@@ -7,6 +7,13 @@
 
 namespace collage::search {
 
+// Making a form that a column does not read, because it is a cheaper source for one it does read
+// (or for a result's plain form, once the column has given its outputs) and others may read it too.
+struct Detour {
+  uint32_t group, via, wanted;
+  bool output;
+};
+
 // Adds to `mask` the forms on the cheapest way from those that exist to `to`. Returns what that
 // costs, or infinity where there is no way; `visit(from, next)` is called for each conversion.
 template <typename Visit>
@@ -24,7 +31,7 @@ double make_form(const Group& group, FormMask& mask, uint32_t to, Visit&& visit)
   while (from != to) {
     const uint32_t next = group.next[from * group.forms.size() + to];
     visit(from, next);
-    mask = static_cast<FormMask>(mask | 1u << next);
+    mask |= 1u << next;
     from = next;
   }
   return best;

@@ -6,17 +6,10 @@
 // exit. Where it does not hold in this order the column is `incompatible`.
 #pragma once
 
-#include "search/compact.h"
+#include "search/forms.h"
 #include "search/potentials.h"
 
 namespace collage::search {
-
-// Making a form that a column does not read, because it is a cheaper source for one it does read
-// (or for a result's plain form, once the column has given its outputs) and others may read it too.
-struct Detour {
-  uint32_t group, via, wanted;
-  bool output;
-};
 
 // The positions that a column covers.
 struct NodeSet {

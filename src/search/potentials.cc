@@ -114,12 +114,17 @@ class Solver {
                      values_.data(), low.data(), high.data(), costs_.data(), lower_.data(),
                      upper_.data());
     clp_.setMaximumSeconds(max_seconds);
-    clp_.dual();
+    ClpSolve how;
+    how.setSolveType(ClpSolve::useDual);
+    how.setPresolveType(ClpSolve::presolveOn);
+    clp_.initialSolve(how);
   }
 
   Potentials read() {
     const double* prices = clp_.dualRowSolution();
     Potentials result;
+    const double* used = clp_.primalColumnSolution();
+    result.solution.assign(used, used + compact_.columns.size());
     result.node.resize(compact_.nodes.size());
     for (size_t n = 0; n < result.node.size(); ++n) result.node[n] = prices[n] / kScale;
     std::vector<double> plain_price(compact_.groups.size(), 0);

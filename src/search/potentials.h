@@ -23,6 +23,9 @@ struct Potentials {
   // Per column, not negative: a cover that uses it costs at least bound + reduced.
   std::vector<double> reduced;
   double bound = 0;  // of the whole problem
+  // The program's solution: by how much each column is used. Often a cover (decode.h), which is
+  // then a cheapest one; only as good as the solver left it.
+  std::vector<double> solution;
 
   double reader_price(uint32_t group, uint32_t form, size_t reader, size_t readers) const {
     return this->reader[group][form * readers + reader];

@@ -5,8 +5,8 @@
 #include <limits>
 #include <span>
 
+#include "search/decode.h"
 #include "search/deferred.h"
-#include "search/forms.h"
 #include "search/layer.h"
 
 namespace collage::search {
@@ -108,7 +108,7 @@ class Run {
   }
 
   FormMask forms_of(uint32_t g, const uint32_t* forms) const {
-    return slot_[g] >= 0 ? static_cast<FormMask>(forms[slot_[g]]) : FormMask{0};
+    return slot_[g] >= 0 ? forms[slot_[g]] : 0;
   }
 
   // All ways to decide position i in a state.
@@ -205,10 +205,7 @@ class Run {
       cost += make_form(compact_.groups[use.group], mask, use.form);
       if (cost == kInfinity) return;
     }
-    for (const Use& use : column.outputs) {
-      FormMask& mask = mask_of(use.group);
-      mask = static_cast<FormMask>(mask | 1u << use.form);
-    }
+    for (const Use& use : column.outputs) mask_of(use.group) |= 1u << use.form;
     if (!make_detours(true)) return;
     for (const Use& use : column.outputs)
       if (compact_.groups[use.group].is_result)
@@ -237,15 +234,19 @@ class Run {
   }
 
   void finish() {
-    result_.found = true;
-    result_.cost = now_.states()[0].g;
+    std::vector<Step> steps;
     uint32_t s = 0;
     for (size_t layer = history_.size(); layer-- > 0;) {
       const Back& back = history_[layer][s];
-      if (back.column != kNoColumn) result_.steps.push_back({back.column, back.detours});
       s = back.parent;
+      if (back.column == kNoColumn) continue;
+      steps.push_back({back.column, {}});
+      const std::vector<Detour>& detours = placement_.detours[back.column];
+      for (size_t d = 0; d < detours.size(); ++d)
+        if (back.detours >> d & 1) steps.back().detours.push_back(detours[d]);
     }
-    std::reverse(result_.steps.begin(), result_.steps.end());
+    std::reverse(steps.begin(), steps.end());
+    result_.cover = decode(compact_, steps);
   }
 
   const Placement& placement_;

@@ -14,17 +14,14 @@
 // too hard for its width says so, and can be given more without the others.
 //
 //   placement.h   which columns are applied where, in this order     deferred.h  a bound
-//   layer.h       the states of a layer                              decode.cc   steps to a cover
+//   layer.h       the states of a layer                              decode.h    steps to a cover
 #pragma once
+
+#include <optional>
 
 #include "search/placement.h"
 
 namespace collage::search {
-
-struct Step {
-  uint32_t column;
-  uint32_t detours;  // bit set over the column's detours
-};
 
 struct ScanOptions {
   std::vector<size_t> widths;  // states kept, by layer; the first layer is the start alone
@@ -33,9 +30,7 @@ struct ScanOptions {
 };
 
 struct ScanResult {
-  bool found = false;
-  double cost = 0;           // seconds
-  std::vector<Step> steps;   // in order
+  std::optional<Cover> cover;
   bool complete = true;      // nothing was dropped for width or time
   std::vector<bool> narrow;  // by layer: of a region where something was dropped for width
   double dropped = 0;        // least cost + bound of what was dropped; infinity when complete
@@ -60,8 +55,6 @@ class Scan {
   ScanResult run(size_t width, double upper_bound, double deadline) const {
     return run({std::vector<size_t>(placement_.layers(), width), upper_bound, deadline});
   }
-  // The cover that some steps make: kernels and conversions, with their cost.
-  Cover decode(const std::vector<Step>& steps) const;
 
  private:
   Placement placement_;

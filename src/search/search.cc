@@ -5,6 +5,7 @@
 #include <set>
 
 #include "search/alternatives.h"
+#include "search/decode.h"
 #include "search/order.h"
 #include "search/scan.h"
 
@@ -28,6 +29,7 @@ bool disjoint(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
   return both.empty();
 }
 
+// One search: the linear program first, which bounds every cover and mostly is one; else the scan.
 class Searcher {
  public:
   Searcher(const CompactProblem& compact, const SearchOptions& options)
@@ -35,20 +37,16 @@ class Searcher {
 
   Result<SearchResult> run() {
     potentials_ = search::solve_potentials(compact_, options_.max_seconds / 2);
-    order_ = narrow_order(compact_);
-    const std::vector<uint32_t>& order = order_;
-    std::vector<bool> all(compact_.columns.size(), true);
-    first_cover(order);
+    order_ = search::narrow_order(compact_);
     double bound = potentials_.bound;
-    // Mostly the linear program's own choice is a cover, and nothing is left to search.
-    if (!reaches(bound)) {
-      bound = improve(order, all);
-      bound = std::min(bound, force(incompatible(order)));
-    }
+    if (auto cover = search::decode_solution(compact_, order_, potentials_.solution))
+      result_.covers = {std::move(*cover)};
+    result_.counts = {1, reaches(bound) ? size_t{1} : size_t{0}};
+    if (!reaches(bound)) bound = std::max(bound, scan());
     if (result_.covers.empty()) return unsupported("no choice of kernels covers the whole graph");
-    double best = result_.covers[0].seconds;
-    result_.lower_bound = std::min(best, std::max(bound, potentials_.bound));
+    if (compact_.complete) result_.lower_bound = std::min(result_.covers[0].seconds, bound);
     result_.exact = reaches(result_.lower_bound);
+    result_.seconds = search::now() - start_;
     return std::move(result_);
   }
 
@@ -66,6 +64,17 @@ class Searcher {
     return !result_.covers.empty() && result_.covers[0].seconds <= bound * (1 + 1e-9);
   }
 
+  // Where the linear program's solution is no cover, or a dearer one: what covers cost at least, as
+  // far as this finds out.
+  double scan() {
+    const std::vector<bool> all(compact_.columns.size(), true);
+    if (result_.covers.empty()) first_cover(all);
+    if (reaches(potentials_.bound)) return potentials_.bound;
+    const double bound = improve(order_, all);
+    const Scan rest(compact_, potentials_, order_, promising(all, upper_bound()));
+    return std::min(bound, force(rest.incompatible()));
+  }
+
   // The usable columns that a better cover than the best known may use.
   std::vector<bool> promising(const std::vector<bool>& usable, double limit) const {
     std::vector<bool> result = usable;
@@ -74,16 +83,21 @@ class Searcher {
     return result;
   }
 
-  // Some good cover soon: from the columns closest to the bound.
-  void first_cover(const std::vector<uint32_t>& order) {
-    std::vector<bool> all(compact_.columns.size(), true);
+  // Some good cover soon: from the columns closest to the bound. Not even time ends this: without a
+  // cover nothing can be compiled.
+  void first_cover(const std::vector<bool>& all) {
     for (double slack : {1e-9, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1}) {
-      Scan scan(compact_, potentials_, order, promising(all, potentials_.bound * (1 + slack)));
-      ScanResult found = scan.run(kFirstWidth, upper_bound(), deadline());
-      result_.states += found.states;
-      if (found.found) result_.covers = {scan.decode(found.steps)};
-      if (found.found) return;
+      const Scan scan(compact_, potentials_, order_,
+                      promising(all, potentials_.bound * (1 + slack)));
+      if (take(scan.run(kFirstWidth, upper_bound(), 0))) return;
     }
+  }
+
+  // A scan's cover, where it found one, is better than the best known.
+  bool take(const ScanResult& found) {
+    result_.states += found.states;
+    if (found.cover) result_.covers = {*found.cover};
+    return found.cover.has_value();
   }
 
   // Passes wider and wider where the one before was too narrow, until one is complete or the budget
@@ -93,10 +107,9 @@ class Searcher {
     double bound = 0;
     std::vector<size_t> widths(order.size() + 1, kFirstWidth);
     for (;;) {
-      Scan scan(compact_, potentials_, order, promising(usable, upper_bound()));
-      ScanResult found = scan.run({widths, upper_bound(), deadline()});
-      result_.states += found.states;
-      if (found.found) result_.covers = {scan.decode(found.steps)};
+      const Scan scan(compact_, potentials_, order, promising(usable, upper_bound()));
+      const ScanResult found = scan.run({widths, upper_bound(), deadline()});
+      take(found);
       if (found.complete || found.dropped >= upper_bound()) return kInfinity;
       bound = std::max(bound, found.dropped);
       for (size_t layer = 0; layer < widths.size(); ++layer)
@@ -108,12 +121,6 @@ class Searcher {
     }
   }
   double deadline() const { return start_ + options_.max_seconds; }
-
-  // Columns that could improve on the best cover but cannot be applied in this order.
-  std::vector<uint32_t> incompatible(const std::vector<uint32_t>& order) const {
-    std::vector<bool> all(compact_.columns.size(), true);
-    return Scan(compact_, potentials_, order, promising(all, upper_bound())).incompatible();
-  }
 
   // Columns that the scan cannot place are forced, in all combinations while they are few, else one
   // by one and all that fit together. The bound as improve() gives it.
@@ -134,7 +141,7 @@ class Searcher {
                                 [&](const auto& other) { return disjoint(region, other); });
         if (!fits) continue;
         together.push_back(region);
-        if (contracted_order(compact_, order_, together).empty()) together.pop_back();
+        if (search::contracted_order(compact_, order_, together).empty()) together.pop_back();
       }
       choices.push_back(together);
       for (size_t r = 0; r < regions.size() && choices.size() < kMaxForced; ++r)
@@ -142,7 +149,7 @@ class Searcher {
     }
     double bound = all ? kInfinity : 0;
     for (const auto& choice : choices) {
-      std::vector<uint32_t> order = contracted_order(compact_, order_, choice);
+      std::vector<uint32_t> order = search::contracted_order(compact_, order_, choice);
       if (order.empty()) continue;
       std::vector<bool> usable(compact_.columns.size());
       for (size_t c = 0; c < usable.size(); ++c)
@@ -183,13 +190,13 @@ constexpr size_t kQuickStates = 20'000;  // one narrow pass
 // Seconds added to each kernel and conversion. Costs that were measured minutes apart differ by
 // noise, which now and then makes two kernels look cheaper than the one that fuses them: by a
 // little, or, where somebody disturbed that one, by a lot.
-constexpr double kShyOfKernels[] = {15e-6, 150e-6};
+constexpr double kLaunchPerturbations[] = {15e-6, 150e-6};
 constexpr double kWorthTiming = 1.15;  // an alternative may cost that much more than the best
 
 // Covers that avoid what predictions are worst at, where they are not much dearer: those of one
 // target (its kernels may slow down its neighbours'), and many small kernels.
 std::vector<Cover> robust_alternatives(const SearchProblem& problem, const Cover& best,
-                                       const SearchOptions& options, size_t& states) {
+                                       const SearchOptions& options, SearchResult& total) {
   std::vector<Cover> result;
   SearchOptions quick = options;
   quick.max_states = kQuickStates;
@@ -198,7 +205,8 @@ std::vector<Cover> robust_alternatives(const SearchProblem& problem, const Cover
     if (!compact.ok()) return;
     Result<SearchResult> found = Searcher(*compact, quick).run();
     if (!found.ok()) return;
-    states += found->states;
+    total.states += found->states;
+    total.counts += found->counts;
     Cover cover = std::move(found->covers[0]);
     cover.seconds -= (variation.launch_penalty - problem.launch_penalty) *
                      static_cast<double>(cover.kernels.size() + cover.conversions.size());
@@ -214,10 +222,10 @@ std::vector<Cover> robust_alternatives(const SearchProblem& problem, const Cover
       allowed.push_back(costs.candidate->spec->target != target);
     search(problem, allowed);
   }
-  for (const double shyness : kShyOfKernels) {
-    SearchProblem shy = problem;
-    shy.launch_penalty += shyness;
-    search(shy, {});
+  for (const double seconds : kLaunchPerturbations) {
+    SearchProblem perturbed = problem;
+    perturbed.launch_penalty += seconds;
+    search(perturbed, {});
   }
   return result;
 }
@@ -240,7 +248,7 @@ Result<SearchResult> search_covers(const SearchProblem& problem, const SearchOpt
   SearchResult result = TRY(searcher.run());
   if (options.top_k > 1) {
     const Cover best = result.covers[0];
-    std::vector<Cover> others = robust_alternatives(problem, best, options, result.states);
+    std::vector<Cover> others = robust_alternatives(problem, best, options, result);
     auto cheaper = [](const Cover& a, const Cover& b) { return a.seconds < b.seconds; };
     std::sort(others.begin(), others.end(), cheaper);
     std::set<search::Signature> seen = {search::signature(compact, best)};

@@ -1,0 +1,158 @@
+// What the search chooses, on graphs of a few operators.
+#include <gmock/gmock.h>
+
+#include "search/fixture.h"
+#include "search/search.h"
+
+namespace collage {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST(Search, PicksTheCheaperOfFusedAndSeparate) {
+  Fixture f("x; a = conv(x, c1); b = relu(a); return b");
+  f.add("t", {"a"}, 5);
+  f.add("t", {"b"}, 2);
+  f.add("u", {"a", "b"}, 6);
+  SearchResult result = *search_covers(f.problem);
+  EXPECT_EQ(f.text(result.covers[0]), "u: a b");
+  EXPECT_DOUBLE_EQ(result.covers[0].seconds, 6);
+  EXPECT_TRUE(result.exact);
+  EXPECT_DOUBLE_EQ(result.lower_bound, 6);
+}
+
+TEST(Search, TheLaunchPenaltyCountsForEachKernelAndConversion) {
+  Fixture f("x; a = conv(x, c1); b = relu(a); return b");
+  f.add("t", {"a"}, 5, {""}, {"A4a"});
+  f.add("t", {"b"}, 0.5);
+  f.add("u", {"a", "b"}, 6.6);
+  f.problem.launch_penalty = 0.25;
+  SearchResult result = *search_covers(f.problem);
+  EXPECT_EQ(f.text(result.covers[0]), "u: a b");
+  f.problem.launch_penalty = 0;
+  result = *search_covers(f.problem);
+  EXPECT_EQ(f.text(result.covers[0]), "t: a | t: b | a A4a>plain@1");
+  EXPECT_DOUBLE_EQ(result.covers[0].seconds, 6.5);
+}
+
+TEST(Search, KeepsALayoutAcrossAChainAndReturnsPlainResults) {
+  Fixture f("x; a = conv(x, c1); b = relu(a); d = conv(b, c2); return d");
+  for (const char* node : {"a", "b", "d"}) {
+    f.add("t", {node}, 4);
+    f.add("t", {node}, 2, {"A4a"}, {"A4a"});
+  }
+  SearchResult result = *search_covers(f.problem);
+  EXPECT_EQ(f.text(result.covers[0]), "t: a | t: b | t: d | x plain>A4a@0 | d A4a>plain@3");
+  EXPECT_DOUBLE_EQ(result.covers[0].seconds, 8);
+}
+
+TEST(Search, OneConversionServesAllConsumers) {
+  Fixture f(
+      "x; a = conv(x, c1); b = conv(x, c2); d = conv(x, c3); e = add(a, b); return add(e, d)");
+  for (const char* node : {"a", "b", "d"}) {
+    f.add("t", {node}, 4);
+    f.add("t", {node}, 3.5, {"A4a"}, {""});
+  }
+  f.add("t", {"e"}, 1);
+  f.add("t", {"result"}, 1);
+  SearchResult result = *search_covers(f.problem);
+  EXPECT_EQ(result.covers[0].conversions.size(), 1u);
+  EXPECT_DOUBLE_EQ(result.covers[0].seconds, 3 * 3.5 + 1 + 2);
+}
+
+TEST(Search, AViewReadsAndGivesPlainMemory) {
+  Fixture f("x; a = conv(x, c1); r = reshape(a); b = conv(r, c2); return b");
+  f.add("t", {"a"}, 2, {""}, {"A4a"});
+  f.add("t", {"b"}, 2, {"A2a"}, {""});
+  SearchResult result = *search_covers(f.problem);
+  EXPECT_EQ(f.text(result.covers[0]), "t: a | t: b | a A4a>plain@1 | r plain>A2a@1");
+}
+
+TEST(Search, ACandidateMayHoldTheView) {
+  Fixture f("x; a = conv(x, c1); r = reshape(a); b = conv(r, c2); return b");
+  f.add("t", {"a"}, 2);
+  f.add("t", {"b"}, 2);
+  f.add("u", {"a", "r", "b"}, 3);
+  EXPECT_EQ(f.text(search_covers(f.problem)->covers[0]), "u: a r b");
+}
+
+TEST(Search, TupleResultsAreTakenApartByTheHost) {
+  Fixture f(
+      "x; s = split(x); p = s.0; q = s.1; a = relu(p); t = tuple(q, a); k = concat(t); "
+      "return k");
+  f.add("t", {"s"}, 1, {""}, {"A4a", ""});
+  f.add("t", {"a"}, 1);
+  f.add("t", {"t", "k"}, 1);
+  SearchResult result = *search_covers(f.problem);
+  EXPECT_EQ(f.text(result.covers[0]), "t: s | t: a | t: t k | s A4a>plain@1");
+  EXPECT_EQ(result.covers[0].conversions[0].tensor.leaf, 0u);
+}
+
+TEST(Search, KernelsThatWaitForOneAnotherAreNotChosen) {
+  // Each of the two cheap candidates is convex, but together they deadlock.
+  Fixture f("x; y; a = relu(x); b = relu(y); d = exp(b); e = exp(a); return tuple(d, e)");
+  f.add("u", {"a", "d"}, 1);
+  f.add("u", {"b", "e"}, 1);
+  for (const char* node : {"a", "b", "d", "e"}) f.add("t", {node}, 3);
+  SearchResult result = *search_covers(f.problem);
+  EXPECT_DOUBLE_EQ(result.covers[0].seconds, 7);
+  EXPECT_TRUE(result.exact);
+}
+
+TEST(Search, ACandidateWithSeveralExitsRunsWhenItsInputsAreThere) {
+  // {a, d} gives b's input and takes b's result: never possible. {a, e} gives d its input.
+  Fixture f("x; a = relu(x); b = sort(a); e = exp(x); d = add(b, e); return d");
+  f.add("u", {"a", "e"}, 1);
+  for (const char* node : {"a", "b", "d", "e"}) f.add("t", {node}, 3);
+  EXPECT_EQ(f.text(search_covers(f.problem)->covers[0]), "u: a e | t: b | t: d");
+}
+
+TEST(Search, GivesSeveralCoversThatDifferInKernelsOrTargets) {
+  Fixture f("x; a = conv(x, c1); b = relu(a); d = conv(b, c2); return d");
+  for (const char* node : {"a", "b", "d"}) {
+    f.add("t", {node}, 4);
+    f.add("t", {node}, 4.01, {"A4a"}, {"A4a"});  // another layout is not another cover
+    f.add("u", {node}, 4.1);
+  }
+  f.add("t", {"a", "b"}, 8.3);
+  SearchOptions options;
+  options.top_k = 4;
+  SearchResult result = *search_covers(f.problem, options);
+  std::vector<std::string> texts;
+  for (const Cover& cover : result.covers) texts.push_back(f.text(cover));
+  EXPECT_THAT(texts, ::testing::ElementsAre("t: a | t: b | t: d", "u: a | t: b | t: d",
+                                            "t: a | u: b | t: d", "t: a | t: b | u: d"));
+  options.top_k = 1;
+  EXPECT_EQ(search_covers(f.problem, options)->covers.size(), 1u);
+}
+
+TEST(Search, OffersACoverWithoutEachTarget) {
+  Fixture f("x; a = conv(x, c1); b = relu(a); d = conv(b, c2); return d");
+  for (const char* node : {"a", "b", "d"}) f.add("t", {node}, 4);
+  for (const char* node : {"a", "b", "d"}) f.add("u", {node}, *node == 'b' ? 3.9 : 4.2);
+  SearchOptions options;
+  options.top_k = 3;
+  SearchResult result = *search_covers(f.problem, options);
+  std::vector<std::string> texts;
+  for (const Cover& cover : result.covers) texts.push_back(f.text(cover));
+  EXPECT_THAT(texts, ::testing::ElementsAre("t: a | u: b | t: d", "t: a | t: b | t: d",
+                                            "u: a | u: b | u: d"));
+}
+
+TEST(Search, SaysWhatCannotBeCovered) {
+  Fixture f("x; a = conv(x, c1); b = sort(a); return b");
+  f.add("t", {"a"}, 1);
+  Result<SearchResult> result = search_covers(f.problem);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.status().code(), ErrorCode::kUnsupported);
+  EXPECT_THAT(result.status().message(), ::testing::HasSubstr("sort"));
+  // Covered, but no way between the two encodings.
+  f.add("t", {"b"}, 1, {"A4a"}, {""});
+  f.problem.conversion_cost = [](const TensorType&, const Encoding&, const Encoding&) {
+    return kInfinity;
+  };
+  EXPECT_FALSE(search_covers(f.problem).ok());
+}
+
+}  // namespace
+}  // namespace collage

@@ -1,0 +1,83 @@
+// Which searches end at the linear program, and that the scan goes on where it is no cover.
+#include <gtest/gtest.h>
+
+#include "search/fixture.h"
+#include "search/synthetic.h"
+
+namespace collage {
+namespace {
+
+SearchResult best_cover(const SearchProblem& problem) {
+  SearchOptions options;
+  options.top_k = 1;
+  return *search_covers(problem, options);
+}
+
+TEST(LinearProgram, ItsSolutionIsMostlyTheCheapestCover) {
+  Fixture f("x; a = conv(x, c1); b = relu(a); d = conv(b, c2); return d");
+  for (const char* node : {"a", "b", "d"}) {
+    f.add("t", {node}, 4);
+    f.add("t", {node}, 2, {"A4a"}, {"A4a"});
+  }
+  f.add("u", {"a", "b"}, 3.5, {"A4a"}, {"A4a"});
+  const SearchResult result = best_cover(f.problem);
+  EXPECT_EQ(result.counts.searches, 1u);
+  EXPECT_EQ(result.counts.from_linear_program, 1u);
+  EXPECT_EQ(result.states, 0u);
+  EXPECT_EQ(f.text(result.covers[0]), "u: a b | t: d | x plain>A4a@0 | d A4a>plain@2");
+  check_cover(f, result.covers[0]);
+}
+
+// Half of each pair covers all three for 3; covers cost 5.
+TEST(LinearProgram, WhereItTakesHalvesTheScanDecides) {
+  Fixture f("x; a = relu(x); b = exp(x); d = tanh(x); return tuple(a, b, d)");
+  for (const char* node : {"a", "b", "d"}) f.add("t", {node}, 3);
+  f.add("t", {"a", "b"}, 2);
+  f.add("t", {"b", "d"}, 2);
+  f.add("t", {"a", "d"}, 2);
+  const SearchResult result = best_cover(f.problem);
+  EXPECT_EQ(result.counts.searches, 1u);
+  EXPECT_EQ(result.counts.from_linear_program, 0u);
+  EXPECT_GT(result.states, 0u);
+  EXPECT_EQ(result.covers[0].seconds, 5);
+  EXPECT_TRUE(result.exact);
+}
+
+// The program charges the cheapest conversion into a form, from whatever form; here none of these
+// exists, so that its solution costs more than it says.
+TEST(LinearProgram, AConversionFromAFormThatDoesNotExistIsNotBelieved) {
+  Fixture f("x; a = conv(x, c1); b = relu(a); return b");
+  f.add("t", {"a"}, 1);
+  f.add("t", {"a"}, 5, {""}, {"A2a"});
+  f.add("t", {"b"}, 1, {"A4a"}, {""});
+  f.problem.conversion_cost = [](const TensorType&, const Encoding& from, const Encoding&) {
+    return from == encoding("A2a") ? 0.25 : 4.5;
+  };
+  const SearchResult result = best_cover(f.problem);
+  EXPECT_EQ(result.counts.from_linear_program, 0u);
+  EXPECT_EQ(result.covers[0].seconds, 6.25);
+  EXPECT_TRUE(result.exact);
+}
+
+// The two cheapest kernels are convex, but wait for each other.
+TEST(LinearProgram, KernelsThatWaitForOneAnotherAreNotBelieved) {
+  Fixture f("x; a = conv(x, c1); b = conv(x, c2); d = relu(a); e = relu(b); return tuple(d, e)");
+  for (const char* node : {"a", "b", "d", "e"}) f.add("t", {node}, 2);
+  f.add("u", {"a", "e"}, 1);
+  f.add("u", {"b", "d"}, 1);
+  const SearchResult result = best_cover(f.problem);
+  EXPECT_EQ(result.counts.from_linear_program, 0u);
+  EXPECT_EQ(result.covers[0].seconds, 5);
+  EXPECT_TRUE(result.exact);
+  check_cover(f, result.covers[0]);
+}
+
+TEST(LinearProgram, AlternativesAreSearchesOfTheirOwn) {
+  SyntheticProblem synthetic(SyntheticProblem::nasnet(1), 1);
+  const SearchResult result = *search_covers(synthetic.problem());
+  EXPECT_GT(result.counts.searches, 1u);
+  EXPECT_LE(result.counts.from_linear_program, result.counts.searches);
+}
+
+}  // namespace
+}  // namespace collage
