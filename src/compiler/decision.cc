@@ -240,12 +240,14 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
   leave_out(found.candidates, decision.demands);
   context.end_phase("lowered costs");
   DemandedCosts demanded = demanded_costs(found.candidates, decision.demands, context);
+  const auto find = [&](WantedCovers wanted) {
+    return [&, wanted](const std::vector<CostedCandidate>& priced) {
+      return find_compatible_covers(context.graph, priced, demanded, candidates.specs,
+                                    candidates.compatible, wanted);
+    };
+  };
   decision.chosen = TRY(choose_within_budget(
-      std::move(decision.chosen), found,
-      [&](const std::vector<CostedCandidate>& priced) {
-        return find_compatible_covers(context.graph, priced, demanded, candidates.specs,
-                                      candidates.compatible);
-      },
+      std::move(decision.chosen), found, find(WantedCovers::kAll), find(WantedCovers::kCheapest),
       [&](const NamedCover& cover, std::vector<CostedCandidate>& costed) -> Result<bool> {
         if (most_remeasurements(context) == 0) return false;
         return remeasure(cover, with_costs_of({cover}, costed), costed, context.costs,
