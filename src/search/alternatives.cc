@@ -78,10 +78,13 @@ std::vector<Cover> near_best(const CompactProblem& compact, const Potentials& po
       Column& column = without.columns[c];
       if (!usable[c] || column.nodes != nodes) continue;
       changed.push_back(c);
-      for (size_t choice = column.choices.size(); choice-- > 0;)
-        if (target_of(compact, column.choices[choice]) == target) {
-          column.choices.erase(column.choices.begin() + static_cast<ptrdiff_t>(choice));
-          column.choice_costs.erase(column.choice_costs.begin() + static_cast<ptrdiff_t>(choice));
+      const Column& all = compact.columns[c];
+      column.choices.clear();
+      column.choice_costs.clear();
+      for (size_t choice = 0; choice < all.choices.size(); ++choice)
+        if (target_of(compact, all.choices[choice]) != target) {
+          column.choices.push_back(all.choices[choice]);
+          column.choice_costs.push_back(all.choice_costs[choice]);
         }
       usable[c] = !column.choices.empty();
       if (usable[c]) column.cost = column.choice_costs[0];
