@@ -1,11 +1,8 @@
 #include "cost/measured_costs.h"
 
 #include <algorithm>
-#include <fstream>
-#include <limits>
 
 #include "backend/compile_kernel.h"
-#include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/stopwatch.h"
@@ -18,19 +15,6 @@
 namespace collage {
 
 using nlohmann::json;
-
-std::string processor_name() {
-  std::ifstream in("/proc/cpuinfo");
-  std::string name = "unknown processor", flags;
-  for (std::string line;
-       std::getline(in, line) && (name == "unknown processor" || flags.empty());) {
-    size_t colon = line.find(": ");
-    if (colon == std::string::npos) continue;
-    if (line.starts_with("model name")) name = line.substr(colon + 2);
-    if (line.starts_with("flags")) flags = line.substr(colon + 2);
-  }
-  return name + " " + sha256_hex(flags).substr(0, 8);
-}
 
 namespace {
 
@@ -45,6 +29,14 @@ Status check_fit(const TargetCosts& costs, const Function& function) {
   return {};
 }
 
+TargetCosts refused(const std::string& target, const Status& why) {
+  TargetCosts entry;
+  entry.target = target;
+  entry.refusal = why.to_string();
+  log::info("{}: {}", target, entry.refusal);
+  return entry;
+}
+
 MeasuredCosts::Precision precision_of(const Variant& variant) {
   return variant.lowered ? MeasuredCosts::Precision::kLowered : MeasuredCosts::Precision::kFull;
 }
@@ -55,12 +47,10 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
     : database_(database),
       options_(std::move(options)),
       worker_(options_.worker_command, options_.limits),
-      processor_(fmt::format("{} threads={}", processor_name(), options_.compile.threads)),
-      machine_(
-          fmt::format("{} {} {}", processor_, cache_state_name(options_.cache), kTimingMethod)) {
+      keys_(options_.compile.threads, options_.cache) {
   for (const CoreFact& fact : kCoreFacts)
     usual_.*fact.value =
-        find_value(database_, "machine", CostDatabase::key_of(fact.name, processor_),
+        find_value(database_, "machine", CostDatabase::key_of(fact.name, keys_.processor()),
                    [&](const json& value) { return core_fact_from_json(fact, value); })
             .value_or(0);
 }
@@ -72,41 +62,14 @@ void MeasuredCosts::learn_usual(const Conditions& conditions) {
     double& known = usual_.*fact.value;
     if (seen < fact.range.low || (known != 0 && seen > kNews * known)) continue;
     known = seen;
-    database_.put("machine", CostDatabase::key_of(fact.name, processor_), fact.name,
-                  json_text(to_json(fact, seen)), processor_);
+    database_.put("machine", CostDatabase::key_of(fact.name, keys_.processor()), fact.name,
+                  json_text(to_json(fact, seen)), keys_.processor());
   }
-}
-
-std::string MeasuredCosts::backend_versions() {
-  std::string lines;
-  for (Backend* backend : all_backends())
-    lines += "\n" + backend->name() + " " + backend->version();
-  return lines;
-}
-
-std::string MeasuredCosts::program_context() const { return processor_ + backend_versions(); }
-
-std::string MeasuredCosts::conversion_text(const TensorType& type, const Encoding& from,
-                                           const Encoding& to) {
-  return fmt::format("{} {} -> {}", type.to_string(), from.to_string(), to.to_string());
-}
-
-std::string MeasuredCosts::conversion_context() const { return machine_ + backend_versions(); }
-
-std::string MeasuredCosts::function_context(const Target& target, Precision precision) const {
-  const Backend* backend = find_backend(target.kind);
-  return fmt::format("{}\n{}\n{}{}", target.to_string(), backend ? backend->version() : "",
-                     machine_, precision == Precision::kLowered ? "\nlowered" : "");
-}
-
-std::string MeasuredCosts::quarantine_context(const std::string& target) {
-  const Backend* backend = find_backend(target.substr(0, target.find(' ')));
-  return fmt::format("{}\n{}\n{}", target, backend ? backend->version() : "", processor_name());
 }
 
 void MeasuredCosts::add_quarantine(MeasureTask& task, const std::string& text) {
   for (const std::string& target : task.targets) {
-    const std::string key = CostDatabase::key_of(text, quarantine_context(target));
+    const std::string key = CostDatabase::key_of(text, CostKeys::quarantine_context(target));
     if (auto known = find_value(database_, "quarantine", key, quarantine_from_json))
       task.skip.merge(*known);
   }
@@ -119,13 +82,36 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
   if (!task.until_right && !task.list_only) turn = turn_to_measure();  // else nothing is timed
   // Recorded at once: a run that is ended by hand because something hangs does not hang again.
   return worker_.measure(std::move(task), [&](const std::string& subject, const Invalid& how) {
-    std::string context = quarantine_context(subject.substr(0, subject.find('|')));
+    std::string context = CostKeys::quarantine_context(subject.substr(0, subject.find('|')));
     std::string key = CostDatabase::key_of(text, context);
     Quarantine known =
         find_value(database_, "quarantine", key, quarantine_from_json).value_or(Quarantine());
     known[subject] = how;
     database_.put("quarantine", key, text, json_text(to_json(known)), context);
   });
+}
+
+Result<std::optional<std::vector<TargetCosts>>> MeasuredCosts::ask(MeasureTask task,
+                                                                   const std::string& text) {
+  constexpr std::optional<std::vector<TargetCosts>> kInterrupted;
+  if (interrupted()) return kInterrupted;
+  Result<std::vector<TargetCosts>> answer = run_worker(task, text);
+  if (answer.ok()) return std::optional(std::move(answer).value());
+  if (answer.status().code() == ErrorCode::kUnavailable) {
+    if (!interrupted()) return answer.status();
+    return kInterrupted;
+  }
+  std::vector<TargetCosts> refusals;
+  for (const std::string& target : task.targets)
+    refusals.push_back(refused(target, answer.status()));
+  return std::optional(std::move(refusals));
+}
+
+void MeasuredCosts::put_costs(const std::string& kind, const std::string& text,
+                              const Target& target, Precision precision, const TargetCosts& costs) {
+  const std::string context = context_of(target, precision);
+  database_.put(kind, CostDatabase::key_of(text, context), text, json_text(to_json(costs)),
+                context);
 }
 
 std::optional<TargetCosts> MeasuredCosts::find_costs(const std::string& kind,
@@ -139,8 +125,8 @@ std::optional<TargetCosts> MeasuredCosts::find_costs(const std::string& kind,
     if (function != nullptr) TRY(check_fit(costs, *function));
     return costs;
   };
-  return find_value(database_, kind,
-                    CostDatabase::key_of(text, function_context(target, precision)), decode);
+  return find_value(database_, kind, CostDatabase::key_of(text, context_of(target, precision)),
+                    decode);
 }
 
 std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
@@ -155,7 +141,7 @@ std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
                              [](const MeasuredVariant& v) { return measured(v.cost); });
     bool careless = known->effort < options_.effort ||
                     (options_.effort == Effort::kMax && known->conditions.disturbed &&
-                     !measured_now_.count(function_context(target, precision) + text));
+                     !measured_now_.count(context_of(target, precision) + text));
     if (timed && careless) return std::nullopt;
   }
   return known;
@@ -218,16 +204,6 @@ MeasureTask MeasuredCosts::function_task(const std::string& text) const {
   task.effort = options_.effort;
   task.usual = usual_;
   task.patience = options_.patience;
-  return task;
-}
-
-MeasureTask MeasuredCosts::conversion_task(const TensorType& type, const Encoding& from,
-                                           const Encoding& to) const {
-  MeasureTask task = function_task("");
-  task.type = type;
-  task.from = from;
-  task.to = to;
-  for (Backend* backend : all_backends()) task.targets.push_back(backend->name());
   return task;
 }
 
@@ -312,22 +288,15 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
         entry = TRY(not_measured(questions[q].function, target));
         continue;
       }
-      entry.target = tasks[m].targets[i];
-      if (answers[m].ok()) {
-        entry = (*answers[m])[i];
-      } else {
-        entry.refusal = answers[m].status().to_string();
-        log::info("{}: {}", entry.target, entry.refusal);
-      }
+      entry =
+          answers[m].ok() ? (*answers[m])[i] : refused(tasks[m].targets[i], answers[m].status());
       entry.seconds = seconds / static_cast<double>(unknown.size());
       ++counts_.measured;
       counts_.disturbed += entry.conditions.disturbed;
       learn_usual(entry.conditions);
       const std::string& text = tasks[m].function_text;
-      const std::string context = function_context(target, precision);
-      measured_now_.insert(context + text);
-      database_.put("function", CostDatabase::key_of(text, context), text,
-                    json_text(to_json(entry)), context);
+      measured_now_.insert(context_of(target, precision) + text);
+      put_costs("function", text, target, precision, entry);
     }
   }
   for (const std::vector<TargetCosts>& entries : result)
@@ -359,26 +328,13 @@ Result<TargetCosts> MeasuredCosts::offer(const Function& function, const std::st
   if (std::optional<TargetCosts> known = find_offer(text, target, &function))
     return std::move(*known);
   if (options_.frozen) return frozen_miss(text, target);
-  if (interrupted()) return not_measured(function, target);
   MeasureTask task = function_task(text);
   task.list_only = true;
   task.targets = {target.to_string()};
-  const Result<std::vector<TargetCosts>> listed = run_worker(std::move(task), text);
-  if (listed.status().code() == ErrorCode::kUnavailable) {
-    if (!interrupted()) return listed.status();
-    return not_measured(function, target);
-  }
-  TargetCosts entry;
-  entry.target = target.to_string();
-  if (listed.ok()) {
-    entry = listed->at(0);
-  } else {
-    entry.refusal = listed.status().to_string();
-  }
-  const std::string context = function_context(target, Precision::kFull);
-  database_.put("trial", CostDatabase::key_of(text, context), text, json_text(to_json(entry)),
-                context);
-  return entry;
+  std::optional<std::vector<TargetCosts>> listed = TRY(ask(std::move(task), text));
+  if (!listed) return not_measured(function, target);
+  put_costs("trial", text, target, Precision::kFull, listed->at(0));
+  return std::move(listed->at(0));
 }
 
 void MeasuredCosts::count_invalid(const TargetCosts& costs) {
@@ -406,8 +362,7 @@ Result<std::vector<std::optional<Cost>>> MeasuredCosts::add_blocks(
     const auto& [function, target, variant] = kernels[k];
     MeasureTask task = function_task(canonical_text(function));
     const Precision precision = precision_of(variant);
-    if (measured_now_.count(function_context(target, precision) + task.function_text) == 0)
-      continue;
+    if (measured_now_.count(context_of(target, precision) + task.function_text) == 0) continue;
     task.targets = {target.to_string()};
     task.only = MeasuredVariant{variant, {}}.subject(target.to_string());
     task.lowered = variant.lowered;
@@ -448,9 +403,7 @@ std::optional<Cost> MeasuredCosts::add_to_row(const KernelQuestion& kernel, cons
   } else {
     return std::nullopt;
   }
-  const std::string context = function_context(kernel.target, precision);
-  database_.put("function", CostDatabase::key_of(text, context), text, json_text(to_json(*known)),
-                context);
+  put_costs("function", text, kernel.target, precision, *known);
   return *cost;
 }
 
@@ -481,71 +434,6 @@ double MeasuredCosts::kernel_estimate(const Function& function, const TargetCost
   const Backend* backend = target ? find_backend(target->kind) : nullptr;
   if (backend == nullptr || backend->is_host()) return analytic_seconds(function);
   return least_kernel_seconds(function, options_.compile.threads, backend->vector_speedup());
-}
-
-double MeasuredCosts::conversion_estimate(const TensorType& type, const Encoding& from,
-                                          const Encoding& to) const {
-  return least_conversion_seconds(type, from, to, options_.compile.threads);
-}
-
-std::optional<MeasuredCosts::Conversion> MeasuredCosts::known_conversion(const TensorType& type,
-                                                                         const Encoding& from,
-                                                                         const Encoding& to) {
-  std::optional<Conversion> known = find_conversion("conversion", conversion_text(type, from, to));
-  counts_.cached += known.has_value();
-  return known;
-}
-
-Result<MeasuredCosts::Conversion> MeasuredCosts::conversion_cost(const TensorType& type,
-                                                                 const Encoding& from,
-                                                                 const Encoding& to) {
-  std::string text = conversion_text(type, from, to);
-  if (std::optional<Conversion> known = find_conversion("conversion", text)) {
-    ++counts_.cached;
-    return *known;
-  }
-  if (options_.frozen)
-    return error(ErrorCode::kFrozenCosts, "no measurement of the conversion {}", text);
-  if (interrupted()) return Conversion{"", Invalid{"not measured: interrupted"}};
-  Conversion best{"", Invalid{"no backend converts " + text}};
-  Result<std::vector<TargetCosts>> costs = run_worker(conversion_task(type, from, to), text);
-  if (costs.status().code() == ErrorCode::kUnavailable) {
-    if (!interrupted()) return costs.status();
-    return Conversion{"", Invalid{"not measured: interrupted"}};
-  }
-  ++counts_.measured;
-  double least = std::numeric_limits<double>::infinity();
-  if (!costs) {
-    best.cost = Invalid{costs.status().to_string()};
-  } else {
-    for (const TargetCosts& entry : *costs)
-      for (const MeasuredVariant& variant : entry.variants)
-        if (const Measured* m = measured(variant.cost); m != nullptr && m->seconds() < least) {
-          least = m->seconds();
-          best = {entry.target, variant.cost};
-        }
-  }
-  put_conversion("conversion", text, best);
-  return best;
-}
-
-std::optional<MeasuredCosts::Conversion> MeasuredCosts::find_conversion(const std::string& kind,
-                                                                        const std::string& text) {
-  const auto decode = [](const json& value) -> Result<Conversion> {
-    Conversion known = TRY(conversion_row_from_json(value));
-    if (known.backend.empty() ? !std::holds_alternative<Invalid>(known.cost)
-                              : find_backend(known.backend) == nullptr)
-      return internal_error("there is no backend '{}'", known.backend);
-    return known;
-  };
-  return find_value(database_, kind, CostDatabase::key_of(text, conversion_context()), decode);
-}
-
-void MeasuredCosts::put_conversion(const std::string& kind, const std::string& text,
-                                   const Conversion& conversion) {
-  std::string context = conversion_context();
-  database_.put(kind, CostDatabase::key_of(text, context), text, json_text(to_json(conversion)),
-                context);
 }
 
 }  // namespace collage

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "cost/cost_keys.h"
 #include "cost/database.h"
 #include "cost/estimator.h"
 #include "cost/row_values.h"
@@ -32,7 +33,8 @@ struct CostCounts {
   int crashed = 0, silent = 0, out_of_memory = 0;  // of those invalid, what ended their worker
 };
 
-class MeasuredCosts : public CostEstimator {  // what only tries is in tried_costs.cc
+// What only tries is in tried_costs.cc, conversions in conversion_costs.cc.
+class MeasuredCosts : public CostEstimator {
  public:
   MeasuredCosts(CostDatabase& database, CostOptions options);
 
@@ -55,13 +57,12 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   // of unknown cost. They are kept as rows of trials.
   Result<std::vector<std::vector<TargetCosts>>> offers(
       const std::vector<FunctionQuestion>& questions);
-  using Conversion = ConversionRow;  // row_values.h
   Result<std::vector<TargetCosts>> kernel_costs(
       const std::vector<KernelQuestion>& questions) override;
-  Result<Conversion> conversion_cost(const TensorType& type, const Encoding& from,
-                                     const Encoding& to) override;
-  std::optional<Conversion> known_conversion(const TensorType& type, const Encoding& from,
-                                             const Encoding& to) override;
+  Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
+                                        const Encoding& to) override;
+  std::optional<ConversionRow> known_conversion(const TensorType& type, const Encoding& from,
+                                                const Encoding& to) override;
   double kernel_estimate(const Function& function, const TargetCosts& costs,
                          size_t variant) const override;
   double conversion_estimate(const TensorType& type, const Encoding& from,
@@ -83,10 +84,10 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   Result<TargetCosts> tried_function(const Function& function, const Target& target,
                                      const Variant* wanted = nullptr);
   // Likewise: the first backend whose conversion is right, of unknown cost.
-  Result<Conversion> tried_conversion(const TensorType& type, const Encoding& from,
-                                      const Encoding& to);
-  std::optional<Conversion> known_or_tried_conversion(const TensorType& type, const Encoding& from,
-                                                      const Encoding& to);
+  Result<ConversionRow> tried_conversion(const TensorType& type, const Encoding& from,
+                                         const Encoding& to);
+  std::optional<ConversionRow> known_or_tried_conversion(const TensorType& type,
+                                                         const Encoding& from, const Encoding& to);
 
   // On how many of the targets function_costs would have to measure a function of that canonical
   // text.
@@ -106,17 +107,12 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   const CostCounts& counts() const { return counts_; }
   // The best that was seen of the machine, by any process that used this database.
   const CoreState& usual() const { return usual_; }
-  // What makes timings of whole programs comparable: processor, threads, versions of all backends.
-  std::string program_context() const;
+  std::string program_context() const { return keys_.program_context(); }
 
  private:
-  static std::string backend_versions();  // a line each
-  static std::string conversion_text(const TensorType& type, const Encoding& from,
-                                     const Encoding& to);
-  // The rest of a conversion's key, beside its text.
-  std::string conversion_context() const;
-  // The rest of a function's key, beside its text.
-  std::string function_context(const Target& target, Precision precision) const;
+  std::string context_of(const Target& target, Precision precision) const {
+    return keys_.function_context(target, precision == Precision::kLowered);
+  }
   // The database's answer, if it was measured with enough care. With a `function`, which has that
   // text, an answer whose variants do not fit it is none.
   std::optional<TargetCosts> find_function(const std::string& text, const Target& target,
@@ -131,21 +127,22 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   std::optional<TargetCosts> find_costs(const std::string& kind, const std::string& text,
                                         const Target& target, Precision precision,
                                         const Function* function = nullptr);
-  std::optional<Conversion> find_conversion(const std::string& kind, const std::string& text);
-  void put_conversion(const std::string& kind, const std::string& text,
-                      const Conversion& conversion);
+  void put_costs(const std::string& kind, const std::string& text, const Target& target,
+                 Precision precision, const TargetCosts& costs);
+  std::optional<ConversionRow> find_conversion(const std::string& kind, const std::string& text);
+  // Measured or, with the kind "trial", tried.
+  Result<ConversionRow> ask_for_conversion(const std::string& kind, const TensorType& type,
+                                           const Encoding& from, const Encoding& to);
   Result<TargetCosts> not_measured(const Function& function, const Target& target) const;
-  // Subjects of that text that killed a worker on this processor, with this version of the backend:
-  // they are not run again.
-  static std::string quarantine_context(const std::string& target);
   MeasureTask function_task(const std::string& text) const;  // without targets
-  MeasureTask conversion_task(const TensorType& type, const Encoding& from,
-                              const Encoding& to) const;
   // Keeps what a worker saw of the cores in quiet moments, if that is news.
   void learn_usual(const Conditions& conditions);
+  // Subjects of that text that killed a worker are not run again.
   void add_quarantine(MeasureTask& task, const std::string& text);
   void count_invalid(const TargetCosts& costs);
   Result<std::vector<TargetCosts>> run_worker(MeasureTask task, const std::string& text);
+  // The same; where the task failed, every target refuses with its reason. None after an interrupt.
+  Result<std::optional<std::vector<TargetCosts>>> ask(MeasureTask task, const std::string& text);
   // Tasks of functions, timed together, as many at once as fit the memory: an answer each.
   Worker::Answers run_worker(std::vector<MeasureTask> tasks);
   // Of a row that is in the database: what a variant costs now that a worker answered once more.
@@ -155,14 +152,10 @@ class MeasuredCosts : public CostEstimator {  // what only tries is in tried_cos
   CostDatabase& database_;
   CostOptions options_;
   Worker worker_;
-  std::string processor_;  // and threads
-  std::string machine_;    // these and the cache state
-  CoreState usual_;        // what is known of the cores in quiet moments (noise_gate.h)
+  CostKeys keys_;
+  CoreState usual_;  // what is known of the cores in quiet moments (noise_gate.h)
   CostCounts counts_;
   std::set<std::string> measured_now_;  // context and text; by this object
 };
-
-// Model name and instruction set of this machine's processor.
-std::string processor_name();
 
 }  // namespace collage

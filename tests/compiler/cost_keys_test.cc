@@ -74,7 +74,7 @@ TEST_F(CostKeys, OfConversionsHoldThreadsAndAllVersions) {
   last.layout = Layout::channels_last(4);
   {
     MeasuredCosts costs(*database_, options_);
-    Result<MeasuredCosts::Conversion> measured_now = costs.conversion_cost(type, plain, last);
+    Result<ConversionRow> measured_now = costs.conversion_cost(type, plain, last);
     ASSERT_TRUE(measured_now.ok()) << measured_now.status().to_string();
   }
   auto is_known = [&](const Encoding& from, const Encoding& to) {

@@ -147,7 +147,7 @@ TEST_F(DamagedRows, OfConversionsAreLeftAside) {
   for (const Damage& damage : all) {
     SCOPED_TRACE(damage.name);
     damage_all(damage);
-    Result<MeasuredCosts::Conversion> again = Status(ErrorCode::kInternal, "");
+    Result<ConversionRow> again = Status(ErrorCode::kInternal, "");
     EXPECT_NO_THROW(again = cost());
     ASSERT_TRUE(again.ok()) << again.status().to_string();
     EXPECT_NE(find_backend(again->backend), nullptr) << again->backend;

@@ -1,0 +1,63 @@
+#include "cost/cost_keys.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "base/hash.h"
+
+namespace collage {
+
+namespace {
+
+std::string backend_versions() {  // a line each
+  std::string lines;
+  for (Backend* backend : all_backends())
+    lines += "\n" + backend->name() + " " + backend->version();
+  return lines;
+}
+
+std::string version_of(const std::string& backend) {
+  const Backend* known = find_backend(backend);
+  return known != nullptr ? known->version() : "";
+}
+
+}  // namespace
+
+std::string processor_name() {
+  std::ifstream in("/proc/cpuinfo");
+  std::string name = "unknown processor", flags;
+  for (std::string line;
+       std::getline(in, line) && (name == "unknown processor" || flags.empty());) {
+    size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    if (line.starts_with("model name")) name = line.substr(colon + 2);
+    if (line.starts_with("flags")) flags = line.substr(colon + 2);
+  }
+  return name + " " + sha256_hex(flags).substr(0, 8);
+}
+
+CostKeys::CostKeys(int threads, CacheState cache)
+    : processor_(fmt::format("{} threads={}", processor_name(), threads)),
+      machine_(fmt::format("{} {} {}", processor_, cache_state_name(cache), kTimingMethod)) {}
+
+std::string CostKeys::program_context() const { return processor_ + backend_versions(); }
+
+std::string CostKeys::conversion_context() const { return machine_ + backend_versions(); }
+
+std::string CostKeys::function_context(const Target& target, bool lowered) const {
+  return fmt::format("{}\n{}\n{}{}", target.to_string(), version_of(target.kind), machine_,
+                     lowered ? "\nlowered" : "");
+}
+
+std::string CostKeys::quarantine_context(const std::string& target) {
+  return fmt::format("{}\n{}\n{}", target, version_of(target.substr(0, target.find(' '))),
+                     processor_name());
+}
+
+std::string CostKeys::conversion_text(const TensorType& type, const Encoding& from,
+                                      const Encoding& to) {
+  return fmt::format("{} {} -> {}", type.to_string(), from.to_string(), to.to_string());
+}
+
+}  // namespace collage

@@ -1,0 +1,34 @@
+// What identifies a measurement, beside the canonical text of what was measured: machine, threads,
+// versions. docs/cost-model.md says why each part is there.
+#pragma once
+
+#include <string>
+
+#include "backend/backend.h"
+#include "cost/cost.h"
+
+namespace collage {
+
+// Model name and instruction set of this machine's processor.
+std::string processor_name();
+
+class CostKeys {
+ public:
+  CostKeys(int threads, CacheState cache);
+
+  const std::string& processor() const { return processor_; }  // and threads
+  // What makes timings of whole programs comparable: processor, threads, versions of all backends.
+  std::string program_context() const;
+  std::string conversion_context() const;
+  std::string function_context(const Target& target, bool lowered) const;
+  // Of subjects that killed a worker on this processor, with this version of the backend.
+  static std::string quarantine_context(const std::string& target);
+  // A conversion's text.
+  static std::string conversion_text(const TensorType& type, const Encoding& from,
+                                     const Encoding& to);
+
+ private:
+  std::string processor_, machine_;  // the latter with the cache state
+};
+
+}  // namespace collage
