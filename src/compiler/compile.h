@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/progress.h"
@@ -161,6 +162,10 @@ struct ProgramImpl {
 Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& options);
 // A module as a model, as it is: inputs named as parameters of @main.
 Model model_of(const Module& module);
+// A file of Relay text as it is, not simplified. Constants that are given by their type only are
+// made without values, and `unknown` receives their storage.
+Result<Module> load_text_as_is(const std::filesystem::path& path,
+                               std::unordered_set<const void*>& unknown);
 // `progress` hears of long work; it may be null.
 Result<Program> compile_model(const Model& model, const ProgramOptions& options,
                               Progress* progress = nullptr);

@@ -80,6 +80,20 @@ Model model_of(const Module& module) {
   return Model(std::move(impl));
 }
 
+Result<Module> load_text_as_is(const std::filesystem::path& path,
+                               std::unordered_set<const void*>& unknown) {
+  ParseOptions options;
+  options.constant = [&](const TensorType& type, size_t) -> Result<Tensor> {
+    Tensor value = TRY(Tensor::allocate(type.dtype, type.shape));
+    unknown.insert(value.raw());
+    return value;
+  };
+  Module module = TRY(load_module(path, options));
+  if (module.functions.count("main") == 0)
+    return bad_model("{}: there is no function @main", path.string());
+  return module;
+}
+
 Result<Model> Model::load(const std::filesystem::path& path, const LoadOptions& options) {
   return load_model(path, options);
 }

@@ -1,102 +1,58 @@
 #include "compiler/mock_partition.h"
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
-#include <set>
-#include <unordered_set>
 
 #include "compiler/describe_cover.h"
-#include "cover/costing.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "cost/mock_costs.h"
+#include "cover/cover_problem.h"
 #include "ir/visitor.h"
-#include "partition/lightweight.h"
 #include "partition/merge.h"
 #include "partition/prune.h"
-#include "partition/rewrite.h"
 #include "search/search.h"
 
 namespace collage {
 
 namespace {
 
-// Ties go to fewer kernels, then to earlier targets: by fractions of the smallest cost, far below
-// any difference between covers that do not tie, and far above rounding.
+// Ties go to fewer kernels: of the smallest cost, far below any difference that is no tie, and far
+// above what breaks ties between targets.
 constexpr double kPerKernel = 1e-7;
-constexpr double kPerTarget = 1e-10;
 
-size_t count_operators(const Function& function) {
-  size_t count = 0;
-  for (const Expr& expr : post_order(function->body)) {
-    const auto* call = as<CallNode>(expr);
-    if (call == nullptr) continue;
-    const auto* callee = as<FunctionNode>(call->callee);
-    count += call->op != nullptr ? 1 : 0;
-    if (callee != nullptr)
-      count += count_operators(std::static_pointer_cast<const FunctionNode>(call->callee));
-  }
-  return count;
+Variant mock_variant(const DataflowGraph& graph, const SubGraph& sub_graph) {
+  Variant variant;
+  variant.name = "mock";
+  auto add = [&](const IndexSet& nodes, std::vector<Encoding>& encodings) {
+    nodes.for_each([&](PostDfsIndex i) {
+      for (const TensorType& leaf : graph.node(i).expr->type().leaves())
+        encodings.push_back(plain_encoding(leaf));
+    });
+  };
+  add(sub_graph.input(), variant.inputs);
+  add(sub_graph.exit(), variant.outputs);
+  return variant;
 }
 
-bool is_operator_call(const DataflowGraph& graph, PostDfsIndex i) {
-  const auto* call = as<CallNode>(graph.node(i).expr);
-  return call != nullptr && call->op != nullptr;
-}
-
-ListedKernel list_kernel(const DataflowGraph& graph, std::string name, std::string target,
-                         const SubGraph& sub_graph) {
-  ListedKernel listed{std::move(name), std::move(target), {}, 0};
-  sub_graph.inside().for_each([&](PostDfsIndex i) {
-    if (is_operator_call(graph, i))
-      listed.calls.emplace_back(as<CallNode>(graph.node(i).expr)->op->name, i);
-  });
-  return listed;
-}
-
-// Rewrites the function in the module so that each sub-graph is a kernel, and lists these:
-// `name_of` gives the name of a kernel's target.
-template <typename NameOf>
-Result<std::vector<ListedKernel>> rewrite_and_list(const DataflowGraph& graph,
-                                                   const std::vector<CandidatePartition>& kernels,
-                                                   ConstantsInside constants,
-                                                   const std::string& name, Module& module,
-                                                   NameOf&& name_of) {
-  std::vector<const CandidatePartition*> pointers;
-  for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
-  PartitionedModule partitioned = TRY(partition_module(graph, pointers, constants, module, name));
-  module = std::move(partitioned.module);
-  std::vector<ListedKernel> listed;
-  for (size_t k = 0; k < kernels.size(); ++k)
-    listed.push_back(
-        list_kernel(graph, partitioned.names[k], name_of(*kernels[k].spec), kernels[k].sub_graph));
-  return listed;
+double cost_of(const CostedCandidate& candidate) {
+  return median_seconds(candidate.costs->variants[0].cost);
 }
 
 class MockPartitioner {
  public:
   MockPartitioner(const PartitionConfig& config, const TargetConstraints& constraints,
                   bool keep_search)
-      : config_(config),
-        constraints_(constraints),
-        keep_search_(keep_search),
-        costs_(*config.mock_costs) {
+      : config_(config), constraints_(constraints), keep_search_(keep_search), costs_(config) {
     auto host = std::make_shared<PartitionSpec>();
-    host->name = "host";
-    host->target.kind = "host";
+    host->name = host->target.kind = "host";
     host->is_host = true;
     host_ = host;
-    unit_ = 0;
-    for (const auto& [target, cost] : costs_.per_op)
-      if (cost > 0 && (unit_ == 0 || cost < unit_)) unit_ = cost;
-    if (unit_ == 0) unit_ = 1;
   }
 
   Result<MockPartition> run(const Module& module) {
     result_.module = module;
+    result_.costs = "mock";
     for (const auto& [name, function] : module.functions)
       if (!function->attrs.has("Primitive")) TRY(partition(name, function));
-    result_.estimates = estimates_.size();
+    result_.estimates = costs_.estimates();
     return std::move(result_);
   }
 
@@ -164,100 +120,74 @@ class MockPartitioner {
     }
   }
 
-  double kernel_cost(size_t operators, double per_op) const {
-    double cost = 0;
-    for (size_t k = 0; k < operators; ++k)
-      cost += per_op * std::pow(costs_.fusion_benefit, static_cast<double>(k));
-    return cost;
-  }
-
-  Result<double> estimate(const DataflowGraph& graph, const CandidatePartition& candidate) {
-    if (candidate.spec->is_host) return candidate.rule_name == "host" ? 0.0 : 1e6 * unit_;
-    Function function = candidate.function(graph, ConstantsInside::kRequired);
-    std::string key = candidate.spec->name + "\n" + canonical_text(function);
-    if (estimates_.insert(std::move(key)).second && costs_.max_estimates != 0 &&
-        estimates_.size() > costs_.max_estimates)
-      return config_.error_at(
-          "/mock_costs/max_estimates",
-          fmt::format("more than {} distinct kernels would be estimated", costs_.max_estimates));
-    return kernel_cost(count_operators(function), costs_.per_op.at(candidate.spec->name));
+  Result<std::vector<CostedCandidate>> with_costs(
+      const DataflowGraph& graph, const std::vector<CandidatePartition>& candidates) {
+    std::vector<KernelQuestion> questions;
+    for (const CandidatePartition& candidate : candidates)
+      questions.push_back({candidate.function(graph, ConstantsInside::kRequired),
+                           candidate.spec->target, mock_variant(graph, candidate.sub_graph)});
+    std::vector<TargetCosts> answers = TRY(costs_.kernel_costs(questions));
+    std::vector<CostedCandidate> costed;
+    for (size_t c = 0; c < candidates.size(); ++c) {
+      if (candidates[c].rule_name == "fallback" && candidates[c].spec->is_host) {
+        const double dear = 1e6 * costs_.unit();
+        answers[c].variants[0].cost = Measured{dear, dear, dear, 1};
+      }
+      answers[c].target = candidates[c].spec->name;
+      costed.push_back({candidates[c], std::move(questions[c].function),
+                        std::make_shared<const TargetCosts>(std::move(answers[c]))});
+    }
+    return costed;
   }
 
   Result<Chosen> search(const DataflowGraph& graph,
                         const std::vector<CandidatePartition>& candidates) {
-    SearchProblem problem;
-    problem.graph = &graph;
-    problem.views_need_kernels = true;
-    problem.conversion_cost = [](const TensorType&, const Encoding&, const Encoding&) { return 0; };
-    std::vector<double> costs;
-    for (const CandidatePartition& candidate : candidates) {
-      double cost = TRY(estimate(graph, candidate));
-      Variant variant;
-      variant.name = "mock";
-      candidate.sub_graph.input().for_each([&](PostDfsIndex i) {
-        for (const TensorType& leaf : graph.node(i).expr->type().leaves())
-          variant.inputs.push_back(plain_encoding(leaf));
-      });
-      candidate.sub_graph.exit().for_each([&](PostDfsIndex i) {
-        for (const TensorType& leaf : graph.node(i).expr->type().leaves())
-          variant.outputs.push_back(plain_encoding(leaf));
-      });
-      double position = static_cast<double>(config_.specs.size());
-      for (size_t s = 0; s < config_.specs.size(); ++s)
-        if (config_.specs[s] == candidate.spec) position = static_cast<double>(s);
-      costs.push_back(cost);
-      problem.candidates.push_back(
-          {&candidate,
-           {{std::move(variant), cost + unit_ * (kPerKernel + kPerTarget * position)}}});
-    }
-    SearchOptions options;
-    options.top_k = 1;
+    const CoverCharges charges = {kPerKernel * costs_.unit(), 0, true};
+    CoverProblem problem(graph, TRY(with_costs(graph, candidates)), costs_, charges);
     Chosen chosen;
-    bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const auto& node) {
+    const bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const auto& node) {
       NodeRole role = node_role(node.expr);
       return role == NodeRole::kKernel || role == NodeRole::kView;
     });
     if (!any) return chosen;
-    SearchResult found = TRY(search_covers(problem, options));
-    const Cover& cover = found.covers.at(0);
-    chosen.rank = cover.seconds;
-    for (const ChosenKernel& kernel : cover.kernels) {
-      chosen.cost += costs[kernel.candidate];
+    SearchOptions options;
+    options.top_k = 1;
+    const SearchResult found =
+        TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
+    chosen.rank = found.covers.at(0).seconds;
+    for (const ChosenKernel& kernel : found.covers[0].kernels) {
+      chosen.cost += cost_of(problem.candidates()[kernel.candidate]);
       chosen.kernels.push_back(candidates[kernel.candidate]);
     }
-    if (keep_search_) chosen.search = describe(problem, found, costs);
+    if (keep_search_) chosen.search = describe(problem, found, options);
     return chosen;
   }
 
   // The search in the terms of a compilation's.
-  MockSearch describe(const SearchProblem& problem, const SearchResult& found,
-                      const std::vector<double>& costs) const {
+  MockSearch describe(const CoverProblem& problem, const SearchResult& found,
+                      const SearchOptions& options) const {
     constexpr double kUnit = 1e-3;
     MockSearch search;
-    for (size_t c = 0; c < costs.size(); ++c) {
-      const CandidatePartition& candidate = *problem.candidates[c].candidate;
-      auto known = std::make_shared<TargetCosts>();
-      double seconds = kUnit * costs[c];
-      known->target = candidate.spec->name;
-      known->variants.push_back(
-          {problem.candidates[c].variants[0].variant, Measured{seconds, seconds, seconds, 1}});
-      search.candidates.push_back(
-          {candidate, candidate.function(*problem.graph, ConstantsInside::kRequired), known});
+    search.candidates = problem.candidates();
+    for (CostedCandidate& candidate : search.candidates) {
+      auto costs = std::make_shared<TargetCosts>(*candidate.costs);
+      const double seconds = kUnit * cost_of(candidate);
+      costs->variants[0].cost = Measured{seconds, seconds, seconds, 1};
+      candidate.costs = std::move(costs);
     }
     auto add = [&](const std::string& name, bool single, const Cover& cover) {
       NamedCover named{name, single, {}, 0};
       for (const ChosenKernel& kernel : cover.kernels) {
-        named.kernels.push_back({kernel.candidate, 0, kUnit * costs[kernel.candidate],
-                                 search.candidates[kernel.candidate].costs});
-        named.predicted_seconds += named.kernels.back().seconds;
+        const CostedCandidate& candidate = search.candidates[kernel.candidate];
+        named.kernels.push_back({kernel.candidate, 0, cost_of(candidate), candidate.costs});
+        named.predicted_seconds += cost_of(candidate);
       }
       search.covers.push_back(std::move(named));
     };
     add("cover 1", false, found.covers.at(0));
-    SearchOptions options;
-    options.top_k = 1;
     for (const PartitionSpecPtr& spec : config_.specs)
-      if (auto alone = single_backend_cover(problem, spec->target, host_->target, options);
+      if (auto alone =
+              single_backend_cover(problem.problem(), spec->target, host_->target, options);
           alone.ok())
         add(spec->name, true, alone->covers.at(0));
     search.lower_bound_seconds =
@@ -271,14 +201,15 @@ class MockPartitioner {
   Status rewrite(const DataflowGraph& graph, const std::string& name,
                  const std::vector<CandidatePartition>& kernels) {
     std::vector<ListedKernel> listed =
-        TRY(rewrite_and_list(graph, kernels, ConstantsInside::kRequired, name, result_.module,
-                             [](const PartitionSpec& spec) { return spec.name; }));
+        TRY(rewrite_and_list(graph, kernels, ConstantsInside::kRequired, name, result_.module));
     for (size_t k = 0; k < kernels.size(); ++k) {
       if (kernels[k].spec->is_host) {
         for (const auto& [op, index] : listed[k].calls) result_.host.push_back(op);
         continue;
       }
-      listed[k].cost = kernel_cost(listed[k].calls.size(), costs_.per_op.at(listed[k].target));
+      listed[k].target = kernels[k].spec->name;
+      listed[k].cost = costs_.cost(kernels[k].function(graph, ConstantsInside::kRequired),
+                                   kernels[k].spec->target);
       result_.kernels.push_back(std::move(listed[k]));
     }
     return {};
@@ -287,10 +218,8 @@ class MockPartitioner {
   const PartitionConfig& config_;
   const TargetConstraints& constraints_;
   const bool keep_search_;
-  const MockCosts& costs_;
+  MockCosts costs_;
   PartitionSpecPtr host_;
-  double unit_;  // the smallest cost of an operator
-  std::set<std::string> estimates_;
   MockPartition result_;
 };
 
@@ -323,41 +252,6 @@ CompileReport report_of(const MockPartition& partition, const PartitionConfig& c
   report.functions = partition.estimates;
   report.partitioned = partition.module;
   return report;
-}
-
-Result<MockPartition> partition_without_costs(const Module& module,
-                                              const std::vector<PartitionSpecPtr>& specs,
-                                              const TargetConstraints& constraints) {
-  MockPartition result;
-  result.costs = "none";
-  result.module = module;
-  for (const auto& [name, function] : module.functions) {
-    if (function->attrs.has("Primitive")) continue;
-    DataflowGraph graph(untangle_tuples(function));
-    std::vector<CandidatePartition> found = gather_candidates(graph, specs, constraints);
-    result.candidates += found.size();
-    std::vector<CandidatePartition> kernels = partition_lightly(graph, std::move(found));
-    result.kept += kernels.size();
-    std::vector<ListedKernel> listed =
-        TRY(rewrite_and_list(graph, kernels, ConstantsInside::kAll, name, result.module,
-                             [](const PartitionSpec& spec) { return spec.target.to_string(); }));
-    std::move(listed.begin(), listed.end(), std::back_inserter(result.kernels));
-  }
-  return result;
-}
-
-Result<Module> load_text_as_is(const std::filesystem::path& path,
-                               std::unordered_set<const void*>& unknown) {
-  ParseOptions options;
-  options.constant = [&](const TensorType& type, size_t) -> Result<Tensor> {
-    Tensor value = TRY(Tensor::allocate(type.dtype, type.shape));
-    unknown.insert(value.raw());
-    return value;
-  };
-  Module module = TRY(load_module(path, options));
-  if (module.functions.count("main") == 0)
-    return bad_model("{}: there is no function @main", path.string());
-  return module;
 }
 
 }  // namespace collage

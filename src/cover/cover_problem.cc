@@ -33,6 +33,7 @@ CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandida
       variants_(candidates_.size()) {
   problem_.graph = &graph;
   problem_.launch_penalty = charges.launch;
+  problem_.views_need_kernels = charges.views_need_kernels;
   problem_.conversion_cost = [this](const TensorType& type, const Encoding& from,
                                     const Encoding& to) {
     return conversion_seconds(type, from, to);

@@ -24,6 +24,7 @@ struct CoverCharges {
   // For a kernel with threads of its own: as if it stood alone among kernels of the team, one pool
   // parked and the other woken before and after. Prediction counts switches instead.
   double pool_switch = 100e-6;
+  bool views_need_kernels = false;  // they are not left to the host for nothing
 };
 
 class CoverProblem {

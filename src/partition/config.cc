@@ -283,7 +283,7 @@ class Reader {
 
   Status mock_costs(const json& value, const std::string& pointer) {
     TRY(object(value, pointer, {"per_op", "fusion_benefit", "max_estimates"}));
-    MockCosts costs;
+    MockCostTable costs;
     const json per_op = TRY(member(value, pointer, "per_op"));
     if (!per_op.is_object()) return bad(pointer + "/per_op", "an object", per_op);
     for (const auto& [target, cost] : per_op.items()) {

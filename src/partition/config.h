@@ -24,7 +24,7 @@ namespace collage {
 
 // The k-th operator call of a kernel (from 0) costs per_op × fusion_benefit^k; nothing else costs
 // anything.
-struct MockCosts {
+struct MockCostTable {
   std::map<std::string, double> per_op;  // by target
   double fusion_benefit = 1;
   size_t max_estimates = 0;  // distinct kernels (function × target) that may be asked for; 0: any
@@ -36,7 +36,7 @@ struct PartitionConfig {
   std::vector<PartitionSpecPtr> specs;
   std::vector<std::optional<bool>> merges;  // each target's "merge", where it was given
   std::vector<std::pair<std::string, std::string>> incompatible;  // targets by name
-  std::optional<MockCosts> mock_costs;
+  std::optional<MockCostTable> mock_costs;
 
   Status error_at(const std::string& pointer, const std::string& message) const;
 };

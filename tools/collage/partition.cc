@@ -19,7 +19,7 @@ namespace collage::tool {
 
 namespace {
 
-nlohmann::json to_json(const MockPartition& partition, const SharedOptions& options) {
+nlohmann::json to_json(const ListedPartition& partition, const SharedOptions& options) {
   nlohmann::json kernels = nlohmann::json::array();
   for (const ListedKernel& kernel : partition.kernels) {
     nlohmann::json ops = nlohmann::json::array();
@@ -66,7 +66,7 @@ Status partition_lightly(const SharedOptions& options, const std::vector<Partiti
                          const TargetConstraints& constraints) {
   Model model = TRY(load(options));
   Module module = TRY(rewritten_for(specs, model.impl().module));
-  MockPartition partition = TRY(partition_without_costs(module, specs, constraints));
+  ListedPartition partition = TRY(partition_without_costs(module, specs, constraints));
   print_module(partition.module);
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};

@@ -1,0 +1,59 @@
+#include "compiler/listed_partition.h"
+
+#include "cover/candidates.h"
+#include "ir/visitor.h"
+#include "partition/lightweight.h"
+#include "partition/rewrite.h"
+
+namespace collage {
+
+namespace {
+
+ListedKernel list_kernel(const DataflowGraph& graph, std::string name, std::string target,
+                         const SubGraph& sub_graph) {
+  ListedKernel listed{std::move(name), std::move(target), {}, 0};
+  sub_graph.inside().for_each([&](PostDfsIndex i) {
+    const auto* call = as<CallNode>(graph.node(i).expr);
+    if (call != nullptr && call->op != nullptr) listed.calls.emplace_back(call->op->name, i);
+  });
+  return listed;
+}
+
+}  // namespace
+
+Result<std::vector<ListedKernel>> rewrite_and_list(const DataflowGraph& graph,
+                                                   const std::vector<CandidatePartition>& kernels,
+                                                   ConstantsInside constants,
+                                                   const std::string& name, Module& module) {
+  std::vector<const CandidatePartition*> pointers;
+  for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
+  PartitionedModule partitioned = TRY(partition_module(graph, pointers, constants, module, name));
+  module = std::move(partitioned.module);
+  std::vector<ListedKernel> listed;
+  for (size_t k = 0; k < kernels.size(); ++k)
+    listed.push_back(list_kernel(graph, partitioned.names[k], kernels[k].spec->target.to_string(),
+                                 kernels[k].sub_graph));
+  return listed;
+}
+
+Result<ListedPartition> partition_without_costs(const Module& module,
+                                                const std::vector<PartitionSpecPtr>& specs,
+                                                const TargetConstraints& constraints) {
+  ListedPartition result;
+  result.costs = "none";
+  result.module = module;
+  for (const auto& [name, function] : module.functions) {
+    if (function->attrs.has("Primitive")) continue;
+    DataflowGraph graph(untangle_tuples(function));
+    std::vector<CandidatePartition> found = gather_candidates(graph, specs, constraints);
+    result.candidates += found.size();
+    std::vector<CandidatePartition> kernels = partition_lightly(graph, std::move(found));
+    result.kept += kernels.size();
+    for (ListedKernel& kernel :
+         TRY(rewrite_and_list(graph, kernels, ConstantsInside::kAll, name, result.module)))
+      result.kernels.push_back(std::move(kernel));
+  }
+  return result;
+}
+
+}  // namespace collage

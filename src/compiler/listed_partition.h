@@ -1,0 +1,44 @@
+// A module whose functions were partitioned, each by itself, with a list of its kernels: what
+// `collage partition` prints where nothing is measured.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/module.h"
+#include "partition/candidate.h"
+#include "targets/targets.h"
+
+namespace collage {
+
+struct ListedKernel {
+  std::string name, target;
+  std::vector<std::pair<std::string, PostDfsIndex>> calls;  // operators, in dataflow order
+  double cost = 0;
+};
+
+struct ListedPartition {
+  Module module;
+  std::string costs;  // what kernels were chosen by: "mock" or "none"
+  // Of all functions, in dataflow order. A target's calls that stay calls are kernels too.
+  std::vector<ListedKernel> kernels;
+  std::vector<std::string> host;  // operators that no target takes
+  double cost = 0;                // of what the search chose, before merging
+  size_t candidates = 0, kept = 0, estimates = 0;
+};
+
+// Rewrites the function of that name in the module so that each of these is a kernel, and lists
+// them in their order.
+Result<std::vector<ListedKernel>> rewrite_and_list(const DataflowGraph& graph,
+                                                   const std::vector<CandidatePartition>& kernels,
+                                                   ConstantsInside constants,
+                                                   const std::string& name, Module& module);
+
+// The light partition (partition/lightweight.h) of every function, for specs whose toolchain is
+// determined: one of them besides the host. The host's operators are kernels too.
+Result<ListedPartition> partition_without_costs(const Module& module,
+                                                const std::vector<PartitionSpecPtr>& specs,
+                                                const TargetConstraints& constraints);
+
+}  // namespace collage
