@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,33 @@ enum class Effort { kFast, kDefault, kMax };
 // them.
 enum class SearchMethod { kDijkstra, kEvolutionary };
 
+// What kernels take, by whoever knows or guesses it: a simulator, a formula, measurements of
+// another kind. Called from the thread that compiles; the same question may be asked again, and
+// must get the same answer.
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+
+  struct Kernel {
+    std::string function;  // Relay text, large constants by type alone; names mean nothing
+    std::string target;    // "native -option=value"
+    std::string variant;   // one of the target's ways: "direct(float32:aBcd16b)->(float32:aBcd16b)"
+  };
+  // Seconds of one run, above 0; none: it is measured.
+  virtual std::optional<double> kernel_seconds(const Kernel& kernel) = 0;
+
+  struct Conversion {
+    Shape shape;
+    DType dtype;
+    std::string from, to;  // "float32:abcd", "float32:aBcd16b"
+  };
+  // Likewise of a change of a tensor's layout or type.
+  virtual std::optional<double> conversion_seconds(const Conversion& conversion) {
+    (void)conversion;
+    return std::nullopt;
+  }
+};
+
 struct ProgramOptions {
   std::vector<std::string>
       targets;  // "onednn", "native -option=value" …; empty: everything this machine offers
@@ -78,6 +106,10 @@ struct ProgramOptions {
   // Measure even where one toolchain is left besides the host. Otherwise such programs are made
   // without measuring, unless the effort is kMax or all costs are known.
   bool always_measure = false;
+  // Costs that stand before measured ones: what it gives seconds of is only tried, for being right.
+  // Kernels of smaller float types (max_error) and covers are timed all the same. Not with
+  // frozen_costs.
+  std::shared_ptr<CostModel> cost_model;
   SearchMethod search = SearchMethod::kDijkstra;
   bool frozen_costs = false;     // fail with kFrozenCosts instead of measuring
   bool strict_accuracy = false;  // leave out algorithms with larger rounding errors (Winograd)

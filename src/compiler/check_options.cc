@@ -18,6 +18,8 @@ Status check_options(const Model& model, const ProgramOptions& options) {
     return usage_error(
         "--accuracy strict and --max-error exclude each other: one leaves out what rounds more "
         "than float32, the other allows it");
+  if (options.cost_model != nullptr && options.frozen_costs)
+    return usage_error("a cost model and frozen costs exclude each other");
   for (const std::vector<Tensor>& inputs : options.check_inputs) {
     if (inputs.size() != model.inputs().size())
       return bad_model("{} tensors are given to check with, the model has {} inputs", inputs.size(),

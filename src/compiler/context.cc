@@ -34,7 +34,7 @@ std::unique_ptr<CostDatabase> open_database(const std::filesystem::path& given,
 
 bool measures_nothing(const Candidates& candidates, const ProgramOptions& options) {
   return is_determined(candidates.specs) && !options.always_measure &&
-         options.effort != Effort::kMax && options.max_error == 0;
+         options.cost_model == nullptr && options.effort != Effort::kMax && options.max_error == 0;
 }
 
 CostOptions cost_options(const ProgramOptions& options, const CompileOptions& compile,
@@ -98,25 +98,26 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
   return context;
 }
 
-CompileContext::CompileContext(const Model& model, const ProgramOptions& given,
+CompileContext::CompileContext(const Model& model, const ProgramOptions& program_options,
                                const Candidates& candidates, Progress* watcher,
                                CompileOptions compile_options, std::unique_ptr<CostDatabase> opened,
                                std::vector<std::string> worker, DumpFolder dumps)
-    : options(given),
+    : options(program_options),
       progress(watcher),
       graph(*candidates.graph),
-      light(measures_nothing(candidates, given)),
+      light(measures_nothing(candidates, options)),
       compile(std::move(compile_options)),
       database(std::move(opened)),
       cache(cache_state(graph.function(), compile.threads)),
-      costs(*database, cost_options(given, compile, cache, light, std::move(worker))),
-      reference(graph.function(), reference_options(given)),
+      costs(*database, cost_options(options, compile, cache, light, std::move(worker))),
+      reference(graph.function(), reference_options(options)),
       checks(reference, *database,
              CheckedModel{sha256_hex(canonical_text(graph.function())), costs.program_context(),
                           graph.function(), names_of(model.outputs())}),
       choosing(choose_options(model)),
       dumps_(std::move(dumps)) {
-  gate.allow(given.patience);
+  gate.allow(options.patience);
+  if (options.cost_model != nullptr) given.emplace(*options.cost_model, costs);
   lowering_.compile = compile;
   lowering_.input_names = names_of(model.inputs());
   lowering_.output_names = names_of(model.outputs());
@@ -142,7 +143,8 @@ ChooseOptions CompileContext::choose_options(const Model& model) {
   result.untimed = light;
   result.source_key = sha256_hex(canonical_text(model.impl().module.main()));
   result.model_key = sha256_hex(canonical_text(graph.function()));
-  result.context = costs.program_context();
+  // What programs took says nothing of predictions that rest on other costs.
+  result.context = costs.program_context() + (options.cost_model ? "\ncosts of the user's" : "");
   result.constant_bytes = constant_bytes(graph.function());
   result.max_error = options.max_error;
   result.gate = &gate;
@@ -159,7 +161,13 @@ Result<LoweredPlan> CompileContext::lower_cover(const NamedCover& cover,
 
 Result<ConversionRow> CompileContext::conversion(const TensorType& type, const Encoding& from,
                                                  const Encoding& to) {
-  return light ? costs.tried_conversion(type, from, to) : costs.conversion_cost(type, from, to);
+  return light ? costs.tried_conversion(type, from, to)
+               : estimator().conversion_cost(type, from, to);
+}
+
+CostEstimator& CompileContext::estimator() {
+  if (given) return *given;
+  return costs;
 }
 
 Status CompileContext::write_dump(const std::string& name, const std::string& text) {

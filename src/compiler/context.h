@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/dump_folder.h"
@@ -13,6 +14,7 @@
 #include "base/stopwatch.h"
 #include "compiler/compile.h"
 #include "compiler/stage_dump.h"
+#include "cost/given_costs.h"
 #include "cover/candidates.h"
 #include "select/choose_cover.h"
 
@@ -40,6 +42,8 @@ class CompileContext {
 
   Result<LoweredPlan> lower_cover(const NamedCover& cover,
                                   const std::vector<CostedCandidate>& candidates);
+  // Whom to ask for costs.
+  CostEstimator& estimator();
   // The cheapest backend for a conversion, and what it costs.
   Result<ConversionRow> conversion(const TensorType& type, const Encoding& from,
                                    const Encoding& to);
@@ -61,7 +65,8 @@ class CompileContext {
   const std::unique_ptr<CostDatabase> database;
   const CacheState cache;  // in which kernels are timed
   MeasuredCosts costs;
-  NoiseGate gate;  // of what this process times
+  std::optional<GivenCosts> given;  // by the user, before them
+  NoiseGate gate;                   // of what this process times
   ReferenceCheck reference;
   CoverChecks checks;
   const ChooseOptions choosing;

@@ -28,7 +28,7 @@ struct Searched {
 
 DemandedCosts demanded_costs(const std::vector<CostedCandidate>& candidates,
                              const VariantDemands& demands, CompileContext& context) {
-  return {context.costs, demands, candidates, context.costs.seconds_per_measurement(),
+  return {context.estimator(), demands, candidates, context.costs.seconds_per_measurement(),
           context.progress};
 }
 
@@ -75,6 +75,13 @@ Result<std::optional<Searched>> search_by_cost(const Candidates& candidates,
                                                CompileContext& context) {
   const VariantDemands demands = demands_of(context.options);
   ModelCosts costs = TRY(find_costs(candidates, demands, context.costs, context.progress));
+  if (context.given) {
+    auto is_costed = [](const CostedCandidate& candidate) { return candidate.costs != nullptr; };
+    change_costs(costs.candidates, costs.candidates, is_costed,
+                 [&](const CostedCandidate& candidate, TargetCosts& known) {
+                   context.given->apply(candidate.function, known);
+                 });
+  }
   context.end_phase("costs");
   if (context.light && !TRY(all_is_known(costs, candidates, context)))
     return std::optional<Searched>();
