@@ -18,17 +18,23 @@ constexpr int kPutsBetweenLooks = 64;
 
 class Statement {
  public:
-  Statement(sqlite3* database, const char* sql) {
+  // `texts` are ?1, ?2 …
+  template <typename... Texts>
+  explicit Statement(sqlite3* database, const char* sql, const Texts&... texts) {
     sqlite3_prepare_v2(database, sql, -1, &handle_, nullptr);
+    bind(texts...);
   }
   ~Statement() { finalize(); }
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
   bool ready() const { return handle_ != nullptr; }
-  Statement& bind(int position, const std::string& text) {
-    sqlite3_bind_text(handle_, position, text.data(), static_cast<int>(text.size()),
-                      SQLITE_TRANSIENT);
-    return *this;
+  template <typename... Texts>
+  void bind(const Texts&... texts) {
+    if (!ready()) return;
+    [[maybe_unused]] int position = 0;
+    (sqlite3_bind_text(handle_, ++position, texts.data(), static_cast<int>(texts.size()),
+                       SQLITE_TRANSIENT),
+     ...);
   }
   bool row() { return ready() && sqlite3_step(handle_) == SQLITE_ROW; }
   bool done() { return ready() && sqlite3_step(handle_) == SQLITE_DONE; }
@@ -169,8 +175,9 @@ std::optional<std::string> CostDatabase::find(const std::string& kind, const std
   if (database_ == nullptr) return std::nullopt;
   Statement select(database_,
                    "SELECT value, max(written, used) < datetime('now', '-1 day') FROM costs "
-                   "WHERE kind=?1 AND key=?2");
-  if (!select.ready() || !select.bind(1, kind).bind(2, key).row()) return std::nullopt;
+                   "WHERE kind=?1 AND key=?2",
+                   kind, key);
+  if (!select.row()) return std::nullopt;
   if (select.number(1) != 0) to_mark_used_.insert({kind, key});
   return select.text(0);
 }
@@ -182,9 +189,9 @@ void CostDatabase::put(const std::string& kind, const std::string& key, const st
         database_,
         "INSERT INTO costs(kind, key, text, value, context) VALUES(?1, ?2, ?3, ?4, ?5) ON "
         "CONFLICT(kind, key) DO UPDATE SET value=excluded.value, context=excluded.context, "
-        "written=CURRENT_TIMESTAMP");
-    if (upsert.ready() &&
-        upsert.bind(1, kind).bind(2, key).bind(3, text).bind(4, value).bind(5, context).done()) {
+        "written=CURRENT_TIMESTAMP",
+        kind, key, text, value, context);
+    if (upsert.done()) {
       if (++puts_ % kPutsBetweenLooks == 0) limit_size();
       return;
     }
@@ -201,10 +208,9 @@ std::optional<double> CostDatabase::average(const std::string& kind, const std::
   Statement select(database_,
                    "SELECT avg(n), count(n) FROM (SELECT json_extract(value, ?2) AS n FROM costs "
                    "WHERE kind=?1 AND json_valid(value) AND json_extract(value, ?3)=?4 LIMIT 1000) "
-                   "WHERE typeof(n) IN ('integer', 'real') AND n BETWEEN 0 AND 1e6");
-  if (!select.ready() || !select.bind(1, kind).bind(2, number).bind(3, where).bind(4, text).row() ||
-      select.number(1) < 5)
-    return std::nullopt;
+                   "WHERE typeof(n) IN ('integer', 'real') AND n BETWEEN 0 AND 1e6",
+                   kind, number, where, text);
+  if (!select.row() || select.number(1) < 5) return std::nullopt;
   return select.real(0);
 }
 
@@ -214,8 +220,8 @@ std::vector<std::pair<std::string, std::string>> CostDatabase::values(const std:
   if (database_ == nullptr) return found;
   Statement select(database_,
                    "SELECT key, value FROM costs WHERE kind=?1 AND context=?2 "
-                   "ORDER BY written DESC, key LIMIT 4000");
-  if (select.ready()) select.bind(1, kind).bind(2, context);
+                   "ORDER BY written DESC, key LIMIT 4000",
+                   kind, context);
   while (select.row()) found.emplace_back(select.text(0), select.text(1));
   return found;
 }
@@ -233,8 +239,8 @@ void CostDatabase::record_uses() {
   (void)transaction([&]() -> Status {
     Statement update(database_, "UPDATE costs SET used=CURRENT_TIMESTAMP WHERE kind=?1 AND key=?2");
     for (const auto& [kind, key] : to_mark_used_) {
-      if (!update.ready() || !update.bind(1, kind).bind(2, key).done())
-        return internal_error("{}", sqlite3_errmsg(database_));
+      update.bind(kind, key);
+      if (!update.done()) return internal_error("{}", sqlite3_errmsg(database_));
       update.reset();
     }
     return {};
@@ -256,8 +262,7 @@ Status CostDatabase::for_each(const std::function<Status(const CostRow&)>& visit
   while (select.row())
     TRY(visit({select.text(0), select.text(1), select.text(2), select.text(3), select.text(4),
                select.text(5), select.text(6)}));
-  if (!select.finalize()) return internal_error("{}: {}", path_, sqlite3_errmsg(database_));
-  return {};
+  return select.finalize() ? Status() : failure();
 }
 
 Status CostDatabase::transaction(const std::function<Status()>& body) {
@@ -268,26 +273,21 @@ Status CostDatabase::transaction(const std::function<Status()>& body) {
   return status;
 }
 
-Status CostDatabase::insert(const CostRow& row) {
-  Statement upsert(database_,
-                   "INSERT OR REPLACE INTO costs(kind, key, text, context, value, written, used) "
-                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)");
-  if (upsert.ready() && upsert.bind(1, row.kind)
-                            .bind(2, row.key)
-                            .bind(3, row.text)
-                            .bind(4, row.context)
-                            .bind(5, row.value)
-                            .bind(6, row.written)
-                            .bind(7, row.used)
-                            .done())
-    return {};
+Status CostDatabase::failure() const {
   return internal_error("{}: {}", path_, sqlite3_errmsg(database_));
 }
 
+Status CostDatabase::insert(const CostRow& row) {
+  Statement upsert(database_,
+                   "INSERT OR REPLACE INTO costs(kind, key, text, context, value, written, used) "
+                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                   row.kind, row.key, row.text, row.context, row.value, row.written, row.used);
+  return upsert.done() ? Status() : failure();
+}
+
 Status CostDatabase::remove(const std::string& kind, const std::string& key) {
-  Statement statement(database_, "DELETE FROM costs WHERE kind=?1 AND key=?2");
-  if (statement.ready() && statement.bind(1, kind).bind(2, key).done()) return {};
-  return internal_error("{}: {}", path_, sqlite3_errmsg(database_));
+  Statement statement(database_, "DELETE FROM costs WHERE kind=?1 AND key=?2", kind, key);
+  return statement.done() ? Status() : failure();
 }
 
 Status CostDatabase::check_integrity() {
@@ -307,8 +307,7 @@ Result<int64_t> CostDatabase::used_bytes() {
   };
   int64_t pages = number("PRAGMA page_count"), unused = number("PRAGMA freelist_count"),
           size = number("PRAGMA page_size");
-  if (pages < 0 || unused < 0 || size < 0)
-    return internal_error("{}: {}", path_, sqlite3_errmsg(database_));
+  if (pages < 0 || unused < 0 || size < 0) return failure();
   return (pages - unused) * size;
 }
 

@@ -83,6 +83,7 @@ class CostDatabase {
   Status open_file(const std::filesystem::path& file, bool create);
   Status set_up();
   Status execute(const char* sql);
+  Status failure() const;  // SQLite's latest
   void give_up(const std::string& why);
   void record_uses();
   void limit_size();

@@ -52,7 +52,7 @@ Result<std::vector<TargetCosts>> GivenCosts::kernel_costs(
       asked.push_back(q);
     }
   }
-  std::vector<TargetCosts> measured = TRY(measured_.kernel_costs(others));
+  std::vector<TargetCosts> measured = TRY(CostLayer::kernel_costs(others));
   for (size_t i = 0; i < asked.size(); ++i) answers[asked[i]] = std::move(measured[i]);
   for (size_t q = 0; q < questions.size(); ++q) apply(questions[q].function, answers[q]);
   return answers;
@@ -61,7 +61,7 @@ Result<std::vector<TargetCosts>> GivenCosts::kernel_costs(
 Result<ConversionRow> GivenCosts::conversion_cost(const TensorType& type, const Encoding& from,
                                                   const Encoding& to) {
   const std::optional<double> seconds = given(type, from, to);
-  if (!seconds) return measured_.conversion_cost(type, from, to);
+  if (!seconds) return CostLayer::conversion_cost(type, from, to);
   ConversionRow row = TRY(measured_.tried_conversion(type, from, to));
   if (!std::holds_alternative<Invalid>(row.cost)) row.cost = cost_of(*seconds);
   return row;
@@ -71,19 +71,19 @@ std::optional<ConversionRow> GivenCosts::known_conversion(const TensorType& type
                                                           const Encoding& from,
                                                           const Encoding& to) {
   if (given(type, from, to)) return std::nullopt;
-  return measured_.known_conversion(type, from, to);
+  return CostLayer::known_conversion(type, from, to);
 }
 
 double GivenCosts::kernel_estimate(const Function& function, const TargetCosts& costs,
                                    size_t variant) const {
   const auto seconds = given(function, costs.target, costs.variants[variant].variant);
-  return seconds ? *seconds : measured_.kernel_estimate(function, costs, variant);
+  return seconds ? *seconds : CostLayer::kernel_estimate(function, costs, variant);
 }
 
 double GivenCosts::conversion_estimate(const TensorType& type, const Encoding& from,
                                        const Encoding& to) const {
   const std::optional<double> seconds = given(type, from, to);
-  return seconds ? *seconds : measured_.conversion_estimate(type, from, to);
+  return seconds ? *seconds : CostLayer::conversion_estimate(type, from, to);
 }
 
 }  // namespace collage

@@ -8,10 +8,11 @@
 
 namespace collage {
 
-class GivenCosts : public CostEstimator {
+class GivenCosts : public CostLayer {
  public:
   // Both must outlive it.
-  GivenCosts(CostModel& model, MeasuredCosts& measured) : model_(model), measured_(measured) {}
+  GivenCosts(CostModel& model, MeasuredCosts& measured)
+      : CostLayer(measured), model_(model), measured_(measured) {}
 
   // Puts given costs in place of what is known of a function's kernels.
   void apply(const Function& function, TargetCosts& costs) const;

@@ -6,9 +6,9 @@
 
 namespace collage {
 
-class KnownCosts : public CostEstimator {
+class KnownCosts : public CostLayer {
  public:
-  explicit KnownCosts(MeasuredCosts& costs) : costs_(costs) {}
+  explicit KnownCosts(MeasuredCosts& costs) : CostLayer(costs), costs_(costs) {}
 
   // Whether something was asked for that nobody measured.
   bool missed() const { return missed_; }
@@ -17,18 +17,6 @@ class KnownCosts : public CostEstimator {
       const std::vector<KernelQuestion>& questions) override;
   Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
                                         const Encoding& to) override;
-  std::optional<ConversionRow> known_conversion(const TensorType& type, const Encoding& from,
-                                                const Encoding& to) override {
-    return costs_.known_conversion(type, from, to);
-  }
-  double kernel_estimate(const Function& function, const TargetCosts& costs,
-                         size_t variant) const override {
-    return costs_.kernel_estimate(function, costs, variant);
-  }
-  double conversion_estimate(const TensorType& type, const Encoding& from,
-                             const Encoding& to) const override {
-    return costs_.conversion_estimate(type, from, to);
-  }
 
  private:
   MeasuredCosts& costs_;
