@@ -45,7 +45,6 @@ def @main(%x: Tensor[(4, 64), float32], %w: Tensor[(32, 64), float32]) {
 }
 )") {}
 
-  // What the cheapest cover is of, and what it is said to take.
   CompileReport compiled(std::shared_ptr<CostModel> model) {
     options_.cost_model = std::move(model);
     Result<Program> program = compile_model(model_of(given_), options_);
@@ -53,6 +52,11 @@ def @main(%x: Tensor[(4, 64), float32], %w: Tensor[(32, 64), float32]) {
     return program ? program->impl().report : CompileReport();
   }
 
+  static ::testing::Matcher<double> a_kernel_or_two(double seconds) {
+    return ::testing::AnyOf(::testing::DoubleEq(seconds), ::testing::DoubleEq(2 * seconds));
+  }
+
+  // Of a single-backend cover's kernels.
   static double predicted(const CompileReport& report, const std::string& cover) {
     for (const ReportedPlan& plan : report.plans)
       if (plan.name == cover) {
@@ -69,13 +73,14 @@ TEST_F(GivenCostsTest, StandInPlaceOfMeasuredOnes) {
   for (const std::string cheap : {"native", "onednn"}) {
     SCOPED_TRACE(cheap);
     const std::string dear = cheap == "native" ? "onednn" : "native";
+    options_.database = folder_ / (cheap + ".db");
     auto model = std::make_shared<OneIsCheap>(cheap, "none");
     const CompileReport report = compiled(model);
     EXPECT_EQ(report.estimates.measured, 0);
     EXPECT_GT(report.estimates.tried, 0);
     EXPECT_THAT(model->asked, ::testing::IsSupersetOf({"native", "onednn"}));
-    EXPECT_LE(predicted(report, cheap), 2 * kCheap);
-    EXPECT_GE(predicted(report, dear), kDear);
+    EXPECT_THAT(predicted(report, cheap), a_kernel_or_two(kCheap));
+    EXPECT_THAT(predicted(report, dear), a_kernel_or_two(kDear));
     // By cost alone the cheap one wins.
     EXPECT_LE(report.lower_bound_seconds, predicted(report, cheap) + 1e-5);
   }
@@ -83,7 +88,7 @@ TEST_F(GivenCostsTest, StandInPlaceOfMeasuredOnes) {
 
 TEST_F(GivenCostsTest, LeaveTheRestToBeMeasured) {
   const CompileReport report = compiled(std::make_shared<OneIsCheap>("native", "onednn"));
-  EXPECT_LE(predicted(report, "native"), 2 * kCheap);
+  EXPECT_THAT(predicted(report, "native"), a_kernel_or_two(kCheap));
   EXPECT_GT(report.estimates.measured, 0);
 }
 
