@@ -125,11 +125,12 @@ struct CompileReport {
   // looked.
   double memory_bytes_per_second = 0;
   CoreState usual_cores;  // in quiet moments, as far as they are known
-  bool exact = false;     // the cheapest cover is proven to be so
+  bool exact = false;     // the cheapest cover is proven to be so, among the candidates found
   double gap = 0;         // what it may be too dear by, as a part of it
   bool light = false;     // boundaries were not searched, nothing was measured (light_cover.h)
   SearchCounts searches;
   size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
+  size_t truncated = 0;  // of the candidates: those that limits of their rules cut short
   CostCounts estimates;
   std::map<std::string, double>
       phase_seconds;  // "candidates", "costs", "search", "covers", "checking", "in situ" and some

@@ -47,6 +47,7 @@ Result<ListedPartition> partition_without_costs(const Module& module,
     DataflowGraph graph(untangle_tuples(function));
     std::vector<CandidatePartition> found = gather_candidates(graph, specs, constraints);
     result.candidates += found.size();
+    result.truncated += count_truncated(found);
     std::vector<CandidatePartition> kernels = partition_lightly(graph, std::move(found));
     result.kept += kernels.size();
     for (ListedKernel& kernel :

@@ -25,7 +25,7 @@ struct ListedPartition {
   std::vector<ListedKernel> kernels;
   std::vector<std::string> host;  // operators that no target takes
   double cost = 0;                // of what the search chose, before merging
-  size_t candidates = 0, kept = 0, estimates = 0;
+  size_t candidates = 0, truncated = 0, kept = 0, estimates = 0;
 };
 
 // Rewrites the function of that name in the module so that each of these is a kernel, and lists

@@ -72,6 +72,7 @@ class MockPartitioner {
       return !is_allowed(graph, candidate, constraints_);
     });
     result_.candidates += all.size();
+    result_.truncated += count_truncated(all);
     std::optional<Chosen> best;
     for (const std::vector<size_t>& set : compatible_targets(config_.specs, config_.incompatible)) {
       std::vector<CandidatePartition> usable;
@@ -249,6 +250,7 @@ CompileReport report_of(const MockPartition& partition, const PartitionConfig& c
   report.search_states = search.states;
   report.searches = search.counts;
   report.candidates = partition.candidates;
+  report.truncated = partition.truncated;
   report.functions = partition.estimates;
   report.partitioned = partition.module;
   return report;

@@ -44,6 +44,7 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
   for (const PartitionSpecPtr& spec : candidates.specs)
     report.targets.push_back(spec->target.to_string());
   report.candidates = candidates.found.size();
+  report.truncated = count_truncated(candidates.found);
   report.pruned = decision.costs.pruned;
   report.functions = decision.costs.functions;
   report.cache_state = context.cache;

@@ -33,9 +33,11 @@ json to_json(const SubGraph& sub_graph) {
 }
 
 json to_json(const CandidatePartition& candidate) {
-  return {{"target", candidate.spec->target.to_string()},
-          {"rule", candidate.rule_name},
-          {"sub_graph", to_json(candidate.sub_graph)}};
+  json result = {{"target", candidate.spec->target.to_string()},
+                 {"rule", candidate.rule_name},
+                 {"sub_graph", to_json(candidate.sub_graph)}};
+  if (candidate.truncated) result["truncated"] = true;
+  return result;
 }
 
 json to_json(const TensorRef& tensor) { return {{"node", tensor.node}, {"leaf", tensor.leaf}}; }
@@ -93,7 +95,7 @@ Result<CandidatePartition> candidate_from_json(const json& j, const DataflowGrap
     if (spec->target.to_string() == target)
       return CandidatePartition{TRY(fields.text("rule")),
                                 TRY(sub_graph_from_json(*TRY(fields.object("sub_graph")), graph)),
-                                spec};
+                                spec, fields.has("truncated") && TRY(fields.flag("truncated"))};
   return bad_model("a dump names the target '{}', which is not among the compilation's", target);
 }
 

@@ -31,10 +31,16 @@ struct CandidatePartition {
   std::string rule_name;  // which rule (pattern label) found it, for explanations
   SubGraph sub_graph;
   std::shared_ptr<const PartitionSpec> spec;
+  // A limit of its rule (depth, operators, candidates per exit, siblings) cut it short: larger ones
+  // that the rule would give otherwise were not looked at.
+  bool truncated = false;
   // The extracted kernel function: Primitive=1, Compiler where the spec has one, and Composite
   // functions inside.
   Function function(const DataflowGraph& graph,
                     ConstantsInside constants = ConstantsInside::kAll) const;
 };
+
+// How many of them limits cut short: a cover that is the cheapest is so among the rest and these.
+size_t count_truncated(const std::vector<CandidatePartition>& candidates);
 
 }  // namespace collage

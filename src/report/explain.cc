@@ -68,6 +68,14 @@ std::string what_if_table(const json& report) {
   return text;
 }
 
+// What such a proof is worth where rules did not look further.
+std::string among_found(const json& search) {
+  const size_t truncated = search.value("truncated", size_t{0});
+  if (truncated == 0) return "";
+  return fmt::format(" among the {} candidates found, {} of which limits cut short",
+                     search["candidates"].get<size_t>(), truncated);
+}
+
 // How the plan stands to what the search found: the cheapest, or taken instead of it.
 std::string standing(const json& report) {
   if (report["search"].value("light", false))
@@ -76,9 +84,11 @@ std::string standing(const json& report) {
   if (!covers.empty() && covers[0]["chosen"] == false)
     return fmt::format("faster when timed than {}, the cheapest by these costs at {:.4f} ms",
                        text_of(covers[0]["name"]), covers[0]["predicted_ms"].get<double>());
-  return report["search"]["exact"] == true ? "proven cheapest by these costs"
-                                           : fmt::format("nothing can cost less than {:.4f} ms",
-                                                         report["lower_bound_ms"].get<double>());
+  const std::string bound = report["search"]["exact"] == true
+                                ? "proven cheapest by these costs"
+                                : fmt::format("nothing can cost less than {:.4f} ms",
+                                              report["lower_bound_ms"].get<double>());
+  return bound + among_found(report["search"]);
 }
 
 double sum_predicted(const json& parts) {

@@ -203,6 +203,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
         {"out_of_memory", report.estimates.out_of_memory}}},
       {"search",
        {{"candidates", report.candidates},
+        {"truncated", report.truncated},
         {"pruned", report.pruned},
         {"functions", report.functions},
         {"searches", report.searches.searches},

@@ -62,8 +62,10 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
   text += report.light ? "\nnot searched, nothing measured beforehand"
                        : "\npredicted " + milliseconds(report.predicted_seconds);
   if (!report.light)
-    text += report.exact ? std::string(" (exact search)")
-                         : fmt::format(" (search within {:.2g}%)", 100 * report.gap);
+    text += fmt::format(
+        " ({}{})",
+        report.exact ? "exact search" : fmt::format("search within {:.2g}%", 100 * report.gap),
+        report.truncated > 0 ? fmt::format(", {} candidates truncated", report.truncated) : "");
   if (!report.light) text += ", isolated costs " + milliseconds(report.isolated_seconds);
   if (report.in_situ_ratio > 0) text += ", in situ " + milliseconds(report.in_situ_seconds);
   if (facts.fresh_in_situ_seconds)

@@ -31,6 +31,11 @@ std::vector<CandidatePartition> run(const TinyGraph& g, PartitionRulePtr rule) {
 std::vector<std::string> names(const TinyGraph& g, PartitionRulePtr rule) {
   return g.names_of(run(g, std::move(rule)));
 }
+std::vector<std::string> names_of_truncated(const TinyGraph& g, PartitionRulePtr rule) {
+  std::vector<CandidatePartition> found = run(g, std::move(rule));
+  std::erase_if(found, [](const CandidatePartition& candidate) { return !candidate.truncated; });
+  return g.names_of(found);
+}
 template <typename Rule, typename... Args>
 PartitionRulePtr make(Args&&... args) {
   return std::make_shared<Rule>(std::forward<Args>(args)...);
@@ -75,6 +80,55 @@ TEST(OpRules, TakeTheTuplesOfTheirCallsAlong) {
   TinyGraph g("x; y; t = tuple(x, y); k = concat(t); r = reshape(k); e = sort(r); return e");
   EXPECT_THAT(names(g, make<OpCallByKindPartitionRule>()), ElementsAre("t k", "r"));
   EXPECT_THAT(names(g, make<HostPartitionRule>()), ElementsAre("t k", "e"));
+}
+
+// What limits cut short is marked, and nothing else.
+TEST(Truncation, IsMarkedByEachRuleWithALimit) {
+  TinyGraph g(kConvChain);
+  PartitionRulePtr all = make<CombineByPrimitivesPartitionRule>("all", any_op());
+  EXPECT_THAT(names_of_truncated(g, all), ElementsAre());
+  EXPECT_THAT(names_of_truncated(g, make<OnlyValidPartitionRule>("v", all, SubGraphConfig{2})),
+              UnorderedElementsAre("a", "b", "d", "a b", "b d"))
+      << "those in 'a b d', which is too deep";
+
+  CombineConfig limits;
+  limits.maximal = false;
+  limits.max_depth = 2;
+  EXPECT_THAT(names_of_truncated(g, make<CombineByPrimitivesPartitionRule>("c", any_op(), limits)),
+              UnorderedElementsAre("a b", "b d"));
+  limits.max_depth = 0;
+  limits.max_ops = 2;
+  EXPECT_THAT(names_of_truncated(g, make<CombineByPrimitivesPartitionRule>("c", any_op(), limits)),
+              UnorderedElementsAre("a b", "b d"));
+  limits.max_ops = 8;
+  limits.max_per_exit = 1;
+  EXPECT_THAT(names_of_truncated(g, make<CombineByPrimitivesPartitionRule>("c", any_op(), limits)),
+              UnorderedElementsAre("a", "b", "d"))
+      << "one candidate an exit: those alone";
+
+  auto any_step = [](const EpilogueStep&) { return true; };
+  auto epilogue = [&](size_t steps) {
+    return make<AnchorEpiloguePartitionRule>("e", is_op("conv")(wildcard(), wildcard()),
+                                             MatchPredicate{}, any_step, steps);
+  };
+  EXPECT_THAT(names_of_truncated(g, epilogue(1)), ElementsAre("a b"));
+  EXPECT_THAT(names_of_truncated(g, epilogue(3)), ElementsAre());
+  EXPECT_THAT(names_of_truncated(g, epilogue(0)), ElementsAre()) << "it is to be alone";
+
+  TinyGraph siblings("x; a = conv(x, c1); b = conv(x, c2); d = conv(x, c3); return tuple(a, b, d)");
+  auto horizontal = [&](size_t most) {
+    return make<HorizontalPartitionRule>("h", ops({"conv"}),
+                                         HorizontalPartitionRule::Options{.max_siblings = most});
+  };
+  EXPECT_THAT(names_of_truncated(siblings, horizontal(2)), ElementsAre("a b"));
+  EXPECT_THAT(names_of_truncated(siblings, horizontal(3)), ElementsAre());
+
+  EXPECT_THAT(names_of_truncated(siblings, make<MaxCoalescePartitionRule>(
+                                               "m", any_op(), SubGraphConfig{0, 0, true})),
+              ElementsAre());
+  EXPECT_THAT(
+      names_of_truncated(g, make<MaxCoalescePartitionRule>("m", any_op(), SubGraphConfig{2})),
+      UnorderedElementsAre("a b", "d e"));
 }
 
 TEST(CompositeRule, LabelsTheFunction) {

@@ -44,5 +44,13 @@ TEST(Explain, LeavesOutFlagsThatWereNotPredicted) {
   EXPECT_THAT(text, Not(HasSubstr("--exclude 'a'")));
 }
 
+TEST(Explain, SaysAmongWhichCandidatesThePlanIsTheCheapest) {
+  json report = testing::sample_report();
+  EXPECT_THAT(explain_plan(report), HasSubstr("proven cheapest by these costs\n"));
+  report["search"]["truncated"] = 2;
+  EXPECT_THAT(explain_plan(report), HasSubstr("proven cheapest by these costs among the 3 "
+                                              "candidates found, 2 of which limits cut short\n"));
+}
+
 }  // namespace
 }  // namespace collage

@@ -28,5 +28,16 @@ TEST(Summary, CountsWhatEndedItsWorker) {
   EXPECT_EQ(summary(model, report, {}).find("refused"), std::string::npos);
 }
 
+TEST(Summary, SaysHowManyCandidatesLimitsTruncated) {
+  const Model model = model_of(
+      parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { %x }").value());
+  CompileReport report;
+  report.exact = true;
+  EXPECT_NE(summary(model, report, {}).find(" (exact search), "), std::string::npos);
+  report.truncated = 2;
+  const std::string text = summary(model, report, {});
+  EXPECT_NE(text.find(" (exact search, 2 candidates truncated), "), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace collage

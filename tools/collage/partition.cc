@@ -35,6 +35,7 @@ nlohmann::json to_json(const ListedPartition& partition, const SharedOptions& op
           {"host", partition.host},
           {"cost", partition.cost},
           {"candidates", partition.candidates},
+          {"truncated", partition.truncated},
           {"kept", partition.kept},
           {"estimates", partition.estimates}};
 }

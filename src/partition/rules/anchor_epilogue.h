@@ -1,6 +1,8 @@
 // AnchorEpiloguePartitionRule: an anchor pattern followed by a chain of operator calls, each the
 // only user of the one before, that a predicate accepts one by one. The anchor alone and every
-// prefix of the chain are candidates. Says what takes a pattern for each length otherwise:
+// prefix of the chain are candidates; where more than `max_steps` calls would be accepted, the
+// longest is marked as truncated (0 steps: the anchor alone, by design). Says what takes a pattern
+// for each length otherwise:
 //
 //   AnchorEpiloguePartitionRule("onednn.conv", is_op("nn.conv2d")(wildcard(), is_constant()), {},
 //                               [](const EpilogueStep& step) { return step.call.op->name == …; })

@@ -44,14 +44,16 @@ class Joiner {
   Joiner(const DataflowGraph& graph, std::string name, std::shared_ptr<const PartitionSpec> spec)
       : graph_(graph), name_(std::move(name)), spec_(std::move(spec)) {}
 
-  void add(const std::vector<const CandidatePartition*>& parts, size_t max_exits) {
+  void add(const std::vector<const CandidatePartition*>& parts, size_t max_exits,
+           bool truncated = false) {
     SubGraph joined = parts[0]->sub_graph;
     for (size_t p = 1; p < parts.size(); ++p) {
       if (joined.inside().intersects(parts[p]->sub_graph.inside())) return;
       joined = joined.disjoint_union(graph_, parts[p]->sub_graph);
     }
     if (!joined.is_valid(graph_, {0, max_exits, false})) return;
-    if (seen_.insert(joined.inside()).second) found_.push_back({name_, std::move(joined), spec_});
+    if (seen_.insert(joined.inside()).second)
+      found_.push_back({name_, std::move(joined), spec_, truncated});
   }
 
   std::vector<CandidatePartition> finish() && {
@@ -72,25 +74,27 @@ class Joiner {
 
 }  // namespace
 
-// In ascending order within a group.
-std::vector<std::vector<PostDfsIndex>> HorizontalPartitionRule::siblings_among(
+std::vector<HorizontalPartitionRule::Siblings> HorizontalPartitionRule::siblings_among(
     const DataflowGraph& graph, const std::vector<PostDfsIndex>& anchors) const {
   const auto call = [&](PostDfsIndex anchor) -> const CallNode& {
     return *as<CallNode>(graph.node(anchor).expr);
   };
-  std::map<std::pair<PostDfsIndex, std::string>, std::vector<std::vector<PostDfsIndex>>> groups;
+  std::map<std::pair<PostDfsIndex, std::string>, std::vector<Siblings>> groups;
   for (PostDfsIndex anchor : anchors) {
     auto& alike = groups[{graph.node(anchor).inputs[0], call(anchor).op->name}];
-    auto group = std::find_if(alike.begin(), alike.end(), [&](const auto& members) {
-      return !options_.accepts || options_.accepts(call(members[0]), call(anchor));
+    auto group = std::find_if(alike.begin(), alike.end(), [&](const Siblings& siblings) {
+      return !options_.accepts || options_.accepts(call(siblings.anchors[0]), call(anchor));
     });
-    if (group == alike.end()) group = alike.insert(alike.end(), std::vector<PostDfsIndex>());
-    if (group->size() < options_.max_siblings) group->push_back(anchor);
+    if (group == alike.end()) group = alike.insert(alike.end(), Siblings());
+    if (group->anchors.size() < options_.max_siblings)
+      group->anchors.push_back(anchor);
+    else
+      group->truncated = true;
   }
-  std::vector<std::vector<PostDfsIndex>> result;
+  std::vector<Siblings> result;
   for (auto& [read, alike] : groups)
-    for (auto& group : alike)
-      if (group.size() > 1) result.push_back(std::move(group));
+    for (Siblings& group : alike)
+      if (group.anchors.size() > 1) result.push_back(std::move(group));
   return result;
 }
 
@@ -104,19 +108,19 @@ std::vector<CandidatePartition> HorizontalPartitionRule::all_candidates(
   std::vector<PostDfsIndex> indices;
   for (const auto& [anchor, list] : anchors) indices.push_back(anchor);
   Joiner joiner(graph, name(), spec);
-  const auto add = [&](std::span<const PostDfsIndex> siblings, bool largest) {
+  const auto add = [&](std::span<const PostDfsIndex> siblings, bool largest, bool truncated) {
     std::vector<const CandidatePartition*> parts;
     for (PostDfsIndex anchor : siblings)
       parts.push_back(largest ? anchors.at(anchor).back() : anchors.at(anchor).front());
-    joiner.add(parts, parts.size());
+    joiner.add(parts, parts.size(), truncated);
   };
-  for (const std::vector<PostDfsIndex>& group : siblings_among(graph, indices)) {
-    const std::span siblings(group);
-    add(siblings, true);
+  for (const Siblings& group : siblings_among(graph, indices)) {
+    const std::span siblings(group.anchors);
+    add(siblings, true, group.truncated);
     if (options_.all_or_none) continue;
-    add(siblings, false);
+    add(siblings, false, group.truncated);
     for (size_t s = 0; s + 1 < siblings.size(); ++s)
-      for (bool largest : {false, true}) add(siblings.subspan(s, 2), largest);
+      for (bool largest : {false, true}) add(siblings.subspan(s, 2), largest, false);
   }
   return std::move(joiner).finish();
 }

@@ -31,7 +31,7 @@ using AnchorPair = std::function<bool(const CallNode& a, const CallNode& b)>;
 class HorizontalPartitionRule : public PartitionRule {
  public:
   struct Options {
-    size_t max_siblings = 8;
+    size_t max_siblings = 8;  // further ones stay alone; those joined are marked as truncated
     // Who is a sibling of whom, beside calls of one operator with one first argument. An
     // equivalence; null: all are.
     AnchorPair accepts = nullptr;
@@ -49,8 +49,12 @@ class HorizontalPartitionRule : public PartitionRule {
       const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const override;
 
  private:
-  std::vector<std::vector<PostDfsIndex>> siblings_among(
-      const DataflowGraph& graph, const std::vector<PostDfsIndex>& anchors) const;
+  struct Siblings {
+    std::vector<PostDfsIndex> anchors;  // in ascending order
+    bool truncated = false;
+  };
+  std::vector<Siblings> siblings_among(const DataflowGraph& graph,
+                                       const std::vector<PostDfsIndex>& anchors) const;
 
   PartitionRulePtr rule_;
   Options options_;

@@ -33,10 +33,12 @@ class Combiner {
     }
   }
 
-  // Every valid sub-graph that `from` grows into in one step.
-  std::vector<SubGraph> grown(const SubGraph& from, const SubGraphConfig& limits,
-                              size_t max_ops) const {
+  // Every valid sub-graph that `from` grows into in one step. `truncated` becomes true where there
+  // would be more but for the limits.
+  std::vector<SubGraph> grown(const SubGraph& from, const SubGraphConfig& limits, size_t max_ops,
+                              bool& truncated) const {
     std::vector<SubGraph> result;
+    const SubGraphConfig no_limits{0, limits.max_exits, limits.allow_taps};
     auto take = [&](const IndexSet& added, const SubGraph* base) {
       IndexSet inside = from.inside() | added;
       std::vector<SubGraph::Nested> nested = from.nested();
@@ -54,10 +56,13 @@ class Combiner {
         kind = std::max(kind, base->kind());
         required |= base->required();
       }
-      if (count_kernels(graph_, inside) > max_ops) return;
+      const bool too_many = count_kernels(graph_, inside) > max_ops;
       SubGraph sub_graph(graph_, std::move(inside), kind, "", std::move(nested),
                          std::move(required));
-      if (sub_graph.is_valid(graph_, limits)) result.push_back(std::move(sub_graph));
+      if (!too_many && sub_graph.is_valid(graph_, limits))
+        result.push_back(std::move(sub_graph));
+      else
+        truncated = truncated || sub_graph.is_valid(graph_, no_limits);
     };
     grow_down(from, take);
     grow_up(from, take);
@@ -146,26 +151,34 @@ std::vector<CandidatePartition> CombineByPrimitivesPartitionRule::all_candidates
   Combiner combiner(graph, config_, base);
   std::unordered_set<IndexSet, IndexSetHash> seen;
   std::unordered_map<PostDfsIndex, size_t> per_exit;
-  std::deque<SubGraph> work;
-  for (const CandidatePartition& candidate : base) {
-    seen.insert(candidate.sub_graph.inside());
-    if (candidate.sub_graph.exit().size() != 1) continue;
-    ++per_exit[candidate.sub_graph.exit().first()];
-    work.push_back(candidate.sub_graph);
+  std::deque<size_t> work;  // of the result, what was not grown yet
+  for (size_t c = 0; c < base.size(); ++c) {
+    seen.insert(base[c].sub_graph.inside());
+    if (base[c].sub_graph.exit().size() != 1) continue;
+    ++per_exit[base[c].sub_graph.exit().first()];
+    work.push_back(c);
   }
 
   // Breadth first: all candidates of k joins before those of k + 1.
   SubGraphConfig limits{config_.max_call_depth, 1, false, config_.max_depth};
   while (!work.empty()) {
-    SubGraph from = std::move(work.front());
+    const size_t from = work.front();
     work.pop_front();
-    for (SubGraph& sub_graph : combiner.grown(from, limits, config_.max_ops)) {
+    bool truncated = false;
+    for (SubGraph& sub_graph :
+         combiner.grown(result[from].sub_graph, limits, config_.max_ops, truncated)) {
+      if (seen.contains(sub_graph.inside())) continue;
       size_t& count = per_exit[sub_graph.exit().first()];
-      if (count >= config_.max_per_exit || !seen.insert(sub_graph.inside()).second) continue;
+      if (count >= config_.max_per_exit) {
+        truncated = true;
+        continue;
+      }
       ++count;
-      result.push_back({name(), sub_graph, spec});
-      work.push_back(std::move(sub_graph));
+      seen.insert(sub_graph.inside());
+      work.push_back(result.size());
+      result.push_back({name(), std::move(sub_graph), spec});
     }
+    result[from].truncated |= truncated;
   }
 
   // Maximal ones: from the base candidates in order, those inside an earlier region left out.
@@ -180,13 +193,16 @@ std::vector<CandidatePartition> CombineByPrimitivesPartitionRule::all_candidates
                       [&](const IndexSet& region) { return seed.is_subset_of(region); }))
         continue;
       SubGraph region = candidate.sub_graph;
-      for (std::vector<SubGraph> next; !(next = combiner.grown(region, no_limits, most)).empty();)
+      bool truncated = false;
+      for (std::vector<SubGraph> next;
+           !(next = combiner.grown(region, no_limits, most, truncated)).empty(); truncated = false)
         region =
             *std::max_element(next.begin(), next.end(), [](const SubGraph& a, const SubGraph& b) {
               return a.inside().size() < b.inside().size();
             });
       regions.push_back(region.inside());
-      if (seen.insert(region.inside()).second) result.push_back({name(), std::move(region), spec});
+      if (seen.insert(region.inside()).second)
+        result.push_back({name(), std::move(region), spec, truncated});
     }
   }
   std::stable_sort(result.begin(), result.end(),

@@ -8,7 +8,8 @@
 //   upwards    over the one producer of one of its inputs, when nothing else uses that value.
 // On the way it passes views, tuples and projections. Growth is by neighbour lists, one base
 // candidate at a time, so the work is about linear in the number of results, which the limits keep
-// to a small multiple of the number of nodes.
+// to a small multiple of the number of nodes. What would have grown further but for them is marked
+// as truncated.
 #pragma once
 
 #include "partition/rules/rule.h"

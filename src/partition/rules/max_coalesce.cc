@@ -12,6 +12,7 @@ struct Region {
   std::vector<SubGraph::Nested> nested;
   std::vector<size_t> parts;  // candidates; empty for wires and views alone
   bool alive = true;
+  bool truncated = false;
 };
 
 class Coalescer {
@@ -38,7 +39,8 @@ class Coalescer {
       trim(region.inside);
       SubGraph sub_graph(graph_, region.inside, region.kind, name, region.nested);
       if (sub_graph.is_valid(graph_, config_)) {
-        result.push_back({name, std::move(sub_graph), candidates_[region.parts[0]].spec});
+        result.push_back(
+            {name, std::move(sub_graph), candidates_[region.parts[0]].spec, region.truncated});
       } else {
         for (size_t part : region.parts) result.push_back(candidates_[part]);
       }
@@ -92,7 +94,12 @@ class Coalescer {
     IndexSet between = (x.below | y.below) & (x.above | y.above);
     if (!between.is_subset_of(inside)) return false;
     FusionKind kind = std::max(x.kind, y.kind);
-    if (!SubGraph(graph_, inside, kind).is_valid(graph_, config_)) return false;
+    const SubGraph joined(graph_, inside, kind);
+    if (!joined.is_valid(graph_, config_)) {
+      x.truncated = y.truncated = x.truncated || joined.is_valid(graph_, {0, 0, true});
+      return false;
+    }
+    x.truncated = false;
     y.inside.for_each([&](PostDfsIndex i) { region_of_[i] = a; });
     x.inside = std::move(inside);
     x.below |= y.below;

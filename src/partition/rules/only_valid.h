@@ -1,4 +1,5 @@
-// OnlyValidPartitionRule: the candidates of another rule that are valid within some limits.
+// OnlyValidPartitionRule: the candidates of another rule that are valid within some limits. Those
+// inside one that goes beyond the limits are marked as truncated.
 #pragma once
 
 #include "partition/rules/rule.h"

@@ -3,7 +3,9 @@
 // chooses. Rules are immutable and may be shared.
 //
 // A rule gives sub-graphs that are valid for its documented limits, each inside set once, in
-// ascending order of the highest node inside. Every tuple that a call inside takes is inside too,
+// ascending order of the highest node inside; where it would go on but for a limit of depth, size
+// or number, what it stopped at is marked (CandidatePartition::truncated), since the cheapest cover
+// may be better with what it did not give. Every tuple that a call inside takes is inside too,
 // so that only tensors flow in.
 #pragma once
 
