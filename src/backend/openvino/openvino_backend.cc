@@ -5,6 +5,7 @@
 #include "backend/openvino/translate.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "partition/rules/anchor_union.h"
 #include "partition/rules/combine_by_primitives.h"
 #include "partition/rules/max_coalesce.h"
 #include "partition/rules/op_predicate.h"
@@ -14,7 +15,9 @@ namespace collage {
 
 namespace {
 
-// Single operators, short chains as Relay would fuse them, and the largest regions.
+// Single operators, short chains as Relay would fuse them, chains side by side that read one tensor
+// (of which the toolchain may make one product, and which share a switch to its threads), pairs of
+// anchors one after the other, and the largest regions.
 PartitionRulePtr make_rule() {
   PartitionRulePtr operators = std::make_shared<OpPredicatePartitionRule>(
       "openvino.operator", [](const CallNode& call) { return openvino::can_translate(call).ok(); });
@@ -25,10 +28,13 @@ PartitionRulePtr make_rule() {
   chains.maximal = false;
   PartitionRulePtr combined =
       std::make_shared<CombineByPrimitivesPartitionRule>("openvino.chain", operators, chains);
+  PartitionRulePtr siblings = std::make_shared<HorizontalPartitionRule>(
+      "openvino.siblings", combined, HorizontalPartitionRule::Options{.all_or_none = true});
+  PartitionRulePtr stacked = std::make_shared<VerticalPartitionRule>("openvino.stacked", combined);
   PartitionRulePtr regions =
       std::make_shared<MaxCoalescePartitionRule>("openvino.region", operators);
   return std::make_shared<UnionPartitionRule>(
-      "openvino", std::vector<PartitionRulePtr>{operators, combined, regions});
+      "openvino", std::vector<PartitionRulePtr>{operators, combined, siblings, stacked, regions});
 }
 
 Variant plain_variant(const Function& function) { return Variant::plain("ov", function); }
