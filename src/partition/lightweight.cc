@@ -12,17 +12,19 @@ std::vector<CandidatePartition> partition_lightly(
     const std::function<bool(const CandidatePartition&)>& accept) {
   struct Choice {
     size_t candidate, calls;
+    bool anchored;
   };
   std::vector<Choice> order;
   for (size_t c = 0; c < candidates.size(); ++c) {
     size_t calls = 0;
     candidates[c].sub_graph.inside().for_each(
         [&](PostDfsIndex i) { calls += as<CallNode>(graph.node(i).expr) != nullptr; });
-    order.push_back({c, calls});
+    order.push_back({c, calls, candidates[c].sub_graph.kind() >= FusionKind::kAnchor});
   }
   auto is_host = [&](const Choice& choice) { return candidates[choice.candidate].spec->is_host; };
   std::stable_sort(order.begin(), order.end(), [&](const Choice& a, const Choice& b) {
     if (is_host(a) != is_host(b)) return is_host(b);
+    if (a.anchored != b.anchored) return a.anchored;
     return a.calls > b.calls;
   });
   std::deque<CandidatePartition> chosen;  // which stay where they are

@@ -10,7 +10,8 @@
 namespace collage {
 
 // Of the candidates, in the order of their targets: the largest that fit with those chosen before,
-// by operator calls, earlier ones first. The host's fill what is left over, so the result covers
+// by operator calls, earlier ones first; those with an anchor before those without, as others fuse
+// around it. The host's fill what is left over, so the result covers
 // all that the candidates do. In dataflow order. `accept`, where given, is asked of a candidate
 // just before it is chosen; a refused one is passed over, so smaller ones take its place.
 std::vector<CandidatePartition> partition_lightly(

@@ -1,5 +1,6 @@
 // Pruning loses nothing: on random graphs, rules and costs the cheapest cover of what is kept costs
 // as much as the cheapest of all candidates.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,6 +15,8 @@
 
 namespace collage {
 namespace {
+
+using ::testing::UnorderedElementsAre;
 
 using CostOf = std::function<double(const CandidatePartition&)>;
 
@@ -144,6 +147,33 @@ TEST(Pruning, OfDominatedCandidatesIsForOwnKernelsOfOneTarget) {
   // Another target takes the last one. All that holds exp stays, and what a kernel of abs and exp
   // leaves of the pair before it: relu. Beside abs alone, relu would be in the pair.
   EXPECT_EQ(left(R"("exp")", true), 1u + 6u - 1u) << "all but abs alone";
+}
+
+// Of native's kernels behind a convolution of somebody else.
+TEST(Pruning, OfDominatedCandidatesLeavesTheTailsWhereToolchainsCanMeet) {
+  register_all();
+  Expr x = make_var("x", TensorType{{1, 4, 8, 8}, DType::kFloat32});
+  Expr w = make_var("w", TensorType{{4, 4, 1, 1}, DType::kFloat32});
+  Expr value = *make_call("nn.conv2d", {x, w});
+  for (const char* op : {"exp", "tanh", "nn.relu"}) value = *make_call(op, {value});
+  DataflowGraph graph(make_function({x, w}, value));
+  auto left = [&](const char* operators) {
+    PartitionConfig config = two_targets(operators, 2, 1);
+    auto native = std::make_shared<PartitionSpec>(*config.specs[1]);
+    native->rule = find_backend("native")->partition_rule(native->target);
+    config.specs[1] = native;
+    std::vector<CandidatePartition> pruned;
+    std::vector<std::string> labels;
+    for (const CandidatePartition& candidate :
+         prune_dominated(graph, gather_candidates(graph, config.specs), pruned))
+      if (candidate.spec == native) labels.push_back(candidate.sub_graph.ops_label(graph));
+    return labels;
+  };
+  EXPECT_THAT(left(R"("nn.conv2d")"), UnorderedElementsAre("exp+tanh+nn.relu"))
+      << "they can meet behind the convolution only";
+  EXPECT_THAT(
+      left(R"("nn.conv2d", "exp")"),
+      UnorderedElementsAre("exp", "exp+tanh", "exp+tanh+nn.relu", "tanh+nn.relu", "nn.relu"));
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 #include "base/files.h"
 #include "compiler/decision.h"
 #include "compiler/given_model.h"
+#include "ops/interpreter.h"
+#include "verify/comparison.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 namespace {
@@ -164,6 +167,79 @@ TEST_F(Stages, ADumpThatDoesNotFitIsAnError) {
   const auto read = covers_from_json(covers, graph, candidates_.specs);
   ASSERT_FALSE(read.ok());
   EXPECT_THAT(read.status().to_string(), HasSubstr("'candidate'"));
+}
+
+// Nobody converts, and nothing is measured.
+class NothingElse : public CostEstimator {
+ public:
+  Result<std::vector<TargetCosts>> kernel_costs(const std::vector<KernelQuestion>&) override {
+    return internal_error("everything has a cost");
+  }
+  Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
+                                        const Encoding& to) override {
+    return *known_conversion(type, from, to);
+  }
+  std::optional<ConversionRow> known_conversion(const TensorType&, const Encoding&,
+                                                const Encoding&) override {
+    return ConversionRow{"", Invalid{"nobody converts it"}};
+  }
+  double kernel_estimate(const Function&, const TargetCosts&, size_t) const override { return 0; }
+  double conversion_estimate(const TensorType&, const Encoding&, const Encoding&) const override {
+    return 0;
+  }
+};
+
+// A convolution and the chain behind it: where the toolchain's convolution is cheap by itself and
+// native's kernel of the chain is too, the cover takes both, and the plan computes what it should.
+TEST_F(Stages, AToolchainsConvolutionMeetsATailOfNative) {
+  const Expr x = make_var("x", TensorType{{1, 16, 12, 12}, DType::kFloat32});
+  const Expr w = make_var("w", TensorType{{16, 16, 3, 3}, DType::kFloat32});
+  const std::vector<Tensor> values =
+      synthetic_inputs(make_function({x, w}, make_tuple({x, w})), 7).value();
+  const Attrs same{{"padding", Ints{1, 1, 1, 1}}};
+  Expr y = make_call("nn.conv2d", {x, make_constant(values[1])}, same).value();
+  for (const char* op : {"tanh", "nn.relu"}) y = make_call(op, {y}).value();
+  const Function main = make_function({x}, y);
+  const Candidates candidates = find_candidates(Module(main), options_).value();
+  const DataflowGraph& graph = *candidates.graph;
+  model_.emplace(model_of(Module(main)));
+  context_ = CompileContext::open(*model_, options_, candidates, nullptr).value();
+
+  const std::set<std::string> cheap = {"onednn nn.conv2d", "native tanh+nn.relu"};
+  const auto kernel = [&](const CandidatePartition& candidate) {
+    return candidate.spec->target.to_string() + " " + candidate.sub_graph.ops_label(graph);
+  };
+  std::vector<CostedCandidate> costed;
+  for (const CandidatePartition& candidate : candidates.found) {
+    const double seconds = cheap.contains(kernel(candidate)) ? 1e-6 : 1e-3;
+    const Function function = candidate.sub_graph.extract(graph);
+    auto costs = std::make_shared<TargetCosts>();
+    const Target& target = candidate.spec->target;
+    costs->target = target.to_string();
+    for (Variant& variant :
+         find_backend(target.kind)->variants(function, target, context_->compile).value())
+      costs->variants.push_back({std::move(variant), Measured{seconds, seconds, seconds, 40}});
+    costed.push_back({candidate, function, std::move(costs)});
+  }
+  NothingElse estimator;
+  const CoverSearch found = find_covers(graph, costed, estimator).value();
+  std::vector<std::string> kernels;
+  for (const CoverKernel& chosen : found.covers.at(0).kernels)
+    kernels.push_back(kernel(found.candidates[chosen.candidate].partition));
+  EXPECT_THAT(kernels, ElementsAre("onednn nn.conv2d", "native tanh+nn.relu"));
+
+  const Result<LoweredPlan> lowered = context_->lower_cover(found.covers[0], found.candidates);
+  ASSERT_TRUE(lowered.ok()) << lowered.status().to_string();
+  std::vector<std::string> targets;
+  for (const Step& step : lowered->plan->steps) targets.push_back(step.target);
+  EXPECT_THAT(targets, ElementsAre("onednn", "native"));
+  Executor executor = Executor::create(lowered->plan, options_.threads).value();
+  std::vector<Tensor> outputs = {Tensor::empty(DType::kFloat32, {1, 16, 12, 12})};
+  const Status ran = executor.run(std::vector<Tensor>{values[0]}, outputs);
+  ASSERT_TRUE(ran.ok()) << ran.to_string();
+  const std::vector<Tensor> expected = interpret(main, {values[0]}).value();
+  const Difference difference = compare_tensors(outputs[0], expected[0], model_tolerance());
+  EXPECT_TRUE(difference.within) << difference.reason;
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 #include "backend/native/native_rule.h"
 
 #include <algorithm>
-#include <set>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "backend/native/kernel_group.h"
 #include "tensor_program/call.h"
@@ -11,8 +10,8 @@
 namespace collage::native {
 namespace {
 
-constexpr size_t kMostCalls = 24;  // of one candidate
-constexpr size_t kMostPrologue = 6;
+constexpr size_t kMostCalls = 24;    // of one group, or of an anchor and the chain behind it
+constexpr size_t kMostPrologue = 6;  // calls in front of an anchor
 
 bool starts_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
@@ -33,31 +32,35 @@ class Finder {
   Finder(const DataflowGraph& graph, std::shared_ptr<const PartitionSpec> spec, std::string rule)
       : graph_(graph), spec_(std::move(spec)), rule_(std::move(rule)) {
     for (const auto& node : graph.nodes()) roles_.push_back(role_of(node.expr));
-    for (const auto& node : graph.nodes()) {
-      if (roles_[node.index] == Role::kAnchor) own_chain(node.index);
-    }
+    for (const auto& node : graph.nodes())
+      if (is_any_anchor(node.index)) own_chain(node.index);
   }
 
   std::vector<CandidatePartition> run() {
     for (const auto& node : graph_.nodes()) {
-      if (as_op(node.expr, tensor_program::kCallOp) != nullptr)
-        add("program", IndexSet({node.index}));
-      if (roles_[node.index] == Role::kNone || node_role(graph_, node.index) != NodeRole::kKernel)
-        continue;
-      const IndexSet alone({node.index});
-      if (roles_[node.index] != Role::kAnchor && !owned_.contains(node.index)) {
-        add("call", with_tuple_arguments(graph_, alone));
-      }
-      if (roles_[node.index] == Role::kAnchor) {
-        add_anchored(node.index);
-      } else if (!owned_.contains(node.index) && ends_group(node.index)) {
-        add("fused", grown_upwards(alone, node.index, kMostCalls));
+      const PostDfsIndex i = node.index;
+      if (as_op(node.expr, tensor_program::kCallOp) != nullptr) add("program", {IndexSet({i})});
+      if (is_any_anchor(i)) add_tails(i);
+      if (roles_[i] == Role::kNone || node_role(graph_, i) != NodeRole::kKernel) continue;
+      if (roles_[i] == Role::kAnchor) {
+        add_anchored(i);
+      } else {
+        add("call", {with_tuple_arguments(graph_, IndexSet({i}))});
+        add("fused", grown_upwards(i));
+        add("fused", grown_upwards(i, &owned_));
       }
     }
+    add_cut_groups();
     return std::move(found_);
   }
 
  private:
+  /// Nodes, and whether a limit kept more out.
+  struct Grown {
+    IndexSet inside;
+    bool truncated = false;
+  };
+
   static Role role_of(const Expr& expr) {
     const auto* call = as<CallNode>(expr);
     if (call == nullptr || call->op == nullptr || !check_call(*call).ok()) return Role::kNone;
@@ -75,22 +78,45 @@ class Finder {
     return !graph_.node(i).is_external && graph_.node(i).outputs.size() == 1;
   }
 
-  void add(std::string_view label, const IndexSet& inside) {
-    if (!seen_.insert(inside.to_string()).second) return;
-    SubGraph sub_graph = SubGraph::of(graph_, inside, "native." + std::string(label));
-    if (sub_graph.is_valid(graph_, {})) found_.push_back({rule_, std::move(sub_graph), spec_});
+  /// Whether it is an anchor of some toolchain.
+  bool is_any_anchor(PostDfsIndex i) const {
+    const auto* call = as<CallNode>(graph_.node(i).expr);
+    return call != nullptr && call->op != nullptr && call->type().is_tensor() &&
+           (roles_[i] == Role::kAnchor || call->op->kind == FusionKind::kAnchor);
   }
 
-  /// Marks the calls that only ever make sense in the anchor's kernel: the chain behind it as far
-  /// as it reads constants alone (bias, activation).
+  void add(std::string_view label, const Grown& grown) {
+    if (!seen_.insert(grown.inside).second) return;
+    SubGraph sub_graph = SubGraph::of(graph_, grown.inside, "native." + std::string(label));
+    if (sub_graph.is_valid(graph_, {}))
+      found_.push_back({rule_, std::move(sub_graph), spec_, grown.truncated});
+  }
+
+  /// The element-wise calls behind an anchor, each the only user of the one before.
+  std::vector<PostDfsIndex> chain_behind(PostDfsIndex anchor, bool* truncated = nullptr) const {
+    std::vector<PostDfsIndex> chain;
+    for (PostDfsIndex last = anchor; single_user(last); last = chain.back()) {
+      const PostDfsIndex user = graph_.node(last).outputs[0];
+      if (roles_[user] != Role::kElementwise || !graph_.node(user).expr->type().is_tensor() ||
+          shape_of(user) != shape_of(anchor))
+        break;
+      if (chain.size() + 1 == kMostCalls) {
+        if (truncated != nullptr) *truncated = true;
+        break;
+      }
+      chain.push_back(user);
+    }
+    return chain;
+  }
+
+  /// Marks the calls that most likely end in the anchor's kernel: the chain behind it as far as it
+  /// reads constants alone (bias, activation).
   void own_chain(PostDfsIndex anchor) {
     PostDfsIndex last = anchor;
-    while (single_user(last)) {
-      const PostDfsIndex user = graph_.node(last).outputs[0];
-      if (roles_[user] != Role::kElementwise || shape_of(user) != shape_of(anchor)) return;
-      if (reads_other_tensor(user, last)) return;
-      owned_.insert(user);
-      last = user;
+    for (PostDfsIndex call : chain_behind(anchor)) {
+      if (reads_other_tensor(call, last)) return;
+      owned_.insert(call);
+      last = call;
     }
   }
 
@@ -101,43 +127,49 @@ class Finder {
     });
   }
 
-  /// The anchor with the chain of element-wise calls that only it feeds, and with its prologue.
-  void add_anchored(PostDfsIndex anchor) {
-    IndexSet inside = with_tuple_arguments(graph_, IndexSet({anchor}));
-    PostDfsIndex last = anchor;
-    size_t calls = 1;
-    while (single_user(last) && calls < kMostCalls) {
-      const PostDfsIndex user = graph_.node(last).outputs[0];
-      if (roles_[user] != Role::kElementwise || !graph_.node(user).expr->type().is_tensor() ||
-          shape_of(user) != shape_of(anchor))
-        break;
-      if (reads_other_tensor(user, last)) add("anchor", inside);
-      IndexSet more = inside;
-      more.insert(user);
-      if (!SubGraph::of(graph_, more, "").is_valid(graph_, {})) break;
-      inside = std::move(more);
-      last = user;
-      ++calls;
+  /// Each end of the chain behind an anchor.
+  void add_tails(PostDfsIndex anchor) {
+    const std::vector<PostDfsIndex> chain = chain_behind(anchor);
+    IndexSet tail;
+    for (auto call = chain.rbegin(); call != chain.rend(); ++call) {
+      tail.insert(*call);
+      add("tail", {tail});
     }
-    add("anchor", inside);
+  }
+
+  /// The anchor with each prefix of the chain behind it, and with its prologue.
+  void add_anchored(PostDfsIndex anchor) {
+    const IndexSet alone = with_tuple_arguments(graph_, IndexSet({anchor}));
+    bool truncated = false;
+    const std::vector<PostDfsIndex> chain = chain_behind(anchor, &truncated);
+    Grown grown{alone};
+    for (PostDfsIndex call : chain) {
+      add("anchor", grown);
+      grown.inside.insert(call);
+    }
+    grown.truncated = truncated;
+    add("anchor", grown);
     if (as<CallNode>(graph_.node(anchor).expr)->op->name == "nn.attention" && single_user(anchor)) {
       const PostDfsIndex user = graph_.node(anchor).outputs[0];
       const auto* call = as<CallNode>(graph_.node(user).expr);
       if (call != nullptr && call->op != nullptr && call->op->name == "transpose" &&
           roles_[user] != Role::kNone) {
-        inside.insert(user);
-        add("anchor", inside);
+        grown.inside.insert(user);
+        add("anchor", grown);
       }
     }
-    IndexSet whole = with_prologue(inside, anchor);
-    if (whole.size() > inside.size()) add("prologue", whole);
+    for (const IndexSet& inside : {alone, grown.inside}) {
+      const Grown whole = with_prologue(inside, anchor);
+      if (whole.inside.size() > inside.size()) add("prologue", whole);
+    }
   }
 
   /// Grows over producers of the anchor's operands that can be folded into reading them.
-  IndexSet with_prologue(IndexSet inside, PostDfsIndex anchor) const {
+  Grown with_prologue(IndexSet inside, PostDfsIndex anchor) const {
     std::vector<PostDfsIndex> work = graph_.node(anchor).inputs;
     size_t added = 0;
-    while (!work.empty() && added < kMostPrologue) {
+    bool truncated = false;
+    while (!work.empty()) {
       const PostDfsIndex node = work.back();
       work.pop_back();
       if (inside.contains(node) || !single_user(node)) continue;
@@ -152,12 +184,16 @@ class Finder {
       IndexSet more = inside;
       more.insert(node);
       if (!SubGraph::of(graph_, more, "").is_valid(graph_, {})) continue;
+      if (folds && added == kMostPrologue) {
+        truncated = true;
+        continue;
+      }
       inside = std::move(more);
       added += folds;
       const auto& inputs = graph_.node(node).inputs;
       work.insert(work.end(), inputs.begin(), inputs.end());
     }
-    return trimmed(std::move(inside), anchor);
+    return {trimmed(std::move(inside), anchor), truncated};
   }
 
   /// Whether an anchor's own epilogue would take this call.
@@ -187,43 +223,31 @@ class Finder {
     return inside;
   }
 
-  /// Whether a group without an anchor naturally ends here: nothing that could join it follows.
-  bool ends_group(PostDfsIndex i) const {
-    if (roles_[i] == Role::kStatistics || !single_user(i)) return true;
-    PostDfsIndex user = graph_.node(i).outputs[0];
-    while (single_user(user) && (node_role(graph_, user) == NodeRole::kView ||
-                                 node_role(graph_, user) == NodeRole::kTuple))
-      user = graph_.node(user).outputs[0];
-    const Role role = roles_[user];
-    return role == Role::kNone || role == Role::kAnchor || role == Role::kWindow ||
-           node_role(graph_, user) != NodeRole::kKernel;
-  }
-
-  /// Adds producers all of whose users are inside, as far as one kernel computes them well.
-  IndexSet grown_upwards(IndexSet inside, PostDfsIndex exit, size_t most) const {
-    inside = with_tuple_arguments(graph_, std::move(inside));
+  /// The call with producers all of whose users are inside, as far as one kernel computes them
+  /// well; none of those in `without`, but itself.
+  Grown grown_upwards(PostDfsIndex exit, const IndexSet* without = nullptr) const {
+    IndexSet inside = with_tuple_arguments(graph_, IndexSet({exit}));
     size_t calls = 1;
+    bool truncated = false;
     bool statistics = roles_[exit] == Role::kStatistics;
     bool moves = roles_[exit] == Role::kInjective;
     const bool window = roles_[exit] == Role::kWindow;
-    for (bool changed = true; changed && calls < most;) {
+    for (bool changed = true; changed;) {
       changed = false;
       for (size_t i : inside.elements()) {
         for (PostDfsIndex p : graph_.node(i).inputs) {
-          if (inside.contains(p) || graph_.node(p).is_external || calls >= most) continue;
+          if (inside.contains(p) || graph_.node(p).is_external) continue;
           const auto& users = graph_.node(p).outputs;
           if (!std::all_of(users.begin(), users.end(),
                            [&](PostDfsIndex u) { return inside.contains(u); }))
             continue;
           const NodeRole role = node_role(graph_, p);
-          if (role == NodeRole::kTuple || role == NodeRole::kProjection ||
-              (role == NodeRole::kView && roles_[p] != Role::kNone)) {
-            if (role == NodeRole::kProjection) continue;
+          if (role == NodeRole::kTuple || (role == NodeRole::kView && roles_[p] != Role::kNone)) {
             inside.insert(p);
             changed = true;
             continue;
           }
-          if (owned_.contains(p)) continue;
+          if (without != nullptr && without->contains(p)) continue;
           if (role != NodeRole::kKernel || !graph_.node(p).expr->type().is_tensor()) continue;
           const Role kind = roles_[p];
           const bool stats = kind == Role::kStatistics;
@@ -233,10 +257,12 @@ class Finder {
           if (window && kind != Role::kInjective)
             continue;  // a window computes its argument many times
           if (kind == Role::kWindow && (statistics || moves || window)) continue;
-          IndexSet more = inside;
-          more.insert(p);
-          more = with_tuple_arguments(graph_, std::move(more));
-          inside = std::move(more);
+          if (calls == kMostCalls) {
+            truncated = true;
+            continue;
+          }
+          inside.insert(p);
+          inside = with_tuple_arguments(graph_, std::move(inside));
           statistics = statistics || stats;
           moves = moves || kind == Role::kInjective;
           ++calls;
@@ -244,7 +270,28 @@ class Finder {
         }
       }
     }
-    return trimmed(std::move(inside), exit);
+    return {trimmed(std::move(inside), exit), truncated};
+  }
+
+  /// Cuts the groups that no later one takes in. They are disjoint: all users of what is in two of
+  /// them are in both, so the one's result is inside the other.
+  void add_cut_groups() {
+    IndexSet taken;
+    for (PostDfsIndex exit = graph_.size(); exit-- > 0;) {
+      if (roles_[exit] == Role::kNone || roles_[exit] == Role::kAnchor || taken.contains(exit) ||
+          node_role(graph_, exit) != NodeRole::kKernel)
+        continue;
+      const IndexSet group = grown_upwards(exit).inside;
+      taken |= group;
+      for (size_t cut : group.elements()) {
+        if (cut == exit || node_role(graph_, cut) != NodeRole::kKernel) continue;
+        add("cut", part_of(group & graph_.downstream(cut), exit));
+        add("cut", part_of(group - grown_upwards(cut).inside, exit));
+      }
+    }
+  }
+  Grown part_of(IndexSet inside, PostDfsIndex exit) const {
+    return {trimmed(with_tuple_arguments(graph_, std::move(inside)), exit)};
   }
 
   const DataflowGraph& graph_;
@@ -252,7 +299,7 @@ class Finder {
   std::string rule_;
   std::vector<Role> roles_;
   IndexSet owned_;
-  std::set<std::string> seen_;
+  std::unordered_set<IndexSet, IndexSetHash> seen_;
   std::vector<CandidatePartition> found_;
 };
 

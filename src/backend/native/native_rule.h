@@ -1,6 +1,22 @@
-// Which sub-graphs native offers to compute: every call it knows, alone; an anchor with the
-// element-wise chain after it and with what can be folded into reading its operands; and the
-// largest groups without an anchor.
+// Which sub-graphs native offers to compute. The search decides which of them are worth it, amid
+// those of other targets, so wherever another toolchain's kernel could end there is a cut:
+//
+//   an anchor that has a template   alone; with each prefix of the element-wise chain that only it
+//                                   feeds; alone and with the whole chain also with what can be
+//                                   folded into reading its operands (its prologue)
+//   behind any anchor               each tail of that chain: the anchor may be another toolchain's
+//   any other call                  alone; with all of its producers that one kernel computes well
+//                                   (its group); the same without what is likely an anchor's
+//                                   epilogue
+//   a group that no later call's    behind each call of it: what follows that call, and all that
+//   group takes in                  that call's own group leaves
+//
+//     conv -> bias -> add -> relu      of native: conv, conv+bias, conv+bias+add, all four;
+//              other -^                bias+add+relu, add+relu, relu; bias, bias+add, add
+//
+// Groups that are cut are disjoint, so there are at most 5 candidates a call, 2 more for each
+// anchor whose chain it is in, and 4 an anchor: the number grows as the graph does. A chain of n
+// calls has 3n. Limits (kMostCalls, kMostPrologue) mark the candidates that they cut short.
 #pragma once
 
 #include "partition/rules/rule.h"

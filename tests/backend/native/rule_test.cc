@@ -5,22 +5,28 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "backend/native/native_backend.h"
 #include "check.h"
 #include "partition/dataflow_graph.h"
+#include "partition/lightweight.h"
 
 namespace collage::native {
 namespace {
 
-std::vector<std::string> labels(const Function& function) {
-  const DataflowGraph graph(function);
+std::vector<CandidatePartition> candidates(const DataflowGraph& graph) {
   const auto backend = make_native_backend();
   const Target target{"native", {}, {}};
   const auto spec = std::make_shared<PartitionSpec>(
       PartitionSpec{"native", backend->partition_rule(target), target});
+  return spec->rule->all_candidates(graph, spec);
+}
+
+std::vector<std::string> labels(const Function& function) {
+  const DataflowGraph graph(function);
   std::vector<std::string> result;
-  for (const CandidatePartition& candidate : spec->rule->all_candidates(graph, spec))
+  for (const CandidatePartition& candidate : candidates(graph))
     result.push_back(candidate.sub_graph.ops_label(graph));
   return result;
 }
@@ -30,15 +36,94 @@ Expr conv(const Expr& x, int64_t channels) {
               {{"padding", Ints{1, 1, 1, 1}}});
 }
 
-TEST(Rule, AnActivationBelongsToItsAnchor) {
+/// The first operators of `ops`, the last ones, and each alone.
+std::vector<std::string> parts_of_chain(const std::vector<std::string>& ops) {
+  std::set<std::string> parts(ops.begin(), ops.end());
+  for (size_t cut = 0; cut < ops.size(); ++cut) {
+    std::string first = ops[0], last = ops[cut];
+    for (size_t i = 1; i <= cut; ++i) first += "+" + ops[i];
+    for (size_t i = cut + 1; i < ops.size(); ++i) last += "+" + ops[i];
+    parts.insert({first, last});
+  }
+  return {parts.begin(), parts.end()};
+}
+
+TEST(Rule, EachPrefixAndEachTailOfAnAnchorsChainIsOffered) {
   const Expr x = var("x", {1, 16, 8, 8}), r = var("r", {1, 16, 8, 8});
   const Expr y = call("nn.bias_add", {conv(x, 16), weights({16})});
   EXPECT_THAT(labels(function({x}, call("nn.relu", {y}))),
-              testing::ElementsAre("nn.conv2d+nn.bias_add+nn.relu"));
-  EXPECT_THAT(
-      labels(function({x, r}, call("nn.relu", {call("add", {y, r})}))),
-      testing::UnorderedElementsAre("nn.conv2d+nn.bias_add", "nn.conv2d+nn.bias_add+add+nn.relu",
-                                    "add", "nn.relu", "add+nn.relu"));
+              testing::UnorderedElementsAre("nn.conv2d", "nn.conv2d+nn.bias_add",
+                                            "nn.conv2d+nn.bias_add+nn.relu", "nn.bias_add",
+                                            "nn.relu", "nn.bias_add+nn.relu"));
+  EXPECT_THAT(labels(function({x, r}, call("nn.relu", {call("add", {y, r})}))),
+              testing::UnorderedElementsAre(
+                  "nn.conv2d", "nn.conv2d+nn.bias_add", "nn.conv2d+nn.bias_add+add",
+                  "nn.conv2d+nn.bias_add+add+nn.relu", "nn.bias_add", "add", "nn.relu",
+                  "nn.bias_add+add", "nn.bias_add+add+nn.relu", "add+nn.relu"));
+}
+
+TEST(Rule, WhatFollowsAnAnchorOfOthersIsOfferedToo) {
+  const Expr x = var("x", {1, 16, 8, 8}), w = var("w", {16, 16, 3, 3});
+  const Expr y = call("nn.conv2d", {x, w}, {{"padding", Ints{1, 1, 1, 1}}});
+  const Expr chain = call("nn.relu", {call("tanh", {call("exp", {y})})});
+  EXPECT_THAT(labels(function({x, w}, chain)),
+              testing::UnorderedElementsAreArray(parts_of_chain({"exp", "tanh", "nn.relu"})));
+  // However the chain goes on.
+  EXPECT_THAT(labels(function({x, w}, call("nn.softmax", {chain}))),
+              testing::IsSupersetOf(parts_of_chain({"exp", "tanh", "nn.relu"})));
+}
+
+TEST(Rule, AGroupAroundAReductionIsCutToo) {
+  const Expr x = var("x", {4, 64}), r = var("r", {4, 64});
+  const Expr y = call("nn.softmax", {call("exp", {x})});
+  EXPECT_THAT(labels(function({x, r}, call("nn.relu", {call("multiply", {y, r})}))),
+              testing::UnorderedElementsAreArray(
+                  parts_of_chain({"exp", "nn.softmax", "multiply", "nn.relu"})));
+}
+
+TEST(Rule, ACutLeavesTheOtherBranchInTheKernel) {
+  const Expr x = var("x", {4, 64}), y = var("y", {4, 64});
+  const Expr a = call("tanh", {call("exp", {x})}), b = call("nn.relu", {call("abs", {y})});
+  const auto found = labels(function({x, y}, call("add", {a, b})));
+  EXPECT_THAT(found, testing::IsSupersetOf({"exp+tanh+abs+nn.relu+add", "exp+tanh", "abs+nn.relu",
+                                            "tanh+add", "tanh+abs+nn.relu+add", "nn.relu+add",
+                                            "exp+tanh+nn.relu+add", "exp+tanh+add"}));
+}
+
+TEST(Rule, OffersAreInProportionToTheGraphAndSayWhereALimitEndsThem) {
+  constexpr size_t kCalls = 60, kMost = 24;
+  const Expr x = var("x", {4, 64});
+  Expr chain = x;
+  for (size_t i = 0; i < kCalls; ++i) chain = call("tanh", {chain});
+  const DataflowGraph graph(function({x}, chain));
+  const std::vector<CandidatePartition> found = candidates(graph);
+  EXPECT_LE(found.size(), 3 * kCalls);
+  EXPECT_EQ(count_truncated(found), kCalls - kMost) << "each that would reach further up";
+  for (const CandidatePartition& candidate : found) {
+    EXPECT_LE(candidate.sub_graph.inside().size(), kMost);
+    EXPECT_TRUE(!candidate.truncated || candidate.sub_graph.inside().size() == kMost);
+  }
+}
+
+TEST(Rule, OffersAreInProportionToAGraphOfBranches) {
+  const Expr x = var("x", {4, 64});
+  Expr value = x;
+  size_t calls = 0;
+  for (int i = 0; i < 20; ++i, calls += 3)
+    value = call("multiply", {call("tanh", {value}), call("nn.relu", {value})});
+  EXPECT_LE(labels(function({x}, value)).size(), 5 * calls);
+}
+
+// The group behind both convolutions is as large as the larger kernel around one of them.
+TEST(Rule, WithoutASearchEpiloguesStayWithTheirAnchors) {
+  const Expr x = var("x", {1, 16, 8, 8});
+  const auto biased = [&] { return call("nn.bias_add", {conv(x, 16), weights({16})}); };
+  const DataflowGraph graph(function({x}, call("nn.relu", {call("add", {biased(), biased()})})));
+  std::vector<std::string> kernels;
+  for (const CandidatePartition& kernel : partition_lightly(graph, candidates(graph)))
+    kernels.push_back(kernel.sub_graph.ops_label(graph));
+  EXPECT_THAT(kernels, testing::UnorderedElementsAre("nn.conv2d+nn.bias_add",
+                                                     "nn.conv2d+nn.bias_add+add+nn.relu"));
 }
 
 TEST(Rule, AValueUsedTwiceEndsTheChain) {
