@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backend/backend.h"
 #include "ir/op.h"
 #include "partition/dataflow_graph.h"
 #include "targets/backends.h"

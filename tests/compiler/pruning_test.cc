@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "backend/backend.h"
 #include "ir/text_printer.h"
 #include "partition/config.h"
 #include "partition/prune.h"

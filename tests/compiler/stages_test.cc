@@ -235,9 +235,10 @@ TEST_F(Stages, AToolchainsConvolutionMeetsATailOfNative) {
   EXPECT_THAT(targets, ElementsAre("onednn", "native"));
   Executor executor = Executor::create(lowered->plan, options_.threads).value();
   std::vector<Tensor> outputs = {Tensor::empty(DType::kFloat32, {1, 16, 12, 12})};
-  const Status ran = executor.run(std::vector<Tensor>{values[0]}, outputs);
+  const std::vector<Tensor> inputs = {values[0]};
+  const Status ran = executor.run(inputs, outputs);
   ASSERT_TRUE(ran.ok()) << ran.to_string();
-  const std::vector<Tensor> expected = interpret(main, {values[0]}).value();
+  const std::vector<Tensor> expected = interpret(main, inputs).value();
   const Difference difference = compare_tensors(outputs[0], expected[0], model_tolerance());
   EXPECT_TRUE(difference.within) << difference.reason;
 }
