@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "partition/gather.h"
+#include "partition/rule_fixture.h"
 #include "partition/rules/anchor_epilogue.h"
 #include "partition/rules/anchor_union.h"
 #include "partition/rules/combine_by_primitives.h"
@@ -12,46 +12,12 @@
 #include "partition/rules/op_call_by_kind.h"
 #include "partition/rules/pattern_table.h"
 #include "partition/rules/union_rule.h"
-#include "partition/tiny_graph.h"
 
 namespace collage {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
-
-std::vector<CandidatePartition> run(const TinyGraph& g, PartitionRulePtr rule) {
-  auto spec = std::make_shared<PartitionSpec>(
-      PartitionSpec{"test", std::move(rule), Target{"test", {}, {}}, "test"});
-  std::vector<CandidatePartition> result = all_candidates(g.graph(), spec);
-  for (const CandidatePartition& candidate : result)
-    EXPECT_TRUE(candidate.sub_graph.is_convex(g.graph()));
-  return result;
-}
-std::vector<std::string> names(const TinyGraph& g, PartitionRulePtr rule) {
-  return g.names_of(run(g, std::move(rule)));
-}
-std::vector<std::string> names_of_truncated(const TinyGraph& g, PartitionRulePtr rule) {
-  std::vector<CandidatePartition> found = run(g, std::move(rule));
-  std::erase_if(found, [](const CandidatePartition& candidate) { return !candidate.truncated; });
-  return g.names_of(found);
-}
-template <typename Rule, typename... Args>
-PartitionRulePtr make(Args&&... args) {
-  return std::make_shared<Rule>(std::forward<Args>(args)...);
-}
-
-PartitionRulePtr any_op() {
-  return make<OpPredicatePartitionRule>("any", [](const CallNode&) { return true; });
-}
-PartitionRulePtr ops(std::vector<std::string> allowed) {
-  return make<OpPredicatePartitionRule>("some", [allowed](const CallNode& call) {
-    return std::find(allowed.begin(), allowed.end(), call.op->name) != allowed.end();
-  });
-}
-
-const char* const kConvChain =
-    "x; y; a = conv(x, c1); b = add(a, y); d = relu(b); e = sort(d); return e";
 
 TEST(DFPatternRule, FindsEveryOverlappingMatch) {
   TinyGraph g(kConvChain);
@@ -390,96 +356,6 @@ TEST(VerticalRule, JoinsAnAnchorWithTheOneThatFollows) {
   // What is between is used elsewhere too.
   TinyGraph tapped("x; a = dense(x, c1); d = dense(a, c2); return add(a, d)");
   EXPECT_THAT(names(tapped, make<VerticalPartitionRule>("v", ops({"dense"}), all)), ElementsAre());
-}
-
-PartitionSpecPtr spec_of(std::string name, PartitionRulePtr rule, std::string device = "cpu") {
-  auto spec = std::make_shared<PartitionSpec>();
-  spec->name = spec->target.kind = spec->compiler = name;
-  spec->target.device.device = std::move(device);
-  spec->rule = std::move(rule);
-  return spec;
-}
-
-// Counts how often it is asked.
-class CountingRule : public PartitionRule {
- public:
-  explicit CountingRule(PartitionRulePtr rule)
-      : PartitionRule("counting"), rule_(std::move(rule)) {}
-  std::vector<CandidatePartition> all_candidates(
-      const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const override {
-    ++asked;
-    return rule_->all_candidates(graph, spec);
-  }
-  mutable int asked = 0;
-
- private:
-  PartitionRulePtr rule_;
-};
-
-TEST(Gather, TargetsThatShareARuleShareItsCandidates) {
-  TinyGraph g(kConvChain);
-  auto rule = std::make_shared<CountingRule>(ops({"conv", "relu"}));
-  std::vector<PartitionSpecPtr> specs = {spec_of("one", rule), spec_of("two", rule)};
-  std::vector<CandidatePartition> found = gather_candidates(g.graph(), specs);
-  EXPECT_EQ(rule->asked, 1);
-  std::vector<std::string> labels;
-  for (const CandidatePartition& candidate : found)
-    labels.push_back(candidate.spec->name + ":" + g.names(candidate.sub_graph.inside()));
-  EXPECT_THAT(labels, ElementsAre("one:a", "one:d", "two:a", "two:d"));
-}
-
-TEST(Gather, RespectsPrimitiveFunctions) {
-  register_tiny_ops();
-  TensorType type{{4}, DType::kFloat32};
-  auto wrapped = [&](const Attrs& attrs) {
-    Expr p = make_var("p", type), x = make_var("x", type);
-    Function user = make_function({p}, *make_call("relu", {*make_call("exp", {p})}), attrs);
-    Expr call = *make_function_call(user, {*make_call("tanh", {x})});
-    return make_function({x}, *make_call("relu", {call}));
-  };
-  // No rule reaches into it or over it; where asked for, it is a kernel of its own.
-  CombineConfig any;
-  any.joins = any_joins();
-  std::vector<PartitionSpecPtr> specs = {
-      spec_of("one", make<CombineByPrimitivesPartitionRule>("any", make<HostPartitionRule>(), any)),
-      spec_of("two", ops({"relu"}))};
-  DataflowGraph graph(wrapped({{"Primitive", int64_t{1}}}));
-  GatherOptions options;
-  for (const CandidatePartition& candidate : gather_candidates(graph, specs, options))
-    EXPECT_EQ(candidate.sub_graph.inside().size(), 1u);
-  auto primitives = [&](const DataflowGraph& of) {
-    options.primitives = true;
-    std::string names;
-    for (const CandidatePartition& candidate : gather_candidates(of, specs, options))
-      if (candidate.rule_name == "primitive") names += candidate.spec->name + " ";
-    return names;
-  };
-  EXPECT_EQ(primitives(graph), "one two ");
-  DataflowGraph pinned(wrapped({{"Primitive", int64_t{1}}, {"Compiler", "two"}}));
-  EXPECT_EQ(primitives(pinned), "two ");
-}
-
-TEST(Gather, IncompatibleTargetsAreApart) {
-  TinyGraph g(kConvChain);
-  std::vector<PartitionSpecPtr> specs;
-  for (const char* name : {"a", "b", "c", "d"}) specs.push_back(spec_of(name, any_op()));
-  using Pairs = std::vector<std::pair<std::string, std::string>>;
-  auto sets = [&](const Pairs& pairs) { return compatible_targets(specs, pairs); };
-  EXPECT_THAT(sets({}), ElementsAre(ElementsAre(0, 1, 2, 3)));
-  EXPECT_THAT(sets({{"a", "c"}}), UnorderedElementsAre(ElementsAre(0, 1, 3), ElementsAre(1, 2, 3)));
-  EXPECT_THAT(sets({{"a", "b"}, {"c", "b"}}),
-              UnorderedElementsAre(ElementsAre(0, 2, 3), ElementsAre(1, 3)));
-}
-
-TEST(Gather, ATargetRefinesAPlaceOnItsDevice) {
-  Target cpu{"native", {}, {}}, gpu{"cuda", {}, {"gpu", 0, ""}}, place;
-  EXPECT_TRUE(refines(cpu, place));
-  EXPECT_FALSE(refines(gpu, place));
-  place.device.device = "gpu";
-  EXPECT_TRUE(refines(gpu, place));
-  EXPECT_FALSE(refines(cpu, place));
-  place.device.memory_scope = "texture";
-  EXPECT_FALSE(refines(gpu, place));
 }
 
 }  // namespace

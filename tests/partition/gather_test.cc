@@ -1,0 +1,98 @@
+#include "partition/gather.h"
+
+#include <gmock/gmock.h>
+
+#include "partition/rule_fixture.h"
+#include "partition/rules/combine_by_primitives.h"
+#include "partition/rules/host.h"
+
+namespace collage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+// Counts how often it is asked.
+class CountingRule : public PartitionRule {
+ public:
+  explicit CountingRule(PartitionRulePtr rule)
+      : PartitionRule("counting"), rule_(std::move(rule)) {}
+  std::vector<CandidatePartition> all_candidates(
+      const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const override {
+    ++asked;
+    return rule_->all_candidates(graph, spec);
+  }
+  mutable int asked = 0;
+
+ private:
+  PartitionRulePtr rule_;
+};
+
+TEST(Gather, TargetsThatShareARuleShareItsCandidates) {
+  TinyGraph g(kConvChain);
+  auto rule = std::make_shared<CountingRule>(ops({"conv", "relu"}));
+  std::vector<PartitionSpecPtr> specs = {spec_of("one", rule), spec_of("two", rule)};
+  std::vector<CandidatePartition> found = gather_candidates(g.graph(), specs);
+  EXPECT_EQ(rule->asked, 1);
+  std::vector<std::string> labels;
+  for (const CandidatePartition& candidate : found)
+    labels.push_back(candidate.spec->name + ":" + g.names(candidate.sub_graph.inside()));
+  EXPECT_THAT(labels, ElementsAre("one:a", "one:d", "two:a", "two:d"));
+}
+
+TEST(Gather, RespectsPrimitiveFunctions) {
+  register_tiny_ops();
+  TensorType type{{4}, DType::kFloat32};
+  auto wrapped = [&](const Attrs& attrs) {
+    Expr p = make_var("p", type), x = make_var("x", type);
+    Function user = make_function({p}, *make_call("relu", {*make_call("exp", {p})}), attrs);
+    Expr call = *make_function_call(user, {*make_call("tanh", {x})});
+    return make_function({x}, *make_call("relu", {call}));
+  };
+  // No rule reaches into it or over it; where asked for, it is a kernel of its own.
+  CombineConfig any;
+  any.joins = any_joins();
+  std::vector<PartitionSpecPtr> specs = {
+      spec_of("one", make<CombineByPrimitivesPartitionRule>("any", make<HostPartitionRule>(), any)),
+      spec_of("two", ops({"relu"}))};
+  DataflowGraph graph(wrapped({{"Primitive", int64_t{1}}}));
+  GatherOptions options;
+  for (const CandidatePartition& candidate : gather_candidates(graph, specs, options))
+    EXPECT_EQ(candidate.sub_graph.inside().size(), 1u);
+  auto primitives = [&](const DataflowGraph& of) {
+    options.primitives = true;
+    std::string names;
+    for (const CandidatePartition& candidate : gather_candidates(of, specs, options))
+      if (candidate.rule_name == "primitive") names += candidate.spec->name + " ";
+    return names;
+  };
+  EXPECT_EQ(primitives(graph), "one two ");
+  DataflowGraph pinned(wrapped({{"Primitive", int64_t{1}}, {"Compiler", "two"}}));
+  EXPECT_EQ(primitives(pinned), "two ");
+}
+
+TEST(Gather, IncompatibleTargetsAreApart) {
+  TinyGraph g(kConvChain);
+  std::vector<PartitionSpecPtr> specs;
+  for (const char* name : {"a", "b", "c", "d"}) specs.push_back(spec_of(name, any_op()));
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  auto sets = [&](const Pairs& pairs) { return compatible_targets(specs, pairs); };
+  EXPECT_THAT(sets({}), ElementsAre(ElementsAre(0, 1, 2, 3)));
+  EXPECT_THAT(sets({{"a", "c"}}), UnorderedElementsAre(ElementsAre(0, 1, 3), ElementsAre(1, 2, 3)));
+  EXPECT_THAT(sets({{"a", "b"}, {"c", "b"}}),
+              UnorderedElementsAre(ElementsAre(0, 2, 3), ElementsAre(1, 3)));
+}
+
+TEST(Gather, ATargetRefinesAPlaceOnItsDevice) {
+  Target cpu{"native", {}, {}}, gpu{"cuda", {}, {"gpu", 0, ""}}, place;
+  EXPECT_TRUE(refines(cpu, place));
+  EXPECT_FALSE(refines(gpu, place));
+  place.device.device = "gpu";
+  EXPECT_TRUE(refines(gpu, place));
+  EXPECT_FALSE(refines(cpu, place));
+  place.device.memory_scope = "texture";
+  EXPECT_FALSE(refines(gpu, place));
+}
+
+}  // namespace
+}  // namespace collage
