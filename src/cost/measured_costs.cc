@@ -47,7 +47,8 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
     : database_(database),
       options_(std::move(options)),
       worker_(options_.worker_command, options_.limits),
-      keys_(options_.compile.threads, options_.cache) {
+      keys_(options_.compile.threads, options_.cache),
+      bounds_(options_.compile.threads) {
   for (const CoreFact& fact : kCoreFacts)
     usual_.*fact.value =
         find_value(database_, "machine", CostDatabase::key_of(fact.name, keys_.processor()),
@@ -261,6 +262,7 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
       if (std::optional<TargetCosts> known = find_function(task.function_text, targets[i],
                                                            options_.frozen, precision, &function)) {
         result[q][i] = std::move(*known);
+        bounds_.learn(function, task.function_text, result[q][i]);
         ++counts_.cached;
         continue;
       }
@@ -297,6 +299,7 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
       const std::string& text = tasks[m].function_text;
       measured_now_.insert(context_of(target, precision) + text);
       put_costs("function", text, target, precision, entry);
+      bounds_.learn(questions[q].function, text, entry);
     }
   }
   for (const std::vector<TargetCosts>& entries : result)
@@ -310,7 +313,10 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::offers(
   for (const auto& [function, targets] : questions) {
     const std::string text = canonical_text(function);
     std::vector<TargetCosts>& entries = result.emplace_back();
-    for (const Target& target : targets) entries.push_back(TRY(offer(function, text, target)));
+    for (const Target& target : targets) {
+      entries.push_back(TRY(offer(function, text, target)));
+      bounds_.learn(function, text, entries.back());
+    }
     // Of what has variants that nobody measured there will be another answer.
     for (const TargetCosts& entry : entries) {
       const bool complete = std::none_of(
@@ -404,6 +410,7 @@ std::optional<Cost> MeasuredCosts::add_to_row(const KernelQuestion& kernel, cons
     return std::nullopt;
   }
   put_costs("function", text, kernel.target, precision, *known);
+  bounds_.learn(kernel.function, text, *known);
   return *cost;
 }
 
@@ -433,7 +440,7 @@ double MeasuredCosts::kernel_estimate(const Function& function, const TargetCost
   const Result<Target> target = Target::parse(costs.target);
   const Backend* backend = target ? find_backend(target->kind) : nullptr;
   if (backend == nullptr || backend->is_host()) return analytic_seconds(function);
-  return least_kernel_seconds(function, options_.compile.threads, backend->vector_speedup());
+  return bounds_.least(function, *target);
 }
 
 }  // namespace collage

@@ -12,6 +12,7 @@
 #include "cost/database.h"
 #include "cost/estimator.h"
 #include "cost/row_values.h"
+#include "cost/scaled_bounds.h"
 #include "cost/worker.h"
 
 namespace collage {
@@ -153,7 +154,8 @@ class MeasuredCosts : public CostEstimator {
   CostOptions options_;
   Worker worker_;
   CostKeys keys_;
-  CoreState usual_;  // what is known of the cores in quiet moments (noise_gate.h)
+  ScaledBounds bounds_;  // of kernels that nobody measured
+  CoreState usual_;      // what is known of the cores in quiet moments (noise_gate.h)
   CostCounts counts_;
   std::set<std::string> measured_now_;  // context and text; by this object
 };

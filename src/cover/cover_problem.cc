@@ -156,11 +156,11 @@ Result<bool> CoverProblem::ask_for(const std::vector<Cover>& covers) {
   std::vector<std::shared_ptr<const TargetCosts>> answers;
   for (TargetCosts& answer : TRY(estimator_.kernel_costs(questions)))
     answers.push_back(std::make_shared<const TargetCosts>(std::move(answer)));
-  for (size_t c = 0; c < candidates_.size(); ++c)
-    if (const auto it = question_of.find(candidates_[c].costs.get()); it != question_of.end()) {
-      candidates_[c].costs = answers.at(it->second);
-      fill(c);
-    }
+  for (CostedCandidate& candidate : candidates_)
+    if (const auto it = question_of.find(candidate.costs.get()); it != question_of.end())
+      candidate.costs = answers.at(it->second);
+  // Answers change what is estimated of others.
+  for (size_t c = 0; c < candidates_.size(); ++c) fill(c);
   return true;
 }
 
