@@ -1,6 +1,8 @@
 // Schedules of the direct convolution (conv_template.h): which micro-kernel, how large its register
-// tile is, and how the work divides into tasks. A few are chosen for a problem by estimated waste,
-// loads and the bytes of weights and input; measuring decides among them.
+// tile is, and how the work divides into tasks. The best four by estimated waste, loads and
+// the bytes of weights and input are kept for a problem, and kernel_variants.cc offers one or two of
+// these for each layout: a new schedule has to rank among them. Measuring decides among what is
+// offered. A schedule is found again by its text: to_string() must tell all fields apart.
 #pragma once
 
 #include <string>
