@@ -1,8 +1,8 @@
 // Backend: the implementation behind a target kind. It says which sub-graphs it can take (its
 // partition rule), in which ways (variants), and compiles one (a kernel over caller-owned buffers).
 // Refusing is ordinary: every refusal is a Status with a reason, never an abort, and exceptions of
-// a vendor library are caught inside the backend's folder. Methods are const; several threads may call
-// them at once.
+// a vendor library are caught inside the backend's folder. Methods are const and may be called from
+// any one thread at a time per object.
 //
 // A backend is one folder under src/backend/ and one line in backend/registry.cc's caller
 // (targets/backends.cc); nothing else compares its name.

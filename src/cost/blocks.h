@@ -12,8 +12,8 @@
 
 namespace collage {
 
-// Of samples in seconds, at least one. Disturbed where its 90th percentile is
-// more than 1.3 times its 10th; whoever times adds what probes of the machine saw.
+// Of samples in seconds, at least one. Disturbed where its 90th percentile is more than 1.3 times its
+// 10th; whoever times adds what probes of the machine saw.
 Block block_of(const std::vector<double>& samples);
 
 // The numbers of those that count: what disturbs a machine makes blocks slower, never faster. Those
