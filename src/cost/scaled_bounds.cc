@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <sstream>
 
 #include "backend/backend.h"
 #include "cost/analytic.h"
@@ -12,7 +13,6 @@ namespace collage {
 
 namespace {
 
-constexpr double kMargin = 0.9;
 constexpr size_t kFew = 3;  // functions without an anchor that tell of others
 
 std::string anchors_of(const Function& function) {
@@ -42,14 +42,29 @@ ScaledBounds::Bound ScaledBounds::bound_of(const Function& function, const Targe
   return it->second;
 }
 
-double ScaledBounds::least(const Function& function, const Target& target) const {
-  const Bound bound = bound_of(function, target);
-  const auto known = ratios_.find({target.to_string(), bound.anchors});
-  if (known == ratios_.end() || (bound.anchors.empty() && known->second.size() < kFew))
-    return bound.seconds;
+std::optional<double> ScaledBounds::ratio_of(const std::string& target,
+                                             const std::string& anchors) const {
+  const auto known = ratios_.find({target, anchors});
+  if (known == ratios_.end() || (anchors.empty() && known->second.size() < kFew))
+    return std::nullopt;
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [text, ratio] : known->second) least = std::min(least, ratio);
-  return bound.seconds * std::max(1.0, kMargin * least);
+  return least;
+}
+
+double ScaledBounds::least(const Function& function, const Target& target) const {
+  const Bound bound = bound_of(function, target);
+  const std::string name = target.to_string();
+  std::optional<double> ratio = ratio_of(name, bound.anchors);
+  if (!ratio) {
+    std::istringstream lines(bound.anchors);
+    for (std::string anchor; std::getline(lines, anchor);) {
+      const std::optional<double> own = ratio_of(name, anchor + "\n");
+      if (!own) return bound.seconds;
+      ratio = std::min(*own, ratio.value_or(*own));
+    }
+  }
+  return bound.seconds * std::max(1.0, ratio.value_or(1));
 }
 
 void ScaledBounds::learn(const Function& function, const std::string& text,

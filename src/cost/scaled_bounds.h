@@ -3,14 +3,15 @@
 // it the parts of a fused kernel look cheaper than the whole once that is measured, and all of them
 // would be measured too. So the bound is scaled by how far above its own the best measured kernel
 // stayed: of those with the same anchors (all but elementwise operators and movements, with their
-// shapes), or, without an anchor, of all of the target's without one, once there are a few. A tenth
-// is left for kernels that come closer.
+// shapes); else, of the best known for any one of its anchors, where each is known; or, without an
+// anchor, of all of the target's without one, once there are a few.
 //
 // It depends on which kernels are known, not on the order in which they became so: a compilation
 // that finds them in the database ends with the same estimates as the one that measured them.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "cost/task.h"
@@ -33,6 +34,8 @@ class ScaledBounds {
     std::string anchors;  // a line each
   };
   Bound bound_of(const Function& function, const Target& target) const;
+  // The best that is known with these anchors, if anything is.
+  std::optional<double> ratio_of(const std::string& target, const std::string& anchors) const;
 
   const int threads_;
   // By target and anchors, then by text: seconds measured, as a multiple of its bound.
