@@ -176,18 +176,21 @@ class NothingElse : public CostEstimator {
   Result<std::vector<TargetCosts>> kernel_costs(const std::vector<KernelQuestion>&) override {
     return internal_error("everything has a cost");
   }
-  Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
-                                        const Encoding& to) override {
-    return *known_conversion(type, from, to);
+  Result<ConversionRow> conversion_cost(const TensorType&, const Encoding&,
+                                        const Encoding&) override {
+    return cheap_;
   }
   std::optional<ConversionRow> known_conversion(const TensorType&, const Encoding&,
                                                 const Encoding&) override {
-    return ConversionRow{"onednn", Measured{1e-6, 1e-6, 1e-6, 40}};
+    return cheap_;
   }
   double kernel_estimate(const Function&, const TargetCosts&, size_t) const override { return 0; }
   double conversion_estimate(const TensorType&, const Encoding&, const Encoding&) const override {
     return 0;
   }
+
+ private:
+  const ConversionRow cheap_{"onednn", Measured{1e-6, 1e-6, 1e-6, 40}};
 };
 
 // A convolution and the chain behind it: where the toolchain's convolution is cheap by itself and
