@@ -5,10 +5,10 @@
 
 #include "backend/blas/labels.h"
 #include "backend/blas/product.h"
-#include "backend/blas/product_kernel.h"
 #include "backend/fingerprint.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "kernels/blas/product_kernel.h"
 #include "partition/rules/anchor_epilogue.h"
 
 namespace collage {

@@ -1,8 +1,8 @@
 #include "backend/reference/reference.h"
 
 #include "backend/fingerprint.h"
-#include "backend/reference/convert.h"
-#include "backend/reference/interpreted_kernel.h"
+#include "kernels/reference/convert.h"
+#include "kernels/reference/interpreted_kernel.h"
 #include "partition/rules/host.h"
 
 namespace collage {

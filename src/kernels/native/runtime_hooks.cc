@@ -4,7 +4,7 @@
 //
 // Scratch blocks are kept per thread: a kernel asks for the same few sizes on every run, and fresh
 // pages would cost more than many kernels do.
-#include "backend/native/runtime_hooks.h"
+#include "kernels/native/runtime_hooks.h"
 
 #include <HalideRuntime.h>
 #include <omp.h>

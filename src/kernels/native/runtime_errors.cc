@@ -3,7 +3,7 @@
 // then returns. The arguments, of which every function has others, are left unread.
 #include <string>
 
-#include "backend/native/runtime_hooks.h"
+#include "kernels/native/runtime_hooks.h"
 
 #define COLLAGE_KERNEL_ERROR(name)                                                       \
   extern "C" __attribute__((visibility("default"), used)) int halide_error_##name(...) { \

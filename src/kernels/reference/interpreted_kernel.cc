@@ -1,15 +1,23 @@
-#include "backend/reference/interpreted_kernel.h"
+#include "kernels/reference/interpreted_kernel.h"
 
 #include <cstring>
 #include <unordered_map>
 
 #include "ir/op.h"
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
+#include "runtime/saved_fields.h"
 
 namespace collage {
 
 namespace {
+
+using nlohmann::json;
+
+constexpr char kLoader[] = "reference.function";
+constexpr char kSideFile[] = "constants";  // no file: the kernel's constants
 
 size_t constant_bytes_of(const Expr& body) {
   size_t bytes = 0;
@@ -29,6 +37,25 @@ std::vector<TensorType> param_types(const Function& function) {
   std::vector<TensorType> types;
   for (const Expr& param : function->params) types.push_back(param->tensor_type());
   return types;
+}
+
+// As text, its larger constants beside it.
+Result<SavedKernel> saved_function(const Function& function) {
+  std::vector<Tensor> constants;
+  PrintOptions options;
+  options.constants = PrintOptions::Constants::kSideFile;
+  options.side_file = kSideFile;
+  options.side_tensors = &constants;
+  json description = {{"function", to_text(function, options)}, {"constants", json::array()}};
+  SavedKernel saved;
+  saved.loader = kLoader;
+  for (const Tensor& constant : constants) {
+    description["constants"].push_back(to_json(TensorType{constant.shape(), constant.dtype()}));
+    auto holder = std::make_shared<Tensor>(constant);
+    saved.constants.push_back({{holder, holder->raw()}, constant.bytes()});
+  }
+  saved.description = description.dump();
+  return saved;
 }
 
 // One operator call whose arguments are parameters, constants and tuples of these: no intermediate
@@ -70,6 +97,8 @@ class SingleCallKernel : public Kernel {
     return call_->op->reference(flat, call_->attrs, outputs);
   }
   size_t constant_bytes() const override { return constant_bytes_; }
+  Result<std::shared_ptr<Kernel>> twin() const override { return std::shared_ptr<Kernel>(); }
+  Result<SavedKernel> save() const override { return saved_function(function_); }
 
  private:
   struct Leaf {
@@ -99,6 +128,8 @@ class InterpretedKernel : public Kernel {
     return {};
   }
   size_t constant_bytes() const override { return constant_bytes_; }
+  Result<std::shared_ptr<Kernel>> twin() const override { return std::shared_ptr<Kernel>(); }
+  Result<SavedKernel> save() const override { return saved_function(function_); }
 
  private:
   Function function_;
@@ -106,7 +137,30 @@ class InterpretedKernel : public Kernel {
   size_t constant_bytes_;
 };
 
+Result<std::shared_ptr<Kernel>> load_function(const SavedKernel& saved, int) {
+  const json description = TRY(description_object(saved.description));
+  const JsonFields fields(description);
+  const std::vector<TensorType> types = TRY(tensor_types_from(fields, "constants"));
+  if (types.size() != saved.constants.size())
+    return bad_model("{} constants, described are {}", saved.constants.size(), types.size());
+  std::vector<Tensor> constants;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const SharedBytes& bytes = saved.constants[i];
+    if (types[i].bytes() != bytes.bytes)
+      return bad_model("a constant {} of {} bytes", types[i].to_string(), bytes.bytes);
+    auto owner = std::const_pointer_cast<void>(bytes.data);
+    constants.push_back(Tensor::share(types[i].dtype, types[i].shape, owner, owner.get()));
+  }
+  ParseOptions options;
+  options.side_tensors = &constants;
+  const Function function = TRY(parse_function(TRY(fields.text("function")), options));
+  TRY(check_interpretable(function));
+  return std::shared_ptr<Kernel>(TRY(make_interpreted_kernel(function)));
+}
+
 }  // namespace
+
+void register_function_loader() { register_kernel_loader({kLoader, "1", load_function}); }
 
 Status check_interpretable(const Function& function) {
   for (const Expr& param : function->params)

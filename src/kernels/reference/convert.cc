@@ -1,4 +1,4 @@
-#include "backend/reference/convert.h"
+#include "kernels/reference/convert.h"
 
 #include <numeric>
 #include <vector>
@@ -6,10 +6,15 @@
 #include "base/check.h"
 #include "base/integers.h"
 #include "ops/half.h"
+#include "runtime/saved_fields.h"
 
 namespace collage {
 
 namespace {
+
+using nlohmann::json;
+
+constexpr char kLoader[] = "reference.conversion";
 
 // Every physical coordinate of a layout depends on one logical dimension, so an element's offset is
 // a sum of one table entry per dimension. Tables cover the dimension's padded extent.
@@ -84,14 +89,18 @@ struct Element<DType::kBFloat16> {
 template <typename From, typename To, typename Convert>
 class ConversionKernel : public Kernel {
  public:
-  ConversionKernel(const Shape& shape, const Layout& from, const Layout& to, Convert convert)
+  ConversionKernel(const Shape& shape, const Layout& from, const Layout& to, Convert convert,
+                   std::string description)
       : shape_(shape),
         extents_(padded_extents(to, shape)),
         order_(loop_order(to, shape.size())),
         from_(offset_tables(from, shape, shape)),
         to_(offset_tables(to, shape, extents_)),
-        convert_(convert) {}
+        convert_(convert),
+        description_(std::move(description)) {}
 
+  Result<std::shared_ptr<Kernel>> twin() const override { return std::shared_ptr<Kernel>(); }
+  Result<SavedKernel> save() const override { return SavedKernel{kLoader, description_, {}, {}}; }
   Status run(const KernelArgs& args) override {
     const auto* from = static_cast<const From*>(args.inputs[0]);
     auto* to = static_cast<To*>(args.outputs[0]);
@@ -130,41 +139,56 @@ class ConversionKernel : public Kernel {
   std::vector<size_t> order_;
   std::vector<std::vector<int64_t>> from_, to_;
   Convert convert_;
+  std::string description_;  // what load_conversion reads
+};
+
+struct Change {
+  const Shape& shape;
+  const Layout &from, &to;
+  const std::string& description;
 };
 
 template <typename From, typename To, typename Convert>
-std::unique_ptr<Kernel> make_kernel(const Shape& shape, const Layout& from, const Layout& to,
-                                    Convert convert) {
-  return std::make_unique<ConversionKernel<From, To, Convert>>(shape, from, to, convert);
+std::unique_ptr<Kernel> make_kernel(const Change& change, Convert convert) {
+  return std::make_unique<ConversionKernel<From, To, Convert>>(change.shape, change.from, change.to,
+                                                               convert, change.description);
 }
 
 template <typename T>
-std::unique_ptr<Kernel> make_move(const Shape& shape, const Layout& from, const Layout& to) {
-  return make_kernel<T, T>(shape, from, to, [](T x) { return x; });
+std::unique_ptr<Kernel> make_move(const Change& change) {
+  return make_kernel<T, T>(change, [](T x) { return x; });
 }
 
 template <DType kFrom, DType kTo>
-std::unique_ptr<Kernel> make_cast(const Shape& shape, const Layout& from, const Layout& to) {
+std::unique_ptr<Kernel> make_cast(const Change& change) {
   using Source = typename Element<kFrom>::Stored;
   using Target = typename Element<kTo>::Stored;
-  return make_kernel<Source, Target>(shape, from, to, [](Source x) {
+  return make_kernel<Source, Target>(change, [](Source x) {
     return Element<kTo>::store(static_cast<double>(Element<kFrom>::load(x)));
   });
 }
 
 template <DType kFrom>
-std::unique_ptr<Kernel> make_cast_to(DType dtype, const Shape& shape, const Layout& from,
-                                     const Layout& to) {
+std::unique_ptr<Kernel> make_cast_to(DType dtype, const Change& change) {
   switch (dtype) {
     case DType::kFloat32:
-      return make_cast<kFrom, DType::kFloat32>(shape, from, to);
+      return make_cast<kFrom, DType::kFloat32>(change);
     case DType::kFloat64:
-      return make_cast<kFrom, DType::kFloat64>(shape, from, to);
+      return make_cast<kFrom, DType::kFloat64>(change);
     case DType::kFloat16:
-      return make_cast<kFrom, DType::kFloat16>(shape, from, to);
+      return make_cast<kFrom, DType::kFloat16>(change);
     default:
-      return make_cast<kFrom, DType::kBFloat16>(shape, from, to);
+      return make_cast<kFrom, DType::kBFloat16>(change);
   }
+}
+
+Result<std::shared_ptr<Kernel>> load_conversion(const SavedKernel& saved, int) {
+  const json description = TRY(description_object(saved.description));
+  const JsonFields fields(description);
+  return std::shared_ptr<Kernel>(
+      TRY(make_conversion_kernel(TRY(tensor_type_from(*TRY(fields.object("type")))),
+                                 TRY(encoding_from(*TRY(fields.object("from")))),
+                                 TRY(encoding_from(*TRY(fields.object("to")))))));
 }
 
 }  // namespace
@@ -182,29 +206,34 @@ Result<std::unique_ptr<Kernel>> make_conversion_kernel(const TensorType& type, c
     return refuse("the layout does not fit rank " + std::to_string(rank));
   TRY(checked_num_elements(from.layout.physical_shape(type.shape)));
   TRY(checked_num_elements(to.layout.physical_shape(type.shape)));
+  const std::string description =
+      json{{"type", to_json(type)}, {"from", to_json(from)}, {"to", to_json(to)}}.dump();
+  const Change change{type.shape, from.layout, to.layout, description};
   if (from.dtype == to.dtype) {
     switch (dtype_size(from.dtype)) {
       case 1:
-        return make_move<uint8_t>(type.shape, from.layout, to.layout);
+        return make_move<uint8_t>(change);
       case 2:
-        return make_move<uint16_t>(type.shape, from.layout, to.layout);
+        return make_move<uint16_t>(change);
       case 4:
-        return make_move<uint32_t>(type.shape, from.layout, to.layout);
+        return make_move<uint32_t>(change);
       default:
-        return make_move<uint64_t>(type.shape, from.layout, to.layout);
+        return make_move<uint64_t>(change);
     }
   }
   if (!is_float(from.dtype) || !is_float(to.dtype)) return refuse("only floats are cast");
   switch (from.dtype) {
     case DType::kFloat32:
-      return make_cast_to<DType::kFloat32>(to.dtype, type.shape, from.layout, to.layout);
+      return make_cast_to<DType::kFloat32>(to.dtype, change);
     case DType::kFloat64:
-      return make_cast_to<DType::kFloat64>(to.dtype, type.shape, from.layout, to.layout);
+      return make_cast_to<DType::kFloat64>(to.dtype, change);
     case DType::kFloat16:
-      return make_cast_to<DType::kFloat16>(to.dtype, type.shape, from.layout, to.layout);
+      return make_cast_to<DType::kFloat16>(to.dtype, change);
     default:
-      return make_cast_to<DType::kBFloat16>(to.dtype, type.shape, from.layout, to.layout);
+      return make_cast_to<DType::kBFloat16>(to.dtype, change);
   }
 }
+
+void register_conversion_loader() { register_kernel_loader({kLoader, "1", load_conversion}); }
 
 }  // namespace collage

@@ -16,4 +16,6 @@ namespace collage {
 Result<std::unique_ptr<Kernel>> make_conversion_kernel(const TensorType& type, const Encoding& from,
                                                        const Encoding& to);
 
+void register_conversion_loader();
+
 }  // namespace collage

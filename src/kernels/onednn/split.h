@@ -8,16 +8,14 @@
 
 #include <collage/tensor.h>
 
-#include "backend/onednn/program.h"
+#include <cstdint>
 
 namespace collage::onednn {
 
 // Rows of `width` floats become rows [x_low | x_high | x_high] of bfloat16.
 void split_rows(const float* source, uint16_t* target, int64_t rows, int64_t width);
-// Adds a step that makes so many parts of each row: three of float32 as above, two of bfloat16,
-// both the row itself. `target` has that many times as many elements.
-void append_parts(ProgramBuilder& builder, Value source, Value target, int64_t rows, int64_t width,
-                  int64_t parts);
+// Rows of `width` bfloat16 numbers become [x | x].
+void repeat_rows(const uint16_t* source, uint16_t* target, int64_t rows, int64_t width);
 
 // A float32 constant whose dimension `dim` becomes [w_high | w_low | w_high], or the last two, or
 // stays. A conversion to bfloat16 does not change parts any more.

@@ -1,4 +1,4 @@
-#include "backend/onednn/library.h"
+#include "kernels/onednn/library.h"
 
 namespace collage::onednn {
 

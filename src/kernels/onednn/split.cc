@@ -1,4 +1,4 @@
-#include "backend/onednn/split.h"
+#include "kernels/onednn/split.h"
 
 #include <immintrin.h>
 
@@ -35,6 +35,8 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void split_row_5
   std::memcpy(again + i, high + i, static_cast<size_t>(width - i) * sizeof(uint16_t));
 }
 
+}  // namespace
+
 void repeat_rows(const uint16_t* source, uint16_t* target, int64_t rows, int64_t width) {
   const auto bytes = static_cast<size_t>(width) * sizeof(uint16_t);
 #pragma omp parallel for schedule(static) if (rows * width > 4096)
@@ -42,8 +44,6 @@ void repeat_rows(const uint16_t* source, uint16_t* target, int64_t rows, int64_t
     for (int64_t part = 0; part < 2; ++part)
       std::memcpy(target + (2 * row + part) * width, source + row * width, bytes);
 }
-
-}  // namespace
 
 void split_rows(const float* source, uint16_t* target, int64_t rows, int64_t width) {
   static const bool wide = __builtin_cpu_supports("avx512bf16") != 0;
@@ -57,19 +57,6 @@ void split_rows(const float* source, uint16_t* target, int64_t rows, int64_t wid
       split_row(from, low, low + width, 0, width);
       std::memcpy(low + 2 * width, low + width, static_cast<size_t>(width) * sizeof(uint16_t));
     }
-  }
-}
-
-void append_parts(ProgramBuilder& builder, Value source, Value target, int64_t rows, int64_t width,
-                  int64_t parts) {
-  if (parts == 3) {
-    builder.add_call(source, target, [rows, width](const void* from, void* to) {
-      split_rows(static_cast<const float*>(from), static_cast<uint16_t*>(to), rows, width);
-    });
-  } else {
-    builder.add_call(source, target, [rows, width](const void* from, void* to) {
-      repeat_rows(static_cast<const uint16_t*>(from), static_cast<uint16_t*>(to), rows, width);
-    });
   }
 }
 

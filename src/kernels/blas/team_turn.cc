@@ -1,4 +1,4 @@
-#include "backend/blas/team_turn.h"
+#include "kernels/blas/team_turn.h"
 
 #include <omp.h>
 

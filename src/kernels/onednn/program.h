@@ -5,18 +5,17 @@
 //   ProgramBuilder builder;
 //   Value x = builder.input(0, pd.src_desc()), y = builder.output(0, pd.dst_desc());
 //   Value w = builder.constant(weights, plain, pd.weights_desc());
-//   builder.add(dnnl::convolution_forward(pd), pd.scratchpad_desc(), {{DNNL_ARG_SRC, x}, …});
+//   builder.add(pd, {{DNNL_ARG_SRC, x}, …});
 //   std::unique_ptr<Kernel> kernel = builder.finish();
 #pragma once
 
 #include <collage/tensor.h>
 
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "backend/onednn/library.h"
+#include "kernels/onednn/library.h"
 #include "runtime/kernel.h"
 
 namespace collage::onednn {
@@ -26,7 +25,7 @@ struct Value {
 };
 using Bindings = std::vector<std::pair<int, Value>>;  // DNNL_ARG_…, value
 
-class Program;
+struct ProgramCode;
 
 class ProgramBuilder {
  public:
@@ -48,15 +47,16 @@ class ProgramBuilder {
   void add(const PrimitiveDesc& pd, const Bindings& bindings) {
     add(dnnl::primitive(pd.get()), pd.scratchpad_desc(), bindings);
   }
-  // A step of our own between two values.
-  void add_call(Value source, Value target, std::function<void(const void*, void*)> call);
+  // Makes so many parts of each row (split.h): three of float32, two of bfloat16, both the row
+  // itself. `target` has that many times as many elements.
+  void add_parts(Value source, Value target, int64_t rows, int64_t width, int64_t parts);
   // Zeroes an output of that many bytes before the steps added later.
   void clear_output(size_t position, size_t bytes);
 
   std::unique_ptr<Kernel> finish();
 
  private:
-  std::unique_ptr<Program> program_;
+  std::unique_ptr<ProgramCode> code_;
 };
 
 }  // namespace collage::onednn

@@ -16,4 +16,6 @@ Status check_interpretable(const Function& function);
 // call writes straight into the output buffers.
 Result<std::unique_ptr<Kernel>> make_interpreted_kernel(const Function& function);
 
+void register_function_loader();
+
 }  // namespace collage

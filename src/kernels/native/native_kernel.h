@@ -6,28 +6,36 @@
 #include <memory>
 #include <vector>
 
-#include "backend/native/code_cache.h"
-#include "backend/native/kernel_builder.h"
+#include "kernels/native/loaded_code.h"
 #include "runtime/kernel.h"
 
 namespace collage::native {
 
+/// An argument of the code: an input, an output or a constant, dense.
+struct KernelArgument {
+  std::vector<int64_t> extents;  ///< innermost first
+  halide_type_t type;
+  int input = -1, output = -1;
+  SharedBytes constant;
+};
+
 class NativeKernel : public Kernel {
  public:
-  NativeKernel(std::shared_ptr<const Code> code, const BuiltKernel& built);
+  NativeKernel(std::shared_ptr<const Code> code, std::vector<KernelArgument> arguments);
   Status run(const KernelArgs& args) override;
   size_t constant_bytes() const override { return constant_bytes_; }
+  Result<std::shared_ptr<Kernel>> twin() const override;
+  Result<SavedKernel> save() const override;
 
  private:
-  struct Argument {
+  struct Descriptor {
     halide_buffer_t buffer{};
     std::vector<halide_dimension_t> dims;
-    int input = -1, output = -1;
-    std::shared_ptr<const void> storage;  // of a constant
   };
 
   std::shared_ptr<const Code> code_;
-  std::vector<Argument> arguments_;
+  std::vector<KernelArgument> arguments_;
+  std::vector<Descriptor> descriptors_;  // of each argument
   std::vector<void*> pointers_;
   size_t constant_bytes_ = 0;
 };
