@@ -1,10 +1,21 @@
 #include "artifact/write_artifact.h"
 
+#include "artifact/artifact_file.h"
 #include "artifact/processor_features.h"
 #include "artifact/saved_plan.h"
 #include "collage/version.h"
 
 namespace collage {
+
+namespace {
+
+Status check_readable(const std::filesystem::path& path) {
+  const std::shared_ptr<ArtifactFile> file = TRY(ArtifactFile::open(path));
+  for (const ManifestEntry& entry : file->manifest().entries) TRY(file->entry(entry.name));
+  return {};
+}
+
+}  // namespace
 
 Status write_artifact(const std::filesystem::path& path, const Plan& plan, int threads,
                       const std::string& model, std::vector<ZipEntry> more) {
@@ -17,7 +28,13 @@ Status write_artifact(const std::filesystem::path& path, const Plan& plan, int t
   manifest.loaders = std::move(saved.loaders);
   std::vector<ZipEntry> entries = std::move(saved.entries);
   entries.insert(entries.end(), more.begin(), more.end());
-  return write_zip(path, entries, std::move(manifest));
+  TRY(write_zip(path, entries, std::move(manifest)));
+  Status status = check_readable(path);
+  if (status.ok()) return {};
+  std::error_code code;
+  std::filesystem::remove(path, code);
+  return internal_error("{}: what was written does not read back: {}", path.string(),
+                        status.to_string());
 }
 
 }  // namespace collage

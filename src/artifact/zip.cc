@@ -127,7 +127,7 @@ Status seal_file(const std::filesystem::path& path, const Manifest& manifest) {
   return {};
 }
 
-// The text of the manifest, which libzip checks by its CRC.
+// The text of the manifest: the seal covers it.
 Result<std::string> read_manifest(zip_t* archive) {
   const zip_int64_t count = zip_get_num_entries(archive, 0);
   const zip_int64_t index = zip_name_locate(archive, kManifestEntry, 0);
@@ -139,11 +139,9 @@ Result<std::string> read_manifest(zip_t* archive) {
     return bad_model("a manifest that is compressed or too large");
   std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file(
       zip_fopen_index(archive, static_cast<zip_uint64_t>(index), 0), zip_fclose);
-  std::string text(stat.size + 1, '\0');
-  // One byte more than there is: libzip compares the CRC where the file ends.
+  std::string text(stat.size, '\0');
   const zip_int64_t read = file == nullptr ? -1 : zip_fread(file.get(), text.data(), text.size());
   if (read != static_cast<zip_int64_t>(stat.size)) return bad_model("the manifest is damaged");
-  text.resize(stat.size);
   return text;
 }
 

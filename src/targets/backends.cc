@@ -9,15 +9,12 @@
 #endif
 #if COLLAGE_WITH_ONEDNN
 #include "backend/onednn/onednn_backend.h"
-#include "kernels/onednn/loaders.h"
 #endif
 #if COLLAGE_WITH_NATIVE
 #include "backend/native/native_backend.h"
-#include "kernels/native/loaders.h"
 #endif
 #if COLLAGE_WITH_OPENVINO
 #include "backend/openvino/openvino_backend.h"
-#include "kernels/openvino/loaders.h"
 #endif
 #if COLLAGE_WITH_AMX
 #include "backend/amx/amx_backend.h"
@@ -27,7 +24,6 @@
 #endif
 #if COLLAGE_WITH_BLAS
 #include "backend/blas/blas_backend.h"
-#include "kernels/blas/loaders.h"
 #endif
 #if COLLAGE_WITH_MEMORY
 #include "backend/memory/memory_backend.h"
@@ -41,15 +37,12 @@ void register_all() {
     register_portable_kernels();
 #if COLLAGE_WITH_ONEDNN
     register_backend(make_onednn_backend());
-    onednn::register_loaders();
 #endif
 #if COLLAGE_WITH_NATIVE
     register_backend(make_native_backend(), KernelSource::kOwn);
-    native::register_loaders();
 #endif
 #if COLLAGE_WITH_OPENVINO
     register_backend(make_openvino_backend());
-    openvino::register_loaders();
 #endif
 #if COLLAGE_WITH_AMX
     register_backend(make_amx_backend(), KernelSource::kOwn);
@@ -59,7 +52,6 @@ void register_all() {
 #endif
 #if COLLAGE_WITH_BLAS
     register_backend(make_blas_backend());
-    blas::register_loaders();
 #endif
 #if COLLAGE_WITH_MEMORY
     register_backend(make_memory_backend(), KernelSource::kOwn);

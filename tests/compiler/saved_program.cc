@@ -6,6 +6,7 @@
 
 #include "artifact/artifact_file.h"
 #include "artifact/damage.h"
+#include "artifact/zip.h"
 #include "base/files.h"
 #include "runtime/on_threads.h"
 #include "verify/synthetic.h"

@@ -6,6 +6,7 @@
 #include "backend/memory/pieces.h"
 #include "backend/memory/pieces_rule.h"
 #include "ir/visitor.h"
+#include "kernels/memory/loaders.h"
 #include "kernels/memory/pieces_kernel.h"
 
 namespace collage {
@@ -98,6 +99,9 @@ class MemoryBackend : public Backend {
 }  // namespace
 }  // namespace memory
 
-std::unique_ptr<Backend> make_memory_backend() { return std::make_unique<memory::MemoryBackend>(); }
+std::unique_ptr<Backend> make_memory_backend() {
+  memory::register_loaders();
+  return std::make_unique<memory::MemoryBackend>();
+}
 
 }  // namespace collage

@@ -9,6 +9,7 @@
 #include "backend/native/native_rule.h"
 #include "base/hash.h"
 #include "ir/visitor.h"
+#include "kernels/native/loaders.h"
 #include "kernels/native/native_kernel.h"
 
 namespace collage {
@@ -111,6 +112,9 @@ class NativeBackend : public Backend {
 }  // namespace
 }  // namespace native
 
-std::unique_ptr<Backend> make_native_backend() { return std::make_unique<native::NativeBackend>(); }
+std::unique_ptr<Backend> make_native_backend() {
+  native::register_loaders();
+  return std::make_unique<native::NativeBackend>();
+}
 
 }  // namespace collage

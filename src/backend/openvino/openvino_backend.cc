@@ -5,6 +5,7 @@
 #include "backend/openvino/translate.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "kernels/openvino/loaders.h"
 #include "kernels/openvino/openvino_kernel.h"
 #include "partition/rules/anchor_union.h"
 #include "partition/rules/combine_by_primitives.h"
@@ -106,6 +107,9 @@ class OpenVinoBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_openvino_backend() { return std::make_unique<OpenVinoBackend>(); }
+std::unique_ptr<Backend> make_openvino_backend() {
+  openvino::register_loaders();
+  return std::make_unique<OpenVinoBackend>();
+}
 
 }  // namespace collage
