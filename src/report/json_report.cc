@@ -24,6 +24,16 @@ json cost_json(const Cost& cost) {
   return m != nullptr ? milliseconds(*m) : json(nullptr);
 }
 
+json latency_json(const std::vector<double>& samples) {
+  json list = json::array();
+  for (double s : samples) list.push_back(1e3 * s);
+  return {{"median", 1e3 * median(samples)},
+          {"p10", 1e3 * percentile(samples, 0.1)},
+          {"p90", 1e3 * percentile(samples, 0.9)},
+          {"count", samples.size()},
+          {"samples", list}};
+}
+
 json tensor_json(const TensorType& type, const Encoding& encoding) {
   return {{"shape", type.shape},
           {"dtype", dtype_name(encoding.dtype)},
@@ -167,16 +177,6 @@ std::string model_hash(const std::filesystem::path& path) {
 }
 
 }  // namespace
-
-json latency_json(const std::vector<double>& samples) {
-  json list = json::array();
-  for (double s : samples) list.push_back(1e3 * s);
-  return {{"median", 1e3 * median(samples)},
-          {"p10", 1e3 * percentile(samples, 0.1)},
-          {"p90", 1e3 * percentile(samples, 0.9)},
-          {"count", samples.size()},
-          {"samples", list}};
-}
 
 json report_json(const Model& model, const CompileReport& report, const RunFacts& facts) {
   json versions = json::object();

@@ -9,17 +9,14 @@ namespace collage {
 
 using nlohmann::json;
 
-Result<json> parse_report(std::string_view text) {
+Result<json> read_report(const std::filesystem::path& path) {
+  std::string text = TRY(read_file(path));
   json report = parse_json(text);
-  if (report.is_null()) return bad_model("is no JSON");
+  if (report.is_null()) return bad_model("{}: is no JSON", path.string());
   static const json kSchema = json::parse(embedded_file("report-schema.json"));
   if (std::string wrong = schema_violation(report, kSchema); !wrong.empty())
-    return bad_model("is no report of this version of collage: {}", wrong);
+    return bad_model("{}: is no report of this version of collage: {}", path.string(), wrong);
   return report;
-}
-
-Result<json> read_report(const std::filesystem::path& path) {
-  return parse_report(TRY(read_file(path))).with_context(path.string());
 }
 
 }  // namespace collage

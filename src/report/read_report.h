@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "base/result.h"
 
@@ -12,6 +11,5 @@ namespace collage {
 
 // kBadModel: no file, no JSON, or not of that form; the message says where.
 Result<nlohmann::json> read_report(const std::filesystem::path& path);
-Result<nlohmann::json> parse_report(std::string_view text);
 
 }  // namespace collage

@@ -55,9 +55,6 @@ struct RunFacts {
   std::vector<WhatIf> what_if;
 };
 
-// Of seconds of single inferences.
-nlohmann::json latency_json(const std::vector<double>& samples);
-
 nlohmann::json report_json(const Model& model, const CompileReport& report, const RunFacts& facts);
 
 // What was refused because it ended its worker, in words; empty where nothing was.

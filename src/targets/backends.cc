@@ -2,8 +2,10 @@
 
 #include <mutex>
 
-#include "artifact/portable_kernels.h"
 #include "backend/backend.h"
+#include "ops/placement.h"
+#include "ops/registry.h"
+#include "tensor_program/call.h"
 #if COLLAGE_WITH_REFERENCE
 #include "backend/reference/reference.h"
 #endif
@@ -34,7 +36,9 @@ namespace collage {
 void register_all() {
   static std::once_flag once;
   std::call_once(once, [] {
-    register_portable_kernels();
+    register_all_ops();
+    register_placement_ops();
+    tensor_program::register_call_op();
 #if COLLAGE_WITH_ONEDNN
     register_backend(make_onednn_backend());
 #endif

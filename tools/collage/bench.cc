@@ -6,7 +6,6 @@
 
 #include <thread>
 
-#include "artifact.h"
 #include "base/statistics.h"
 #include "base/stopwatch.h"
 #include "machine/noise_gate.h"
@@ -106,13 +105,6 @@ Status show_layers(Program& program, const std::vector<Tensor>& inputs,
 }
 
 Status bench(const BenchOptions& options) {
-  if (runs_artifact(options)) {
-    if (!options.compare.empty() || !options.against.empty() || options.layers ||
-        options.roofline || options.fresh_costs || !options.profile.empty())
-      return usage_error("{}: is timed as it is: other flags of bench want --recompile",
-                         options.model);
-    return bench_artifact(options, options.duration, options.iterations, options.warm_ups);
-  }
   TRY(check_writable_file("--profile", options.profile));
   Model model = TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));

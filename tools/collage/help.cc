@@ -34,8 +34,6 @@ constexpr Example kExamples[] = {
      "why the node does not run there"},
     {"view", "collage view model.onnx -o plan.html", "the plan as a page; open it in a browser"},
     {"view", "collage view report.json -o plan.html", "the same from a report"},
-    {"compile", "collage compile resnet50.onnx -o resnet50.collage",
-     "the program as a file: run, bench, verify, explain and view take it like a model"},
     {"diff", "collage diff old.json new.json", "status 7 where the second is slower beyond noise"},
     {"targets", "collage targets", "what this machine offers, and what is missing and why"},
     {"tune", "collage tune *.onnx --effort max", "measure ahead what these models need"},

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "artifact.h"
 #include "options.h"
 #include "report/report.h"
 #include "select/layerwise.h"
@@ -75,7 +74,6 @@ Difference worse_of(const Difference& a, const Difference& b) {
 
 Status verify(const VerifyOptions& options) {
   const std::string& expect = options.expect;
-  if (runs_artifact(options)) return verify_artifact(options, expect);
   Model model = TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   ReferenceCheckOptions judging;
