@@ -27,17 +27,22 @@ endif()
 install(FILES bench/peers/peer.py bench/peers/onnxruntime_peer.py bench/peers/openvino_peer.py bench/peers/tensor_files.py
         DESTINATION ${CMAKE_INSTALL_DATADIR}/collage/peers)
 
-# The manual page and bash's completion are what the command says of itself.
+# The manual page and completions of shells are what the command says of itself.
 set(said ${PROJECT_BINARY_DIR}/generated/said)
 file(MAKE_DIRECTORY ${said})
 add_custom_command(
   TARGET collage POST_BUILD
   COMMAND $<TARGET_FILE:collage> help --man > ${said}/collage.1
-  COMMAND $<TARGET_FILE:collage> help --completion > ${said}/collage
+  COMMAND $<TARGET_FILE:collage> help --completion bash > ${said}/collage
+  COMMAND $<TARGET_FILE:collage> help --completion zsh > ${said}/_collage
+  COMMAND $<TARGET_FILE:collage> help --completion fish > ${said}/collage.fish
   VERBATIM)
 install(FILES ${said}/collage.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${said}/collage DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 
+install(FILES ${said}/_collage DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES ${said}/collage.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/collage RENAME copyright)
 install(TARGETS collage RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS collage_lib EXPORT collageTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(EXISTS ${PROJECT_SOURCE_DIR}/include/collage)

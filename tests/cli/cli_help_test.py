@@ -7,6 +7,7 @@ Prints one line a failure, then "N passed, N failed"; exits with 1 if anything f
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -58,6 +59,24 @@ def check_completion(folder):
     assert "--layerwise" in complete("collage", "verify", "--la") and "--layerwise" not in complete("collage", "run", "--la")
     assert "prune" in complete("collage", "db", "pr")
     assert complete("collage", "run", "net.on") == ["net.onnx"]
+
+
+def check_other_shells(folder):
+    """The scripts of zsh and fish know every sub-command and flag, with what they mean, and are none of bash's."""
+    found = verbs(folder)
+    assert run(folder, "help", "--completion", "bash") == run(folder, "help", "--completion")
+    for shell, flag, valued in (("zsh", "'*--layerwise[", "'*--expect[{}]:value:_files'"),
+                                ("fish", "complete -c collage -n '__fish_seen_subcommand_from verify' -l layerwise -d ",
+                                 "-l expect -r -d '{}'")):
+        script = run(folder, "help", "--completion", shell)
+        meaning = re.search(r"--expect \S+ +(\S.*)", run(folder, "help", "verify"))
+        assert flag in script and valued.split("{}")[0] in script, script
+        assert meaning and meaning[1].split()[0] in script.split(valued.split("{}")[0])[1][:200], (shell, meaning)
+        assert all(re.search(rf"\b{verb}\b", script) for verb in found), (shell, found)
+        tiny_models.write(folder, "completion", script)
+        if shutil.which(shell):
+            checked = subprocess.run([shell, "-n", "completion"], cwd=folder, capture_output=True, text=True)
+            assert checked.returncode == 0 and not checked.stderr, checked
 
 
 def check_settings(folder):
@@ -139,7 +158,7 @@ def check_documented(folder):
         assert general <= of_verb[verb], f"{verb} lacks {sorted(general - of_verb[verb])}"
 
 
-CHECKS = (check_help, check_completion, check_settings, check_settings_of_others, check_documented)
+CHECKS = (check_help, check_completion, check_other_shells, check_settings, check_settings_of_others, check_documented)
 
 
 def prepare(folder):

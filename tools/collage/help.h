@@ -1,9 +1,8 @@
-// What the command says of itself, all from one source: the sub-commands' own descriptions and
-// flags, and the examples here.
+// What the command says of itself, all from one source (described.h).
 //
-//   collage help VERB            usage, flags and examples
-//   collage help --man           a manual page (roff)
-//   collage help --completion    a bash script; `source <(collage help --completion)`
+//   collage help VERB                  usage, flags and examples
+//   collage help --man                 a manual page (roff)
+//   collage help --completion [SHELL]  a script; `source <(collage help --completion)`
 #pragma once
 
 #include "options.h"
