@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/statistics.h"
+#include "report/host_share.h"
 #include "report/report.h"
 
 namespace collage {
@@ -251,6 +252,9 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
   result["arena"] = arena_json(report.arena);
   result["considered"] = considered_json(report.considered);
   result["plans"] = std::move(plans);
+  if (const HostShare host = host_share(report); !host.operators.empty())
+    result["on_host"] = {
+        {"target", host.host}, {"share", host.share}, {"operators", host.operators}};
   if (!facts.timeline.empty()) {
     json steps = json::array();
     double now = 0;

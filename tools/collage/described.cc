@@ -26,6 +26,8 @@ constexpr Example kExamples[] = {
     {"view", "collage view report.json -o plan.html", "the same from a report"},
     {"diff", "collage diff old.json new.json", "status 7 where the second is slower beyond noise"},
     {"targets", "collage targets", "what this machine offers, and what is missing and why"},
+    {"inspect", "collage inspect model.onnx --json model.json",
+     "what each backend could take, and every node that one does not, with the reason"},
     {"tune", "collage tune *.onnx --effort max", "measure ahead what these models need"},
     {"db", "collage db prune --unused 90", "forget what was not used for three months"},
     {"help", "source <(collage help --completion)", "completion in this bash"},

@@ -10,10 +10,12 @@
 
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "base/name_supply.h"
 #include "base/stopwatch.h"
 #include "cost/effort.h"
 #include "progress_line.h"
+#include "report/host_share.h"
 #include "runtime/npy.h"
 #include "targets/plugins.h"
 #include "verify/synthetic.h"
@@ -39,23 +41,6 @@ Result<int64_t> parse_extent(const std::string& flag, const std::string& whole,
   return std::stoll(text);
 }
 
-Result<LoadOptions> load_options(const SharedOptions& options) {
-  LoadOptions result;
-  for (const std::string& text : options.shapes) {
-    auto [name, value] = TRY(split_assignment("--shapes", text));
-    Shape shape;
-    std::istringstream parts(value);
-    for (std::string part; std::getline(parts, part, 'x');)
-      shape.push_back(TRY(parse_extent("--shapes", text, part)));
-    result.shapes[name] = std::move(shape);
-  }
-  for (const std::string& text : options.dims) {
-    auto [name, value] = TRY(split_assignment("--dim", text));
-    result.dims[name] = TRY(parse_extent("--dim", text, value));
-  }
-  return result;
-}
-
 // "name=file", split at the first '=' with a model's input before it: a file's name may hold '='
 // too.
 Result<std::pair<size_t, std::string>> split_input(const std::string& text,
@@ -74,6 +59,23 @@ Result<std::pair<size_t, std::string>> split_input(const std::string& text,
 }
 
 }  // namespace
+
+Result<LoadOptions> load_options(const SharedOptions& options) {
+  LoadOptions result;
+  for (const std::string& text : options.shapes) {
+    auto [name, value] = TRY(split_assignment("--shapes", text));
+    Shape shape;
+    std::istringstream parts(value);
+    for (std::string part; std::getline(parts, part, 'x');)
+      shape.push_back(TRY(parse_extent("--shapes", text, part)));
+    result.shapes[name] = std::move(shape);
+  }
+  for (const std::string& text : options.dims) {
+    auto [name, value] = TRY(split_assignment("--dim", text));
+    result.dims[name] = TRY(parse_extent("--dim", text, value));
+  }
+  return result;
+}
 
 Status check_writable_file(const std::string& flag, const std::string& path) {
   namespace fs = std::filesystem;
@@ -100,12 +102,16 @@ CLI::Validator positive_number(bool or_zero) {
       "NUMBER", "positive");
 }
 
-void add_compile_options(CLI::App& command, SharedOptions& options) {
+void add_model_option(CLI::App& command, SharedOptions& options) {
   command.add_option("MODEL", options.model, "an ONNX file, or Relay text (.relay)")->required();
+}
+
+void add_compile_options(CLI::App& command, SharedOptions& options) {
+  add_model_option(command, options);
   add_compile_flags(command, options);
 }
 
-void add_compile_flags(CLI::App& command, SharedOptions& options) {
+void add_target_flags(CLI::App& command, SharedOptions& options) {
   command
       .add_option("--targets", options.targets, "backends to use, comma separated (default: all)")
       ->delimiter(',');
@@ -125,6 +131,15 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
       ->allow_extra_args(false);
   command.add_option("--plugin", options.plugins, "a shared library with a backend of its own")
       ->allow_extra_args(false);
+  command
+      .add_option("--max-error", options.max_error,
+                  "no output errs by more than this part of its largest value (1e-2); kernels may "
+                  "compute in bfloat16 within that")
+      ->check(CLI::Range(1e-6, 1.0));
+}
+
+void add_compile_flags(CLI::App& command, SharedOptions& options) {
+  add_target_flags(command, options);
   command.add_option("--db", options.database, "the cost database (default: in the cache folder)");
   command.add_flag("--frozen-costs", options.frozen_costs, "fail instead of measuring");
   command
@@ -145,11 +160,6 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
       ->check(CLI::IsMember({"default", "strict"}));
   command.add_flag("--deterministic", options.deterministic,
                    "leave out kernels that give other bits when run again");
-  command
-      .add_option("--max-error", options.max_error,
-                  "no output errs by more than this part of its largest value (1e-2); kernels may "
-                  "compute in bfloat16 within that")
-      ->check(CLI::Range(1e-6, 1.0));
   command.add_option("--progress", options.progress, "on stderr")
       ->check(CLI::IsMember({"auto", "plain", "none"}));
 }
@@ -220,6 +230,21 @@ Result<ProgramOptions> program_options(const SharedOptions& options) {
   return program;
 }
 
+namespace {
+
+// A plan that leaves much to the host is slow for a reason that no figure of it shows.
+void warn_of_host_share(const CompileReport& report) {
+  constexpr double kTolerated = 0.01;
+  const HostShare share = host_share(report);
+  if (share.share > kTolerated && !share.alone)
+    log::warn(
+        "{:.2g}% of the arithmetic runs on {}, which is slow, since no other backend takes it: {} "
+        "(collage inspect says why)",
+        100 * share.share, share.host, share.operators_text());
+}
+
+}  // namespace
+
 Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds,
                         const std::vector<Tensor>& inputs) {
   ProgramOptions program = TRY(program_options(options));
@@ -228,6 +253,7 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
   InterruptScope interrupts;
   const Stopwatch watch;
   Result<Program> result = compile_model(model, program, &progress);
+  if (result) warn_of_host_share(result->impl().report);
   *seconds = watch.seconds() + model.impl().import_seconds + model.impl().simplify_seconds;
   if (interrupted() && result)
     fmt::print(stderr,

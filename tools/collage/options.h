@@ -27,7 +27,10 @@ struct SharedOptions {
 // The model argument and the flags that decide how it is compiled; where inputs matter, `--inputs`
 // and `--seed` too.
 void add_compile_options(CLI::App& command, SharedOptions& options);
-// The same without the model argument.
+void add_model_option(CLI::App& command, SharedOptions& options);
+// Which backends may take what, of which shapes of the model.
+void add_target_flags(CLI::App& command, SharedOptions& options);
+// Those, and how costs are found: all but the model argument.
 void add_compile_flags(CLI::App& command, SharedOptions& options);
 void add_input_options(CLI::App& command, SharedOptions& options);
 void add_output_option(CLI::App& command, SharedOptions& options);
@@ -43,6 +46,7 @@ Status check_writable_file(const std::string& flag, const std::string& path);
 // Refuses a report or a folder that could not be written: compiling may take minutes.
 Status check_destinations(const SharedOptions& options);
 
+Result<LoadOptions> load_options(const SharedOptions& options);
 // Reads the model. Fails before any work is done where --json or --save-outputs could not be
 // written.
 Result<Model> load(const SharedOptions& options);
@@ -75,6 +79,7 @@ Command add_partition(CLI::App& app);
 Command add_targets(CLI::App& app);
 Command add_tune(CLI::App& app);
 Command add_view(CLI::App& app);
+Command add_inspect(CLI::App& app);
 Command add_db(CLI::App& app);
 Command add_diff(CLI::App& app);
 Command add_explain(CLI::App& app);

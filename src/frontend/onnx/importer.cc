@@ -250,6 +250,14 @@ Result<ImportedModel> import_onnx(const std::filesystem::path& file, const Impor
   return import().with_context(file.string());
 }
 
+// A size below 0 is open as well.
+bool is_open_dimension(const std::string& dim) {
+  return dim.empty() || dim == "?" || dim.find_first_not_of("0123456789") != std::string::npos;
+}
+bool is_named_dimension(const std::string& dim) {
+  return is_open_dimension(dim) && !dim.empty() && dim != "?" && dim[0] != '-';
+}
+
 Result<ModelSummary> inspect_onnx(const std::filesystem::path& file) {
   auto inspect = [&]() -> Result<ModelSummary> {
     auto model = TRY(read_model_file(file));

@@ -61,6 +61,9 @@ struct ModelInput {
   std::vector<std::string> dims;  // "3", "batch", or "?" for one without a name
   bool has_shape = true;          // false: the rank is unknown too, and dims is empty
 };
+// Whether a dimension of a ModelInput is to be given a value, and whether by its name.
+bool is_open_dimension(const std::string& dim);
+bool is_named_dimension(const std::string& dim);
 struct ModelSummary {
   int64_t opset = 0;
   int64_t ir_version = 0;

@@ -1,0 +1,23 @@
+// How much of a plan's arithmetic is left to the host, the backend of last resort, whose kernels
+// are simple and slow.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "compiler/compile.h"
+
+namespace collage {
+
+struct HostShare {
+  std::string host;
+  double share = 0;                         // of the arithmetic, from 0 to 1
+  std::map<std::string, size_t> operators;  // that run there
+  bool alone = false;                       // no other target was to be used: it was asked for
+
+  std::string operators_text() const;  // "nn.lrn, scan (3)"
+};
+
+HostShare host_share(const CompileReport& report);
+
+}  // namespace collage
