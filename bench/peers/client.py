@@ -13,10 +13,10 @@ class PeerError(Exception):
 
 
 class Peer:
-    def __init__(self, runtime, model, threads, precision="f32"):
+    def __init__(self, runtime, model, threads, precision="f32", streams=0):
         self.runtime = runtime
         command = [sys.executable, os.path.join(HERE, "peer.py"), "--runtime", runtime, "--model", model,
-                   "--threads", str(threads), "--precision", precision]
+                   "--threads", str(threads), "--precision", precision, "--streams", str(streams)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def call(self, command, **fields):

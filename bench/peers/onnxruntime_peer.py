@@ -1,19 +1,21 @@
-"""ONNX Runtime behind the interface that peer.py drives: load, set_inputs, infer, outputs."""
+"""ONNX Runtime behind the interface that peer.py drives: load, set_inputs, infer, throughput, outputs."""
 
 import numpy as np
 import onnxruntime
+from throughput import concurrently
 
 
 class OnnxRuntimePeer:
-    """Sequential execution, every graph optimisation, inputs and outputs bound once to buffers of ours."""
+    """Sequential execution, every graph optimisation, inputs and outputs bound once to buffers of ours. Streams are sessions,
+    each with its share of the threads."""
 
     version = f"onnxruntime {onnxruntime.__version__}"
 
-    def __init__(self, path, threads, precision, shapes=None):
+    def __init__(self, path, threads, precision, shapes=None, streams=0):
         if precision != "f32":
             raise ValueError(f"ONNX Runtime runs a model in the precision it has; {precision} is not available")
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
+        options.intra_op_num_threads = max(1, threads // max(1, streams))
         options.inter_op_num_threads = 1
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -25,6 +27,7 @@ class OnnxRuntimePeer:
                 options.add_free_dimension_override_by_name(name, size)
             self._session = open_session()
         self._binding = self._outputs = None
+        self._others = [OnnxRuntimePeer(path, options.intra_op_num_threads, precision, shapes) for _ in range(1, streams)]
 
     def _symbolic_sizes(self, shapes):
         """What the given shapes say of the names that dimensions of inputs have."""
@@ -43,6 +46,8 @@ class OnnxRuntimePeer:
         return describe(self._session.get_inputs()), describe(self._session.get_outputs())
 
     def set_inputs(self, arrays):
+        for other in self._others:
+            other.set_inputs(arrays)
         names = [value.name for value in self._session.get_inputs()]
         self._inputs = [onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(a)) for a in arrays]
         self._binding = self._session.io_binding()
@@ -59,6 +64,9 @@ class OnnxRuntimePeer:
 
     def infer(self):
         self._session.run_with_iobinding(self._binding)
+
+    def throughput(self, seconds):
+        return concurrently([self.infer] + [other.infer for other in self._others], seconds)
 
     def outputs(self):
         return [(v.name, o.numpy()) for v, o in zip(self._session.get_outputs(), self._outputs)]

@@ -1,10 +1,11 @@
 """Runs a model in another runtime, in a process of its own, on command: one JSON object a line in, one a line out.
 
-    python bench/peers/peer.py --runtime onnxruntime|openvino --model FILE --threads N [--precision f32]
+    python bench/peers/peer.py --runtime onnxruntime|openvino --model FILE --threads N [--precision f32] [--streams N]
 
     {"cmd": "load", "shapes": [[1, 3, 8, 8], …]}     {"ok": true, "version": …, "load_ms": …, "inputs": […], "outputs": […]}
     {"cmd": "inputs", "dir": D}                      {"ok": true, "count": …}     D/0_name.npy, D/1_name.npy …, by position
     {"cmd": "run", "warmup": 2, "iterations": 20}    {"ok": true, "samples_ms": […]}
+    {"cmd": "throughput", "seconds": 0.5}            {"ok": true, "inferences": …, "seconds": …}   with --streams alone
     {"cmd": "outputs", "dir": D}                     {"ok": true, "files": […]}   of the latest run
     {"cmd": "quit"}                                  ends the process, as does the end of its input
 
@@ -42,7 +43,7 @@ class Commands:
     def load(self, shapes=None):
         start = time.perf_counter()
         kind = runtime_class(self._options.runtime)
-        self._peer = kind(self._options.model, self._options.threads, self._options.precision, shapes)
+        self._peer = kind(self._options.model, self._options.threads, self._options.precision, shapes, self._options.streams)
         self._ready = False
         inputs, outputs = self._peer.signature()
         return {"version": kind.version, "load_ms": 1e3 * (time.perf_counter() - start), "inputs": inputs,
@@ -71,6 +72,13 @@ class Commands:
             samples.append((clock() - start) / 1e6)
         return {"samples_ms": samples}
 
+    def throughput(self, seconds):
+        self._need_inputs()
+        if not self._options.streams:
+            raise ValueError("throughput needs --streams")
+        inferences, elapsed = self._peer.throughput(seconds)
+        return {"inferences": inferences, "seconds": elapsed}
+
     def outputs(self, dir):
         self._need_inputs()
         return {"files": tensor_files.save(dir, self._peer.outputs())}
@@ -81,7 +89,7 @@ class Commands:
 
 
 def serve(commands, requests, replies):
-    known = {name: getattr(commands, name) for name in ("load", "inputs", "run", "outputs")}
+    known = {name: getattr(commands, name) for name in ("load", "inputs", "run", "throughput", "outputs")}
     for line in requests:
         try:
             request = json.loads(line)
@@ -103,6 +111,7 @@ def main():
     parser.add_argument("--model", required=True, metavar="FILE")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), metavar="N")
     parser.add_argument("--precision", default="f32", help="f32 (default); OpenVINO also takes bf16, f16")
+    parser.add_argument("--streams", type=int, default=0, help="so many inferences at a time; 0 (default): for latency")
     options = parser.parse_args()
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints must not mix with the replies

@@ -25,14 +25,48 @@ json cost_json(const Cost& cost) {
   return m != nullptr ? milliseconds(*m) : json(nullptr);
 }
 
+json statistics_json(const std::vector<double>& samples, double unit) {
+  json result = {{"median", unit * median(samples)}, {"count", samples.size()}};
+  for (int percent : {10, 90, 95, 99})
+    result["p" + std::to_string(percent)] = unit * percentile(samples, 0.01 * percent);
+  return result;
+}
+
 json latency_json(const std::vector<double>& samples) {
-  json list = json::array();
+  json result = statistics_json(samples, 1e3), list = json::array();
   for (double s : samples) list.push_back(1e3 * s);
-  return {{"median", 1e3 * median(samples)},
-          {"p10", 1e3 * percentile(samples, 0.1)},
-          {"p90", 1e3 * percentile(samples, 0.9)},
-          {"count", samples.size()},
-          {"samples", list}};
+  result["samples"] = std::move(list);
+  return result;
+}
+
+json speed_up_json(const SpeedUp& speed_up) {
+  return {{"median", speed_up.ratio},
+          {"low", speed_up.interval.low},
+          {"high", speed_up.interval.high},
+          {"turns", speed_up.turns},
+          {"verdict", verdict_name(speed_up.verdict)}};
+}
+
+json throughput_json(const RunFacts::Throughput& throughput) {
+  json peers = json::object();
+  for (const auto& [name, peer] : throughput.peers)
+    peers[name] = {{"version", peer.version},
+                   {"per_second", statistics_json(peer.per_second, 1)},
+                   {"speed_up", speed_up_json(peer.speed_up)}};
+  return {{"streams", throughput.streams},
+          {"threads_per_stream", throughput.threads_per_stream},
+          {"per_second", statistics_json(throughput.per_second, 1)},
+          {"latency_ms", statistics_json(throughput.latencies, 1e3)},
+          {"peers", std::move(peers)}};
+}
+
+json batches_json(const std::vector<RunFacts::Batch>& batches) {
+  json list = json::array();
+  for (const RunFacts::Batch& batch : batches)
+    list.push_back({{"batch", batch.size},
+                    {"latency_ms", statistics_json(batch.samples, 1e3)},
+                    {"per_second", static_cast<double>(batch.size) / median(batch.samples)}});
+  return list;
 }
 
 json tensor_json(const TensorType& type, const Encoding& encoding) {
@@ -218,7 +252,12 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
                        [](const TimedCover& c) { return c.measured.has_value(); })}}},
       {"peak_memory", {{"planned", report.arena_bytes}}},
   };
+  if (const HostShare host = host_share(report); !host.operators.empty())
+    result["on_host"] = {
+        {"target", host.host}, {"share", host.share}, {"operators", host.operators}};
   if (!facts.samples.empty()) result["latency_ms"] = latency_json(facts.samples);
+  if (facts.throughput) result["throughput"] = throughput_json(*facts.throughput);
+  if (!facts.batches.empty()) result["batches"] = batches_json(facts.batches);
   if (report.in_situ_ratio > 0)
     result["in_situ"] = {{"ms", 1e3 * report.in_situ_seconds}, {"ratio", report.in_situ_ratio}};
   if (facts.fresh_in_situ_seconds) result["fresh_in_situ_ms"] = 1e3 * *facts.fresh_in_situ_seconds;
@@ -252,9 +291,6 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
   result["arena"] = arena_json(report.arena);
   result["considered"] = considered_json(report.considered);
   result["plans"] = std::move(plans);
-  if (const HostShare host = host_share(report); !host.operators.empty())
-    result["on_host"] = {
-        {"target", host.host}, {"share", host.share}, {"operators", host.operators}};
   if (!facts.timeline.empty()) {
     json steps = json::array();
     double now = 0;
@@ -306,12 +342,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       peers[name] =
           peer.samples.empty() ? json{{"failure", peer.failure}} : latency_json(peer.samples);
       peers[name]["version"] = peer.version;
-      if (peer.speed_up)
-        peers[name]["speed_up"] = {{"median", peer.speed_up->ratio},
-                                   {"low", peer.speed_up->interval.low},
-                                   {"high", peer.speed_up->interval.high},
-                                   {"turns", peer.speed_up->turns},
-                                   {"verdict", verdict_name(peer.speed_up->verdict)}};
+      if (peer.speed_up) peers[name]["speed_up"] = speed_up_json(*peer.speed_up);
       if (peer.difference) {
         peers[name]["difference"] = {{"max_abs", peer.difference->max_abs},
                                      {"max_rel", peer.difference->max_rel},

@@ -41,6 +41,26 @@ struct RunFacts {
     std::optional<OutputDifference> difference;
   };
   std::map<std::string, Peer> peers;
+  // Several inferences at a time, each by a stream of its own.
+  struct PeerThroughput {
+    std::string version;
+    std::vector<double> per_second;  // inferences, a turn each
+    SpeedUp speed_up;                // of this program over it
+  };
+  struct Throughput {
+    int streams = 0, threads_per_stream = 0;
+    std::vector<double> per_second;  // of all streams, a turn each
+    std::vector<double> latencies;   // seconds of single inferences while others run
+    std::map<std::string, PeerThroughput> peers;
+  };
+  std::optional<Throughput> throughput;
+  // The same model at several batch sizes; all else here is of the last, whose size is `batch`.
+  struct Batch {
+    int64_t size = 0;
+    std::vector<double> samples;  // seconds of single inferences of the whole batch
+  };
+  std::vector<Batch> batches;
+  int64_t batch = 0;  // 0: nobody set it
   // The steps of one run with their seconds, in order.
   std::vector<std::pair<std::string, double>> timeline;
   std::optional<MachinePeaks> peaks;

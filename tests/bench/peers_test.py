@@ -87,6 +87,28 @@ def check_shapes(folder):
                 assert "ValueError" in str(error), error
 
 
+def check_throughput(folder):
+    """Several inferences at a time, with the outputs of one; only where streams were asked for."""
+    path = expect(folder, "mnist")
+    for runtime in ("onnxruntime", "openvino"):
+        with Peer(runtime, path, 2, streams=3) as peer:
+            peer.call("load")
+            peer.call("inputs", dir=os.path.join(folder, "inputs"))
+            found = peer.call("throughput", seconds=0.05)
+            assert found["inferences"] >= 3 and found["seconds"] > 0, (runtime, found)
+            peer.call("outputs", dir=os.path.join(folder, runtime))
+        result = python("bench/compare_outputs.py", os.path.join(folder, runtime), os.path.join(folder, "outputs"))
+        assert result.returncode == 0, (runtime, result.stdout)
+        with Peer(runtime, path, 2) as peer:
+            peer.call("load")
+            peer.call("inputs", dir=os.path.join(folder, "inputs"))
+            try:
+                peer.call("throughput", seconds=0.05)
+                raise AssertionError("throughput without streams")
+            except PeerError as error:
+                assert "--streams" in str(error), error
+
+
 def check_bad_requests(folder):
     """A refused command says why and leaves the peer in use; the end of its input ends it quietly."""
     path = expect(folder, "mnist")
@@ -128,7 +150,7 @@ def check_comparison(folder):
     assert python("bench/compare_outputs.py", os.path.join(folder, "none"), first).returncode == 2
 
 
-CHECKS = (check_peers_agree, check_new_inputs_count, check_shapes, check_bad_requests, check_comparison)
+CHECKS = (check_peers_agree, check_new_inputs_count, check_shapes, check_throughput, check_bad_requests, check_comparison)
 
 
 if __name__ == "__main__":

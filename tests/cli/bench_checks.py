@@ -15,10 +15,13 @@ import tiny_models
 def check_bench(bench):
     """Statistics, and other runtimes beside them."""
     name = bench.save("net.onnx", tiny_models.small_net())
-    line = rf"\s+median\s+\d+\.\d+ ms   p10\s+\d+\.\d+   p90\s+\d+\.\d+   \d+ runs"
+    line = rf"\s+median\s+\d+\.\d+ ms   p10\s+\d+\.\d+   p90\s+\d+\.\d+   p95\s+\d+\.\d+   p99\s+\d+\.\d+   \d+ runs"
     report, printed = bench.report("bench", name, "--iterations", "5", "--compare", "onnxruntime,openvino")
     for runtime in ("collage", "onnxruntime", "openvino"):
         assert re.search(rf"^{runtime}{line}$", printed, re.MULTILINE), printed
+    assert re.search(r"^memory        \d+\.\d MB of intermediate tensors, \d+\.\d MB of the process at most$", printed, re.MULTILINE), printed
+    assert report["peak_memory"]["measured"] > report["peak_memory"]["planned"], report["peak_memory"]
+    assert report["latency_ms"]["p90"] <= report["latency_ms"]["p95"] <= report["latency_ms"]["p99"], report["latency_ms"]
     ratio = r"\d+\.\d\dx \(\d+\.\d\d to \d+\.\d\d seen, (\d) turns\): not decided, 6 turns are needed"
     faster = re.search(rf"^speed-up over the faster of them: {ratio}$", printed, re.MULTILINE)
     assert faster and int(faster[1]) < 6, printed
@@ -36,7 +39,7 @@ def check_against(bench):
     name = bench.save("net.onnx", tiny_models.small_net())
     bench.run("run", name)
     printed = bench.run("bench", name, "--duration", "0.1", "--against", os.path.join(bench.cache, "costs.db"))
-    line = r"\s+median\s+\d+\.\d+ ms   p10\s+\d+\.\d+   p90\s+\d+\.\d+   \d+ runs\n"
+    line = r"\s+median\s+\d+\.\d+ ms   p10\s+\d+\.\d+   p90\s+\d+\.\d+   p95\s+\d+\.\d+   p99\s+\d+\.\d+   \d+ runs\n"
     pairs = re.fullmatch(rf"collage{line}the other{line}the other takes [+-]\d+\.\d% \(median of (\d+) pairs .*\)\n", printed)
     assert pairs and int(pairs[1]) >= 3, printed
 

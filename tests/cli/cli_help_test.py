@@ -101,9 +101,9 @@ def check_settings(folder):
 
 
 # What may name a file that is written or opened for writing, or code that is run.
-REFUSED = (("run", "json", "save-outputs", "db", "plugin"), ("bench", "json", "db", "plugin", "profile"), ("bench", "against"),
+REFUSED = (("run", "json", "save-outputs", "db", "plugin"), ("bench", "json", "db", "plugin", "profile", "benchmark-out"), ("bench", "against"),
            ("verify", "json", "save-outputs", "db", "plugin"), ("view", "output", "db", "plugin"), ("partition", "json", "db", "plugin"),
-           ("tune", "db", "plugin"), ("db", "db"), ("diff",))
+           ("inspect", "json", "plugin"), ("tune", "db", "plugin"), ("db", "db"), ("diff",))
 
 
 def check_settings_of_others(folder):

@@ -1,55 +1,25 @@
-// collage bench: latency statistics, and a fair comparison with other runtimes: blocks of runs, one
-// runtime after the other, with a pause between them, so that the idle threads of one do not
-// disturb the next.
+// collage bench: latency statistics, throughput of several streams, a batch size after the other,
+// and a fair comparison with other runtimes.
+
+#include "bench.h"
 
 #include <fmt/format.h>
 
-#include <thread>
+#include <optional>
 
 #include "base/statistics.h"
 #include "base/stopwatch.h"
-#include "machine/noise_gate.h"
-#include "options.h"
+#include "bench_text.h"
+#include "benchmark_file.h"
 #include "report/layers.h"
 #include "report_source.h"
-#include "rivals.h"
 #include "select/cover_timing.h"
-#include "select/in_situ_costs.h"
-#include "select/prediction.h"
 
 namespace collage::tool {
 
 namespace {
 
-struct BenchOptions : SharedOptions {
-  std::vector<std::string> compare;
-  int iterations = 0;   // of every runtime; 0: as many as fit the duration
-  double duration = 3;  // seconds a runtime
-  int warm_ups = 2;     // before each block
-  bool layers = false, roofline = false;
-  std::string profile;  // where the Chrome trace goes
-  std::string against;  // another cost database
-  bool fresh_costs = false;
-};
-
-constexpr int kBlockRuns = 20;
-constexpr int kPauseMs = 50;
 constexpr int kProfiledRuns = 15;
-constexpr int kFreshLooks = 2;  // after each block
-constexpr int kTurns = 10;      // beside other runtimes, at least: what an interval is made of
-
-std::string statistics_line(const std::string& name, const std::vector<double>& samples) {
-  return fmt::format("{:<13} median {:9.3f} ms   p10 {:9.3f}   p90 {:9.3f}   {} runs", name,
-                     1e3 * median(samples), 1e3 * percentile(samples, 0.1),
-                     1e3 * percentile(samples, 0.9), samples.size());
-}
-
-NoiseGate gate_of(const Program& program, const BenchOptions& options) {
-  NoiseGate gate;
-  gate.allow(options.patience);
-  gate.know(program.impl().report.usual_cores);
-  return gate;
-}
 
 // What --against asks for: short blocks of both programs in turns, so that a machine that changes
 // its speed does so for both.
@@ -104,99 +74,95 @@ Status show_layers(Program& program, const std::vector<Tensor>& inputs,
   return {};
 }
 
-Status bench(const BenchOptions& options) {
-  TRY(check_writable_file("--profile", options.profile));
+Status race_against(const BenchOptions& options) {
   Model model = TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
-  RunFacts facts;
-  facts.threads = thread_count(options);
-  Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
+  double seconds = 0;
+  Program program = TRY(compile(model, options, &seconds, inputs));
+  BenchOptions other = options;
+  other.database = options.against;
+  Program rival = TRY(compile(model, other, &seconds, inputs));
+  return race(program, rival, inputs, options, thread_count(options));
+}
 
-  if (!options.against.empty()) {
-    BenchOptions other = options;
-    other.database = options.against;
-    double seconds = 0;
-    Program rival = TRY(compile(model, other, &seconds, inputs));
-    return race(program, rival, inputs, options, facts.threads);
+// What is known of one model in the form of Google Benchmark.
+std::vector<BenchmarkRow> rows_of(const TimedModel& timed) {
+  const std::string model = timed.model.impl().path.stem().string();
+  std::vector<BenchmarkRow> rows;
+  const RunFacts& facts = timed.facts;
+  const auto add = [&](const std::string& runtime, const std::vector<double>& samples,
+                       double per_second) {
+    rows.push_back({model + "/" + runtime, samples, facts.threads, per_second, 0});
+    if (facts.batch > 0) rows.back().name += fmt::format("/batch:{}", facts.batch);
+    if (facts.throughput) rows.back().name += fmt::format("/streams:{}", facts.throughput->streams);
+  };
+  const double batch = static_cast<double>(std::max<int64_t>(facts.batch, 1));
+  if (facts.throughput) {
+    add("collage", facts.throughput->latencies, median(facts.throughput->per_second));
+    for (const auto& [name, peer] : facts.throughput->peers) add(name, {}, median(peer.per_second));
+  } else {
+    add("collage", facts.samples, batch / median(facts.samples));
+    for (const auto& [name, peer] : facts.peers)
+      add(name, peer.samples, batch / median(peer.samples));
   }
-  Rivals rivals = TRY(Rivals::start(options.compare, options.model, model, inputs, facts.threads,
-                                    options.max_error));
+  rows.front().peak_bytes = facts.resident_bytes;
+  return rows;
+}
 
-  std::vector<Tensor> outputs;
-  BlockOptions block;
-  block.warm_ups = options.warm_ups;
-  block.pause_ms = kPauseMs;
-  // One run tells how many fit a block; slow models run fewer.
-  std::vector<double> first;
-  block.runs_per_block = 1;
-  TRY(run_block(*program.impl().executor, inputs, outputs, block, first));
-  const int least_blocks = rivals.none() ? 3 : kTurns;
-  int fitting = static_cast<int>(0.6 / first[0]);
-  if (!rivals.none())
-    fitting = std::min(fitting, options.iterations > 0
-                                    ? options.iterations / kTurns
-                                    : static_cast<int>(options.duration / kTurns / first[0]));
-  block.runs_per_block = std::clamp(fitting, 2, kBlockRuns);
-  block.seconds_per_block = 1e9;
-  const double block_seconds = first[0] * block.runs_per_block + kPauseMs * 1e-3;
-  int blocks = options.iterations > 0
-                   ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
-                   : std::max(least_blocks, static_cast<int>(options.duration / block_seconds));
-  NoiseGate gate = gate_of(program, options);
-  std::optional<InSituCosts> fresh;
-  if (options.fresh_costs)
-    fresh.emplace(*program.impl().executor, facts.threads, program.impl().report.cache_state, gate);
-  if (rivals.none()) block.gate = &gate;
-  std::vector<std::vector<double>> medians(1 + rivals.size());  // of each one's blocks
-  for (int kept = 0; kept < blocks;) {
-    // Inside the block of a peer nobody looks, so with peers a turn of all counts where it was
-    // quiet before and after each block.
-    std::vector<std::vector<double>> turn(1 + rivals.size());
-    bool was_quiet = true;
-    double seconds = 0;
-    for (size_t k = 0; k < turn.size(); ++k) {  // there and back: none always follows the same
-      const size_t i = kept % 2 == 0 ? k : turn.size() - 1 - k;
-      gate.await(facts.threads);
-      const Stopwatch watch;
-      if (i == 0) {
-        TRY(run_block(*program.impl().executor, inputs, outputs, block, turn[i]));
-      } else {
-        turn[i] = TRY(rivals.run(i - 1, options.warm_ups, block.runs_per_block));
-        std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
-      }
-      seconds += watch.seconds();
-      was_quiet = was_quiet && (rivals.none() || gate.is_quiet_now(facts.threads));
-    }
-    if (!rivals.none() && !gate.counts(seconds, was_quiet)) continue;
-    ++kept;
-    for (int look = 0; fresh && look < kFreshLooks; ++look) TRY(fresh->look(inputs));
-    for (size_t i = 0; i < turn.size(); ++i) {
-      std::vector<double>& all = i == 0 ? facts.samples : facts.peers[rivals.name(i - 1)].samples;
-      all.insert(all.end(), turn[i].begin(), turn[i].end());
-      medians[i].push_back(median(turn[i]));
-    }
-  }
-  for (size_t i = 0; i < rivals.size(); ++i) {
-    RunFacts::Peer& peer = facts.peers[rivals.name(i)];
-    peer.version = rivals.version(i);
-    peer.speed_up = speed_up(medians[0], medians[1 + i]);
-    peer.difference = TRY(rivals.difference(i, outputs, options.max_error));
-  }
-  if (fresh)
-    facts.fresh_in_situ_seconds =
-        Correction().predict({fresh->seconds(), program.impl().report.switches});
+// The report, outputs and results, wherever they shall go.
+Status write_results(TimedModel& timed, const BenchOptions& options,
+                     const std::vector<BenchmarkRow>& rows) {
   if (!options.save_outputs.empty())
-    TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
-  if (!options.json.empty()) TRY(add_timeline(program, inputs, facts));
-  if (!options.json.empty())
-    TRY(write_json(options.json, report_json(model, program.impl().report, facts)));
-  fmt::print("{}\n{}\n", summary(model, program.impl().report, facts),
-             statistics_line("collage", facts.samples));
-  for (size_t i = 0; i < rivals.size(); ++i)
-    fmt::print("{}\n", statistics_line(rivals.name(i), facts.peers[rivals.name(i)].samples));
-  if (!rivals.none()) fmt::print("{}", rivals_text(facts, rivals));
+    TRY(save_tensors(options.save_outputs, timed.program.outputs(), timed.outputs));
+  if (!options.json.empty()) {
+    const size_t peak = timed.facts.resident_bytes;  // of what was timed
+    TRY(add_timeline(timed.program, timed.inputs, timed.facts));
+    timed.facts.resident_bytes = peak;
+    TRY(write_json(options.json,
+                   report_json(timed.model, timed.program.impl().report, timed.facts)));
+  }
+  return write_benchmark_file(options.benchmark, rows);
+}
+
+Status bench_batches(const BenchOptions& options) {
+  std::optional<TimedModel> timed;
+  std::vector<BenchmarkRow> rows;
+  std::vector<RunFacts::Batch> batches;
+  for (int64_t batch : options.batches) {
+    timed.reset();  // one program at a time is in memory
+    timed.emplace(TRY(time_in_turns(TRY(with_batch(options, batch)))));
+    timed->facts.batch = batch;
+    fmt::print("{}{}", batches.empty() ? batch_heading() : "", batch_lines(timed->facts));
+    batches.push_back({batch, timed->facts.samples});
+    std::fflush(stdout);
+    for (BenchmarkRow& row : rows_of(*timed)) rows.push_back(std::move(row));
+  }
+  timed->facts.batches = std::move(batches);
+  return write_results(*timed, options, rows);
+}
+
+Status bench(const BenchOptions& options) {
+  TRY(check_writable_file("--profile", options.profile));
+  TRY(check_writable_file("--benchmark-out", options.benchmark));
+  if (!options.against.empty()) return race_against(options);
+  if (!options.batches.empty()) return bench_batches(options);
+  TimedModel timed = TRY(options.streams > 0 ? time_streams(options) : time_in_turns(options));
+  TRY(write_results(timed, options, rows_of(timed)));
+  const RunFacts& facts = timed.facts;
+  fmt::print("{}\n", summary(timed.model, timed.program.impl().report, facts));
+  if (facts.throughput) {
+    fmt::print("{}", throughput_lines(*facts.throughput));
+  } else {
+    fmt::print("{}\n", statistics_line("collage", facts.samples));
+    for (size_t i = 0; i < timed.rivals.size(); ++i) {
+      const std::string& name = timed.rivals.name(i);
+      fmt::print("{}\n", statistics_line(name, facts.peers.at(name).samples));
+    }
+    if (!timed.rivals.none()) fmt::print("{}", rivals_text(facts, timed.rivals));
+  }
+  fmt::print("{}", memory_line(timed.program.impl().report.arena_bytes, facts.resident_bytes));
   if (options.layers || options.roofline || !options.profile.empty())
-    TRY(show_layers(program, inputs, options));
+    TRY(show_layers(timed.program, timed.inputs, options));
   return {};
 }
 
@@ -238,8 +204,29 @@ Command add_bench(CLI::App& app) {
                     "them up: is the prediction wrong, or has the machine changed since?");
   command->add_option("--profile", options->profile,
                       "write a Chrome trace of one run to this file");
-  for (const char* other : {"--compare", "--iterations", "--layers", "--roofline", "--profile",
-                            "--fresh-costs", "--json", "--save-outputs"})
+  command->add_option("--benchmark-out", options->benchmark,
+                      "write the results in Google Benchmark's form to this file: CSV where its "
+                      "name ends so, else JSON");
+  CLI::Option* streams =
+      command
+          ->add_option("--streams", options->streams,
+                       "throughput: so many inferences at a time, each with its share of --threads")
+          ->check(CLI::Range(1, 1024));
+  CLI::Option* batch =
+      command
+          ->add_option("--batch", options->batches,
+                       "one after the other, as the first dimension of the inputs: 1,2,4,8")
+          ->delimiter(',')
+          ->check(CLI::Range(1, 1 << 20));
+  for (const char* other :
+       {"--iterations", "--layers", "--roofline", "--profile", "--fresh-costs", "--save-outputs"})
+    streams->excludes(command->get_option(other));
+  for (const char* other : {"--streams", "--inputs", "--layers", "--roofline", "--profile",
+                            "--fresh-costs", "--save-outputs"})
+    batch->excludes(command->get_option(other));
+  for (const char* other :
+       {"--compare", "--iterations", "--layers", "--roofline", "--profile", "--fresh-costs",
+        "--json", "--save-outputs", "--streams", "--batch", "--benchmark-out"})
     against->excludes(command->get_option(other));
   return {command, [options] { return bench(*options); }};
 }

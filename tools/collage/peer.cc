@@ -44,7 +44,7 @@ PeerProgram find_peer_program() {
 
 Result<std::unique_ptr<Peer>> Peer::start(const std::string& runtime, const std::string& model,
                                           const std::vector<Shape>& shapes, int threads,
-                                          const std::string& precision) {
+                                          const std::string& precision, int streams) {
   PeerProgram program = find_peer_program();
   if (program.script.empty())
     return error(
@@ -62,7 +62,8 @@ Result<std::unique_ptr<Peer>> Peer::start(const std::string& runtime, const std:
                                     "--runtime",    runtime,
                                     "--model",      fs::absolute(model).string(),
                                     "--threads",    std::to_string(threads),
-                                    "--precision",  precision};
+                                    "--precision",  precision,
+                                    "--streams",    std::to_string(streams)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -125,6 +126,13 @@ Result<std::vector<double>> Peer::run(int warm_ups, int iterations) {
   std::vector<double> seconds;
   for (const json& ms : reply["samples_ms"]) seconds.push_back(ms.get<double>() * 1e-3);
   return seconds;
+}
+
+Result<double> Peer::throughput(double seconds) {
+  json reply = TRY(call({{"cmd", "throughput"}, {"seconds", seconds}}));
+  const double elapsed = reply["seconds"].get<double>();
+  if (!(elapsed > 0)) return internal_error("{} took no time", runtime_);
+  return reply["inferences"].get<double>() / elapsed;
 }
 
 }  // namespace collage::tool

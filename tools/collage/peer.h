@@ -18,11 +18,12 @@ namespace collage::tool {
 class Peer {
  public:
   // Starts the runtime ("onnxruntime", "openvino") on a model, whose inputs have these shapes by
-  // position, dynamic dimensions included; of `precision` "bf16" only OpenVINO knows. kUnavailable
-  // when Python or the runtime is missing.
+  // position, dynamic dimensions included; of `precision` "bf16" only OpenVINO knows; `streams`: 0
+  // for latency, else for so many inferences at a time. kUnavailable when Python or the runtime is
+  // missing.
   static Result<std::unique_ptr<Peer>> start(const std::string& runtime, const std::string& model,
                                              const std::vector<Shape>& shapes, int threads,
-                                             const std::string& precision = "f32");
+                                             const std::string& precision = "f32", int streams = 0);
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
@@ -33,6 +34,8 @@ class Peer {
   Status save_outputs(const std::string& folder);
   // Seconds of each timed run.
   Result<std::vector<double>> run(int warm_ups, int iterations);
+  // Inferences a second of all streams, for that long.
+  Result<double> throughput(double seconds);
 
  private:
   Peer() = default;

@@ -25,7 +25,7 @@ ScratchFolder::~ScratchFolder() {
 
 Result<Rivals> Rivals::start(const std::vector<std::string>& runtimes, const std::string& file,
                              const Model& model, const std::vector<Tensor>& inputs, int threads,
-                             double max_error) {
+                             double max_error, int streams) {
   Rivals rivals;
   if (runtimes.empty()) return rivals;
   rivals.scratch_ = std::make_unique<ScratchFolder>();
@@ -34,18 +34,18 @@ Result<Rivals> Rivals::start(const std::vector<std::string>& runtimes, const std
                           fs::temp_directory_path().string());
   TRY(save_tensors(rivals.scratch_->path() / "inputs", model.inputs(), inputs));
   for (const std::string& runtime : runtimes) {
-    TRY(rivals.add(runtime, "f32", file, model, threads));
+    TRY(rivals.add(runtime, "f32", file, model, threads, streams));
     if (max_error > 0 && runtime == "openvino")
-      TRY(rivals.add(runtime, "bf16", file, model, threads));
+      TRY(rivals.add(runtime, "bf16", file, model, threads, streams));
   }
   return rivals;
 }
 
 Status Rivals::add(const std::string& runtime, const std::string& precision,
-                   const std::string& file, const Model& model, int threads) {
+                   const std::string& file, const Model& model, int threads, int streams) {
   std::vector<Shape> shapes;
   for (const TensorInfo& info : model.inputs()) shapes.push_back(info.shape);
-  peers_.push_back(TRY(Peer::start(runtime, file, shapes, threads, precision)));
+  peers_.push_back(TRY(Peer::start(runtime, file, shapes, threads, precision, streams)));
   TRY(peers_.back()->set_inputs(scratch_->path() / "inputs"));
   names_.push_back(precision == "f32" ? runtime : runtime + " " + precision);
   return {};

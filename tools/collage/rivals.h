@@ -27,17 +27,22 @@ class ScratchFolder {
 
 class Rivals {
  public:
-  // `max_error` > 0: OpenVINO in bfloat16 too, whatever its errors are: whoever allows errors wants
-  // to know what it does with them.
+  // `streams` > 0: in their modes of throughput, with so many inferences at a time, on all of the
+  // threads together. `max_error` > 0: OpenVINO in bfloat16 too, whatever its errors are: whoever
+  // allows errors wants to know what it does with them.
   static Result<Rivals> start(const std::vector<std::string>& runtimes, const std::string& file,
                               const Model& model, const std::vector<Tensor>& inputs, int threads,
-                              double max_error);
+                              double max_error, int streams);
   bool none() const { return peers_.empty(); }
   size_t size() const { return peers_.size(); }
   const std::string& name(size_t rival) const { return names_[rival]; }
   // Seconds of each run of a block.
   Result<std::vector<double>> run(size_t rival, int warm_ups, int runs) {
     return peers_[rival]->run(warm_ups, runs);
+  }
+  // Inferences a second of all streams, for that long.
+  Result<double> throughput(size_t rival, double seconds) {
+    return peers_[rival]->throughput(seconds);
   }
   // How far the outputs of its latest run are from these.
   Result<RunFacts::OutputDifference> difference(size_t rival, const std::vector<Tensor>& outputs,
@@ -47,7 +52,7 @@ class Rivals {
  private:
   Rivals() = default;
   Status add(const std::string& runtime, const std::string& precision, const std::string& file,
-             const Model& model, int threads);
+             const Model& model, int threads, int streams);
 
   std::unique_ptr<ScratchFolder> scratch_;
   std::vector<std::unique_ptr<Peer>> peers_;

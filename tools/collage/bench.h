@@ -1,0 +1,45 @@
+// What the parts of `collage bench` share: its flags, and one model at one set of shapes, compiled
+// and timed.
+#pragma once
+
+#include "machine/noise_gate.h"
+#include "options.h"
+#include "report/report.h"
+#include "rivals.h"
+
+namespace collage::tool {
+
+struct BenchOptions : SharedOptions {
+  std::vector<std::string> compare;
+  int iterations = 0;   // of every runtime; 0: as many as fit the duration
+  double duration = 3;  // seconds a runtime
+  int warm_ups = 2;     // before each block
+  int streams = 0;      // 0: latency of single inferences
+  std::vector<int64_t> batches;
+  bool layers = false, roofline = false;
+  std::string profile;    // where the Chrome trace goes
+  std::string benchmark;  // and results as Google Benchmark writes them
+  std::string against;    // another cost database
+  bool fresh_costs = false;
+};
+
+struct TimedModel {
+  Model model;
+  Program program;
+  std::vector<Tensor> inputs, outputs;
+  Rivals rivals;
+  RunFacts facts;
+};
+
+// What nobody else may disturb is timed when this says so.
+NoiseGate gate_of(const Program& program, const BenchOptions& options);
+
+// bench_turns.cc: compiles the model and runs blocks of it in turns with those of other runtimes.
+Result<TimedModel> time_in_turns(const BenchOptions& options);
+// bench_streams.cc: several programs at a time, likewise.
+Result<TimedModel> time_streams(const BenchOptions& options);
+// bench_batches.cc: the options that make `batch` the first dimension of the model's inputs. kUsage
+// where the model fixes it.
+Result<BenchOptions> with_batch(const BenchOptions& options, int64_t batch);
+
+}  // namespace collage::tool

@@ -1,0 +1,119 @@
+// Throughput: several inferences at a time. Runs of one Program take turns, so each stream has a
+// program and a thread of its own (docs/threads.md); after the first, programs are compiled from
+// costs that are known.
+
+#include <algorithm>
+#include <latch>
+#include <thread>
+
+#include "base/resident_memory.h"
+#include "base/statistics.h"
+#include "base/stopwatch.h"
+#include "bench.h"
+
+namespace collage::tool {
+
+namespace {
+
+constexpr int kTurns = 6;  // the fewest that give an interval
+
+// What runs concurrently; the one place that knows what a stream is.
+class Streams {
+ public:
+  static Result<Streams> compile(const Model& model, const BenchOptions& options,
+                                 const std::vector<Tensor>& inputs, double* seconds) {
+    Streams streams;
+    for (int i = 0; i < options.streams; ++i) {
+      double one = 0;
+      streams.programs_.push_back(TRY(tool::compile(model, options, &one, inputs)));
+      *seconds += one;
+    }
+    streams.outputs_.resize(streams.programs_.size());
+    return streams;
+  }
+
+  // Each stream for that long; adds the seconds of every inference, and gives how many there were a
+  // second of all streams together.
+  Result<double> run(const std::vector<Tensor>& inputs, double seconds,
+                     std::vector<double>& latencies) {
+    const size_t count = programs_.size();
+    std::vector<std::vector<double>> samples(count);
+    std::vector<Status> results(count);
+    std::latch begin(static_cast<ptrdiff_t>(count) + 1);
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < count; ++i)
+      threads.emplace_back([&, i] {
+        results[i] = programs_[i].run(inputs, outputs_[i]);  // untimed
+        begin.arrive_and_wait();
+        const Stopwatch all;
+        while (results[i].ok() && (samples[i].empty() || all.seconds() < seconds)) {
+          const Stopwatch one;
+          results[i] = programs_[i].run(inputs, outputs_[i]);
+          samples[i].push_back(one.seconds());
+        }
+      });
+    begin.arrive_and_wait();
+    const Stopwatch watch;
+    for (std::thread& thread : threads) thread.join();
+    const double elapsed = watch.seconds();
+    size_t done = 0;
+    for (size_t i = 0; i < count; ++i) {
+      TRY(std::move(results[i]));
+      done += samples[i].size();
+      latencies.insert(latencies.end(), samples[i].begin(), samples[i].end());
+    }
+    return static_cast<double>(done) / elapsed;
+  }
+
+  Program take_first() { return std::move(programs_[0]); }
+  const std::vector<Tensor>& outputs() const { return outputs_[0]; }
+  const Program& first() const { return programs_[0]; }
+
+ private:
+  std::vector<Program> programs_;
+  std::vector<std::vector<Tensor>> outputs_;
+};
+
+}  // namespace
+
+Result<TimedModel> time_streams(const BenchOptions& options) {
+  BenchOptions each = options;
+  each.threads = std::max(1, thread_count(options) / options.streams);
+  Model model = TRY(load(options));
+  std::vector<Tensor> inputs = TRY(make_inputs(model, options));
+  RunFacts facts;
+  facts.threads = each.threads;
+  Streams streams = TRY(Streams::compile(model, each, inputs, &facts.compile_seconds));
+  Rivals rivals = TRY(Rivals::start(options.compare, options.model, model, inputs,
+                                    thread_count(options), options.max_error, options.streams));
+
+  RunFacts::Throughput throughput;
+  throughput.streams = options.streams;
+  throughput.threads_per_stream = each.threads;
+  NoiseGate gate = gate_of(streams.first(), options);
+  const double seconds = options.duration / kTurns;
+  std::vector<std::vector<double>> inverse(1 + rivals.size());  // seconds an inference, a turn each
+  reset_peak_resident_bytes();
+  for (int turn = 0; turn < kTurns; ++turn)
+    for (size_t k = 0; k < inverse.size(); ++k) {
+      const size_t i = turn % 2 == 0 ? k : inverse.size() - 1 - k;  // there and back
+      gate.await(thread_count(options));
+      const double rate = i == 0 ? TRY(streams.run(inputs, seconds, throughput.latencies))
+                                 : TRY(rivals.throughput(i - 1, seconds));
+      (i == 0 ? throughput.per_second : throughput.peers[rivals.name(i - 1)].per_second)
+          .push_back(rate);
+      inverse[i].push_back(1 / rate);
+    }
+  facts.resident_bytes = peak_resident_bytes();
+  for (size_t i = 0; i < rivals.size(); ++i) {
+    RunFacts::PeerThroughput& peer = throughput.peers[rivals.name(i)];
+    peer.version = rivals.version(i);
+    peer.speed_up = speed_up(inverse[0], inverse[1 + i]);
+  }
+  facts.throughput = std::move(throughput);
+  std::vector<Tensor> outputs = streams.outputs();
+  return TimedModel{std::move(model),   streams.take_first(), std::move(inputs),
+                    std::move(outputs), std::move(rivals),    std::move(facts)};
+}
+
+}  // namespace collage::tool
