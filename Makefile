@@ -7,6 +7,7 @@
 #   make mutations  plants the faults of tests/mutations one at a time; a test must find each (an hour; ONLY=REGEX for some)
 #   make demo       build, then a short tour of what Collage does
 #   make install    PREFIX=/usr/local: command, library, headers, CMake package
+#   make deb        the same as a Debian package, build/release/package/collage_VERSION_amd64.deb
 #   make asan       the tests under the address and undefined-behaviour sanitizers; asan-short: those of the rooms that
 #                   read what users bring, which CI has time for
 #   make format     clang-format over the tree      make lint   clang and clang-tidy, warnings as errors
@@ -20,7 +21,7 @@ ENV := build/env
 export WERROR
 CTEST := bash tools/setup/test.sh -j $(JOBS)
 
-.PHONY: build build-tests test test-long mutations demo install asan asan-short format lint clean setup setup-tests setup-lint
+.PHONY: build build-tests test test-long mutations demo install deb asan asan-short format lint clean setup setup-tests setup-lint
 .DEFAULT_GOAL := build
 
 setup:
@@ -55,6 +56,10 @@ demo: build
 
 install: build
 	@$(ENV)/bin/cmake --install build/release --prefix $(PREFIX)
+
+deb: build
+	@bash tools/setup/packages.sh tools/setup/packages-deb.txt
+	@$(ENV)/bin/cpack --config build/release/CPackConfig.cmake
 
 asan: setup-tests
 	@COLLAGE_TESTS=ON bash tools/setup/configure.sh asan

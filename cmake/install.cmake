@@ -25,6 +25,7 @@ endif()
 
 # What `bench --compare` runs other runtimes with, by a Python of the user's that has them.
 install(FILES bench/peers/peer.py bench/peers/onnxruntime_peer.py bench/peers/openvino_peer.py bench/peers/tensor_files.py
+              bench/peers/throughput.py
         DESTINATION ${CMAKE_INSTALL_DATADIR}/collage/peers)
 
 # The manual page and completions of shells are what the command says of itself.
@@ -39,10 +40,10 @@ add_custom_command(
   VERBATIM)
 install(FILES ${said}/collage.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${said}/collage DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-
 install(FILES ${said}/_collage DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
 install(FILES ${said}/collage.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/collage RENAME copyright)
+
 install(TARGETS collage RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS collage_lib EXPORT collageTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(EXISTS ${PROJECT_SOURCE_DIR}/include/collage)

@@ -1,0 +1,69 @@
+"""The Debian package holds what is promised, runs from wherever it is unpacked, and its manual page and completions are sound.
+
+Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
+"""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+
+import checks
+
+CPACK = os.path.join(ROOT, "build", "env", "bin", "cpack")
+BUILD = os.path.dirname(os.environ["COLLAGE_BIN"])
+SHELLS = ("usr/share/bash-completion/completions/collage", "usr/share/zsh/vendor-completions/_collage",
+          "usr/share/fish/vendor_completions.d/collage.fish")
+EXPECTED = ("usr/bin/collage", "usr/lib/libcollage.so", "usr/include/collage/collage.h", "usr/include/collage/version.h",
+            "usr/lib/cmake/collage/collageConfig.cmake", "usr/share/man/man1/collage.1", "usr/share/doc/collage/copyright",
+            "usr/share/collage/peers/peer.py", *SHELLS)
+
+
+def call(*command, **environment):
+    result = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+    assert result.returncode == 0, f"{command[0]}: {result.stderr[-2000:] or result.stdout[-2000:]}"
+    return result.stdout
+
+
+def missing_libraries(path):
+    return [line for line in call("ldd", path).splitlines() if "not found" in line]
+
+
+def check_package(folder):
+    """Made, listed, unpacked elsewhere and run; its libraries are those that came along, or Debian's."""
+    call(CPACK, "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-B", folder)
+    (package,) = glob.glob(os.path.join(folder, "collage_*.deb"))
+    listed = {line.split()[5].removeprefix("./") for line in call("dpkg-deb", "-c", package).splitlines()}
+    assert not (absent := [path for path in EXPECTED if path not in listed]), absent
+    assert not (foreign := [path for path in listed if path and not path.startswith("usr/") and path != "usr"]), foreign
+    fields = call("dpkg-deb", "-f", package)
+    assert re.search(r"^Package: collage$", fields, re.MULTILINE), fields
+    depends = re.search(r"^Depends: (.*)$", fields, re.MULTILINE).group(1)
+    assert all(name in depends for name in ("libc6", "libsqlite3-0", "binutils")), depends
+
+    root, cache = os.path.join(folder, "root"), os.path.join(folder, "cache")
+    call("dpkg", "-x", package, root)
+    collage = os.path.join(root, "usr", "bin", "collage")
+    for path in [collage, os.path.join(root, "usr", "lib", "libcollage.so"), *glob.glob(os.path.join(root, "usr/lib/collage/*.so*"))]:
+        assert not (missing := missing_libraries(path)), (path, missing)
+    linked = re.findall(r"(lib(?:dnnl|openvino|Halide)\S*) => (\S+)", call("ldd", os.path.join(root, "usr", "lib", "libcollage.so")))
+    assert all(os.path.realpath(path).startswith(os.path.realpath(root)) for _, path in linked), linked
+    assert call(collage, "--version").startswith("collage ")
+    here = call(os.environ["COLLAGE_BIN"], "targets", COLLAGE_CACHE=cache)
+    assert call(collage, "targets", COLLAGE_CACHE=cache) == here, "other targets than in the build folder"
+
+    page = os.path.join(root, "usr", "share", "man", "man1", "collage.1")
+    warned = subprocess.run(["groff", "-ww", "-man", "-Tutf8", "-Kutf8", "-z", page], capture_output=True, text=True)
+    assert warned.returncode == 0 and not warned.stderr, warned.stderr
+    for shell, script in zip(("bash", "zsh", "fish"), SHELLS):
+        if shutil.which(shell):
+            call(shell, "-n", os.path.join(root, script))
+
+
+if __name__ == "__main__":
+    sys.exit(checks.run([check_package], sys.argv[1:]))
