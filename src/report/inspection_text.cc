@@ -1,7 +1,8 @@
 // An inspection as text and as JSON.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
+#include <vector>
 
 #include "report/inspection.h"
 
@@ -79,21 +80,20 @@ std::string graph_text(const Inspection& inspection) {
   return text;
 }
 
-// Every node, those of equal backend and reason in one line.
+// Every node, those of equal backend and reason in one line; those that a backend takes none of are
+// not named one by one.
 std::string unsupported_text(const Inspection& inspection) {
   if (inspection.unsupported.empty()) return "";
-  std::vector<std::pair<std::string, std::string>> groups;
-  for (const Inspection::Unsupported& row : inspection.unsupported) {
-    const std::string why = row.backend + ": " + row.reason;
-    auto group =
-        std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == why; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {why, ""});
-    group->second += fmt::format("{}{} ({})", group->second.empty() ? "" : ", ", row.node, row.op);
-  }
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::map<std::string, std::vector<std::string>> groups;  // by backend and reason
+  for (const Inspection::Unsupported& row : inspection.unsupported)
+    groups[row.backend + ": " + row.reason].push_back(fmt::format("{} ({})", row.node, row.op));
   std::string text = "\nnot taken, by backend and reason\n";
-  for (const auto& [why, nodes] : groups) text += fmt::format("  {}\n      {}\n", why, nodes);
+  for (const auto& [why, nodes] : groups) {
+    const bool all = nodes.size() > 1 && nodes.size() == inspection.all.nodes;
+    text += fmt::format("  {}\n      {}\n", why,
+                        all ? fmt::format("all {} nodes", nodes.size())
+                            : fmt::format("{}", fmt::join(nodes, ", ")));
+  }
   return text;
 }
 
