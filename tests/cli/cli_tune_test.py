@@ -94,7 +94,7 @@ def check_interrupted_run(folder):
 
 def check_kills(folder):
     """Some kills (-9); long_kills_test.py does a hundred."""
-    tuning.kill_many_times(folder, 6, 30, lambda number: number * 5 % 40 / 1000)
+    tuning.kill_many_times(folder, 6, 120, lambda number: number * 5 % 40 / 1000)
 
 
 CHECKS = (check_tune_then_run, check_effort, check_interrupted_tune, check_interrupted_run, check_kills)

@@ -10,7 +10,7 @@ function drawDetails() {
 }
 
 function alternativesMarkup(kernel) {
-  const others = rivals(kernel), most = Math.max(median(kernel) || 0, ...others.map(median)) || 1;
+  const others = rivals(kernel), unmeasured = kernel.alternatives.filter(a => !a.cost_ms && !a.reason), most = Math.max(median(kernel) || 0, ...others.map(median)) || 1;
   const row = (entry, isNow) => {
     const units = !isNow && kernel.cost_ms && entry.cost_ms ? noiseUnits(kernel, entry) : null;
     const margin = isNow ? 'chosen' : kernel.cost_ms ? signed(ms(median(entry) - median(kernel))) + ' ms' + (units === null ? '' : `<br><span class="dim">${signed(units.toFixed(1))} noise</span>`) : '';
@@ -19,7 +19,8 @@ function alternativesMarkup(kernel) {
   };
   return `<h3>The same operators otherwise</h3><table class="rows">${row(kernel, true)}${others.map(o => row(o, false)).join('')}</table>` +
     (others.length ? '<div class="dim">noise: the margin in standard deviations of both measurements</div>' +
-      (kernel.cost_ms && median(others[0]) < median(kernel) ? '<div class="dim">What is cheaper alone lost by what it needs besides: conversions to its layouts, a switch to its threads, or the plan around it.</div>' : '') : '<div class="dim">nobody else can run exactly these operators</div>');
+      (kernel.cost_ms && median(others[0]) < median(kernel) ? '<div class="dim">What is cheaper alone lost by what it needs besides: conversions to its layouts, a switch to its threads, or the plan around it.</div>' : '') : unmeasured.length ? '' : '<div class="dim">nobody else can run exactly these operators</div>') +
+    (unmeasured.length ? `<div class="dim">not measured, since by its estimate no cover gains by it: ${[...new Set(unmeasured.map(a => kindOf(a.target)))].map(chip).join('')}</div>` : '');
 }
 
 function refusalsMarkup(kernel) {
