@@ -2,10 +2,8 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,11 +12,10 @@
 #include <map>
 #include <mutex>
 
+#include "backend/native/linker.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
-
-extern char** environ;
 
 namespace collage::native {
 namespace {
@@ -46,26 +43,6 @@ class ScratchFolder {
   fs::path path_;
 };
 
-Status run_tool(std::vector<std::string> command) {
-  std::vector<char*> args;
-  for (std::string& word : command) args.push_back(word.data());
-  args.push_back(nullptr);
-  pid_t child = 0;
-  if (const int failed = posix_spawnp(&child, args[0], nullptr, nullptr, args.data(), environ);
-      failed != 0) {
-    return internal_error("native: cannot start `{}`: {} (install binutils)", command[0],
-                          std::strerror(failed));
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR)
-      return internal_error("native: waiting for `{}`: {}", command[0], std::strerror(errno));
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return internal_error("native: `{}` failed on a kernel", command[0]);
-  return {};
-}
-
 /// Halide prefetches past the second-level cache (`prefetchnta`): what is evicted from the first
 /// would be read from memory again.
 Status prefetch_into_caches(const fs::path& assembly) {
@@ -90,7 +67,7 @@ Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>
       const fs::path assembly = scratch.path() / "kernel.s";
       built.pipeline.compile_to_assembly(assembly.string(), built.inputs, kSymbol, target);
       TRY(prefetch_into_caches(assembly));
-      TRY(run_tool({"as", "-o", object.string(), assembly.string()}));
+      TRY(assemble(assembly, object));
     } else {
       built.pipeline.compile_to_object(object.string(), built.inputs, kSymbol, target);
     }
@@ -99,7 +76,7 @@ Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>
   } catch (const std::exception& failure) {
     return internal_error("native: {}", failure.what());
   }
-  TRY(run_tool({"ld", "-shared", "-o", library.string(), object.string()}));
+  TRY(link_kernel(object, library));
   return read_file(library);
 }
 
@@ -192,9 +169,9 @@ Result<std::shared_ptr<const Code>> CodeCache::get(
   if (handle == nullptr) return internal_error("native: cannot load a compiled kernel: {}", reason);
   auto* function =
       reinterpret_cast<int (*)(void**)>(dlsym(handle, (std::string(kSymbol) + "_argv").c_str()));
-  if (function == nullptr) {
+  if (function == nullptr || !provide_hooks(handle)) {
     dlclose(handle);
-    return internal_error("native: a compiled kernel lacks its symbol");
+    return internal_error("native: a compiled kernel lacks its symbols");
   }
   std::shared_ptr<const Code> code(new Code(handle, function));
   std::lock_guard lock(loaded().mutex);

@@ -1,13 +1,17 @@
 #include "backend/native/native_backend.h"
 
+#include <mutex>
+
 #include "backend/fingerprint.h"
 #include "backend/native/code_cache.h"
 #include "backend/native/kernel_builder.h"
 #include "backend/native/kernel_group.h"
 #include "backend/native/kernel_variants.h"
+#include "backend/native/linker.h"
 #include "backend/native/native_kernel.h"
 #include "backend/native/native_rule.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "ir/visitor.h"
 
 namespace collage {
@@ -43,6 +47,14 @@ class NativeBackend : public Backend {
   std::string name() const override { return "native"; }
   std::string version() const override {
     return fmt::format("halide-{}+{}", halide_version(), source_fingerprint("native"));
+  }
+  // Without it much is slower, which nobody should have to find out.
+  Status available() const override {
+    Status status = linking_available();
+    static std::once_flag told;
+    if (!status.ok())
+      std::call_once(told, [&] { log::warn("native is left out: {}", status.message()); });
+    return status;
   }
   int priority() const override { return 30; }
 

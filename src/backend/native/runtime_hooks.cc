@@ -1,6 +1,5 @@
-// What compiled kernels ask of the process that loads them: Halide's parallel loop on the process's
-// OpenMP (libgomp) team, scratch memory and error reports. Exported: kernels resolve these names
-// when they are loaded. So are calls of external functions, by their labels.
+// What compiled kernels call: Halide's parallel loop on the process's OpenMP (libgomp) team,
+// scratch memory and error reports, and external functions, by their labels.
 //
 // Scratch blocks are kept per thread: a kernel asks for the same few sizes on every run, and fresh
 // pages would cost more than many kernels do.
@@ -93,24 +92,7 @@ int call_external(const char* text, std::initializer_list<halide_buffer_t*> buff
   return halide_error_code_generic_error;
 }
 
-}  // namespace
-
-void set_kernel_error(std::string message) { last_error = std::move(message); }
-
-std::string take_kernel_error() {
-  std::string error;
-  error.swap(last_error);
-  return error;
-}
-
-}  // namespace collage::native
-
-#define COLLAGE_EXPORT __attribute__((visibility("default"), used))
-
-extern "C" {
-
-COLLAGE_EXPORT int halide_do_par_for(void* context, halide_task_t task, int min, int size,
-                                     uint8_t* closure) {
+int run_parallel(void* context, halide_task_t task, int min, int size, uint8_t* closure) {
   if (size <= 0) return 0;
   if (size == 1) return task(context, min, closure);
   int result = 0;
@@ -125,8 +107,7 @@ COLLAGE_EXPORT int halide_do_par_for(void* context, halide_task_t task, int min,
   return result;
 }
 
-COLLAGE_EXPORT void* halide_malloc(void*, size_t bytes) {
-  using namespace collage::native;
+void* allocate_scratch(void*, size_t bytes) {
   auto& blocks = pool.blocks;
   size_t best = blocks.size();
   for (size_t i = 0; i < blocks.size(); ++i) {
@@ -147,8 +128,7 @@ COLLAGE_EXPORT void* halide_malloc(void*, size_t bytes) {
   return block + 1;
 }
 
-COLLAGE_EXPORT void halide_free(void*, void* memory) {
-  using namespace collage::native;
+void free_scratch(void*, void* memory) {
   if (memory == nullptr) return;
   Header* block = static_cast<Header*>(memory) - 1;
   auto& blocks = pool.blocks;
@@ -159,24 +139,52 @@ COLLAGE_EXPORT void halide_free(void*, void* memory) {
   }
 }
 
-COLLAGE_EXPORT int collage_call_external1(const char* stage, halide_buffer_t* a,
-                                          halide_buffer_t* to) {
-  return collage::native::call_external(stage, {a, to});
+int call_external1(const char* stage, halide_buffer_t* a, halide_buffer_t* to) {
+  return call_external(stage, {a, to});
 }
-COLLAGE_EXPORT int collage_call_external2(const char* stage, halide_buffer_t* a, halide_buffer_t* b,
-                                          halide_buffer_t* to) {
-  return collage::native::call_external(stage, {a, b, to});
+int call_external2(const char* stage, halide_buffer_t* a, halide_buffer_t* b, halide_buffer_t* to) {
+  return call_external(stage, {a, b, to});
 }
-COLLAGE_EXPORT int collage_call_external3(const char* stage, halide_buffer_t* a, halide_buffer_t* b,
-                                          halide_buffer_t* c, halide_buffer_t* to) {
-  return collage::native::call_external(stage, {a, b, c, to});
+int call_external3(const char* stage, halide_buffer_t* a, halide_buffer_t* b, halide_buffer_t* c,
+                   halide_buffer_t* to) {
+  return call_external(stage, {a, b, c, to});
 }
 
-COLLAGE_EXPORT void halide_error(void*, const char* message) {
-  collage::native::last_error = message;
-}
-COLLAGE_EXPORT int halide_error_out_of_memory(void*) {
-  collage::native::last_error = "out of memory";
+void report_error(void*, const char* message) { last_error = message; }
+int report_out_of_memory(void*) {
+  last_error = "out of memory";
   return halide_error_code_out_of_memory;
 }
+
+template <typename Function>
+void* address(Function* function) {
+  return reinterpret_cast<void*>(function);
 }
+
+}  // namespace
+
+const std::vector<Hook>& runtime_hooks() {
+  static const auto* hooks = [] {
+    auto* all = new std::vector<Hook>{{"halide_do_par_for", address(run_parallel)},
+                                      {"halide_malloc", address(allocate_scratch)},
+                                      {"halide_free", address(free_scratch)},
+                                      {"halide_error", address(report_error)},
+                                      {"halide_error_out_of_memory", address(report_out_of_memory)},
+                                      {"collage_call_external1", address(call_external1)},
+                                      {"collage_call_external2", address(call_external2)},
+                                      {"collage_call_external3", address(call_external3)}};
+    for (Hook& hook : assertion_hooks()) all->push_back(std::move(hook));
+    return all;
+  }();
+  return *hooks;
+}
+
+void set_kernel_error(std::string message) { last_error = std::move(message); }
+
+std::string take_kernel_error() {
+  std::string error;
+  error.swap(last_error);
+  return error;
+}
+
+}  // namespace collage::native

@@ -1,0 +1,26 @@
+// From a kernel's object file to a library that can be loaded, by binutils; and what the library
+// asks of the process that loads it.
+//
+// A library finds the runtime's hooks (runtime_hooks.h) in a table of its own, which is filled once
+// it is loaded, and not among the symbols of the process: an application may have loaded Collage
+// without making its symbols global, as Python does.
+#pragma once
+
+#include <filesystem>
+
+#include "base/result.h"
+
+namespace collage::native {
+
+/// Whether the assembler and the linker are on PATH; else what to install.
+Status linking_available();
+
+Status assemble(const std::filesystem::path& assembly, const std::filesystem::path& object);
+
+/// Writes `library`, and intermediate files beside it.
+Status link_kernel(const std::filesystem::path& object, const std::filesystem::path& library);
+
+/// Fills the table of a library that was loaded; false where it has none.
+bool provide_hooks(void* library);
+
+}  // namespace collage::native
