@@ -1,5 +1,6 @@
 #include "base/interrupt.h"
 
+#include <collage/progress.h>
 #include <signal.h>
 
 #include <atomic>
@@ -27,6 +28,7 @@ InterruptScope::InterruptScope() {
 }
 InterruptScope::~InterruptScope() { set_action(SIG_DFL, 0); }
 
+void set_interrupted(bool interrupted) { flag.store(interrupted, std::memory_order_relaxed); }
 bool interrupted() { return flag.load(std::memory_order_relaxed); }
 
 }  // namespace collage

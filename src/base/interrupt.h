@@ -13,6 +13,6 @@ class InterruptScope {
   InterruptScope& operator=(const InterruptScope&) = delete;
 };
 
-bool interrupted();  // stays true
+bool interrupted();  // stays true until set_interrupted (collage/progress.h)
 
 }  // namespace collage

@@ -1,3 +1,4 @@
+#include <collage/progress.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/index_set.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/name_supply.h"
 #include "base/printable.h"
@@ -41,6 +43,14 @@ TEST(Result, TryPassesValuesAndErrorsOn) {
   EXPECT_EQ(quarter(7).status().to_string(), "first half: 7 is odd");
   EXPECT_EQ(quarter(6).status().to_string(), "3 is odd");
   EXPECT_EQ(quarter(6).status().exit_code(), 3);
+}
+
+TEST(Interrupt, IsWhatWasLastSaid) {
+  EXPECT_FALSE(interrupted());
+  set_interrupted(true);
+  EXPECT_TRUE(interrupted());
+  set_interrupted(false);
+  EXPECT_FALSE(interrupted());
 }
 
 TEST(Printable, LeavesNothingThatATerminalObeys) {
