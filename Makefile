@@ -8,6 +8,8 @@
 #   make demo       build, then a short tour of what Collage does
 #   make install    PREFIX=/usr/local: command, library, headers, CMake package
 #   make deb        the same as a Debian package, build/release/package/collage_VERSION_amd64.deb
+#   make wheel      the Python package as a wheel with all it needs, dist/*.whl; wheel-test: installs it into an empty
+#                   environment and runs what its README shows
 #   make asan       the tests under the address and undefined-behaviour sanitizers; asan-short: those of the rooms that
 #                   read what users bring, which CI has time for
 #   make format     clang-format over the tree      make lint   clang and clang-tidy, warnings as errors
@@ -21,7 +23,7 @@ ENV := build/env
 export WERROR
 CTEST := bash tools/setup/test.sh -j $(JOBS)
 
-.PHONY: build build-tests test test-long mutations demo install deb asan asan-short format lint clean setup setup-tests setup-lint
+.PHONY: build build-tests test test-long mutations demo install deb wheel wheel-test asan asan-short format lint clean setup setup-tests setup-lint
 .DEFAULT_GOAL := build
 
 setup:
@@ -65,6 +67,15 @@ asan: setup-tests
 	@COLLAGE_TESTS=ON bash tools/setup/configure.sh asan
 	@ninja -C build/asan -j $(JOBS)
 	@$(CTEST) --test-dir build/asan -LE long
+
+wheel: setup
+	@bash tools/setup/wheels.sh requirements-wheel.txt
+	@bash tools/setup/configure.sh release
+	@ninja -C build/release -j $(JOBS) collage collage_python collage_python_stub
+	@bash tools/setup/wheel.sh
+
+wheel-test: wheel
+	@$(ENV)/bin/python tests/python/wheel.py
 
 SHORT := base runtime ir pattern tensor_program frontend_onnx passes fuzz_models
 asan-short: setup-tests

@@ -6,12 +6,12 @@ include(CMakePackageConfigHelpers)
 set(vendor_dir ${CMAKE_INSTALL_LIBDIR}/collage)
 set_target_properties(collage PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 set_target_properties(collage_lib PROPERTIES INSTALL_RPATH "$ORIGIN/collage")
+set(COLLAGE_VENDOR_LIBRARIES "")
 if(TARGET collage_backend_native)
-  install(FILES ${COLLAGE_SITE_PACKAGES}/halide/lib64/libHalide.so DESTINATION ${vendor_dir})
+  list(APPEND COLLAGE_VENDOR_LIBRARIES ${COLLAGE_SITE_PACKAGES}/halide/lib64/libHalide.so)
 endif()
 if(TARGET collage_backend_onednn)
-  file(GLOB libraries ${COLLAGE_ENV}/lib/libdnnl.so.3)
-  install(FILES ${libraries} DESTINATION ${vendor_dir})
+  list(APPEND COLLAGE_VENDOR_LIBRARIES ${COLLAGE_ENV}/lib/libdnnl.so.3)
 endif()
 if(TARGET collage_backend_openvino)
   # OpenVINO finds its plugins beside its main library.
@@ -20,13 +20,14 @@ if(TARGET collage_backend_openvino)
        ${COLLAGE_SITE_PACKAGES}/openvino/libs/libopenvino_intel_cpu_plugin.so
        ${COLLAGE_SITE_PACKAGES}/openvino/libs/libopenvino_onnx_frontend.so.*
        ${COLLAGE_SITE_PACKAGES}/openvino/libs/libopenvino_ir_frontend.so.*)
-  install(FILES ${libraries} DESTINATION ${vendor_dir})
+  list(APPEND COLLAGE_VENDOR_LIBRARIES ${libraries})
 endif()
+install(FILES ${COLLAGE_VENDOR_LIBRARIES} DESTINATION ${vendor_dir})
 
 # What `bench --compare` runs other runtimes with, by a Python of the user's that has them.
-install(FILES bench/peers/peer.py bench/peers/onnxruntime_peer.py bench/peers/openvino_peer.py bench/peers/tensor_files.py
-              bench/peers/throughput.py
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/collage/peers)
+set(COLLAGE_PEERS bench/peers/peer.py bench/peers/onnxruntime_peer.py bench/peers/openvino_peer.py bench/peers/tensor_files.py
+                  bench/peers/throughput.py)
+install(FILES ${COLLAGE_PEERS} DESTINATION ${CMAKE_INSTALL_DATADIR}/collage/peers)
 
 # The manual page and completions of shells are what the command says of itself.
 set(said ${PROJECT_BINARY_DIR}/generated/said)

@@ -11,6 +11,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 option(COLLAGE_TESTS "Build the tests" ON)
+option(COLLAGE_PYTHON "Build the Python package where nanobind is there" ON)
 option(COLLAGE_WERROR "Warnings are errors; on where the project is developed, off for its users" OFF)
 set(COLLAGE_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
 set(COLLAGE_ENV ${PROJECT_SOURCE_DIR}/build/env CACHE PATH "Python environment that holds the wheels")

@@ -2,7 +2,7 @@
 # <room>_long_test with the label `long`, which `make test` leaves out. Other .cc files of the folder, and of those around it,
 # are helpers of both.
 # Any folder may hold *_test.py, run by the environment's Python with COLLAGE_BIN set; long_*_test.py are long likewise. Those
-# of tests/cli and tests/api run whole models: alone, since teams of threads that share cores wait for each other.
+# of tests/cli, tests/api and tests/python run whole models: alone, since teams of threads that share cores wait for each other.
 
 if(NOT COLLAGE_TESTS)
   return()
@@ -167,7 +167,7 @@ set_target_properties(write_cases PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_
 
 file(GLOB_RECURSE scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.py)
 foreach(script IN LISTS scripts)
-  if(COLLAGE_SANITIZE AND script MATCHES "^(api/|cli/workloads)")
+  if(COLLAGE_SANITIZE AND script MATCHES "^(api/|python/|cli/workloads)")
     continue() # a program built without sanitizers cannot use a library built with them; whole models would take hours
   endif()
   string(REGEX REPLACE "[.]py$" "" name ${script})
@@ -177,7 +177,7 @@ foreach(script IN LISTS scripts)
   set(timeout 300)
   set(label script)
   set(alone OFF)
-  if(script MATCHES "^(cli|api)/")
+  if(script MATCHES "^(cli|api|python)/")
     set(timeout 1200)
     set(alone ON)
   endif()

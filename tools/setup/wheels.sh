@@ -1,13 +1,14 @@
 #!/bin/bash
-# wheels.sh: makes sure build/env is a Python environment that holds every wheel of requirements.txt.
+# wheels.sh [LIST]: makes sure build/env is a Python environment that holds every wheel of LIST (default requirements.txt).
 # An environment that already satisfies the list is kept as it is; it may be a symbolic link to one elsewhere.
 set -euo pipefail
 # shellcheck source=tools/setup/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 env=$root/build/env
-list=$root/requirements.txt
-done_stamp=$(stamp wheels "$list")
+name=${1:-requirements.txt}
+list=$root/$name
+done_stamp=$(stamp "wheels-${name%.txt}" "$list")
 
 runs() { "$env/bin/python" -c '' 2> /dev/null && "$env/bin/cmake" --version > /dev/null 2>&1; }
 
@@ -46,6 +47,6 @@ if [ ! -e "$env" ]; then
 fi
 say "installing wheels into build/env: $(entries "$list" | xargs)"
 "$env/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: \
-  -r "$list" || die "pip could not install the wheels of requirements.txt into build/env (see above)"
+  -r "$list" || die "pip could not install the wheels of $name into build/env (see above)"
 runs || die "build/env was made but its cmake does not run; remove build/env and try again"
 mark "$done_stamp"

@@ -1,0 +1,49 @@
+# The Python package (python/): the extension collage._core over libcollage.so, beside a copy of the package's sources in
+# build/<preset>/python/collage, where tests import it from; and, as install component `python`, what a wheel holds (pyproject.toml).
+
+# A library built with sanitizers cannot be loaded by a Python without them.
+if(NOT COLLAGE_PYTHON OR COLLAGE_SANITIZE)
+  return()
+endif()
+set(Python_EXECUTABLE ${COLLAGE_ENV}/bin/python CACHE FILEPATH "the Python that the extension is built for")
+find_package(Python 3.10 COMPONENTS Interpreter Development.Module)
+find_package(nanobind CONFIG QUIET PATHS ${COLLAGE_SITE_PACKAGES}/nanobind/cmake NO_DEFAULT_PATH)
+if(NOT nanobind_FOUND OR NOT Python_Development.Module_FOUND)
+  message(STATUS "python: left out, not found: nanobind (requirements.txt) or Python's headers (python3-dev)")
+  return()
+endif()
+
+set(package ${PROJECT_BINARY_DIR}/python/collage)
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/bindings/*.cc)
+nanobind_add_module(collage_python NB_STATIC ${sources})
+target_link_libraries(collage_python PRIVATE collage_lib)
+target_compile_options(collage_python PRIVATE -Wall -Wextra $<$<BOOL:${COLLAGE_WERROR}>:-Werror>)
+set_target_properties(collage_python PROPERTIES OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${package} INSTALL_RPATH "$ORIGIN/lib")
+nanobind_add_stub(collage_python_stub MODULE _core OUTPUT ${package}/_core.pyi PYTHON_PATH ${package} DEPENDS collage_python)
+
+# Links, not copies: what is edited is what is tested.
+file(MAKE_DIRECTORY ${package}/bin)
+file(GLOB modules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/collage/*.py ${PROJECT_SOURCE_DIR}/python/collage/py.typed)
+foreach(module IN LISTS modules)
+  get_filename_component(name ${module} NAME)
+  file(CREATE_LINK ${module} ${package}/${name} SYMBOLIC)
+endforeach()
+file(CREATE_LINK ${PROJECT_BINARY_DIR}/collage ${package}/bin/collage SYMBOLIC)
+
+# A wheel: the command and its library as `make install` lays them out, below the package. Wheels hold no links, so the library
+# bears the name that programs ask for.
+install(TARGETS collage_python LIBRARY DESTINATION collage COMPONENT python EXCLUDE_FROM_ALL)
+install(FILES ${package}/_core.pyi DESTINATION collage COMPONENT python EXCLUDE_FROM_ALL)
+install(TARGETS collage RUNTIME DESTINATION collage/bin COMPONENT python EXCLUDE_FROM_ALL)
+install(TARGETS collage_lib LIBRARY DESTINATION collage/lib COMPONENT python NAMELINK_SKIP EXCLUDE_FROM_ALL)
+install(CODE [[
+  file(GLOB links "${CMAKE_INSTALL_PREFIX}/collage/lib/libcollage.so*")
+  foreach(link IN LISTS links)
+    if(IS_SYMLINK ${link})
+      file(REAL_PATH ${link} library)
+      file(RENAME ${library} ${link})
+    endif()
+  endforeach()
+]] COMPONENT python EXCLUDE_FROM_ALL)
+install(FILES ${COLLAGE_VENDOR_LIBRARIES} DESTINATION collage/lib/collage COMPONENT python EXCLUDE_FROM_ALL)
+install(FILES ${COLLAGE_PEERS} DESTINATION collage/share/collage/peers COMPONENT python EXCLUDE_FROM_ALL)

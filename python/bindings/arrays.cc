@@ -1,0 +1,124 @@
+#include "arrays.h"
+
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace collage::python {
+
+namespace {
+
+struct Name {
+  nb::dlpack::dtype_code code;
+  uint8_t bits;
+  DType dtype;
+};
+constexpr Name kNames[] = {
+    {nb::dlpack::dtype_code::Float, 32, DType::kFloat32},
+    {nb::dlpack::dtype_code::Float, 64, DType::kFloat64},
+    {nb::dlpack::dtype_code::Float, 16, DType::kFloat16},
+    {nb::dlpack::dtype_code::Bfloat, 16, DType::kBFloat16},
+    {nb::dlpack::dtype_code::Int, 8, DType::kInt8},
+    {nb::dlpack::dtype_code::Int, 16, DType::kInt16},
+    {nb::dlpack::dtype_code::Int, 32, DType::kInt32},
+    {nb::dlpack::dtype_code::Int, 64, DType::kInt64},
+    {nb::dlpack::dtype_code::UInt, 8, DType::kUInt8},
+    {nb::dlpack::dtype_code::UInt, 16, DType::kUInt16},
+    {nb::dlpack::dtype_code::UInt, 32, DType::kUInt32},
+    {nb::dlpack::dtype_code::UInt, 64, DType::kUInt64},
+    {nb::dlpack::dtype_code::Bool, 8, DType::kBool},
+};
+
+std::optional<DType> dtype_of(const nb::dlpack::dtype& type) {
+  for (const Name& name : kNames)
+    if (static_cast<uint8_t>(name.code) == type.code && name.bits == type.bits && type.lanes == 1)
+      return name.dtype;
+  return std::nullopt;
+}
+
+nb::dlpack::dtype dlpack_of(DType dtype) {
+  for (const Name& name : kNames)
+    if (name.dtype == dtype) return {static_cast<uint8_t>(name.code), name.bits, 1};
+  return {};
+}
+
+std::string described(const TensorInfo& info) {
+  return std::string(dtype_name(info.dtype)) + " " + shape_to_string(info.shape);
+}
+
+template <typename AnyArray>
+bool fits(const AnyArray& array, const TensorInfo& info, const std::optional<DType>& dtype) {
+  if (dtype != info.dtype || array.ndim() != info.shape.size()) return false;
+  for (size_t i = 0; i < array.ndim(); ++i)
+    if (static_cast<int64_t>(array.shape(i)) != info.shape[i]) return false;
+  return true;
+}
+
+template <typename AnyArray>
+Tensor view(nb::handle object, const TensorInfo& info, AnyArray& array, const char* role,
+            bool may_copy) {
+  if (!nb::try_cast<AnyArray>(object, array, may_copy)) {
+    const std::string text = std::string(role) + " '" + info.name + "': expected " +
+                             (may_copy ? "" : "a contiguous, writable ") +
+                             "array in CPU memory (NumPy, or a tensor that speaks DLPack and "
+                             "wants no gradient), got " +
+                             nb::type_name(object.type()).c_str();
+    throw nb::type_error(text.c_str());
+  }
+  const std::optional<DType> dtype = dtype_of(array.dtype());
+  if (!fits(array, info, dtype)) {
+    Shape shape(array.ndim());
+    for (size_t i = 0; i < array.ndim(); ++i) shape[i] = static_cast<int64_t>(array.shape(i));
+    raise(Status(ErrorCode::kBadModel,
+                 std::string(role) + " '" + info.name + "': expected " + described(info) +
+                     ", got " +
+                     (dtype ? std::string(dtype_name(*dtype)) : std::string("another dtype")) +
+                     " " + shape_to_string(shape)));
+  }
+  return Tensor::borrow(info.dtype, info.shape,
+                        const_cast<void*>(static_cast<const void*>(array.data())));
+}
+
+}  // namespace
+
+void raise(const Status& status) {
+  const nb::object type = nb::module_::import_("collage._error").attr("Error");
+  const nb::object error = type(status.exit_code(), status.to_string());
+  PyErr_SetObject(type.ptr(), error.ptr());
+  throw nb::python_error();
+}
+
+Tensor view_input(nb::handle object, const TensorInfo& info, Array& array) {
+  return view(object, info, array, "input", true);
+}
+Tensor view_output(nb::handle object, const TensorInfo& info, WritableArray& array) {
+  return view(object, info, array, "output", false);
+}
+
+Library library_of(nb::handle object) {
+  const char* name = Py_TYPE(object.ptr())->tp_name;
+  const bool may_be_torch = std::strcmp(name, "Tensor") == 0 || std::strcmp(name, "Parameter") == 0;
+  if (!may_be_torch) return Library::kNumPy;
+  const nb::object module = nb::getattr(object.type(), "__module__", nb::none());
+  const bool is_torch = nb::isinstance<nb::str>(module) &&
+                        std::strncmp(nb::cast<const char*>(module), "torch", 5) == 0;
+  return is_torch ? Library::kTorch : Library::kNumPy;
+}
+
+nb::object array_of(const Tensor& tensor, Library library) {
+  auto* kept = new Tensor(tensor);
+  const nb::capsule owner(kept,
+                          [](void* pointer) noexcept { delete static_cast<Tensor*>(pointer); });
+  std::vector<size_t> shape(kept->shape().begin(), kept->shape().end());
+  const nb::dlpack::dtype dtype = dlpack_of(kept->dtype());
+  if (library == Library::kTorch)
+    return nb::cast(nb::ndarray<nb::pytorch>(kept->raw(), shape.size(), shape.data(), owner,
+                                             nullptr, dtype, nb::device::cpu::value));
+  return nb::cast(nb::ndarray<nb::numpy>(kept->raw(), shape.size(), shape.data(), owner, nullptr,
+                                         dtype, nb::device::cpu::value));
+}
+
+}  // namespace collage::python

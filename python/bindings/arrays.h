@@ -1,0 +1,37 @@
+// Tensors of Python's libraries and Collage's, without copies: what comes in is viewed in place,
+// what goes out is owned by the array that is made of it.
+#pragma once
+
+#include <collage/collage.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+namespace collage::python {
+
+namespace nb = nanobind;
+
+// Throws collage.Error.
+[[noreturn]] void raise(const Status& status);
+
+template <typename T>
+T value_of(Result<T>&& result) {
+  if (!result.ok()) raise(result.status());
+  return std::move(result).value();
+}
+
+using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using WritableArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
+
+// A view of an array as an input: NumPy's, or whatever speaks DLPack. One that is not contiguous is
+// copied into `array`, which must outlive the tensor. TypeError: no such thing; collage.Error: its
+// shape or dtype is not the input's.
+Tensor view_input(nb::handle object, const TensorInfo& info, Array& array);
+// The same as an output, which must be contiguous and writable.
+Tensor view_output(nb::handle object, const TensorInfo& info, WritableArray& array);
+
+enum class Library { kNumPy, kTorch };
+// Whose arrays a program gives that was given this one.
+Library library_of(nb::handle object);
+nb::object array_of(const Tensor& tensor, Library library);
+
+}  // namespace collage::python

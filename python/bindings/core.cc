@@ -1,0 +1,250 @@
+// collage._core: the public interface of libcollage as Python sees it. What Python code would write
+// by hand around it (names, dictionaries, documentation) is in python/collage/__init__.py.
+//
+// Loading, compiling and running release the interpreter's lock.
+#include <collage/collage.h>
+#include <collage/progress.h>
+#include <collage/report.h>
+#include <collage/version.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "arrays.h"
+
+namespace collage::python {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Hands progress to a function of Python's, and looks whether the user pressed Ctrl-C. Either may
+// raise: the compilation is then asked to end, and the exception goes on to the caller.
+class Watcher {
+ public:
+  explicit Watcher(nb::object callback) : callback_(std::move(callback)) {}
+
+  void update(std::string_view phase, size_t done, size_t total, size_t cached, size_t failed) {
+    const Clock::time_point now = Clock::now();
+    if (raised_ || (now - last_ < kInterval && done < total)) return;
+    last_ = now;
+    const nb::gil_scoped_acquire locked;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (!callback_.is_none())
+        callback_(nb::str(phase.data(), phase.size()), done, total, cached, failed);
+    } catch (...) {
+      raised_ = std::current_exception();
+      set_interrupted(true);
+    }
+  }
+
+  void rethrow() {
+    if (!raised_) return;
+    set_interrupted(false);
+    std::rethrow_exception(std::exchange(raised_, nullptr));
+  }
+
+ private:
+  static constexpr auto kInterval = std::chrono::milliseconds(100);
+  nb::object callback_;
+  Clock::time_point last_;
+  std::exception_ptr raised_;
+};
+
+struct CompiledProgram {
+  Model model;
+  Program program;
+  RunRecord record;
+};
+
+Effort effort_of(const std::string& name) {
+  if (name == "fast") return Effort::kFast;
+  if (name == "default") return Effort::kDefault;
+  if (name == "max") return Effort::kMax;
+  throw nb::value_error("effort: 'fast', 'default' or 'max'");
+}
+
+SearchMethod search_of(const std::string& name) {
+  if (name == "exact") return SearchMethod::kDijkstra;
+  if (name == "evolutionary") return SearchMethod::kEvolutionary;
+  throw nb::value_error("search: 'exact' or 'evolutionary'");
+}
+
+std::vector<Tensor> view_inputs(const nb::list& given, const std::vector<TensorInfo>& infos,
+                                std::vector<Array>& arrays) {
+  if (given.size() != infos.size())
+    raise(Status(ErrorCode::kBadModel, "the program takes " + std::to_string(infos.size()) +
+                                           " inputs, not " + std::to_string(given.size())));
+  arrays.resize(infos.size());
+  std::vector<Tensor> tensors;
+  tensors.reserve(infos.size());
+  for (size_t i = 0; i < infos.size(); ++i)
+    tensors.push_back(view_input(given[i], infos[i], arrays[i]));
+  return tensors;
+}
+
+CompiledProgram compile(const Model& model, std::vector<std::string> targets,
+                        std::vector<std::string> exclude, std::vector<std::string> pin, int threads,
+                        const std::string& effort, const std::string& search, double patience,
+                        std::filesystem::path database, std::filesystem::path config,
+                        std::filesystem::path worker, bool frozen_costs, bool strict_accuracy,
+                        bool deterministic, bool always_measure, double max_error,
+                        const std::vector<nb::list>& check_inputs, nb::object progress) {
+  ProgramOptions options;
+  options.targets = std::move(targets);
+  options.exclude = std::move(exclude);
+  options.pin = std::move(pin);
+  options.threads = threads;
+  options.effort = effort_of(effort);
+  options.search = search_of(search);
+  options.patience = patience;
+  options.database = std::move(database);
+  options.config = std::move(config);
+  options.worker = std::move(worker);
+  options.frozen_costs = frozen_costs;
+  options.strict_accuracy = strict_accuracy;
+  options.deterministic = deterministic;
+  options.always_measure = always_measure;
+  options.max_error = max_error;
+  std::vector<std::vector<Array>> arrays(check_inputs.size());
+  for (size_t i = 0; i < check_inputs.size(); ++i)
+    options.check_inputs.push_back(view_inputs(check_inputs[i], model.inputs(), arrays[i]));
+
+  Watcher watcher(std::move(progress));
+  const Clock::time_point begin = Clock::now();
+  Result<Program> program = [&] {
+    const nb::gil_scoped_release released;
+    return compile_with_progress(
+        model, options,
+        [&](std::string_view phase, size_t done, size_t total, size_t cached, size_t failed) {
+          watcher.update(phase, done, total, cached, failed);
+        });
+  }();
+  watcher.rethrow();
+  RunRecord record;
+  record.threads = threads;
+  record.compile_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return {model, value_of(std::move(program)), std::move(record)};
+}
+
+nb::list run(CompiledProgram& self, const nb::list& inputs) {
+  std::vector<Array> arrays;
+  const std::vector<Tensor> tensors = view_inputs(inputs, self.program.inputs(), arrays);
+  std::vector<Tensor> outputs;
+  Status status;
+  {
+    const nb::gil_scoped_release released;
+    status = self.program.run(tensors, outputs);
+  }
+  if (!status.ok()) raise(status);
+  const Library library = inputs.size() > 0 ? library_of(inputs[0]) : Library::kNumPy;
+  nb::list results;
+  for (const Tensor& output : outputs) results.append(array_of(output, library));
+  return results;
+}
+
+void run_into(CompiledProgram& self, const nb::list& inputs, const nb::list& results) {
+  std::vector<Array> arrays;
+  const std::vector<Tensor> tensors = view_inputs(inputs, self.program.inputs(), arrays);
+  const std::vector<TensorInfo>& infos = self.program.outputs();
+  if (results.size() != infos.size())
+    raise(Status(ErrorCode::kBadModel, "the program gives " + std::to_string(infos.size()) +
+                                           " outputs, not " + std::to_string(results.size())));
+  std::vector<WritableArray> writable(infos.size());
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < infos.size(); ++i)
+    outputs.push_back(view_output(results[i], infos[i], writable[i]));
+  Status status;
+  {
+    const nb::gil_scoped_release released;
+    status = self.program.run(tensors, outputs);
+  }
+  if (!status.ok()) raise(status);
+}
+
+}  // namespace
+
+}  // namespace collage::python
+
+NB_MODULE(_core, core) {
+  using namespace collage;
+  using namespace collage::python;
+  core.attr("__version__") = COLLAGE_VERSION;
+
+  nb::class_<TensorInfo>(core, "TensorInfo", "Name, shape and dtype of an input or output.")
+      .def_ro("name", &TensorInfo::name)
+      .def_prop_ro(
+          "shape",
+          [](const TensorInfo& info) {
+            nb::list shape;
+            for (int64_t extent : info.shape) shape.append(extent);
+            return nb::tuple(shape);
+          },
+          nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("dtype",
+                   [](const TensorInfo& info) { return std::string(dtype_name(info.dtype)); })
+      .def("__repr__", [](const TensorInfo& info) {
+        return "TensorInfo('" + info.name + "', " + shape_to_string(info.shape) + ", '" +
+               std::string(dtype_name(info.dtype)) + "')";
+      });
+
+  nb::class_<Model>(core, "Model")
+      .def_prop_ro("inputs", &Model::inputs)
+      .def_prop_ro("outputs", &Model::outputs)
+      .def("compile", &compile, nb::kw_only(), nb::arg("targets"), nb::arg("exclude"),
+           nb::arg("pin"), nb::arg("threads"), nb::arg("effort"), nb::arg("search"),
+           nb::arg("patience"), nb::arg("database"), nb::arg("config"), nb::arg("worker"),
+           nb::arg("frozen_costs"), nb::arg("strict_accuracy"), nb::arg("deterministic"),
+           nb::arg("always_measure"), nb::arg("max_error"), nb::arg("check_inputs"),
+           nb::arg("progress").none());
+
+  nb::class_<CompiledProgram>(core, "Program")
+      .def_prop_ro("inputs", [](const CompiledProgram& self) { return self.program.inputs(); })
+      .def_prop_ro("outputs", [](const CompiledProgram& self) { return self.program.outputs(); })
+      .def("run", &run, nb::arg("inputs"))
+      .def("run_into", &run_into, nb::arg("inputs"), nb::arg("outputs"))
+      .def("report_text", [](const CompiledProgram& self) {
+        Result<std::string> text = [&] {
+          const nb::gil_scoped_release released;
+          return report_text(self.model, self.program, self.record);
+        }();
+        return value_of(std::move(text));
+      });
+
+  core.def(
+      "load",
+      [](const std::filesystem::path& path, std::map<std::string, Shape> shapes,
+         std::map<std::string, int64_t> dims) {
+        const LoadOptions options{std::move(shapes), std::move(dims)};
+        Result<Model> model = [&] {
+          const nb::gil_scoped_release released;
+          return Model::load(path, options);
+        }();
+        return value_of(std::move(model));
+      },
+      nb::arg("path"), nb::arg("shapes"), nb::arg("dims"));
+  core.def(
+      "explain_report",
+      [](const std::string& report, const std::string& kernel) {
+        return value_of(explain_report(report, kernel));
+      },
+      nb::arg("report"), nb::arg("kernel"));
+  core.def(
+      "report_page", [](const std::string& report) { return value_of(report_page(report)); },
+      nb::arg("report"));
+  core.def(
+      "empty",
+      [](const Shape& shape, const std::string& dtype) {
+        return array_of(value_of(Tensor::allocate(value_of(parse_dtype(dtype)), shape)),
+                        Library::kNumPy);
+      },
+      nb::arg("shape"), nb::arg("dtype"));
+}

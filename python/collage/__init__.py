@@ -1,0 +1,189 @@
+"""Collage: runs a trained model with the backends that were measured fastest for each part of it.
+
+    import collage, numpy as np
+    program = collage.load("resnet50.onnx").compile(progress=print)
+    scores = program(np.zeros((1, 3, 224, 224), np.float32))
+
+docs/python.md of the project describes everything here.
+"""
+
+from __future__ import annotations
+
+import functools as _functools
+import html as _html
+import json as _json
+import os as _os
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
+
+from . import _core
+from ._core import TensorInfo, __version__, empty
+from ._error import Error, ErrorCode
+
+__all__ = ["Error", "ErrorCode", "Model", "Program", "Progress", "Report", "TensorInfo", "__version__", "empty", "load"]
+
+Path = Union[str, "_os.PathLike[str]"]
+Array = Any  # NumPy's, or any tensor in CPU memory that speaks DLPack
+
+
+class Progress(NamedTuple):
+    """How far a phase of a compilation is: `done` of `total` pieces, of which `cached` needed no work and `failed` gave nothing usable."""
+
+    phase: str
+    done: int
+    total: int
+    cached: int
+    failed: int
+
+    def __str__(self) -> str:
+        return f"{self.phase} {self.done}/{self.total} ({self.cached} known, {self.failed} refused)"
+
+
+class Report(dict):
+    """What a program says of itself, in the form of docs/report-schema.json; shown in words and as a page. Needs no program."""
+
+    @classmethod
+    def load(cls, path: Path) -> Report:
+        """One that `save` or the command's --json wrote."""
+        with open(path, encoding="utf-8") as file:
+            return cls(_json.load(file))
+
+    def explain(self, kernel: str = "") -> str:
+        """All kernels and their runners-up; or one in full, by its name or an ONNX node's."""
+        return _core.explain_report(_json.dumps(self), kernel)
+
+    def html(self) -> str:
+        """One page that needs nothing else: the graph, its kernels, what they cost."""
+        return _core.report_page(_json.dumps(self))
+
+    def save(self, path: Path) -> None:
+        """Writes the page where the name ends with .html, else the JSON that `collage diff` compares."""
+        text = self.html() if _os.fspath(path).endswith(".html") else _json.dumps(self, indent=1)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def _repr_html_(self) -> str:
+        page = _html.escape(self.html(), quote=True)
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 640px; border: 0"></iframe>'
+
+
+class Program:
+    """A compiled program: `program(array, ...)` or `program.run({"name": array})`.
+
+    Any thread may run it; its runs take turns. Arrays are NumPy's or any tensors in CPU memory that speak DLPack; results
+    are torch tensors where the first input is one, else NumPy arrays. Nothing is copied but inputs whose memory is not
+    aligned to 64 bytes or not contiguous (`collage.empty` makes NumPy arrays that are).
+    """
+
+    def __init__(self, core: _core.Program) -> None:
+        self._core = core
+        self.inputs: list[TensorInfo] = core.inputs
+        self.outputs: list[TensorInfo] = core.outputs
+        self._names = [info.name for info in self.inputs]
+        self._run = core.run
+
+    def __call__(self, *arrays: Array, **named: Array) -> Any:
+        """The output, or a tuple where there are several; inputs by position, or by name."""
+        outputs = self._run(list(arrays) if not named else self._in_order(named, arrays))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def run(self, inputs: Mapping[str, Array], outputs: Optional[Mapping[str, Array]] = None) -> dict[str, Array]:
+        """Outputs by name. `outputs`: contiguous, writable arrays to compute into, one for each."""
+        ordered = self._in_order(inputs)
+        if outputs is not None:
+            names = [info.name for info in self.outputs]
+            self._core.run_into(ordered, _pick(outputs, names, "output"))
+            return dict(outputs)
+        return {info.name: array for info, array in zip(self.outputs, self._run(ordered))}
+
+    @_functools.cached_property
+    def report(self) -> Report:
+        """What was chosen and why."""
+        return Report(_json.loads(self._core.report_text()))
+
+    def explain(self, kernel: str = "") -> str:
+        """Why this program: all kernels and their runners-up; or one kernel in full."""
+        return self.report.explain(kernel)
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+    def __repr__(self) -> str:
+        return f"<collage.Program {_signature(self.inputs)} -> {_signature(self.outputs)}>"
+
+    def _in_order(self, named: Mapping[str, Array], first: Sequence[Array] = ()) -> list[Array]:
+        return [*first, *_pick(named, self._names[len(first):], "input")]
+
+
+class Model:
+    """An imported model, simplified and typed."""
+
+    def __init__(self, core: _core.Model) -> None:
+        self._core = core
+        self.inputs: list[TensorInfo] = core.inputs
+        self.outputs: list[TensorInfo] = core.outputs
+
+    def compile(
+        self,
+        *,
+        targets: Union[str, Sequence[str]] = (),
+        exclude: Union[str, Sequence[str]] = (),
+        pin: Union[str, Sequence[str]] = (),
+        threads: int = 0,
+        effort: str = "default",
+        search: str = "exact",
+        patience: float = 10,
+        database: Path = "",
+        config: Path = "",
+        worker: Path = "",
+        frozen_costs: bool = False,
+        strict_accuracy: bool = False,
+        deterministic: bool = False,
+        always_measure: bool = False,
+        max_error: float = 0,
+        check_inputs: Sequence[Mapping[str, Array]] = (),
+        progress: Optional[Callable[[Progress], Any]] = None,
+    ) -> Program:
+        """The fastest measured program. The first time on a machine this measures, for minutes; afterwards costs are known.
+
+        Arguments are the command's flags (docs/command.md). `progress` is called a few times a second at most;
+        an exception that it raises, or Ctrl-C, ends the compilation, and what was measured is kept.
+        """
+        heard = None if progress is None else lambda *values: progress(Progress(*values))
+        names = [info.name for info in self.inputs]
+        return Program(
+            self._core.compile(
+                targets=_words(targets), exclude=_words(exclude), pin=[pin] if isinstance(pin, str) else list(pin), threads=threads, effort=effort, search=search,
+                patience=patience, database=database, config=config, worker=worker, frozen_costs=frozen_costs,
+                strict_accuracy=strict_accuracy, deterministic=deterministic, always_measure=always_measure, max_error=max_error,
+                check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard))
+
+    def __repr__(self) -> str:
+        return f"<collage.Model {_signature(self.inputs)} -> {_signature(self.outputs)}>"
+
+
+def load(path: Path, *, shapes: Optional[Mapping[str, Sequence[int]]] = None, dims: Optional[Mapping[str, int]] = None) -> Model:
+    """Reads ONNX (.onnx, external data beside it) or Relay text (.relay).
+
+    `shapes`: of inputs by name, `dims`: of symbolic dimensions by name, for models with dynamic dimensions.
+    """
+    return Model(_core.load(path, {name: list(shape) for name, shape in (shapes or {}).items()}, dict(dims or {})))
+
+
+def _words(given: Union[str, Sequence[str]]) -> list[str]:
+    """A list of names; one name, or several with commas, may be given as text."""
+    return [word.strip() for word in given.split(",") if word.strip()] if isinstance(given, str) else list(given)
+
+
+def _pick(named: Mapping[str, Array], names: Sequence[str], role: str) -> list[Array]:
+    if len(named) == len(names):
+        try:
+            return [named[name] for name in names]
+        except KeyError:
+            pass
+    missing, surplus = [n for n in names if n not in named], [n for n in named if n not in names]
+    told = [f"missing: {', '.join(missing)}"] * bool(missing) + [f"unknown: {', '.join(surplus)}"] * bool(surplus)
+    raise Error(ErrorCode.BAD_MODEL, f"{role}s {'; '.join(told)}")
+
+
+def _signature(infos: Sequence[TensorInfo]) -> str:
+    return "(" + ", ".join(f"{info.name}: {info.dtype}{list(info.shape)}" for info in infos) + ")"

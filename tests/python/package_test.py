@@ -1,0 +1,254 @@
+"""The Python package, as the build leaves it: what it computes, refuses, reports and shows.
+
+    python tests/python/package_test.py [CHECK...]
+
+Takes the build that COLLAGE_BIN lies in (default build/release). What needs torch is skipped where there is none. Prints "N passed,
+0 failed" or what went wrong.
+"""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+BUILD = os.path.dirname(os.environ.get("COLLAGE_BIN") or os.path.join(ROOT, "build", "release", "collage"))
+sys.path[:0] = [os.path.join(BUILD, "python"), os.path.join(ROOT, "tests"), os.path.join(ROOT, "tests", "cli")]
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import checks
+import tiny_models
+
+PACKAGE = os.path.join(BUILD, "python", "collage")
+if os.path.exists(os.path.join(PACKAGE, "_core.pyi")):
+    import collage
+
+
+class SpeaksDLPack:
+    """A tensor of a library that nobody knows."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, **how):
+        return self._array.__dlpack__(**how)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+def saved(folder, model, name="net.onnx"):
+    path = os.path.join(folder, name)
+    onnx.save(model, path)
+    return path
+
+
+def program(folder, model, **options):
+    """On the reference alone, which nothing has to be measured for."""
+    return collage.load(saved(folder, model)).compile(**({"targets": "reference", "database": os.path.join(folder, "costs.db")} | options))
+
+
+def refused(kind, call, *words):
+    try:
+        call()
+    except kind as wrong:
+        assert all(word in str(wrong) for word in words), wrong
+        return wrong
+    raise AssertionError(f"{kind.__name__} was not raised")
+
+
+def check_results(folder):
+    model = tiny_models.small_net()
+    compiled = program(folder, model)
+    image = np.random.default_rng(0).random((1, 3, 12, 12), np.float32)
+    (expected,) = onnxruntime.InferenceSession(os.path.join(folder, "net.onnx")).run(None, {"image": image})
+    for scores in (compiled(image), compiled(image=image), compiled.run({"image": image})["scores"], compiled(SpeaksDLPack(image)),
+                   compiled(image.transpose(0, 1, 3, 2).copy().transpose(0, 1, 3, 2))):
+        assert isinstance(scores, np.ndarray) and scores.shape == (1, 10) and scores.dtype == np.float32
+        np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-6)
+    image.setflags(write=False)
+    kept = compiled(image)
+    del compiled
+    np.testing.assert_allclose(kept, expected, rtol=1e-5, atol=1e-6)
+
+
+def check_measured_program(folder):
+    """Every target takes part: a worker measures, progress is told, kernels that were compiled here find the runtime's hooks."""
+    heard = []
+    model = collage.load(saved(folder, tiny_models.small_net()))
+    compiled = model.compile(database=os.path.join(folder, "costs.db"), effort="fast", progress=heard.append)
+    assert {step.phase for step in heard} and all(step.done <= step.total for step in heard), heard
+    assert "refused" in str(heard[0]), heard[0]
+    alone = model.compile(database=os.path.join(folder, "costs.db"), targets=["native"])
+    assert {kernel["target"] for kernel in alone.report["kernels"]} >= {"native"}, alone.report["kernels"]
+    image = np.ones((1, 3, 12, 12), np.float32)
+    (expected,) = onnxruntime.InferenceSession(os.path.join(folder, "net.onnx")).run(None, {"image": image})
+    for each in (compiled, alone):
+        np.testing.assert_allclose(each(image), expected, rtol=1e-3, atol=1e-5)
+
+
+def check_memory(folder):
+    """What `empty` makes is aligned; results go where the caller says."""
+    compiled = program(folder, tiny_models.relu_model((3, 5)))
+    x, y = collage.empty((3, 5), "float32"), collage.empty((3, 5), "float32")
+    assert x.ctypes.data % 64 == 0 and y.ctypes.data % 64 == 0
+    x[...] = np.arange(15).reshape(3, 5) - 7
+    y[...] = -1
+    result = compiled.run({"x": x}, {"y": y})
+    assert result["y"] is y
+    np.testing.assert_array_equal(y, np.maximum(x, 0))
+    fixed = np.zeros((3, 5), np.float32)
+    fixed.setflags(write=False)
+    refused(TypeError, lambda: compiled.run({"x": x}, {"y": fixed}), "output 'y'", "writable")
+
+
+def check_refusals(folder):
+    compiled = program(folder, tiny_models.relu_model((3, 5)))
+    bad = collage.ErrorCode.BAD_MODEL
+    wrong = refused(collage.Error, lambda: compiled(np.zeros((5, 3), np.float32)), "input 'x'", "(3, 5)", "(5, 3)")
+    assert wrong.code == bad and isinstance(wrong.code, collage.ErrorCode)
+    assert refused(collage.Error, lambda: compiled(np.zeros((3, 5))), "float32", "float64").code == bad
+    assert refused(collage.Error, lambda: compiled(), "takes 1 inputs, not 0").code == bad
+    assert refused(collage.Error, lambda: compiled.run({"z": 1}), "missing: x", "unknown: z").code == bad
+    refused(TypeError, lambda: compiled([[1.0] * 5] * 3), "input 'x'", "got list")
+    assert refused(collage.Error, lambda: collage.load(os.path.join(folder, "absent.onnx")), "absent.onnx").code == bad
+    model = collage.load(saved(folder, tiny_models.small_net()))
+    assert refused(collage.Error, lambda: model.compile(targets="nobody"), "nobody").code == collage.ErrorCode.USAGE
+    assert refused(collage.Error, lambda: model.compile(frozen_costs=True, database=os.path.join(folder, "empty.db"))).code == \
+        collage.ErrorCode.FROZEN_COSTS
+    refused(ValueError, lambda: model.compile(effort="much"), "effort")
+
+
+def check_ending_early(folder):
+    """What progress raises ends the compilation and reaches its caller; the next one is not concerned."""
+    model = collage.load(saved(folder, tiny_models.small_net()))
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    database = os.path.join(folder, "costs.db")
+    refused(KeyboardInterrupt, lambda: model.compile(database=database, effort="fast", progress=stop))
+    compiled = model.compile(database=database, effort="fast")
+    assert compiled.report["estimates"]["measured"] > 0, compiled.report["estimates"]
+
+
+def check_lock(folder):
+    """Python goes on while a program runs."""
+    size = 700
+    node = onnx.helper.make_node("MatMul", ["x", "x"], ["y"], "square")
+    compiled = program(folder, tiny_models.model([node], {"x": [size, size]}, {"y": [size, size]}))
+    x = np.ones((size, size), np.float32)
+    running, done = threading.Event(), []
+
+    def run():
+        running.set()
+        done.append(compiled(x))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    running.wait()
+    turns = 0
+    while not done:
+        turns += 1
+    thread.join()
+    assert turns > 1000, f"{turns} turns of a loop beside a run"
+    assert done[0][0, 0] == size
+
+
+def check_report(folder):
+    compiled = program(folder, tiny_models.small_net())
+    report = compiled.report
+    assert isinstance(report, dict) and report["model"] == "net.onnx" and report["targets"] == ["reference"]
+    name = report["kernels"][0]["name"]
+    assert name in compiled.explain() and name in compiled.explain(name)
+    assert refused(collage.Error, lambda: compiled.explain("nobody"), "nobody").code == collage.ErrorCode.USAGE
+    shown = compiled._repr_html_()
+    assert shown.startswith('<iframe srcdoc="&lt;!') and shown.count('"') == 4, shown[:200]
+    page, text = os.path.join(folder, "plan.html"), os.path.join(folder, "plan.json")
+    report.save(page)
+    report.save(text)
+    with open(page) as file:
+        assert "net.onnx" in file.read()
+    assert collage.Report.load(text) == report
+    told = subprocess.run([sys.executable, "-m", "collage", "diff", text, text], env=os.environ | {"PYTHONPATH": os.path.dirname(PACKAGE)},
+                          capture_output=True, text=True)
+    assert told.returncode in (0, 3), told  # 3: nothing was timed
+    broken = collage.Report(json.loads(json.dumps(report)) | {"surprise": 1})
+    refused(collage.Error, broken.explain, "/surprise")
+
+
+def check_types(folder):
+    """The extension's stub names what the package uses."""
+    assert os.path.exists(os.path.join(PACKAGE, "py.typed"))
+    with open(os.path.join(PACKAGE, "_core.pyi")) as file:
+        tree = ast.parse(file.read())
+    classes = {node.name: {item.name for item in node.body if isinstance(item, ast.FunctionDef)} for node in tree.body
+               if isinstance(node, ast.ClassDef)}
+    assert classes["Program"] >= {"inputs", "outputs", "run", "run_into", "report_text"} and "compile" in classes["Model"], classes
+    assert {"load", "empty", "explain_report", "report_page"} <= {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
+
+
+def check_command(folder):
+    environment = os.environ | {"PYTHONPATH": os.path.dirname(PACKAGE)}
+    told = subprocess.run([sys.executable, "-m", "collage", "--version"], env=environment, capture_output=True, text=True)
+    assert told.returncode == 0 and told.stdout == f"collage {collage.__version__}\n", told
+    assert subprocess.run([sys.executable, "-m", "collage", "run", "absent.onnx"], env=environment, capture_output=True).returncode == 3
+
+
+def check_torch(folder):
+    """A module through torch.compile gives what it gives without; what is refused runs in PyTorch and says so."""
+    import logging
+
+    import torch
+
+    from collage.torch_backend import compile_fx  # its name is known only where the package is installed
+
+    os.environ["COLLAGE_CACHE"] = folder
+    told = []
+    logging.getLogger("collage.torch").addHandler(type("Keep", (logging.Handler,), {"emit": lambda self, record: told.append(record.getMessage())})())
+    options = {"targets": "reference"}
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.BatchNorm1d(16)).eval()
+    fast = torch.compile(model, backend=compile_fx, options=options)
+    x = torch.randn(4, 8)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), model(x))
+        assert told == [], told
+        model[0].weight.mul_(2)
+        torch.testing.assert_close(fast(x), model(x))
+        assert told == [], told
+    fast(x).sum().backward()
+    assert len(told) == 1 and "gradients" in told[0], told
+
+    def writes(values):
+        values.add_(1)
+        return values * 2
+
+    with torch.no_grad():
+        given = torch.ones(4)
+        torch.testing.assert_close(torch.compile(writes, backend=compile_fx, options=options)(given), torch.full((4,), 4.0))
+        assert given[0] == 2 and len(told) == 2 and "writes to its inputs" in told[1], told
+
+
+def main(arguments):
+    if not os.path.exists(os.path.join(PACKAGE, "_core.pyi")):
+        print("SKIPPED package: this build has no Python package (nanobind, python3-dev)\n1 passed, 0 failed")
+        return 0
+    chosen = [check_results, check_measured_program, check_memory, check_refusals, check_ending_early, check_lock, check_report, check_types,
+              check_command]
+    try:
+        import torch  # noqa: F401
+        chosen.append(check_torch)
+    except ImportError:
+        print("SKIPPED check_torch: no torch in this environment")
+    return checks.run(chosen, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
