@@ -14,6 +14,6 @@ say "packing the Python package"
 "$env/bin/python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$raw" "$root" ||
   die "the wheel could not be built (see above)"
 rm -f dist/collage_compiler-*.whl
-"$env/bin/auditwheel" --quiet repair --plat manylinux_2_36_x86_64 --wheel-dir dist "$raw"/*.whl ||
+"$env/bin/auditwheel" repair --plat manylinux_2_36_x86_64 --wheel-dir dist "$raw"/*.whl ||
   die "auditwheel could not add the libraries that the wheel needs (see above)"
 say "$(ls dist/collage_compiler-*.whl): $(du -h dist/collage_compiler-*.whl | cut -f1)"
