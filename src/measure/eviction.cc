@@ -74,7 +74,7 @@ Status Evictor::begin_round(const std::vector<TimedKernel>& kernels,
   turn_ = 0;
   if (state_ == CacheState::kCold) {
     ring_ = round_up(kPassings * passing_ / threads_, kStep);
-    turn_ = round_up(passing_ / threads_, kStep);
+    turn_ = round_up(passing_ / std::max<size_t>(1, streaming) / threads_, kStep);
   } else if (streaming > 0) {
     ring_ = round_up(shared_ / threads_, kStep);
     if (shared_ > own) turn_ = round_up((shared_ - own) / streaming / threads_, kStep);

@@ -1,7 +1,7 @@
 // Puts the caches into the state that a kernel meets in a model. Where constants stream, kernels
 // take turns, and between two turns of one as many bytes pass through the shared caches as push its
 // constants out: those of its rivals and, for the rest, a stream of the threads before each turn.
-// Where they do not, `passing` bytes pass before each.
+// Where they do not, `passing` bytes pass in a round, a part of them before each kernel.
 #pragma once
 
 #include <atomic>
@@ -63,8 +63,8 @@ class Evictor {
 // What a thread reads to push everything out of its core's own cache: more than that holds, but
 // little of a shared one, where a model keeps what its kernels hand on.
 size_t own_caches();
-// What passes through the shared caches between two runs of a kernel where a model's constants fit
-// them: the rest of the model.
+// What passes through the shared caches between two runs of one kernel where a model's constants
+// fit them, shared out among those that are timed in turns: the rest of the model.
 inline constexpr size_t kRestOfModel = 16 << 20;
 
 // Waits until the machine is quiet, as long as there is patience, each time with the caches
