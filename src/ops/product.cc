@@ -12,37 +12,56 @@ namespace {
 constexpr int64_t kRows = 64, kColumns = 128, kDepth = 256;  // a block of C, and of the sums
 constexpr int64_t kTileRows = 4, kTileColumns = 16;
 
-// The instruction set is chosen when the program starts. Sanitizers do not survive the resolver.
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define COLLAGE_VECTOR_CLONES __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define COLLAGE_VECTOR_CLONES
-#endif
+template <int64_t bytes>
+struct VectorOf {
+  typedef double Type __attribute__((vector_size(bytes), aligned(8), may_alias));
+};
 
-typedef double Vector __attribute__((vector_size(64), aligned(8), may_alias));
-
-// c[4×16] += a[4×depth] · b[depth×16]
-COLLAGE_VECTOR_CLONES
-void multiply_tile(int64_t depth, const double* a, const double* b, double* c) {
-  Vector sums[kTileRows][2];
-  for (int64_t r = 0; r < kTileRows; ++r) {
-    sums[r][0] = *reinterpret_cast<const Vector*>(c + r * kColumns);
-    sums[r][1] = *reinterpret_cast<const Vector*>(c + r * kColumns + 8);
-  }
-  for (int64_t p = 0; p < depth; ++p) {
-    const Vector b0 = *reinterpret_cast<const Vector*>(b + p * kColumns);
-    const Vector b1 = *reinterpret_cast<const Vector*>(b + p * kColumns + 8);
-#pragma GCC unroll 4
+// c[4×16] += a[4×depth] · b[depth×16], two vectors of that size at a time: eight sums, which the
+// vector registers hold.
+template <int64_t bytes>
+[[gnu::always_inline]] inline void multiply_tile_by(int64_t depth, const double* a, const double* b,
+                                                    double* c) {
+  using Vector = typename VectorOf<bytes>::Type;
+  constexpr int64_t kLanes = bytes / sizeof(double);
+  for (int64_t column = 0; column < kTileColumns; column += 2 * kLanes) {
+    Vector sums[kTileRows][2];
     for (int64_t r = 0; r < kTileRows; ++r) {
-      sums[r][0] += a[r * kDepth + p] * b0;
-      sums[r][1] += a[r * kDepth + p] * b1;
+      sums[r][0] = *reinterpret_cast<const Vector*>(c + r * kColumns + column);
+      sums[r][1] = *reinterpret_cast<const Vector*>(c + r * kColumns + column + kLanes);
+    }
+    for (int64_t p = 0; p < depth; ++p) {
+      const Vector b0 = *reinterpret_cast<const Vector*>(b + p * kColumns + column);
+      const Vector b1 = *reinterpret_cast<const Vector*>(b + p * kColumns + column + kLanes);
+#pragma GCC unroll 4
+      for (int64_t r = 0; r < kTileRows; ++r) {
+        sums[r][0] += a[r * kDepth + p] * b0;
+        sums[r][1] += a[r * kDepth + p] * b1;
+      }
+    }
+    for (int64_t r = 0; r < kTileRows; ++r) {
+      *reinterpret_cast<Vector*>(c + r * kColumns + column) = sums[r][0];
+      *reinterpret_cast<Vector*>(c + r * kColumns + column + kLanes) = sums[r][1];
     }
   }
-  for (int64_t r = 0; r < kTileRows; ++r) {
-    *reinterpret_cast<Vector*>(c + r * kColumns) = sums[r][0];
-    *reinterpret_cast<Vector*>(c + r * kColumns + 8) = sums[r][1];
-  }
+}
+
+// The instruction set is chosen when the program starts; vectors wider than its registers would be
+// taken apart through memory. Sanitizers do not survive the resolver.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+__attribute__((target("avx512f"))) void multiply_tile(int64_t depth, const double* a,
+                                                      const double* b, double* c) {
+  multiply_tile_by<64>(depth, a, b, c);
+}
+__attribute__((target("avx2,fma"))) void multiply_tile(int64_t depth, const double* a,
+                                                       const double* b, double* c) {
+  multiply_tile_by<32>(depth, a, b, c);
+}
+__attribute__((target("default")))
+#endif
+void multiply_tile(int64_t depth, const double* a, const double* b, double* c) {
+  multiply_tile_by<16>(depth, a, b, c);
 }
 
 struct Panels {
