@@ -102,7 +102,7 @@ Result<std::optional<Searched>> search_and_remeasure(const Candidates& candidate
   for (int round = 0; round < most_remeasurements(context); ++round) {
     ModelCosts costs = searched.costs;
     const bool changed =
-        TRY(remeasure(searched.found.covers[0], searched.found.candidates, costs.candidates,
+        TRY(remeasure(searched.found.covers, searched.found.candidates, costs.candidates,
                       context.costs, MeasuredCosts::Precision::kFull, context.progress));
     context.end_phase("costs");
     if (!changed) break;
@@ -257,7 +257,7 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
       std::move(decision.chosen), found, find(WantedCovers::kAll), find(WantedCovers::kCheapest),
       [&](const NamedCover& cover, std::vector<CostedCandidate>& costed) -> Result<bool> {
         if (most_remeasurements(context) == 0) return false;
-        return remeasure(cover, with_costs_of({cover}, costed), costed, context.costs,
+        return remeasure({cover}, with_costs_of({cover}, costed), costed, context.costs,
                          MeasuredCosts::Precision::kLowered, context.progress);
       },
       [&](const NamedCover& cover) { return context.lower_cover(cover, found.candidates); },

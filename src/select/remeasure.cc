@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "cost/blocks.h"
 #include "cover/cover_problem.h"
@@ -60,14 +61,13 @@ Interval likely_sum(const std::vector<const CoverKernel*>& kernels) {
   return {sum - 2 * std::sqrt(squares), sum + 2 * std::sqrt(squares)};
 }
 
-}  // namespace
-
-std::vector<CandidateVariant> worth_remeasuring(const NamedCover& cover,
-                                                const std::vector<CostedCandidate>& candidates) {
-  std::vector<CandidateVariant> list;
+// What decides about this cover and is not settled; `add` receives it.
+template <typename Add>
+void find_unsettled(const NamedCover& cover, const std::vector<CostedCandidate>& candidates,
+                    Add&& add_row) {
   const auto add = [&](size_t candidate, size_t variant) {
     const Measured* figure = measured(candidates[candidate].costs->variants[variant].cost);
-    if (figure != nullptr && !is_settled(*figure)) list.push_back({candidate, variant});
+    if (figure != nullptr && !is_settled(*figure)) add_row(CandidateVariant{candidate, variant});
   };
   for (const CoverKernel& kernel : cover.kernels) add(kernel.candidate, kernel.variant);
   for (size_t c = 0; c < candidates.size(); ++c) {
@@ -93,18 +93,30 @@ std::vector<CandidateVariant> worth_remeasuring(const NamedCover& cover,
       }
     }
   }
+}
+
+}  // namespace
+
+std::vector<CandidateVariant> worth_remeasuring(const std::vector<NamedCover>& covers,
+                                                const std::vector<CostedCandidate>& candidates) {
+  std::vector<CandidateVariant> list;
+  std::set<CandidateVariant> known;
+  for (const NamedCover& cover : covers)
+    find_unsettled(cover, candidates, [&](CandidateVariant row) {
+      if (known.insert(row).second) list.push_back(row);
+    });
   return list;
 }
 
-Result<bool> remeasure(const NamedCover& cover, const std::vector<CostedCandidate>& found,
+Result<bool> remeasure(const std::vector<NamedCover>& covers,
+                       const std::vector<CostedCandidate>& found,
                        std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
                        MeasuredCosts::Precision precision, Progress* progress) {
-  const std::vector<CandidateVariant> list = worth_remeasuring(cover, found);
   const bool lowered = precision == MeasuredCosts::Precision::kLowered;
   std::map<const TargetCosts*, std::vector<std::pair<size_t, Cost>>> changed;  // their variants
   std::vector<KernelQuestion> kernels;
   std::vector<CandidateVariant> asked;
-  for (const CandidateVariant& row : list) {
+  for (const CandidateVariant& row : worth_remeasuring(covers, found)) {
     const CostedCandidate& candidate = found[row.candidate];
     const Variant& variant = candidate.costs->variants[row.variant].variant;
     if (variant.lowered != lowered) continue;

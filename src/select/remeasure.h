@@ -4,6 +4,7 @@
 // until two agree, and the covers are found anew.
 #pragma once
 
+#include <compare>
 #include <vector>
 
 #include "cover/cover_search.h"
@@ -13,19 +14,23 @@ namespace collage {
 // A candidate's variant, by number.
 struct CandidateVariant {
   size_t candidate, variant;
+  auto operator<=>(const CandidateVariant&) const = default;
 };
 
-// Of the figures that decide about this cover those that need one more block. These decide: its
-// kernels'; of each candidate that computes what several of them do together, or what one does in
-// the other precision, the cheapest variant's, if its interval reaches theirs; and whatever would
-// cost less but for what disturbed it. They need a block while no two agree, up to three blocks.
-std::vector<CandidateVariant> worth_remeasuring(const NamedCover& cover,
+// Of the figures that decide about any of these covers those that need one more block. These decide
+// about a cover: its kernels'; of each candidate that computes what several of them do together, or
+// what one does in the other precision, the cheapest variant's, if its interval reaches theirs; and
+// whatever would cost less but for what disturbed it. They need a block while no two agree, up to
+// three blocks.
+std::vector<CandidateVariant> worth_remeasuring(const std::vector<NamedCover>& covers,
                                                 const std::vector<CostedCandidate>& candidates);
 
-// Times those of that precision that were measured in this run; who fails now is invalid. `found`
-// is what the cover is in terms of; what changed goes to those of `candidates` that share the costs
-// (and is in the database for those that have none yet). Whether anything changed.
-Result<bool> remeasure(const NamedCover& cover, const std::vector<CostedCandidate>& found,
+// Times those that decide about any of the covers, of that precision, that were measured in this
+// run; who fails now is invalid. `found` is what the covers are in terms of; what changed goes to
+// those of `candidates` that share the costs (and is in the database for those that have none yet).
+// Whether anything changed.
+Result<bool> remeasure(const std::vector<NamedCover>& covers,
+                       const std::vector<CostedCandidate>& found,
                        std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
                        MeasuredCosts::Precision precision, Progress* progress);
 
