@@ -1,7 +1,11 @@
 // The values between a compilation's stages (decision.h) as JSON, for people and for tests that run
 // one stage alone. With COLLAGE_DUMP=dir[:regex] a compilation writes each as
 // dir/stage_NN_name.json, in the order in which they arose: candidates, costs, covers, choice,
-// plan; costs and what follows them once more each time that costs were measured again.
+// plan; costs and covers once more each time that costs were measured again. Where no search is
+// needed (light_cover.h) there are neither.
+//
+// A new stage has its to_json() here and a call `context.dump("name", value)` where its value
+// arises (decision.cc, compile.cc); tests/compiler/stages_test.cc lists the names.
 //
 // Nodes are numbered as in the graph of @main, which stage_00_graph.relay is the text of.
 #pragma once

@@ -28,7 +28,7 @@ std::string AttentionSchedule::to_string() const {
          std::to_string(query_tile);
 }
 
-std::vector<AttentionSchedule> attention_schedules(const AttentionShape& s, bool avx512) {
+AttentionSchedule attention_schedule(const AttentionShape& s, bool avx512) {
   AttentionSchedule schedule;
   if (s.queries < 32) schedule.queries = s.queries >= 16 ? 16 : to_int(s.queries);
   const int64_t vectors = std::max<int64_t>(1, schedule.queries / 16);
@@ -36,7 +36,7 @@ std::vector<AttentionSchedule> attention_schedules(const AttentionShape& s, bool
   schedule.key_tile = to_int(tile_of(s.keys, std::max<int64_t>(1, budget / vectors)));
   const int64_t columns = s.value_width % 16 == 0 ? std::min<int64_t>(4, s.value_width / 16) : 1;
   schedule.query_tile = to_int(tile_of(schedule.queries, std::max<int64_t>(1, budget / columns)));
-  return {schedule};
+  return schedule;
 }
 
 int64_t attention_span(const AttentionShape& s, const AttentionSchedule& sched) {

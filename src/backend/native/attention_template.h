@@ -28,7 +28,7 @@ struct AttentionSchedule {
   std::string to_string() const;
 };
 
-std::vector<AttentionSchedule> attention_schedules(const AttentionShape& shape, bool avx512);
+AttentionSchedule attention_schedule(const AttentionShape& shape, bool avx512);
 
 /// Queries that see equally many keys, as far as the template tells them apart: under a causal mask
 /// a task's, otherwise all. Divides the number of queries.

@@ -227,7 +227,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
   }
 
   if (group.kind == KernelGroup::Kind::kAttention) {
-    const AttentionSchedule schedule = attention_schedules(group.attention, has_avx512())[0];
+    const AttentionSchedule schedule = attention_schedule(group.attention, has_avx512());
     Func out = build_attention_result(draft, group, schedule);
     const Shape& shape = group.anchor->tensor_type().shape;
     std::vector<int64_t> strides(shape.size(), 1);

@@ -106,8 +106,8 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads,
   }
   std::vector<Variant> variants;
   if (group.kind == KernelGroup::Kind::kAttention) {
-    for (const AttentionSchedule& schedule : attention_schedules(group.attention, has_avx512()))
-      variants.push_back(Variant::plain(schedule.to_string(), function));
+    const AttentionSchedule schedule = attention_schedule(group.attention, has_avx512());
+    variants.push_back(Variant::plain(schedule.to_string(), function));
     return variants;
   }
   variants.push_back(Variant::plain(group.row_stages ? "rows" : "fused", function));
