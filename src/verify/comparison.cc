@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
+
+#include "base/integers.h"
 
 namespace collage {
 
@@ -23,6 +26,20 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// Elements that one thread looks at; sums are added up in the order of such parts, whoever looked.
+constexpr int64_t kPart = 1 << 15;
+
+// A T of each part of `count` elements, in order: part(begin, end).
+template <typename T, typename Part>
+std::vector<T> of_parts(int64_t count, const Part& part) {
+  std::vector<T> results(static_cast<size_t>(ceil_div(count, kPart)));
+  const auto parts = static_cast<int64_t>(results.size());
+#pragma omp parallel for if (parts > 1)
+  for (int64_t p = 0; p < parts; ++p)
+    results[static_cast<size_t>(p)] = part(p * kPart, std::min(count, (p + 1) * kPart));
+  return results;
+}
+
 // What the reference's finite elements amount to.
 struct Scale {
   double largest = 0, squares = 0;
@@ -30,60 +47,105 @@ struct Scale {
 
 template <typename Element>
 Scale scale_of(int64_t count, const Element& expected) {
-  Scale scale;
-  for (int64_t i = 0; i < count; ++i) {
-    double b = expected(i);
-    if (!std::isfinite(b)) continue;
-    scale.largest = std::max(scale.largest, std::abs(b));
-    scale.squares += b * b;
+  Scale all;
+  for (const Scale& part : of_parts<Scale>(count, [&](int64_t begin, int64_t end) {
+         Scale scale;
+         for (int64_t i = begin; i < end; ++i) {
+           const double b = expected(i);
+           if (!std::isfinite(b)) continue;
+           scale.largest = std::max(scale.largest, std::abs(b));
+           scale.squares += b * b;
+         }
+         return scale;
+       })) {
+    all.largest = std::max(all.largest, part.largest);
+    all.squares += part.squares;
   }
-  return scale;
+  return all;
+}
+
+// How far elements are from the reference's; -1: none.
+struct Errors {
+  double squares = 0;  // of the finite errors
+  int64_t count = 0;   // of these
+  double max_abs = 0;
+  double worst_of_allowed = 0;
+  int64_t worst = -1, first_wrong = -1;
+
+  void add(const Errors& later) {
+    squares += later.squares;
+    count += later.count;
+    max_abs = std::max(max_abs, later.max_abs);
+    if (later.worst_of_allowed > worst_of_allowed) {
+      worst_of_allowed = later.worst_of_allowed;
+      worst = later.worst;
+    }
+    if (first_wrong < 0) first_wrong = later.first_wrong;
+  }
+};
+
+template <typename Actual, typename Expected>
+Errors errors_of(int64_t count, const Actual& actual, const Expected& expected, double allowed,
+                 double relative) {
+  Errors all;
+  for (const Errors& part : of_parts<Errors>(count, [&](int64_t begin, int64_t end) {
+         Errors errors;
+         for (int64_t i = begin; i < end; ++i) {
+           const double a = actual(i), b = expected(i);
+           const double error = std::abs(a - b), limit = allowed + relative * std::abs(b);
+           const bool finite = std::isfinite(a) && std::isfinite(b);
+           const bool same = (std::isnan(a) && std::isnan(b)) || a == b;
+           const double of_allowed = same ? 0 : finite ? error / limit : kInfinity;
+           if (of_allowed > errors.worst_of_allowed) {
+             errors.worst_of_allowed = of_allowed;
+             errors.worst = i;
+           }
+           if (finite) errors.max_abs = std::max(errors.max_abs, error);
+           if (std::isfinite(error)) {
+             errors.squares += error * error;
+             ++errors.count;
+           }
+           const bool right = finite ? error <= limit : same;
+           if (!right && errors.first_wrong < 0) errors.first_wrong = i;
+         }
+         return errors;
+       }))
+    all.add(part);
+  return all;
 }
 
 template <typename Actual, typename Expected>
 void compare_floats(int64_t count, const Actual& actual, const Expected& expected,
                     const Tolerance& tolerance, Difference& difference) {
-  Scale scale = scale_of(count, expected);
-  double allowed = tolerance.absolute +
-                   tolerance.of_rms *
-                       std::sqrt(scale.squares / std::max<double>(1, static_cast<double>(count))) +
-                   tolerance.of_largest * scale.largest;
-  double squares = 0;
-  int64_t finite_errors = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    double a = actual(i), b = expected(i);
-    double error = std::abs(a - b), limit = allowed + tolerance.relative * std::abs(b);
-    bool finite = std::isfinite(a) && std::isfinite(b);
-    bool same = (std::isnan(a) && std::isnan(b)) || a == b;
-    double of_allowed = same ? 0 : finite ? error / limit : kInfinity;
-    if (of_allowed > difference.worst_of_allowed) {
-      difference.worst_element = i;
-      difference.worst_actual = a;
-      difference.worst_expected = b;
-      difference.worst_of_allowed = of_allowed;
-    }
-    if (std::isfinite(error)) {
-      squares += error * error;
-      ++finite_errors;
-    }
-    if (error <= limit && std::isfinite(b)) {  // never true with a NaN
-      difference.max_abs = std::max(difference.max_abs, error);
-      continue;
-    }
-    if (!finite && same) continue;
-    if (finite) difference.max_abs = std::max(difference.max_abs, error);
-    if (difference.within)
-      difference.reason =
-          finite
-              ? fmt::format("element {}: {:.9g} instead of {:.9g} (allowed {:.3g})", i, a, b, limit)
-              : fmt::format("element {}: {} instead of {}", i, a, b);
-    difference.within = false;
+  const Scale scale = scale_of(count, expected);
+  const double allowed =
+      tolerance.absolute +
+      tolerance.of_rms *
+          std::sqrt(scale.squares / std::max<double>(1, static_cast<double>(count))) +
+      tolerance.of_largest * scale.largest;
+  const Errors errors = errors_of(count, actual, expected, allowed, tolerance.relative);
+  difference.max_abs = errors.max_abs;
+  difference.worst_of_allowed = errors.worst_of_allowed;
+  if (errors.worst >= 0) {
+    difference.worst_element = errors.worst;
+    difference.worst_actual = actual(errors.worst);
+    difference.worst_expected = expected(errors.worst);
   }
   difference.max_rel = scale.largest > 0 ? difference.max_abs / scale.largest : difference.max_abs;
-  if (scale.squares > 0) difference.rms_rel = std::sqrt(squares / scale.squares);
-  const double mean = std::sqrt(squares / std::max<double>(1, static_cast<double>(finite_errors)));
+  if (scale.squares > 0) difference.rms_rel = std::sqrt(errors.squares / scale.squares);
+  const double mean =
+      std::sqrt(errors.squares / std::max<double>(1, static_cast<double>(errors.count)));
   difference.mean_of_allowed = mean == 0 ? 0 : mean / tolerance.mean;
-  if (!difference.within || mean <= tolerance.mean) return;
+  if (const int64_t i = errors.first_wrong; i >= 0) {
+    const double a = actual(i), b = expected(i);
+    difference.within = false;
+    difference.reason = std::isfinite(a) && std::isfinite(b)
+                            ? fmt::format("element {}: {:.9g} instead of {:.9g} (allowed {:.3g})",
+                                          i, a, b, allowed + tolerance.relative * std::abs(b))
+                            : fmt::format("element {}: {} instead of {}", i, a, b);
+    return;
+  }
+  if (mean <= tolerance.mean) return;
   difference.reason = fmt::format(
       "errs by {:.3g} in root mean square (allowed {:.3g}), most in element {}: {:.9g} instead of "
       "{:.9g}",

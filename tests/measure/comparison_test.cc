@@ -44,6 +44,22 @@ TEST(Comparison, SaysWhichElementIsWrong) {
   EXPECT_EQ(difference.max_abs, 4);
 }
 
+TEST(Comparison, LargeTensorsAreJudgedAsWhole) {
+  std::vector<float> expected(200000, 1);
+  expected[150000] = 3;
+  std::vector<float> actual = expected;
+  actual[190000] = 5;
+  actual[70000] = 2;
+  actual[120000] = 7;
+  const Difference difference =
+      compare_tensors(floats(actual), floats(expected), {.absolute = 0.5});
+  EXPECT_EQ(difference.reason, "element 70000: 2 instead of 1 (allowed 0.5)");
+  EXPECT_EQ(difference.worst_element, 120000);
+  EXPECT_EQ(difference.max_abs, 6);
+  EXPECT_EQ(difference.max_rel, 2);
+  EXPECT_DOUBLE_EQ(difference.rms_rel, std::sqrt((1 + 36 + 16) / (199999 + 9.0)));
+}
+
 TEST(Comparison, IntegersAndBoolsAreExact) {
   Tensor a = Tensor::from<int64_t>({2}, {1, 2}), b = Tensor::from<int64_t>({2}, {1, 3});
   EXPECT_TRUE(compare_tensors(a, a, {}).within);
