@@ -7,6 +7,7 @@
 
 #include "measure/compile_ahead.h"
 #include "measure/guarded_call.h"
+#include "measure/reference_cache.h"
 #include "measure/timing.h"
 #include "measure/timing_memory.h"
 #include "measure/trial.h"
@@ -264,7 +265,8 @@ std::vector<Result<std::vector<TargetCosts>>> measure_functions(
     results.push_back([&]() -> Result<std::vector<TargetCosts>> {
       hooks.begin("preparing");
       if (tasks[i].list_only)
-        return list_variants(TRY(Subject::function_of(tasks[i])), tasks[i], hooks);
+        return list_variants(TRY(function_with_seeded_constants(tasks[i].function_text)), tasks[i],
+                             hooks);
       measurements[i] = std::make_unique<Measurement>(
           tasks[i], hooks, TRY(Subject::of_function(tasks[i])), team, survivors);
       return list_variants(measurements[i]->subject().function(), tasks[i], hooks);

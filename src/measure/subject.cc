@@ -3,51 +3,23 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/text_parser.h"
 #include "measure/host_conversion.h"
+#include "measure/reference_cache.h"
 #include "verify/comparison.h"
 #include "verify/synthetic.h"
 
 namespace collage {
 
-namespace {
-
-bool informative(const std::vector<Tensor>& outputs) {
-  return std::all_of(outputs.begin(), outputs.end(),
-                     [](const Tensor& output) { return proves_nothing(output).empty(); });
-}
-
-}  // namespace
-
-Result<RoundingErrors> on_synthetic_inputs(const Function& function) {
-  constexpr SyntheticRange kRanges[] = {{-1, 1}, {0.1f, 1}, {-4, 4}};
-  std::optional<RoundingErrors> first;
-  for (const SyntheticRange& range : kRanges) {
-    RoundingErrors errors =
-        TRY(RoundingErrors::of(function, TRY(synthetic_inputs(function, 7, range))));
-    if (informative(errors.expected())) return errors;
-    if (!first) first = std::move(errors);
-  }
-  return std::move(*first);
-}
-
-Result<Function> Subject::function_of(const MeasureTask& task) {
-  uint64_t seed = 1;
-  ParseOptions options;
-  options.constant = [&seed](const TensorType& type, size_t) {
-    return synthetic_constant(type, seed++);
-  };
-  return parse_function(task.function_text, options);
-}
-
 Result<Subject> Subject::of_function(const MeasureTask& task) {
   Subject subject;
-  subject.function_ = TRY(function_of(task));
+  std::shared_ptr<ReferenceResults> results =
+      TRY(ReferenceCache::instance().results_of(task.function_text));
+  subject.function_ = results->function;
   subject.options_ = task.options;
   for (const Expr& param : subject.function_->params)
     subject.input_types_.push_back(param->tensor_type());
   subject.output_types_ = subject.function_->result_type().leaves();
-  subject.errors_ = std::make_unique<RoundingErrors>(TRY(on_synthetic_inputs(subject.function_)));
+  subject.errors_ = {results, &results->errors};
   subject.inputs_ = subject.errors_->inputs();
   subject.expected_ = subject.errors_->expected();
   return subject;

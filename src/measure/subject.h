@@ -18,10 +18,6 @@
 
 namespace collage {
 
-// The reference's outputs for seeded inputs. Of a few ranges the first that gives outputs with
-// enough elements that are neither zero nor NaN.
-Result<RoundingErrors> on_synthetic_inputs(const Function& function);
-
 // How far outputs are from the reference's; of the worst output each.
 struct Agreement {
   double error = 0;            // root mean square, as a part of that of the output
@@ -32,8 +28,6 @@ struct Agreement {
 class Subject {
  public:
   static Result<Subject> of_function(const MeasureTask& task);
-  // The task's function alone, with seeded constants.
-  static Result<Function> function_of(const MeasureTask& task);
   // A tensor that changes from task.from to task.to.
   static Result<Subject> of_conversion(const MeasureTask& task);
 
@@ -59,7 +53,7 @@ class Subject {
   CompileOptions options_;
   std::vector<TensorType> input_types_, output_types_;
   std::vector<Tensor> inputs_, expected_;
-  std::unique_ptr<RoundingErrors> errors_;  // null for a conversion
+  std::shared_ptr<RoundingErrors> errors_;  // null for a conversion
   std::map<std::tuple<size_t, std::string, GuardedBuffer::Side>, std::shared_ptr<GuardedBuffer>>
       encoded_;
 };

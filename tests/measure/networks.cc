@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ir/visitor.h"
-#include "measure/subject.h"
+#include "measure/reference_cache.h"
 #include "ops/interpreter.h"
 #include "verify/synthetic.h"
 

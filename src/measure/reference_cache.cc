@@ -1,0 +1,69 @@
+#include "measure/reference_cache.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/text_parser.h"
+#include "ir/work.h"
+#include "verify/synthetic.h"
+
+namespace collage {
+
+namespace {
+
+bool informative(const std::vector<Tensor>& outputs) {
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](const Tensor& output) { return proves_nothing(output).empty(); });
+}
+
+}  // namespace
+
+Result<Function> function_with_seeded_constants(const std::string& text) {
+  uint64_t seed = 1;
+  ParseOptions options;
+  options.constant = [&seed](const TensorType& type, size_t) {
+    return synthetic_constant(type, seed++);
+  };
+  return parse_function(text, options);
+}
+
+Result<RoundingErrors> on_synthetic_inputs(const Function& function) {
+  constexpr SyntheticRange kRanges[] = {{-1, 1}, {0.1f, 1}, {-4, 4}};
+  std::optional<RoundingErrors> first;
+  for (const SyntheticRange& range : kRanges) {
+    RoundingErrors errors =
+        TRY(RoundingErrors::of(function, TRY(synthetic_inputs(function, 7, range))));
+    if (informative(errors.expected())) return errors;
+    if (!first) first = std::move(errors);
+  }
+  return std::move(*first);
+}
+
+ReferenceCache& ReferenceCache::instance() {
+  static auto* cache = new ReferenceCache(256 << 20);
+  return *cache;
+}
+
+Result<std::shared_ptr<ReferenceResults>> ReferenceCache::results_of(const std::string& text) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const Entry& entry) { return entry.text == text; });
+    if (known != entries_.end()) {
+      entries_.splice(entries_.begin(), entries_, known);
+      return known->results;
+    }
+  }
+  Function function = TRY(function_with_seeded_constants(text));
+  RoundingErrors errors = TRY(on_synthetic_inputs(function));
+  const double bytes = function_bytes(function);
+  auto results =
+      std::make_shared<ReferenceResults>(ReferenceResults{std::move(function), std::move(errors)});
+  const std::lock_guard lock(mutex_);
+  entries_.push_front({text, results, bytes});
+  bytes_ += bytes;
+  for (; bytes_ > most_bytes_; entries_.pop_back()) bytes_ -= entries_.back().bytes;
+  return results;
+}
+
+}  // namespace collage
