@@ -32,7 +32,8 @@ std::string anchors_of(const Function& function) {
 
 }  // namespace
 
-ScaledBounds::Bound ScaledBounds::bound_of(const Function& function, const Target& target) const {
+const ScaledBounds::Bound& ScaledBounds::bound_of(const Function& function,
+                                                  const Target& target) const {
   auto [it, inserted] = bounds_.try_emplace({function, target.kind});
   if (inserted) {
     const Backend* backend = find_backend(target.kind);
@@ -53,7 +54,7 @@ std::optional<double> ScaledBounds::ratio_of(const std::string& target,
 }
 
 double ScaledBounds::least(const Function& function, const Target& target) const {
-  const Bound bound = bound_of(function, target);
+  const Bound& bound = bound_of(function, target);
   const std::string name = target.to_string();
   std::optional<double> ratio = ratio_of(name, bound.anchors);
   if (!ratio) {
@@ -75,7 +76,7 @@ void ScaledBounds::learn(const Function& function, const std::string& text,
   for (const MeasuredVariant& row : costs.variants)
     if (const Measured* m = measured(row.cost); m != nullptr && !row.variant.lowered)
       fastest = std::min(fastest, m->seconds());
-  const Bound bound = bound_of(function, *target);
+  const Bound& bound = bound_of(function, *target);
   if (fastest == std::numeric_limits<double>::infinity() || bound.seconds <= 0) return;
   ratios_[{costs.target, bound.anchors}][text] = fastest / bound.seconds;
 }

@@ -33,7 +33,7 @@ class ScaledBounds {
     double seconds = 0;   // on an ideal machine
     std::string anchors;  // a line each
   };
-  Bound bound_of(const Function& function, const Target& target) const;
+  const Bound& bound_of(const Function& function, const Target& target) const;
   // The best that is known with these anchors, if anything is.
   std::optional<double> ratio_of(const std::string& target, const std::string& anchors) const;
 
