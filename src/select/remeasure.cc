@@ -61,7 +61,7 @@ Interval likely_sum(const std::vector<const CoverKernel*>& kernels) {
   return {sum - 2 * std::sqrt(squares), sum + 2 * std::sqrt(squares)};
 }
 
-// What decides about this cover and is not settled; `add` receives it.
+// What decides about this cover and is not settled; `add_row` receives it.
 template <typename Add>
 void find_unsettled(const NamedCover& cover, const std::vector<CostedCandidate>& candidates,
                     Add&& add_row) {

@@ -47,14 +47,14 @@ class Remeasure : public ::testing::Test {
       cover.kernels.push_back({c, 0, figure(c, 0).seconds(), candidates_[c].costs});
     return cover;
   }
-  std::vector<std::pair<size_t, size_t>> looks_at(const std::vector<NamedCover>& covers) const {
+  std::vector<std::pair<size_t, size_t>> looks_at_all(const std::vector<NamedCover>& covers) const {
     std::vector<std::pair<size_t, size_t>> list;
     for (const auto& [candidate, variant] : worth_remeasuring(covers, candidates_))
       list.emplace_back(candidate, variant);
     return list;
   }
   std::vector<std::pair<size_t, size_t>> looks_at(const std::vector<size_t>& chosen) const {
-    return looks_at(std::vector<NamedCover>{cover_of(chosen)});
+    return looks_at_all({cover_of(chosen)});
   }
 
   const Measured& figure(size_t candidate, size_t variant) const {
@@ -85,7 +85,7 @@ TEST_F(Remeasure, AtTheKernelsOfEveryCover) {
   // The second would cost less, had its one kernel not been measured in a slow minute.
   const size_t first = add({1, 2}, {1}), last = add({3}, {1});
   const size_t all = add({1, 2, 3}, {4});
-  EXPECT_THAT(looks_at({cover_of({first, last}), cover_of({all}), cover_of({first, last})}),
+  EXPECT_THAT(looks_at_all({cover_of({first, last}), cover_of({all}), cover_of({first, last})}),
               ElementsAre(std::pair(first, 0), std::pair(last, 0), std::pair(all, 0)));
 }
 
