@@ -1,9 +1,9 @@
 // Attention and rotary embeddings. Attention becomes nn.attention on (batch, heads, length, size)
 // operands with one additive mask; where the node caps its scores or gives them out, it is written
 // out as products and a softmax.
-#include <cmath>
 #include <limits>
 
+#include "frontend/onnx/attention_parts.h"
 #include "frontend/onnx/converters.h"
 #include "frontend/onnx/limits.h"
 
@@ -13,40 +13,10 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// (batch, length, heads·size) to (batch, heads, length, size); rank 4 is that already.
-Result<Expr> split_heads(NodeContext& node, const Expr& data, const char* attribute) {
+// Rank 4 is (batch, heads, length, size) already.
+Result<Expr> with_heads(NodeContext& node, const Expr& data, const char* attribute) {
   if (rank_of(data) == 4) return data;
-  if (rank_of(data) != 3)
-    return bad_model("an operand has shape {}; rank 3 or 4 is needed",
-                     shape_to_string(shape_of(data)));
-  const int64_t heads = TRY(node.integer(attribute));
-  const Shape& shape = shape_of(data);
-  if (heads < 1 || shape[2] % heads != 0)
-    return bad_model("{} {} does not divide {}", attribute, heads, shape[2]);
-  Expr split = TRY(node.reshape(data, {shape[0], shape[1], heads, shape[2] / heads}));
-  return node.transpose(split, {0, 2, 1, 3});
-}
-
-Result<Expr> merge_heads(NodeContext& node, const Expr& data) {
-  const Shape shape = shape_of(data);
-  Expr turned = TRY(node.transpose(data, {0, 2, 1, 3}));
-  return node.reshape(turned, {shape[0], shape[2], shape[1] * shape[3]});
-}
-
-// Each head of keys or values serves as many heads of queries.
-Result<Expr> share_heads(NodeContext& node, const Expr& data, int64_t heads) {
-  const int64_t own = shape_of(data)[1];
-  if (own == heads) return data;
-  if (own < 1 || heads % own != 0)
-    return bad_model("{} query heads for {} key and value heads", heads, own);
-  return node.call("repeat", {data}, {{"repeats", heads / own}, {"axis", int64_t{1}}});
-}
-
-Result<Expr> iota(NodeContext& node, int64_t count, int64_t first, Shape shape) {
-  if (count > kMaxFoldedIntegers) return unsupported("a mask over {} positions", count);
-  std::vector<int64_t> values(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = first + i;
-  return node.reshape(node.constant_of(Tensor::from<int64_t>({count}, values)), std::move(shape));
+  return split_heads(node, data, TRY(node.integer(attribute)), attribute);
 }
 
 struct Bias {
@@ -93,8 +63,8 @@ Status add_positions(NodeContext& node, Bias& bias, int64_t queries, int64_t key
   if (!causal && left < 0 && right < 0 && !padded) return {};
   if (left > kMaxDimension || right > kMaxDimension)
     return bad_model("window sizes {} and {}", left, right);
-  Expr key = TRY(iota(node, keys, 0, {1, keys}));
-  Expr query = TRY(iota(node, queries, past, {queries, 1}));
+  Expr key = TRY(positions(node, keys, 0, {1, keys}));
+  Expr query = TRY(positions(node, queries, past, {queries, 1}));
   if (padded) {
     const Shape& shape = node.shape(6);
     if (shape.size() != 1) return bad_model("nonpad_kv_seqlen is no vector");
@@ -122,8 +92,7 @@ Status add_positions(NodeContext& node, Bias& bias, int64_t queries, int64_t key
 Result<Expr> additive(NodeContext& node, const Bias& bias, DType dtype) {
   Expr result = bias.added;
   if (bias.allowed != nullptr) {
-    Expr zero = TRY(node.scalar(dtype, 0)), blocked = TRY(node.scalar(dtype, -kInfinity));
-    Expr mask = TRY(node.call("where", {bias.allowed, zero, blocked}));
+    Expr mask = TRY(additive_mask(node, bias.allowed, dtype, -kInfinity));
     result = result == nullptr ? mask : TRY(node.call("add", {result, mask}));
   }
   return result;
@@ -151,12 +120,7 @@ Result<Scores> write_out_scores(NodeContext& node, const Expr& q, const Expr& k,
   Scores scores;
   Expr product = TRY(node.call("nn.matmul", {q, k}, {{"transpose_b", true}}));
   scores.raw = TRY(node.call("multiply", {product, TRY(node.scalar_like(product, scale))}));
-  scores.capped = scores.raw;
-  if (cap != 0) {
-    Expr limit = TRY(node.scalar_like(scores.raw, cap));
-    Expr bent = TRY(node.call("tanh", {TRY(node.call("divide", {scores.raw, limit}))}));
-    scores.capped = TRY(node.call("multiply", {bent, limit}));
-  }
+  scores.capped = cap == 0 ? scores.raw : TRY(capped(node, scores.raw, cap));
   scores.biased = mask == nullptr ? scores.capped : TRY(node.call("add", {scores.capped, mask}));
   Expr softmax = TRY(node.call("nn.softmax", {scores.biased}, {{"axis", int64_t{-1}}}));
   scores.probabilities = TRY(clear_blocked_rows(node, bias, softmax));
@@ -165,9 +129,9 @@ Result<Scores> write_out_scores(NodeContext& node, const Expr& q, const Expr& k,
 
 Result<Outputs> convert_attention(NodeContext& node) {
   const bool merged = node.rank(0) == 3;
-  Expr q = TRY(split_heads(node, node.in(0), "q_num_heads"));
-  Expr k = TRY(split_heads(node, node.in(1), "kv_num_heads"));
-  Expr v = TRY(split_heads(node, node.in(2), "kv_num_heads"));
+  Expr q = TRY(with_heads(node, node.in(0), "q_num_heads"));
+  Expr k = TRY(with_heads(node, node.in(1), "kv_num_heads"));
+  Expr v = TRY(with_heads(node, node.in(2), "kv_num_heads"));
   int64_t past = 0;
   if (node.has(4) != node.has(5)) return bad_model("only one of past_key and past_value is given");
   if (node.has(4)) {
@@ -181,8 +145,7 @@ Result<Outputs> convert_attention(NodeContext& node) {
   const int64_t heads = shape[1], queries = shape[2], keys = shape_of(k)[2];
   k = TRY(share_heads(node, k, heads));
   v = TRY(share_heads(node, v, heads));
-  const double scale =
-      TRY(node.real("scale", 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(shape[3], 1)))));
+  const double scale = TRY(node.real("scale", usual_scale(shape[3])));
   const double cap = TRY(node.real("softcap", 0.0));
   Bias bias;
   TRY(add_given_mask(node, bias, keys));
@@ -210,35 +173,24 @@ Result<Outputs> convert_attention(NodeContext& node) {
   return outputs;
 }
 
-Result<Expr> slice_last(NodeContext& node, const Expr& data, int64_t begin, int64_t end,
-                        int64_t step) {
-  const int64_t last = rank_of(data) - 1;
-  return node.call(
-      "strided_slice", {data},
-      {{"begin", Ints{begin}}, {"end", Ints{end}}, {"strides", Ints{step}}, {"axes", Ints{last}}});
-}
-
-// cos·x1 - sin·x2 and sin·x1 + cos·x2, where x1 and x2 are the halves of the last axis or its even
-// and odd elements.
+// Heads stand behind the positions in data of rank 3, before them in data of rank 4.
 Result<Expr> convert_rotary(NodeContext& node) {
   const bool merged = node.rank(0) == 3;
-  Expr data;
+  Expr data = node.in(0);
   if (merged) {
     const int64_t heads = TRY(node.integer("num_heads"));
     const Shape& shape = node.shape(0);
     if (heads < 1 || shape[2] % heads != 0)
       return bad_model("num_heads {} does not divide {}", heads, shape[2]);
-    data = TRY(node.reshape(node.in(0), {shape[0], shape[1], heads, shape[2] / heads}));
-  } else if (node.rank(0) == 4) {
-    data = TRY(node.transpose(node.in(0), {0, 2, 1, 3}));
-  } else {
+    data = TRY(node.reshape(data, {shape[0], shape[1], heads, shape[2] / heads}));
+  } else if (node.rank(0) != 4) {
     return bad_model("data of rank {}, not 3 or 4", node.rank(0));
   }
-  const Shape shape = shape_of(data);  // (batch, length, heads, size)
+  const int64_t size = shape_of(data)[3];
   int64_t rotated = TRY(node.integer("rotary_embedding_dim", 0));
-  if (rotated == 0) rotated = shape[3];
-  if (rotated < 2 || rotated > shape[3] || rotated % 2 != 0)
-    return bad_model("rotary_embedding_dim {} does not fit head size {}", rotated, shape[3]);
+  if (rotated == 0) rotated = size;
+  if (rotated < 2 || rotated > size || rotated % 2 != 0)
+    return bad_model("rotary_embedding_dim {} does not fit head size {}", rotated, size);
   const bool interleaved = TRY(node.flag("interleaved", false));
   Expr factors[2];
   for (size_t i = 0; i < 2; ++i) {
@@ -247,30 +199,12 @@ Result<Expr> convert_rotary(NodeContext& node) {
     if (rank_of(cache) != 3 || shape_of(cache)[2] != rotated / 2)
       return bad_model("a cache has shape {}; its last dimension must be {}",
                        shape_to_string(shape_of(cache)), rotated / 2);
-    const Shape own = shape_of(cache);
-    factors[i] = TRY(node.reshape(cache, {own[0], own[1], 1, own[2]}));
+    Shape shape = shape_of(cache);
+    shape.insert(shape.begin() + (merged ? 2 : 1), 1);
+    factors[i] = TRY(node.reshape(cache, std::move(shape)));
   }
-  Expr x = rotated == shape[3] ? data : TRY(slice_last(node, data, 0, rotated, 1));
-  Expr x1 = TRY(slice_last(node, x, 0, interleaved ? rotated : rotated / 2, interleaved ? 2 : 1));
-  Expr x2 = TRY(slice_last(node, x, interleaved ? 1 : rotated / 2, rotated, interleaved ? 2 : 1));
-  auto times = [&](size_t factor, const Expr& half) {
-    return node.call("multiply", {half, factors[factor]});
-  };
-  Expr real = TRY(node.call("subtract", {TRY(times(0, x1)), TRY(times(1, x2))}));
-  Expr imaginary = TRY(node.call("add", {TRY(times(1, x1)), TRY(times(0, x2))}));
-  Expr result;
-  if (interleaved) {
-    Expr pairs = TRY(node.call("stack", {make_tuple({real, imaginary})}, {{"axis", int64_t{-1}}}));
-    result = TRY(node.reshape(pairs, shape_of(x)));
-  } else {
-    result = TRY(node.call("concatenate", {make_tuple({real, imaginary})}, {{"axis", int64_t{3}}}));
-  }
-  if (rotated != shape[3]) {
-    Expr rest = TRY(slice_last(node, data, rotated, shape[3], 1));
-    result = TRY(node.call("concatenate", {make_tuple({result, rest})}, {{"axis", int64_t{3}}}));
-  }
-  if (merged) return node.reshape(result, node.shape(0));
-  return node.transpose(result, {0, 2, 1, 3});
+  Expr result = TRY(rotate(node, data, factors[0], factors[1], interleaved));
+  return node.reshape(result, node.shape(0));
 }
 
 }  // namespace

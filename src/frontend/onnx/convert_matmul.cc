@@ -1,15 +1,11 @@
 // Matrix products. Gemm with a transposed second operand is nn.dense; a bias of one row is
 // nn.bias_add.
 #include "frontend/onnx/converters.h"
+#include "frontend/onnx/matrix_product.h"
 
 namespace collage::frontend {
 
 namespace {
-
-Result<Expr> scaled(NodeContext& node, const Expr& data, double factor) {
-  if (factor == 1.0) return data;
-  return node.call("multiply", {data, TRY(node.scalar_like(data, factor))});
-}
 
 Result<Expr> convert_gemm(NodeContext& node) {
   if (node.rank(0) != 2 || node.rank(1) != 2)
@@ -36,19 +32,8 @@ Result<Expr> convert_gemm(NodeContext& node) {
   return node.call("add", {result, bias});
 }
 
-// A vector takes part as a matrix of one row (left) or one column (right), which then goes again.
 Result<Expr> convert_matmul(NodeContext& node) {
-  if (node.rank(0) == 0 || node.rank(1) == 0) return bad_model("an operand is a scalar");
-  const bool row = node.rank(0) == 1, column = node.rank(1) == 1;
-  Expr a = node.in(0), b = node.in(1);
-  if (row) a = TRY(node.call("expand_dims", {a}, {{"axis", int64_t{0}}}));
-  if (column) b = TRY(node.call("expand_dims", {b}, {{"axis", int64_t{1}}}));
-  Expr result = TRY(node.call("nn.matmul", {a, b}));
-  if (!row && !column) return result;
-  Shape shape = shape_of(result);
-  if (column) shape.pop_back();
-  if (row) shape.erase(shape.end() - (column ? 1 : 2));
-  return node.reshape(result, shape);
+  return matrix_product(node, node.in(0), node.in(1));
 }
 
 }  // namespace
