@@ -55,9 +55,11 @@ struct Bounds {
   bool indices = false;
 };
 
-void tighten(Bounds& bounds, const CallNode& call, size_t arg) {
+// `added`: the most that constants added to the value before it became this argument.
+void tighten(Bounds& bounds, const CallNode& call, size_t arg, int64_t added) {
   if (int64_t extent = indexed_extent(call, arg); extent > 0) {
-    bounds.high = bounds.indices ? std::min(bounds.high, extent - 1) : extent - 1;
+    const int64_t last = std::max<int64_t>(extent - 1 - added, 0);
+    bounds.high = bounds.indices ? std::min(bounds.high, last) : last;
     bounds.indices = true;
   }
   if (must_be_positive(call, arg)) bounds.low = 1;
@@ -76,21 +78,39 @@ bool all_integer(const Type& type) {
   return true;
 }
 
+// The largest element of a constant that the call adds to its argument.
+int64_t largest_added(const CallNode& call, size_t arg) {
+  if (call.op->name != "add") return 0;
+  const auto* constant = as<ConstantNode>(call.args[1 - arg]);
+  constexpr int64_t kMost = int64_t{1} << 40;  // of one call: many add up to no overflow
+  int64_t largest = 0;
+  for (int64_t i = 0; constant != nullptr && i < constant->value.size(); ++i)
+    largest = std::max(largest, std::min(kMost, constant->value.element_as_int64(i)));
+  return largest;
+}
+
 // What the uses of `param`, direct or through other integers, demand of its values.
 Bounds bounds_of(const Expr& param, const std::vector<Expr>& order) {
   Bounds bounds;
-  std::unordered_map<const ExprNode*, bool> carries{{param.get(), true}};
+  // What is made of the parameter as integers, with the most that constants added on the way.
+  std::unordered_map<const ExprNode*, int64_t> carries{{param.get(), 0}};
   for (const Expr& expr : order) {
     if (expr == param) continue;
     std::vector<Expr> inputs = expr_inputs(expr);
     const auto* call = as<CallNode>(expr);
     bool any = false;
+    int64_t added = 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!carries[inputs[i].get()]) continue;
+      auto it = carries.find(inputs[i].get());
+      if (it == carries.end()) continue;
       any = true;
-      if (call != nullptr && call->op != nullptr) tighten(bounds, *call, i);
+      added = std::max(added, it->second);
+      if (call == nullptr || call->op == nullptr) continue;
+      tighten(bounds, *call, i, it->second);
+      if (all_integer(expr->type())) added = std::max(added, it->second + largest_added(*call, i));
     }
-    carries[expr.get()] = any && !expr->type().is_function() && all_integer(expr->type());
+    if (any && !expr->type().is_function() && all_integer(expr->type()))
+      carries.emplace(expr.get(), added);
   }
   return bounds;
 }

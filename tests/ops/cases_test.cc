@@ -126,6 +126,15 @@ TEST(RandomInputsTest, IndicesStayWithinWhatTheyIndex) {
   EXPECT_GT(*std::max_element(drawn.begin(), drawn.end()), 7);
 }
 
+TEST(RandomInputsTest, IndicesLeaveRoomForWhatIsAddedToThem) {
+  register_all_ops();
+  Expr first = make_var("first", TensorType{{1}, DType::kInt64});
+  Expr words = make_constant(Tensor::zeros(DType::kFloat32, {10, 3}));
+  Expr steps = make_constant(Tensor::from<int64_t>({3}, {0, 1, 2}));
+  Function f = make_function({first}, call("take", {words, call("add", {steps, first})}));
+  EXPECT_EQ(input_ranges(f)[0].high, 7);
+}
+
 TEST(RandomInputsTest, EveryCaseAsAFunctionOfItsParametersRuns) {
   register_all_ops();
   for (const OpCase& c : op_cases()) {
