@@ -48,6 +48,7 @@ void add_product_cases(Cases& cases) {
   attention({2, 3, 17, 8}, {2, 3, 17, 8}, {2, 3, 17, 8}, true);
   attention({2, 2, 5, 8}, {2, 2, 9, 8}, {2, 2, 9, 6}, false, {{2, 1, 1, 9}});
   attention({3, 7, 16}, {3, 7, 16}, {3, 7, 16}, false, {{7, 7}});
+  attention({2, 2, 9, 8}, {2, 2, 9, 8}, {2, 2, 9, 8}, true, {{2, 1, 1, 9}});
 }
 
 }  // namespace collage
