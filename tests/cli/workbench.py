@@ -53,9 +53,9 @@ class Bench:
         return {name: np.load(self.path(folder, name)) for name in sorted(os.listdir(self.path(folder)))}
 
 
-def close(actual, expected, budget=1e-4):
+def close(actual, expected, budget=1e-4, relative=1e-3):
     assert actual.shape == expected.shape and actual.dtype == expected.dtype, (actual.shape, expected.shape)
-    error, allowed = np.abs(actual - expected), budget * np.abs(expected).max() + 1e-3 * np.abs(expected)
+    error, allowed = np.abs(actual - expected), budget * np.abs(expected).max() + relative * np.abs(expected)
     assert (error <= allowed).all(), f"largest error {error.max()}"
 
 

@@ -158,6 +158,8 @@ ConverterRows norm_converters() {
       {"LpNormalization", 1, 1, single(convert_lp_normalization)},
       {"MeanVarianceNormalization", 1, 1, single(convert_mean_variance)},
       {"RMSNormalization", 2, 2, single(convert_rms_norm)},
+      // The name that ONNX Runtime's optimisers give it, in the standard domain too.
+      {"SimplifiedLayerNormalization", 2, 2, single(convert_rms_norm)},
   };
 }
 

@@ -1,6 +1,6 @@
-// The table of ONNX operators: how many inputs a node may have, since which operator set it exists
-// for us, and the function that turns it into calls. One file a family adds its rows; an operator
-// that is not in the table is unsupported.
+// The tables of ONNX operators, one for each domain we know: how many inputs a node may have, and
+// the function that turns it into calls. One file a family adds its rows; an operator that is not
+// in the table of its domain is unsupported.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@
 
 namespace collage::frontend {
 
-// One expression an output; fewer than the node has when trailing ones are not supported.
+// One expression an output; fewer than the node has when trailing ones are not supported, null for
+// one that is not.
 using Outputs = std::vector<Expr>;
 using Converter = std::function<Result<Outputs>(NodeContext&)>;
 
@@ -24,10 +25,11 @@ struct ConverterRow {
   Converter convert;
 };
 
-// Null when there is none.
-const ConverterRow* find_converter(const std::string& op);
-// Why an operator of the standard domain is left out, for the message; empty when it is unknown.
-std::string_view reason_left_out(const std::string& op);
+// Null when there is none. The domain as the node names it: "" or "ai.onnx", or "com.microsoft",
+// whose operators ONNX Runtime's optimisers leave in the models that they save.
+const ConverterRow* find_converter(const std::string& domain, const std::string& op);
+// Why an operator of these domains is left out, for the message; empty when it is unknown.
+std::string_view reason_left_out(const std::string& domain, const std::string& op);
 
 // For the many operators with one output.
 inline Converter single(std::function<Result<Expr>(NodeContext&)> convert) {
@@ -53,5 +55,14 @@ ConverterRows recurrent_converters();
 ConverterRows reduce_converters();
 ConverterRows resize_converters();
 ConverterRows shape_converters();
+
+// Of the domain com.microsoft.
+ConverterRows microsoft_activation_converters();
+ConverterRows microsoft_attention_converters();
+ConverterRows microsoft_fused_converters();
+ConverterRows microsoft_grouped_attention_converters();
+ConverterRows microsoft_norm_converters();
+ConverterRows microsoft_quantised_converters();
+ConverterRows microsoft_rotary_converters();
 
 }  // namespace collage::frontend

@@ -142,7 +142,7 @@ void Importer::refuse(const FlatNode& node, std::string reason) {
 }
 
 Result<std::vector<Expr>> Importer::convert(const FlatNode& node, std::vector<Expr> inputs) {
-  const ConverterRow& row = *find_converter(node.proto->op_type());
+  const ConverterRow& row = *find_converter(node.proto->domain(), node.proto->op_type());
   while (!inputs.empty() && inputs.back() == nullptr) inputs.pop_back();
   const int count = static_cast<int>(inputs.size());
   if (row.max_inputs >= 0 && count > row.max_inputs)
@@ -152,17 +152,19 @@ Result<std::vector<Expr>> Importer::convert(const FlatNode& node, std::vector<Ex
       return bad_model("input {} of {} is missing", i, row.min_inputs);
   NodeContext context(*node.proto, node.opset, node.label, std::move(inputs), folder_, data_);
   std::vector<Expr> outputs = TRY(row.convert(context));
-  for (size_t i = outputs.size(); i < context.num_outputs(); ++i)
-    if (context.wants(i) && uses_.count(node.proto->output(static_cast<int>(i))) != 0)
+  for (size_t i = 0; i < context.num_outputs(); ++i)
+    if ((i >= outputs.size() || outputs[i] == nullptr) && context.wants(i) &&
+        uses_.count(node.proto->output(static_cast<int>(i))) != 0)
       return unsupported("output {} ('{}') is used", i, node.proto->output(static_cast<int>(i)));
   return outputs;
 }
 
 Status Importer::import_node(const FlatNode& node) {
-  const bool standard = is_standard_domain(node.proto->domain());
-  if (standard && node.opset == 0) return bad_model("the operator set is not imported");
-  if (!standard || find_converter(node.proto->op_type()) == nullptr) {
-    std::string_view reason = standard ? reason_left_out(node.proto->op_type()) : "";
+  const std::string &domain = node.proto->domain(), &op = node.proto->op_type();
+  if (is_standard_domain(domain) && node.opset == 0)
+    return bad_model("the operator set is not imported");
+  if (find_converter(domain, op) == nullptr) {
+    std::string_view reason = reason_left_out(domain, op);
     refuse(node, reason.empty() ? "unknown operator" : std::string(reason));
     return {};
   }
