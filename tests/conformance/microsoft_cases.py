@@ -280,6 +280,8 @@ def standard():
     """Operators that com.microsoft shares with ONNX."""
     return [
         case("GatherND", normal(3, 4, 5), ints([[0, 1], [2, 3]], np.int64)),
+        case("GridSample", normal(2, 3, 4, 5), np.tanh(normal(2, 3, 6, 2)) * 1.2, padding_mode="border"),
+        case("GridSample", normal(1, 2, 4, 5), np.tanh(normal(1, 3, 6, 2)) * 1.2, mode="bicubic", align_corners=1),
         case("Trilu", normal(2, 4, 5), upper=0),
         case("Trilu", normal(4, 5), ints(1, np.int64), constants=(1,)),
     ]

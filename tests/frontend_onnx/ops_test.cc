@@ -64,6 +64,16 @@ TEST(Elementwise, IsInfOfOneSign) {
                 {1, 0, 0});
 }
 
+TEST(Determinant, WrittenOutToThreeRows) {
+  expect_values(apply("Det", floats({3, 3}, {2, 0, 1, 1, 3, 2, 1, 1, 4}), {}), {}, {18});
+  expect_values(apply("Det", floats({2, 1, 1}, {2, 3}), {}), {2}, {2, 3});
+  ModelBuilder m;
+  m.input("x", {"4", "4"});
+  m.node("Det", {"x"}, {"y"});
+  m.output("y");
+  expect_error(m.import(), ErrorCode::kUnsupported, "matrices larger than 3 by 3");
+}
+
 TEST(Shape, ReshapeCopiesAndInfers) {
   expect_values(apply("Reshape", ramp({2, 3}), {int64s({0, -1, 1})}), {2, 3, 1},
                 {0, 1, 2, 3, 4, 5});

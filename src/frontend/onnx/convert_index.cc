@@ -1,5 +1,6 @@
-// Reading and writing by index, sorting, running sums.
+// Reading and writing by index, sorting, running sums and products.
 #include <algorithm>
+#include <numeric>
 
 #include "frontend/onnx/converters.h"
 #include "frontend/onnx/limits.h"
@@ -79,13 +80,84 @@ Result<Outputs> convert_top_k(NodeContext& node) {
   return Outputs{node.item(both, 0), node.item(both, 1)};
 }
 
-Result<Expr> convert_cumsum(NodeContext& node) {
+// Of a running sum or product.
+Result<int64_t> running_axis(NodeContext& node) {
   const Ints axes = TRY(node.constant_ints(1, "axis"));
   if (axes.size() != 1) return bad_model("axis has {} values", axes.size());
+  return normal_axis(axes[0], node.rank(0));
+}
+
+Result<Expr> convert_cumsum(NodeContext& node) {
   return node.call("cumsum", {node.in(0)},
-                   {{"axis", TRY(normal_axis(axes[0], node.rank(0)))},
+                   {{"axis", TRY(running_axis(node))},
                     {"exclusive", TRY(node.flag("exclusive", false))},
                     {"reverse", TRY(node.flag("reverse", false))}});
+}
+
+// The data moved by some places along an axis, with ones behind it.
+Result<Expr> moved(NodeContext& node, const Expr& data, size_t axis, int64_t by, bool backwards) {
+  const int64_t extent = shape_of(data)[axis];
+  Expr kept = TRY(node.call("strided_slice", {data},
+                            {{"begin", Ints{backwards ? by : 0}},
+                             {"end", Ints{backwards ? extent : extent - by}},
+                             {"axes", Ints{static_cast<int64_t>(axis)}}}));
+  IntLists widths(shape_of(data).size(), Ints{0, 0});
+  widths[axis] = backwards ? Ints{0, by} : Ints{by, 0};
+  return node.call("nn.pad", {kept, TRY(node.scalar_like(data, 1))},
+                   {{"pad_width", widths}, {"pad_mode", std::string("constant")}});
+}
+
+// By doubling: each step multiplies products of some elements with those of as many before them.
+Result<Expr> convert_cumprod(NodeContext& node) {
+  const auto axis = static_cast<size_t>(TRY(running_axis(node)));
+  const bool backwards = TRY(node.flag("reverse", false));
+  const int64_t extent = node.shape(0)[axis];
+  Expr result = node.in(0);
+  if (TRY(node.flag("exclusive", false)) && extent > 0)
+    result = TRY(moved(node, result, axis, 1, backwards));
+  for (int64_t by = 1; by < extent; by *= 2)
+    result = TRY(node.call("multiply", {result, TRY(moved(node, result, axis, by, backwards))}));
+  return result;
+}
+
+// Writes each batch's update to its cache from the batch's own position on, along `axis`, which
+// goes behind the batch for that; "circular" goes on at the cache's beginning.
+Result<Expr> convert_tensor_scatter(NodeContext& node) {
+  const std::string mode = TRY(node.text("mode", "linear"));
+  if (mode != "linear" && mode != "circular") return bad_model("mode '{}' is unknown", mode);
+  const int64_t axis = TRY(normal_axis(TRY(node.integer("axis", -2)), node.rank(0)));
+  if (axis == 0 || node.rank(1) != node.rank(0))
+    return bad_model("axis {}, a cache of shape {} and an update of shape {}", axis,
+                     shape_to_string(node.shape(0)), shape_to_string(node.shape(1)));
+  Ints there = {0, axis}, back = {0};
+  for (int64_t i = 1; i < node.rank(0); ++i) {
+    if (i != axis) there.push_back(i);
+    back.push_back(i == axis ? 1 : i < axis ? i + 1 : i);
+  }
+  const int64_t batch = node.shape(1)[0], length = node.shape(1)[static_cast<size_t>(axis)];
+  if (batch > kMaxFoldedIntegers || length > kMaxFoldedIntegers)
+    return unsupported("an update of shape {}", shape_to_string(node.shape(1)));
+  auto iota = [&](int64_t count, Shape shape) {
+    std::vector<int64_t> values(static_cast<size_t>(count));
+    std::iota(values.begin(), values.end(), 0);
+    return node.reshape(node.constant_of(Tensor::from<int64_t>({count}, values)), std::move(shape));
+  };
+  Expr places = TRY(node.broadcast_to(TRY(iota(length, {1, length})), {batch, length}));
+  if (node.has(2)) {
+    Expr first = TRY(node.cast(node.in(2), DType::kInt64));
+    places = TRY(node.call("add", {places, TRY(node.reshape(first, {batch, 1}))}));
+  }
+  if (mode == "circular") {
+    const auto extent = static_cast<double>(node.shape(0)[static_cast<size_t>(axis)]);
+    places = TRY(node.call("floor_mod", {places, TRY(node.scalar_like(places, extent))}));
+  }
+  Expr batches = TRY(node.broadcast_to(TRY(iota(batch, {batch, 1})), {batch, length}));
+  Expr indices = TRY(node.call("stack", {make_tuple({batches, places})}, {{"axis", int64_t{-1}}}));
+  Expr result = TRY(node.call(
+      "scatter_nd",
+      {TRY(node.transpose(node.in(0), there)), indices, TRY(node.transpose(node.in(1), there))},
+      {{"mode", std::string("update")}}));
+  return node.transpose(result, back);
 }
 
 Result<Expr> convert_trilu(NodeContext& node) {
@@ -148,6 +220,7 @@ Result<Expr> convert_compress(NodeContext& node) {
 ConverterRows index_converters() {
   return {
       {"Compress", 2, 2, single(convert_compress)},
+      {"CumProd", 2, 2, single(convert_cumprod)},
       {"CumSum", 2, 2, single(convert_cumsum)},
       {"Gather", 2, 2, by_axis("take")},
       {"GatherElements", 2, 2, by_axis("gather")},
@@ -157,6 +230,7 @@ ConverterRows index_converters() {
       {"Scatter", 3, 3, single(convert_scatter_elements)},
       {"ScatterElements", 3, 3, single(convert_scatter_elements)},
       {"ScatterND", 3, 3, single(convert_scatter_nd)},
+      {"TensorScatter", 2, 3, single(convert_tensor_scatter)},
       {"TopK", 1, 2, convert_top_k},
       {"Trilu", 1, 2, single(convert_trilu)},
   };

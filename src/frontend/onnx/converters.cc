@@ -27,9 +27,10 @@ Table make_table(std::initializer_list<ConverterRows> families) {
 const Table& standard_table() {
   static const Table* table = new Table(make_table(
       {activation_converters(), attention_converters(), constant_converters(), conv_converters(),
-       einsum_converters(), elementwise_converters(), index_converters(), loss_converters(),
-       matmul_converters(), norm_converters(), pool_converters(), recurrent_converters(),
-       reduce_converters(), resize_converters(), shape_converters()}));
+       determinant_converters(), einsum_converters(), elementwise_converters(), grid_converters(),
+       index_converters(), loss_converters(), matmul_converters(), norm_converters(),
+       pool_converters(), recurrent_converters(), reduce_converters(), resize_converters(),
+       shape_converters(), signal_converters(), unpool_converters()}));
   return *table;
 }
 

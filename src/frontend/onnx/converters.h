@@ -44,8 +44,10 @@ ConverterRows activation_converters();
 ConverterRows attention_converters();
 ConverterRows constant_converters();
 ConverterRows conv_converters();
+ConverterRows determinant_converters();
 ConverterRows einsum_converters();
 ConverterRows elementwise_converters();
+ConverterRows grid_converters();
 ConverterRows index_converters();
 ConverterRows loss_converters();
 ConverterRows matmul_converters();
@@ -55,6 +57,8 @@ ConverterRows recurrent_converters();
 ConverterRows reduce_converters();
 ConverterRows resize_converters();
 ConverterRows shape_converters();
+ConverterRows signal_converters();
+ConverterRows unpool_converters();
 
 // Of the domain com.microsoft.
 ConverterRows microsoft_activation_converters();
