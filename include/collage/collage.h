@@ -41,8 +41,7 @@ struct ModelImpl;
 struct ProgramImpl;
 }  // namespace internal
 
-// An imported model, simplified and typed. Cheap to copy (shared). A model of float16 or bfloat16
-// takes and gives tensors of these types and is computed in float32 in between.
+// An imported model, simplified and typed. Cheap to copy (shared).
 class Model {
  public:
   // Reads ONNX (.onnx, external data beside it) or Relay text (.relay). kBadModel: unreadable or
