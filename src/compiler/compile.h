@@ -155,9 +155,6 @@ namespace internal {
 struct ProgramImpl {
   std::vector<TensorInfo> inputs, outputs;
   std::optional<Executor> executor;
-  std::shared_ptr<const Plan> plan;  // the executor's
-  int threads = 1;
-  double max_error = 0;  // that it was compiled with
   CompileReport report;
 };
 

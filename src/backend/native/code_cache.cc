@@ -1,9 +1,12 @@
 #include "backend/native/code_cache.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -19,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kSymbol[] = "collage_kernel";
 constexpr size_t kHashDigits = 64;
 
 /// A folder of temporary files that disappears with the object.
@@ -92,6 +96,16 @@ std::string unsealed(std::string file) {
   return sha256_hex(file) == seal ? file : std::string();
 }
 
+/// A path of the descriptor that dlopen has not seen: it takes a library of an equal path for the
+/// same one, and descriptor numbers are used again.
+std::string unseen_path(int descriptor) {
+  static std::atomic<uint32_t> counter{0};
+  std::string path = "/proc/self/fd";
+  for (uint32_t bits = counter++, i = 0; i < 24; ++i, bits >>= 1)
+    path += (bits & 1) != 0 ? "//." : "/.";
+  return path + "/" + std::to_string(descriptor);
+}
+
 struct Loaded {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<const Code>> by_key;
@@ -102,6 +116,10 @@ Loaded& loaded() {
 }
 
 }  // namespace
+
+Code::~Code() {
+  if (library_ != nullptr) dlclose(library_);
+}
 
 Halide::Target kernel_target() {
   static const Halide::Target target = Halide::get_host_target();
@@ -134,8 +152,28 @@ Result<std::shared_ptr<const Code>> CodeCache::get(
       }
     }
   }
-  auto bytes = std::make_shared<const std::string>(std::move(library));
-  std::shared_ptr<const Code> code = TRY(Code::load({{bytes, bytes->data()}, bytes->size()}));
+  const int memory = memfd_create("collage-kernel", MFD_CLOEXEC);
+  if (memory < 0) return internal_error("native: memfd_create: {}", std::strerror(errno));
+  size_t written = 0;
+  while (written < library.size()) {
+    const ssize_t n = write(memory, library.data() + written, library.size() - written);
+    if (n <= 0) break;
+    written += static_cast<size_t>(n);
+  }
+  void* handle = nullptr;
+  if (written == library.size())
+    handle = dlopen(unseen_path(memory).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::string reason =
+      handle == nullptr && written == library.size() ? dlerror() : "no memory";
+  close(memory);
+  if (handle == nullptr) return internal_error("native: cannot load a compiled kernel: {}", reason);
+  auto* function =
+      reinterpret_cast<int (*)(void**)>(dlsym(handle, (std::string(kSymbol) + "_argv").c_str()));
+  if (function == nullptr || !provide_hooks(handle)) {
+    dlclose(handle);
+    return internal_error("native: a compiled kernel lacks its symbols");
+  }
+  std::shared_ptr<const Code> code(new Code(handle, function));
   std::lock_guard lock(loaded().mutex);
   loaded().by_key[key] = code;
   return code;

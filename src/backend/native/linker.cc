@@ -1,5 +1,6 @@
 #include "backend/native/linker.h"
 
+#include <dlfcn.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/native/runtime_hooks.h"
 #include "base/files.h"
-#include "kernels/native/runtime_hooks.h"
 
 extern char** environ;
 
@@ -51,6 +52,9 @@ Status run_tool(std::vector<std::string> command) {
   return {};
 }
 
+/// The symbol of the table through which a library calls the hooks.
+constexpr char kHookTable[] = "collage_hooks";
+
 /// Assembly that defines every hook as a jump through the table, for its own library alone.
 std::string hook_stubs() {
   std::string text = ".text\n";
@@ -87,6 +91,13 @@ Status link_kernel(const fs::path& object, const fs::path& library) {
   TRY(write_file_atomically(stubs, hook_stubs()));
   TRY(assemble(stubs, hooks));
   return run_tool({kLinker, "-shared", "-o", library.string(), object.string(), hooks.string()});
+}
+
+bool provide_hooks(void* library) {
+  auto** table = static_cast<void**>(dlsym(library, kHookTable));
+  if (table == nullptr) return false;
+  for (const Hook& hook : runtime_hooks()) *table++ = hook.function;
+  return true;
 }
 
 }  // namespace collage::native

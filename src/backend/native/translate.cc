@@ -211,7 +211,6 @@ HExpr Translator::expr(const tp::Term& term, Scope& scope) {
 
 /// As runtime_hooks.cc reads it.
 void Translator::define_external(const tp::Stage& stage, Func& f, const std::vector<Var>& vars) {
-  calls_library_ = true;
   std::string text = stage.external.label;
   const auto add_shape = [&](const Shape& shape) {
     text += fmt::format(" {}", fmt::join(shape, "x"));
