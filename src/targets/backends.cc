@@ -2,10 +2,9 @@
 
 #include <mutex>
 
+#include "artifact/kernel_libraries.h"
+#include "artifact/portable_kernels.h"
 #include "backend/backend.h"
-#include "ops/placement.h"
-#include "ops/registry.h"
-#include "tensor_program/call.h"
 #if COLLAGE_WITH_REFERENCE
 #include "backend/reference/reference.h"
 #endif
@@ -36,9 +35,7 @@ namespace collage {
 void register_all() {
   static std::once_flag once;
   std::call_once(once, [] {
-    register_all_ops();
-    register_placement_ops();
-    tensor_program::register_call_op();
+    register_portable_kernels();
 #if COLLAGE_WITH_ONEDNN
     register_backend(make_onednn_backend());
 #endif
@@ -65,6 +62,16 @@ void register_all() {
 #endif
   });
 }
+
+namespace {
+
+// Artifacts are loaded with the backends' own kernels in programs that hold these.
+[[maybe_unused]] const bool own_loaders_are_known = [] {
+  set_own_loaders(register_all);
+  return true;
+}();
+
+}  // namespace
 
 std::vector<MissingBackend> missing_backends() {
   std::vector<MissingBackend> missing;
