@@ -1,5 +1,4 @@
-// Files that are part of the program: the report's schema, the parts of the HTML page, and the
-// C that libraries are made of (src/emit/).
+// Files that are part of the program: the report's schema and the parts of the HTML page.
 // cmake/embed.cmake generates the table.
 #pragma once
 

@@ -2,9 +2,10 @@
 
 #include <mutex>
 
-#include "artifact/kernel_libraries.h"
-#include "artifact/portable_kernels.h"
 #include "backend/backend.h"
+#include "ops/placement.h"
+#include "ops/registry.h"
+#include "tensor_program/call.h"
 #if COLLAGE_WITH_REFERENCE
 #include "backend/reference/reference.h"
 #endif
@@ -35,7 +36,9 @@ namespace collage {
 void register_all() {
   static std::once_flag once;
   std::call_once(once, [] {
-    register_portable_kernels();
+    register_all_ops();
+    register_placement_ops();
+    tensor_program::register_call_op();
 #if COLLAGE_WITH_ONEDNN
     register_backend(make_onednn_backend());
 #endif
@@ -62,16 +65,6 @@ void register_all() {
 #endif
   });
 }
-
-namespace {
-
-// Artifacts are loaded with the backends' own kernels in programs that hold these.
-[[maybe_unused]] const bool own_loaders_are_known = [] {
-  set_own_loaders(register_all);
-  return true;
-}();
-
-}  // namespace
 
 std::vector<MissingBackend> missing_backends() {
   std::vector<MissingBackend> missing;

@@ -13,8 +13,7 @@ namespace collage::test {
 
 Backend& openvino_backend();
 
-// Compiles with the backend's first variant and runs once, inside a parked team. Fails also where a
-// twin, or the kernel saved and loaded, gives other bits.
+// Compiles with the backend's first variant and runs once, inside a parked team.
 Result<std::vector<Tensor>> run_openvino(const Function& function, std::span<const Tensor> inputs);
 
 // "" when equal: floats within 2e-5 of the largest plus 1e-5 of each (NaN equals NaN), all else

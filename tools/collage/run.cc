@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "artifact.h"
 #include "options.h"
 #include "report/report.h"
 #include "select/cover_timing.h"
@@ -14,7 +13,6 @@ namespace {
 constexpr int kBlocks = 3;
 
 Status run(const SharedOptions& options) {
-  if (runs_artifact(options)) return run_artifact(options);
   Model model = TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;

@@ -1,0 +1,82 @@
+// A function as one contraction: result[p, n] = steps(sum over taps t and channels c of
+// image[p + t, c] * weights[n, c, t]). Convolutions in one to three dimensions are such, transposed
+// ones and those of an image that is enlarged by repeating its pixels too, and so are products with
+// a constant matrix, whose rows are the pixels of an image of one tap.
+//
+// Siblings, which differ in weights and steps alone, are one contraction with a branch and a result
+// each: q, k and v of attention, the 1x1 convolutions that a block begins with. The sum of two 1x1
+// convolutions, of two images, is one contraction over the channels of both: the end of a residual
+// block whose shortcut is a projection.
+#pragma once
+
+#include <collage/tensor.h>
+
+#include <optional>
+#include <vector>
+
+#include "backend/contraction/epilogue.h"
+#include "backend/contraction/taps.h"
+
+namespace collage::contraction {
+
+/// What siblings have in common.
+struct Extents {
+  int64_t images = 1, in_channels = 1, groups = 1;
+  Spatial in{1, 1, 1}, out{1, 1, 1};
+  Taps taps;
+  /// Channels innermost (products, in rows); otherwise in blocks of 16, as nChw16c.
+  bool channels_last = false;
+
+  int64_t group_inputs() const { return in_channels / groups; }
+  int64_t pixels_in() const { return volume(in); }
+  int64_t pixels_out() const { return volume(out); }
+  /// The result pixels of a pass over one image (the most of any), along each dimension.
+  Spatial pass_extent() const;
+  /// Those of all images: the rows of a product.
+  int64_t pass_rows() const { return images * volume(pass_extent()); }
+  bool operator==(const Extents&) const = default;
+};
+
+/// What becomes of the image on the way to one result.
+struct Branch {
+  int64_t out_channels = 1;
+  Tensor weights;
+  /// In the weights: from group to group and inside one; a kernel's elements lie side by side.
+  int64_t group_stride = 0, column_stride = 0, channel_stride = 0;
+  std::vector<Step> steps;
+  std::vector<int> step_params;  ///< of each step's tensor; -1: it has none
+};
+
+/// An image, and what of the contraction it gives.
+struct Image {
+  size_t data = 0;  ///< the parameter that it is
+  Extents extents;
+};
+
+struct Contraction : Extents {
+  size_t data = 0;               ///< the parameter that is the image
+  std::vector<Branch> branches;  ///< one for each result; several only where groups is 1
+  /// A second image, whose channels are the last of in_channels: all else says what the first is.
+  std::optional<Image> addend;
+
+  /// One or two, with the channels of each.
+  std::vector<Image> all_images() const;
+};
+
+/// Whether the call can be one, types and attributes considered.
+Status check_anchor(const CallNode& call);
+/// How often the anchor's image repeats each pixel of another (ops/resize.h), which it can read in
+/// its place; nothing where it is no such image.
+std::optional<Ints> repeats_of_image(const CallNode& anchor);
+/// Along which of the result's dimensions its channels lie.
+size_t channel_axis(const CallNode& anchor);
+/// Whether two calls that can each be one, of one image, can be one together.
+bool are_siblings(const CallNode& a, const CallNode& b);
+
+/// Whether the sum of two convolutions can be one, types and attributes considered.
+bool are_addends(const CallNode& a, const CallNode& b);
+
+/// Why the function is none, if so. `function` is flat; its result is a tensor or a tuple of such.
+Result<Contraction> read_contraction(const Function& function);
+
+}  // namespace collage::contraction
