@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "cost/blocks.h"
 #include "cover/cover_problem.h"
@@ -100,10 +101,12 @@ void find_unsettled(const NamedCover& cover, const std::vector<CostedCandidate>&
 std::vector<CandidateVariant> worth_remeasuring(const std::vector<NamedCover>& covers,
                                                 const std::vector<CostedCandidate>& candidates) {
   std::vector<CandidateVariant> list;
-  std::set<CandidateVariant> known;
+  // Candidates of equal functions, as in a network's repeated layers, share their costs.
+  std::set<std::pair<const TargetCosts*, size_t>> known;
   for (const NamedCover& cover : covers)
     find_unsettled(cover, candidates, [&](CandidateVariant row) {
-      if (known.insert(row).second) list.push_back(row);
+      if (known.emplace(candidates[row.candidate].costs.get(), row.variant).second)
+        list.push_back(row);
     });
   return list;
 }

@@ -21,7 +21,7 @@ struct CandidateVariant {
 // about a cover: its kernels'; of each candidate that computes what several of them do together, or
 // what one does in the other precision, the cheapest variant's, if its interval reaches theirs; and
 // whatever would cost less but for what disturbed it. They need a block while no two agree, up to
-// three blocks.
+// three blocks. Of candidates that share their costs one is listed.
 std::vector<CandidateVariant> worth_remeasuring(const std::vector<NamedCover>& covers,
                                                 const std::vector<CostedCandidate>& candidates);
 

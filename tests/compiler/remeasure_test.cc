@@ -89,6 +89,12 @@ TEST_F(Remeasure, AtTheKernelsOfEveryCover) {
               ElementsAre(std::pair(first, 0), std::pair(last, 0), std::pair(all, 0)));
 }
 
+TEST_F(Remeasure, OnceAtCostsThatAreShared) {
+  const size_t one = add({1}, {1}), two = add({2}, {1}), three = add({3}, {1});
+  candidates_[three].costs = candidates_[one].costs;
+  EXPECT_THAT(looks_at({one, two, three}), ElementsAre(std::pair(one, 0), std::pair(two, 0)));
+}
+
 TEST_F(Remeasure, NotAtWhatComputesPartOfAKernel) {
   const size_t first = add({1, 2}, {1}), last = add({3}, {1});
   add({2, 3}, {1});
