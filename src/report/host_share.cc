@@ -2,17 +2,43 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "backend/backend.h"
 
 namespace collage {
 
+namespace {
+
+bool is_host(const std::string& target) {
+  const Backend* backend = find_backend(target.substr(0, target.find(' ')));
+  return backend != nullptr && backend->is_host();
+}
+
+// The nodes that some other target has a kernel for. Of the smallest kernels the host's may be
+// among the fastest.
+std::set<PostDfsIndex> held_by_others(const CompileReport& report) {
+  std::set<PostDfsIndex> held;
+  for (const ReportedCandidate& other : report.considered)
+    if (!is_host(other.target) && !other.variant.empty() &&
+        !std::holds_alternative<Invalid>(other.cost))
+      held.insert(other.nodes.begin(), other.nodes.end());
+  return held;
+}
+
+}  // namespace
+
 HostShare host_share(const CompileReport& report) {
   HostShare result;
+  const std::set<PostDfsIndex> held = held_by_others(report);
   double all = 0, on_host = 0;
   for (const ReportedKernel& kernel : report.kernels) {
     all += kernel.flops;
-    const Backend* backend = find_backend(kernel.target.substr(0, kernel.target.find(' ')));
-    if (backend == nullptr || !backend->is_host()) continue;
+    if (!is_host(kernel.target) ||
+        std::all_of(kernel.nodes.begin(), kernel.nodes.end(),
+                    [&](PostDfsIndex node) { return held.contains(node); }))
+      continue;
     result.host = kernel.target;
     on_host += kernel.flops;
     for (const ReportedKernel::OpRef& op : kernel.ops) ++result.operators[op.op];

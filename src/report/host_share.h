@@ -1,5 +1,5 @@
 // How much of a plan's arithmetic is left to the host, the backend of last resort, whose kernels
-// are simple and slow.
+// are simple and slow. What it runs though another target has a kernel for it does not count.
 #pragma once
 
 #include <map>
