@@ -17,10 +17,10 @@
 #include <thread>
 
 #include "backend/openvino/openvino_backend.h"
-#include "backend/openvino/openvino_kernel.h"
 #include "base/check.h"
 #include "base/stopwatch.h"
 #include "frontend/onnx/importer.h"
+#include "kernels/openvino/openvino_kernel.h"
 #include "ops/random_inputs.h"
 #include "ops/registry.h"
 #include "passes/passes.h"

@@ -1,4 +1,5 @@
-"""What a call from Python costs beside the kernel: a model of one small kernel, run from NumPy arrays and, where there is torch, from its tensors.
+"""What a call from Python costs beside the kernel: a model of one small kernel, compiled here and loaded from an artifact, run from NumPy arrays and,
+where there is torch, from its tensors.
 
     python bench/python_overhead.py [--limit 20]
 
@@ -40,11 +41,14 @@ def main():
         with open(path, "w") as file:
             file.write(MODEL)
         program = collage.load(path).compile(targets="native", threads=1)
+        artifact = os.path.join(folder, "relu.collage")
+        program.save(artifact)
+        loaded = collage.load(artifact)
     x, y = collage.empty((1, 16), "float32"), collage.empty((1, 16), "float32")
     x[...] = np.arange(16) - 8
     name, result = program.inputs[0].name, program.outputs[0].name
     ways = {"program(array)": lambda: program(x), "program.run({...})": lambda: program.run({name: x}),
-            "program.run({...}, {...})": lambda: program.run({name: x}, {result: y})}
+            "program.run({...}, {...})": lambda: program.run({name: x}, {result: y}), "loaded(array)": lambda: loaded(x)}
     try:
         import torch
 

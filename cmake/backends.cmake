@@ -12,20 +12,16 @@ set(COLLAGE_BACKEND_SHARED contraction)
 
 # Rooms and shared folders whose code becomes a part of a backend's kernels: it links them, and they are hashed with it.
 set(COLLAGE_BACKEND_ROOMS_native tensor_program)
-set(COLLAGE_BACKEND_ROOMS_amx backend/contraction)
-set(COLLAGE_BACKEND_ROOMS_vnni backend/contraction)
+set(COLLAGE_BACKEND_ROOMS_amx backend/contraction kernels/contraction)
+set(COLLAGE_BACKEND_ROOMS_vnni backend/contraction kernels/contraction)
 
-# Compiler options of a folder's sources. Contractions: what is fused is written as such, so that every compiler, and the
-# software model of the instructions, rounds alike.
-foreach(name contraction amx vnni)
-  set(COLLAGE_BACKEND_OPTIONS_${name} -ffp-contract=off)
-endforeach()
+list(JOIN COLLAGE_KERNELS "|" COLLAGE_KERNEL_NAMES)
 
-# A hash of each backend's sources is part of its version, hence of the keys of measured costs and of cached objects.
+# A hash of each backend's sources, those of its kernels among them, is part of its version, hence of the keys of measured costs and of cached objects.
 set(COLLAGE_FINGERPRINTS "")
 
 foreach(name IN LISTS COLLAGE_BACKEND_SHARED)
-  collage_room(backend/${name} DEPENDS backend)
+  collage_room(backend/${name} DEPENDS backend kernels_${name})
   target_compile_options(collage_backend_${name} PRIVATE ${COLLAGE_BACKEND_OPTIONS_${name}})
 endforeach()
 
@@ -41,7 +37,7 @@ list(REMOVE_ITEM names ${COLLAGE_BACKEND_SHARED})
 foreach(name IN LISTS names)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/${name}/*.cc)
   file(GLOB_RECURSE hashed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/${name}/*)
-  foreach(room IN LISTS COLLAGE_BACKEND_ROOMS_${name})
+  foreach(room IN LISTS COLLAGE_BACKEND_ROOMS_${name} ITEMS kernels/${name})
     file(GLOB_RECURSE shared CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*)
     list(APPEND hashed ${shared})
   endforeach()
@@ -68,7 +64,10 @@ foreach(name IN LISTS names)
   else()
     message(STATUS "backend ${name}: ${COLLAGE_BACKEND_NEEDS_${name}}")
     string(REPLACE "/" "_" rooms "${COLLAGE_BACKEND_ROOMS_${name}}")
-    collage_room(backend/${name} DEPENDS backend ${rooms} LIBS ${COLLAGE_BACKEND_NEEDS_${name}})
+    set(kernels ${name})
+    list(FILTER kernels INCLUDE REGEX "^(${COLLAGE_KERNEL_NAMES})$")
+    list(TRANSFORM kernels PREPEND kernels_)
+    collage_room(backend/${name} DEPENDS backend ${rooms} ${kernels} LIBS ${COLLAGE_BACKEND_NEEDS_${name}})
     target_compile_options(collage_backend_${name} PRIVATE ${COLLAGE_BACKEND_OPTIONS_${name}})
     target_link_libraries(collage_backends INTERFACE collage_backend_${name})
     set(built 1)

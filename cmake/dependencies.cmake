@@ -19,6 +19,13 @@ target_link_libraries(collage_re2 INTERFACE ${RE2_LIBRARY})
 
 find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
 
+# collage_zip: Debian's CMake package wants libzip's tools, too.
+find_path(ZIP_INCLUDE_DIR zip.h REQUIRED)
+find_library(ZIP_LIBRARY zip REQUIRED)
+add_library(collage_zip INTERFACE)
+target_include_directories(collage_zip SYSTEM INTERFACE ${ZIP_INCLUDE_DIR})
+target_link_libraries(collage_zip INTERFACE ${ZIP_LIBRARY})
+
 # collage_clp: the linear-programming solver; Debian ships no CMake package for it.
 find_path(CLP_INCLUDE_DIR ClpSimplex.hpp PATH_SUFFIXES coin REQUIRED)
 find_library(CLP_LIBRARY Clp REQUIRED)

@@ -46,7 +46,12 @@ install(FILES ${said}/collage.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/ven
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/collage RENAME copyright)
 
 install(TARGETS collage RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS collage_lib EXPORT collageTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS collage_lib collage_runtime_lib EXPORT collageTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Beside the vendors' libraries that they use.
+foreach(name IN LISTS COLLAGE_KERNEL_LIBRARIES)
+  set_target_properties(collage_kernels_${name}_lib PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/..")
+  install(TARGETS collage_kernels_${name}_lib LIBRARY DESTINATION ${vendor_dir})
+endforeach()
 if(EXISTS ${PROJECT_SOURCE_DIR}/include/collage)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/collage DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endif()

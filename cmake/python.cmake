@@ -30,14 +30,14 @@ foreach(module IN LISTS modules)
 endforeach()
 file(CREATE_LINK ${PROJECT_BINARY_DIR}/collage ${package}/bin/collage SYMBOLIC)
 
-# A wheel: the command and its library as `make install` lays them out, below the package. Wheels hold no links, so the library
-# bears the name that programs ask for.
+# A wheel: the command and its libraries as `make install` lays them out, below the package, and the header of the one that
+# other programs may load. Wheels hold no links, so libraries bear the names that programs ask for.
 install(TARGETS collage_python LIBRARY DESTINATION collage COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES ${package}/_core.pyi DESTINATION collage COMPONENT python EXCLUDE_FROM_ALL)
 install(TARGETS collage RUNTIME DESTINATION collage/bin COMPONENT python EXCLUDE_FROM_ALL)
-install(TARGETS collage_lib LIBRARY DESTINATION collage/lib COMPONENT python NAMELINK_SKIP EXCLUDE_FROM_ALL)
+install(TARGETS collage_lib collage_runtime_lib LIBRARY DESTINATION collage/lib COMPONENT python NAMELINK_SKIP EXCLUDE_FROM_ALL)
 install(CODE [[
-  file(GLOB links "${CMAKE_INSTALL_PREFIX}/collage/lib/libcollage.so*")
+  file(GLOB links "${CMAKE_INSTALL_PREFIX}/collage/lib/libcollage*.so*")
   foreach(link IN LISTS links)
     if(IS_SYMLINK ${link})
       file(REAL_PATH ${link} library)
@@ -46,4 +46,8 @@ install(CODE [[
   endforeach()
 ]] COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES ${COLLAGE_VENDOR_LIBRARIES} DESTINATION collage/lib/collage COMPONENT python EXCLUDE_FROM_ALL)
+foreach(name IN LISTS COLLAGE_KERNEL_LIBRARIES)
+  install(TARGETS collage_kernels_${name}_lib LIBRARY DESTINATION collage/lib/collage COMPONENT python EXCLUDE_FROM_ALL)
+endforeach()
+install(FILES include/collage/runtime.h DESTINATION collage/include/collage COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES ${COLLAGE_PEERS} DESTINATION collage/share/collage/peers COMPONENT python EXCLUDE_FROM_ALL)

@@ -49,7 +49,7 @@ function(collage_library)
   add_library(collage_lib SHARED ${PROJECT_BINARY_DIR}/generated/collage_library.cc)
   add_library(collage::collage ALIAS collage_lib)
   collage_link_whole(collage_lib)
-  target_link_libraries(collage_lib PRIVATE collage_report)
+  target_link_libraries(collage_lib PRIVATE collage_emit)
   target_include_directories(
     collage_lib PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                        $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated/include> $<INSTALL_INTERFACE:include>)
@@ -63,12 +63,61 @@ function(collage_library)
                LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
 
+# libcollage_runtime.so: what artifacts need to run, and no compiler; and a library beside it for the kernels of each
+# vendor's library, and for those of native, amx and vnni, which it loads when an artifact asks for them (src/artifact/kernel_libraries.h).
+# They take what they share with it from it: their own objects are all that they hold.
+function(collage_runtime_libraries)
+  file(WRITE ${PROJECT_BINARY_DIR}/generated/collage_runtime_library.cc "// Holds the rooms together.\n")
+  add_library(collage_runtime_lib SHARED ${PROJECT_BINARY_DIR}/generated/collage_runtime_library.cc)
+  add_library(collage::runtime ALIAS collage_runtime_lib)
+  collage_link_whole(collage_runtime_lib)
+  target_link_libraries(collage_runtime_lib PRIVATE collage_artifact)
+  target_include_directories(collage_runtime_lib PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                                        $<INSTALL_INTERFACE:include>)
+  target_compile_features(collage_runtime_lib INTERFACE cxx_std_20)
+  set_target_properties(
+    collage_runtime_lib
+    PROPERTIES OUTPUT_NAME collage_runtime
+               EXPORT_NAME runtime
+               VERSION ${PROJECT_VERSION}
+               SOVERSION ${PROJECT_VERSION_MAJOR}
+               LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  set(kernels ${COLLAGE_KERNELS})
+  list(REMOVE_ITEM kernels memory reference)
+  foreach(name IN LISTS kernels)
+    set(source ${PROJECT_BINARY_DIR}/generated/collage_kernels_${name}.cc)
+    file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+[[namespace collage::@name@ {
+void register_loaders();
+}
+extern "C" __attribute__((visibility("default"))) void collage_register_kernels() {
+  collage::@name@::register_loaders();
+}
+]])
+    set(objects $<TARGET_OBJECTS:collage_kernels_${name}>)
+    foreach(shared IN LISTS COLLAGE_KERNELS_SHARE_${name})
+      list(APPEND objects $<TARGET_OBJECTS:collage_kernels_${shared}>)
+    endforeach()
+    add_library(collage_kernels_${name}_lib SHARED ${source} ${objects})
+    target_link_libraries(collage_kernels_${name}_lib PRIVATE collage_runtime_lib ${COLLAGE_KERNELS_NEED_${name}} fmt::fmt
+                                                              OpenMP::OpenMP_CXX)
+    set_target_properties(collage_kernels_${name}_lib PROPERTIES OUTPUT_NAME collage_kernels_${name}
+                                                                 LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  endforeach()
+  set(COLLAGE_KERNEL_LIBRARIES ${kernels} PARENT_SCOPE)
+endfunction()
+
 # The command: sees the rooms' headers, takes their code from libcollage.so.
 function(collage_tool)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/collage/*.cc)
   add_executable(collage ${sources})
+  # Whoever has the command can also run what it compiles without it; `make install` installs these.
+  add_dependencies(collage collage_runtime_lib)
+  foreach(name IN LISTS COLLAGE_KERNEL_LIBRARIES)
+    add_dependencies(collage collage_kernels_${name}_lib)
+  endforeach()
   set_target_properties(collage PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-  target_link_libraries(collage PRIVATE collage_options collage_lib $<COMPILE_ONLY:collage_report> CLI11::CLI11
+  target_link_libraries(collage PRIVATE collage_options collage_lib $<COMPILE_ONLY:collage_emit> CLI11::CLI11
                                         tomlplusplus::tomlplusplus fmt::fmt spdlog::spdlog OpenMP::OpenMP_CXX)
   target_include_directories(collage PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tools)
 endfunction()

@@ -20,14 +20,15 @@ find_library(CBC_LIBRARY Cbc REQUIRED)
 find_library(CBC_SOLVER_LIBRARY CbcSolver REQUIRED)
 add_library(collage_test_compiler INTERFACE)
 target_include_directories(collage_test_compiler SYSTEM INTERFACE ${CBC_INCLUDE_DIR})
-target_link_libraries(collage_test_compiler INTERFACE ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY})
+# Programs are saved with their reports.
+target_link_libraries(collage_test_compiler INTERFACE collage_report ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY})
 
 # The kernels of amx and vnni are compiled a second time, as namespaces collage::contraction_in_software and so on, against a
 # software model of the instructions: tests run these where the processor lacks some. They take turns with those of oneDNN
 # where it was built (collage_targets).
-file(GLOB sources CONFIGURE_DEPENDS src/backend/contraction/*.cc src/backend/amx/*.cc src/backend/vnni/*.cc
-     tests/backend/contraction/software/*.cc)
-list(FILTER sources EXCLUDE REGEX "src/backend/contraction/processor[.]cc$")
+file(GLOB sources CONFIGURE_DEPENDS src/kernels/contraction/*.cc src/kernels/amx/*.cc src/kernels/vnni/*.cc
+     src/backend/contraction/*.cc src/backend/amx/*.cc src/backend/vnni/*.cc tests/backend/contraction/software/*.cc)
+list(FILTER sources EXCLUDE REGEX "src/kernels/contraction/processor[.]cc$")
 add_library(collage_contraction_in_software STATIC EXCLUDE_FROM_ALL ${sources})
 target_include_directories(collage_contraction_in_software BEFORE PRIVATE tests/backend/contraction/software)
 target_include_directories(collage_contraction_in_software PUBLIC tests)

@@ -1,10 +1,10 @@
 """Writes benchmark models as ONNX files with seeded weights.
 
-    python models/generate.py NAME... [-o DIR] [--small] [--seed N] [--dynamic-batch] [--stats] [--list]
+    python models/generate.py NAME... [-o DIR] [--small] [--seed N] [--dynamic-batch] [--dtype float16] [--stats] [--list]
 
 NAME is one of --list, or `workloads` (the ten benchmark models), `exports` (the second family) or `all`. `--small` keeps
-a model's structure and shrinks its channels, depth and sizes to under 3 MB and 0.1 GFLOP. The same seed gives a
-byte-identical file.
+a model's structure and shrinks its channels, depth and sizes to under 3 MB and 0.1 GFLOP. `--dtype float16` rounds
+weights to it and has every tensor in it; the file is NAME_float16.onnx. The same seed gives a byte-identical file.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import sys
 import bert
 import dcgan
 import gpt2
+import half_precision
 import mnist
 import mobilenet
 import nasnet_a
@@ -49,13 +50,14 @@ DYNAMIC_BATCH = ("resnet50", "resnext50", "resnet50_3d", "resnet50_full", "mobil
 EXTERNAL = ("nasrnn",)  # near or above the two gigabytes that a protobuf message may hold
 
 
-def generate(name, folder, small=False, seed=0, dynamic_batch=False):
+def generate(name, folder, small=False, seed=0, dynamic_batch=False, dtype="float32"):
     """Writes FOLDER/NAME.onnx (and NAME.onnx.data for a very large model); returns its path and its builder."""
     os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, f"{name}.onnx")
+    half = dtype == "float16"
+    path = os.path.join(folder, f"{name}_float16.onnx" if half else f"{name}.onnx")
     extra = {"external_path": path + ".data"} if name in EXTERNAL and not small else {}
     builder = MODELS[name](seed, small, **extra)
-    builder.save(path, dynamic_batch)
+    builder.save(path, dynamic_batch, half_precision.to_float16 if half else None)
     return path, builder
 
 
@@ -73,6 +75,7 @@ def main():
     parser.add_argument("--small", action="store_true", help="the same structure, small enough for a test")
     parser.add_argument("--seed", type=int, default=0, help="seed of the weights (default 0)")
     parser.add_argument("--dynamic-batch", action="store_true", help='make dimension 0 the symbol "batch"')
+    parser.add_argument("--dtype", choices=("float32", "float16"), default="float32", help="of every tensor (default float32)")
     parser.add_argument("--stats", action="store_true", help="print nodes, operations and bytes of weights")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     options = parser.parse_args()
@@ -89,8 +92,10 @@ def main():
         parser.error(f"no model is called {', '.join(unknown)}; --list prints the names")
     if options.dynamic_batch and (fixed := [n for n in names if n not in DYNAMIC_BATCH]):
         parser.error(f"--dynamic-batch works with {', '.join(DYNAMIC_BATCH)}, not with {', '.join(fixed)}")
+    if options.dtype == "float16" and not options.small and (large := [n for n in names if n in EXTERNAL]):
+        parser.error(f"--dtype float16 works without --small only with weights in the model's own file, not with {', '.join(large)}")
     for name in dict.fromkeys(names):
-        path, builder = generate(name, options.output, options.small, options.seed, options.dynamic_batch)
+        path, builder = generate(name, options.output, options.small, options.seed, options.dynamic_batch, options.dtype)
         print(stats_line(name, builder) if options.stats else path)
     return 0
 

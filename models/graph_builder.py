@@ -372,7 +372,8 @@ class GraphBuilder:
         weights = sum(size * math.prod(shape[name]) for name, size in sizes.items())
         return {"nodes": len(self._nodes), "flops": total, "flops_folded": folded, "weight_bytes": weights}
 
-    def save(self, path, dynamic_batch=False):
+    def save(self, path, dynamic_batch=False, change=None):
+        """Writes the model, as `change` leaves it where that is given."""
         def info(value):
             dims = ["batch" if dynamic_batch and i == 0 else d for i, d in enumerate(value.shape)]
             return helper.make_tensor_value_info(value.name, value.dtype, dims)
@@ -381,6 +382,8 @@ class GraphBuilder:
                                   [info(v) for v in self._outputs], self._initializers)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)],
                                   ir_version=IR_VERSION_OF_OPSET[self.opset], producer_name="collage-models")
+        if change is not None:
+            change(model)
         if self._external_file is not None:
             self._external_file.close()
             os.replace(self._external_file.name, self._external_path)

@@ -12,6 +12,7 @@
 // for the codes).
 #pragma once
 
+#include <collage/context.h>
 #include <collage/result.h>
 #include <collage/tensor.h>
 
@@ -24,13 +25,6 @@
 
 namespace collage {
 
-// Name, shape (row-major, every dimension known) and dtype of a model's input or output.
-struct TensorInfo {
-  std::string name;
-  Shape shape;
-  DType dtype = DType::kFloat32;
-};
-
 struct LoadOptions {
   std::map<std::string, Shape> shapes;  // of inputs by name; for models with dynamic dimensions
   std::map<std::string, int64_t> dims;  // of symbolic dimensions by name: {"batch", 8}
@@ -41,7 +35,8 @@ struct ModelImpl;
 struct ProgramImpl;
 }  // namespace internal
 
-// An imported model, simplified and typed. Cheap to copy (shared).
+// An imported model, simplified and typed. Cheap to copy (shared). A model of float16 or bfloat16
+// takes and gives tensors of these types and is computed in float32 in between.
 class Model {
  public:
   // Reads ONNX (.onnx, external data beside it) or Relay text (.relay). kBadModel: unreadable or
@@ -144,6 +139,14 @@ class Program {
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   // The same into tensors of the caller, allocated with the shapes and dtypes of outputs().
   Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
+
+  // For running it on several threads at once: contexts share code and weights, run beside each
+  // other and beside the program's own runs. kUnsupported where one of its kernels cannot.
+  Result<Context> make_context() const;
+
+  // Writes it as an artifact (collage/artifact.h), with the model that it was compiled from.
+  // kUnsupported, naming the backend, where one of its kernels cannot be saved.
+  Status save(const Model& model, const std::filesystem::path& path) const;
 
   explicit Program(std::unique_ptr<internal::ProgramImpl> impl);
   Program(Program&&) noexcept;

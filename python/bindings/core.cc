@@ -1,7 +1,8 @@
 // collage._core: the public interface of libcollage as Python sees it. What Python code would write
 // by hand around it (names, dictionaries, documentation) is in python/collage/__init__.py.
 //
-// Loading, compiling and running release the interpreter's lock.
+// Loading, compiling, running and saving release the interpreter's lock.
+#include <collage/artifact.h>
 #include <collage/collage.h>
 #include <collage/progress.h>
 #include <collage/report.h>
@@ -18,6 +19,7 @@
 #include <utility>
 
 #include "arrays.h"
+#include "programs.h"
 
 namespace collage::python {
 
@@ -59,11 +61,12 @@ class Watcher {
   std::exception_ptr raised_;
 };
 
-struct CompiledProgram {
-  Model model;
-  Program program;
-  RunRecord record;
-};
+// What `body` gives, without the interpreter's lock meanwhile.
+template <typename Body>
+auto unlocked(const Body& body) {
+  const nb::gil_scoped_release released;
+  return body();
+}
 
 Effort effort_of(const std::string& name) {
   if (name == "fast") return Effort::kFast;
@@ -120,30 +123,25 @@ CompiledProgram compile(const Model& model, std::vector<std::string> targets,
 
   Watcher watcher(std::move(progress));
   const Clock::time_point begin = Clock::now();
-  Result<Program> program = [&] {
-    const nb::gil_scoped_release released;
+  Result<Program> program = unlocked([&] {
     return compile_with_progress(
         model, options,
         [&](std::string_view phase, size_t done, size_t total, size_t cached, size_t failed) {
           watcher.update(phase, done, total, cached, failed);
         });
-  }();
+  });
   watcher.rethrow();
   RunRecord record;
   record.threads = threads;
   record.compile_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  return {model, value_of(std::move(program)), std::move(record)};
+  return CompiledProgram(model, value_of(std::move(program)), std::move(record));
 }
 
-nb::list run(CompiledProgram& self, const nb::list& inputs) {
+nb::list run(AnyProgram& self, const nb::list& inputs) {
   std::vector<Array> arrays;
-  const std::vector<Tensor> tensors = view_inputs(inputs, self.program.inputs(), arrays);
+  const std::vector<Tensor> tensors = view_inputs(inputs, self.inputs(), arrays);
   std::vector<Tensor> outputs;
-  Status status;
-  {
-    const nb::gil_scoped_release released;
-    status = self.program.run(tensors, outputs);
-  }
+  const Status status = unlocked([&] { return self.run(tensors, outputs); });
   if (!status.ok()) raise(status);
   const Library library = inputs.size() > 0 ? library_of(inputs[0]) : Library::kNumPy;
   nb::list results;
@@ -151,10 +149,10 @@ nb::list run(CompiledProgram& self, const nb::list& inputs) {
   return results;
 }
 
-void run_into(CompiledProgram& self, const nb::list& inputs, const nb::list& results) {
+void run_into(AnyProgram& self, const nb::list& inputs, const nb::list& results) {
   std::vector<Array> arrays;
-  const std::vector<Tensor> tensors = view_inputs(inputs, self.program.inputs(), arrays);
-  const std::vector<TensorInfo>& infos = self.program.outputs();
+  const std::vector<Tensor> tensors = view_inputs(inputs, self.inputs(), arrays);
+  const std::vector<TensorInfo>& infos = self.outputs();
   if (results.size() != infos.size())
     raise(Status(ErrorCode::kBadModel, "the program gives " + std::to_string(infos.size()) +
                                            " outputs, not " + std::to_string(results.size())));
@@ -162,11 +160,7 @@ void run_into(CompiledProgram& self, const nb::list& inputs, const nb::list& res
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < infos.size(); ++i)
     outputs.push_back(view_output(results[i], infos[i], writable[i]));
-  Status status;
-  {
-    const nb::gil_scoped_release released;
-    status = self.program.run(tensors, outputs);
-  }
+  const Status status = unlocked([&] { return self.run(tensors, outputs); });
   if (!status.ok()) raise(status);
 }
 
@@ -206,29 +200,49 @@ NB_MODULE(_core, core) {
            nb::arg("always_measure"), nb::arg("max_error"), nb::arg("check_inputs"),
            nb::arg("progress").none());
 
-  nb::class_<CompiledProgram>(core, "Program")
-      .def_prop_ro("inputs", [](const CompiledProgram& self) { return self.program.inputs(); })
-      .def_prop_ro("outputs", [](const CompiledProgram& self) { return self.program.outputs(); })
+  nb::class_<AnyProgram>(core, "Program")
+      .def_prop_ro("inputs", [](const AnyProgram& self) { return self.inputs(); })
+      .def_prop_ro("outputs", [](const AnyProgram& self) { return self.outputs(); })
       .def("run", &run, nb::arg("inputs"))
-      .def("run_into", &run_into, nb::arg("inputs"), nb::arg("outputs"))
-      .def("report_text", [](const CompiledProgram& self) {
-        Result<std::string> text = [&] {
-          const nb::gil_scoped_release released;
-          return report_text(self.model, self.program, self.record);
-        }();
-        return value_of(std::move(text));
-      });
+      .def("run_into", &run_into, nb::arg("inputs"), nb::arg("outputs"));
+
+  nb::class_<CompiledProgram, AnyProgram>(core, "CompiledProgram")
+      .def("report_text",
+           [](const CompiledProgram& self) {
+             return value_of(unlocked([&] { return self.report(); }));
+           })
+      .def(
+          "save",
+          [](const CompiledProgram& self, const std::filesystem::path& path) {
+            const Status status = unlocked([&] { return self.save(path); });
+            if (!status.ok()) raise(status);
+          },
+          nb::arg("path"));
+
+  nb::class_<Artifact>(core, "Artifact").def_prop_ro("threads", &Artifact::threads);
+  nb::class_<LoadedProgram, AnyProgram>(core, "LoadedProgram")
+      .def(nb::init<const Artifact&, size_t>(), nb::arg("artifact"), nb::arg("contexts"));
+  core.def(
+      "load_artifact",
+      [](const std::filesystem::path& path) {
+        return value_of(unlocked([&] { return Artifact::load(path); }));
+      },
+      nb::arg("path"));
+  core.def(
+      "load_artifact_bytes",
+      [](const nb::bytes& data) {
+        const void* begin = data.data();
+        const size_t size = data.size();
+        return value_of(unlocked([&] { return Artifact::load(begin, size); }));
+      },
+      nb::arg("data"));
 
   core.def(
       "load",
       [](const std::filesystem::path& path, std::map<std::string, Shape> shapes,
          std::map<std::string, int64_t> dims) {
         const LoadOptions options{std::move(shapes), std::move(dims)};
-        Result<Model> model = [&] {
-          const nb::gil_scoped_release released;
-          return Model::load(path, options);
-        }();
-        return value_of(std::move(model));
+        return value_of(unlocked([&] { return Model::load(path, options); }));
       },
       nb::arg("path"), nb::arg("shapes"), nb::arg("dims"));
   core.def(

@@ -3,6 +3,8 @@
     import collage, numpy as np
     program = collage.load("resnet50.onnx").compile(progress=print)
     scores = program(np.zeros((1, 3, 224, 224), np.float32))
+    program.save("resnet50.collage")
+    program = collage.load("resnet50.collage")
 
 docs/python.md of the project describes everything here.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import functools as _functools
 import html as _html
+import io as _io
 import json as _json
 import os as _os
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
@@ -22,6 +25,7 @@ from ._error import Error, ErrorCode
 __all__ = ["Error", "ErrorCode", "Model", "Program", "Progress", "Report", "TensorInfo", "__version__", "empty", "load"]
 
 Path = Union[str, "_os.PathLike[str]"]
+Bytes = Union[bytes, bytearray, memoryview]
 Array = Any  # NumPy's, or any tensor in CPU memory that speaks DLPack
 
 
@@ -69,13 +73,15 @@ class Report(dict):
 class Program:
     """A compiled program: `program(array, ...)` or `program.run({"name": array})`.
 
-    Any thread may run it; its runs take turns. Arrays are NumPy's or any tensors in CPU memory that speak DLPack; results
-    are torch tensors where the first input is one, else NumPy arrays. Nothing is copied but inputs whose memory is not
-    aligned to 64 bytes or not contiguous (`collage.empty` makes NumPy arrays that are).
+    Any thread may run it. Runs of one that was compiled here take turns; of one that was loaded as many go on at once as it
+    has contexts. Arrays are NumPy's or any tensors in CPU memory that speak DLPack; results are torch tensors where the first
+    input is one, else NumPy arrays. Nothing is copied but inputs whose memory is not aligned to 64 bytes or not contiguous
+    (`collage.empty` makes NumPy arrays that are).
     """
 
-    def __init__(self, core: _core.Program) -> None:
+    def __init__(self, core: _core.Program, report_text: Callable[[], str]) -> None:
         self._core = core
+        self._report_text = report_text
         self.inputs: list[TensorInfo] = core.inputs
         self.outputs: list[TensorInfo] = core.outputs
         self._names = [info.name for info in self.inputs]
@@ -98,11 +104,19 @@ class Program:
     @_functools.cached_property
     def report(self) -> Report:
         """What was chosen and why."""
-        return Report(_json.loads(self._core.report_text()))
+        return Report(_json.loads(self._report_text()))
 
     def explain(self, kernel: str = "") -> str:
         """Why this program: all kernels and their runners-up; or one kernel in full."""
         return self.report.explain(kernel)
+
+    def save(self, path: Path) -> None:
+        """Writes it as an artifact (.collage), which `collage.load`, the command and libcollage_runtime run without compiling."""
+        if not isinstance(self._core, _core.CompiledProgram):
+            raise Error(ErrorCode.USAGE, "the program was loaded from an artifact: copy that one")
+        if not _os.fspath(path).endswith(".collage"):
+            raise Error(ErrorCode.USAGE, f"{_os.fspath(path)}: an artifact's name ends in .collage")
+        self._core.save(path)
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
@@ -150,23 +164,60 @@ class Model:
         """
         heard = None if progress is None else lambda *values: progress(Progress(*values))
         names = [info.name for info in self.inputs]
-        return Program(
-            self._core.compile(
-                targets=_words(targets), exclude=_words(exclude), pin=[pin] if isinstance(pin, str) else list(pin), threads=threads, effort=effort, search=search,
-                patience=patience, database=database, config=config, worker=worker, frozen_costs=frozen_costs,
-                strict_accuracy=strict_accuracy, deterministic=deterministic, always_measure=always_measure, max_error=max_error,
-                check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard))
+        compiled = self._core.compile(
+            targets=_words(targets), exclude=_words(exclude), pin=[pin] if isinstance(pin, str) else list(pin), threads=threads, effort=effort, search=search,
+            patience=patience, database=database, config=config, worker=worker, frozen_costs=frozen_costs,
+            strict_accuracy=strict_accuracy, deterministic=deterministic, always_measure=always_measure, max_error=max_error,
+            check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard)
+        return Program(compiled, compiled.report_text)
 
     def __repr__(self) -> str:
         return f"<collage.Model {_signature(self.inputs)} -> {_signature(self.outputs)}>"
 
 
-def load(path: Path, *, shapes: Optional[Mapping[str, Sequence[int]]] = None, dims: Optional[Mapping[str, int]] = None) -> Model:
-    """Reads ONNX (.onnx, external data beside it) or Relay text (.relay).
+def load(
+    source: Union[Path, Bytes],
+    *,
+    shapes: Optional[Mapping[str, Sequence[int]]] = None,
+    dims: Optional[Mapping[str, int]] = None,
+    contexts: int = 0,
+) -> Any:
+    """A `Model` of ONNX (.onnx, external data beside it) or Relay text (.relay); a `Program` of an artifact (.collage, or its bytes).
 
-    `shapes`: of inputs by name, `dims`: of symbolic dimensions by name, for models with dynamic dimensions.
+    `shapes`: of a model's inputs by name, `dims`: of symbolic dimensions by name, for models with dynamic dimensions.
+    `contexts`: how many runs of a program may go on at once, each with its own memory for intermediate results; 0: as many as
+    the cores that this process may use have room for.
     """
-    return Model(_core.load(path, {name: list(shape) for name, shape in (shapes or {}).items()}, dict(dims or {})))
+    if isinstance(source, (bytes, bytearray, memoryview)) or _os.fspath(source).endswith(".collage"):
+        if shapes or dims:
+            raise Error(ErrorCode.USAGE, "shapes, dims: those of an artifact are fixed")
+        return _loaded_program(source, contexts)
+    if contexts:
+        raise Error(ErrorCode.USAGE, "contexts: of artifacts (.collage) alone")
+    return Model(_core.load(source, {name: list(shape) for name, shape in (shapes or {}).items()}, dict(dims or {})))
+
+
+def _loaded_program(source: Union[Path, Bytes], contexts: int) -> Program:
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        data = bytes(source)
+        artifact, report = _core.load_artifact_bytes(data), _embedded_report(_io.BytesIO(data))
+        report_text = lambda: report
+    else:
+        artifact, path = _core.load_artifact(source), _os.path.abspath(source)
+        report_text = lambda: _embedded_report(path)
+    contexts = contexts or max(1, len(_os.sched_getaffinity(0)) // artifact.threads)
+    return Program(_core.LoadedProgram(artifact, contexts), report_text)
+
+
+def _embedded_report(artifact: Any) -> str:
+    """Of a file or its name: an artifact is a ZIP archive (docs/artifact.md)."""
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(artifact) as archive:
+            return archive.read("report.json").decode()
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as wrong:
+        raise Error(ErrorCode.BAD_MODEL, f"the report in the artifact cannot be read: {wrong}") from wrong
 
 
 def _words(given: Union[str, Sequence[str]]) -> list[str]:

@@ -123,11 +123,11 @@ class Backend {
 
 // Who makes a backend's kernels: a toolchain, named in the "Compiler" attribute of partitioned
 // text, or the project itself, whose kernels are inline functions there.
-enum class KernelSource { kToolchain, kOwn };
+enum class KernelOrigin { kToolchain, kOwn };
 
 // Registered backends live for the rest of the process. Several threads may call one at once.
 void register_backend(std::unique_ptr<Backend> backend,
-                      KernelSource source = KernelSource::kToolchain);
+                      KernelOrigin origin = KernelOrigin::kToolchain);
 // The "Compiler" attribute of its kernels; empty for own kernels.
 std::string compiler_of(const Backend& backend);
 Backend* find_backend(std::string_view name);  // null when not registered

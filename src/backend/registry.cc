@@ -9,7 +9,7 @@ namespace {
 
 struct Entry {
   std::unique_ptr<Backend> backend;
-  KernelSource source;
+  KernelOrigin origin;
 };
 // Plugins are loaded while other threads compile.
 struct Registry {
@@ -30,7 +30,7 @@ Backend* find_in(const std::vector<Entry>& entries, std::string_view name) {
 
 }  // namespace
 
-void register_backend(std::unique_ptr<Backend> backend, KernelSource source) {
+void register_backend(std::unique_ptr<Backend> backend, KernelOrigin origin) {
   const std::string name = backend->name();
   {
     std::lock_guard lock(registry().mutex);
@@ -40,13 +40,13 @@ void register_backend(std::unique_ptr<Backend> backend, KernelSource source) {
   // Not locked: what it registers may look for other backends. Before it can be found.
   backend->register_operators();
   std::lock_guard lock(registry().mutex);
-  registry().entries.push_back({std::move(backend), source});
+  registry().entries.push_back({std::move(backend), origin});
 }
 
 std::string compiler_of(const Backend& backend) {
   std::lock_guard lock(registry().mutex);
   for (const Entry& entry : registry().entries)
-    if (entry.backend.get() == &backend && entry.source == KernelSource::kOwn) return "";
+    if (entry.backend.get() == &backend && entry.origin == KernelOrigin::kOwn) return "";
   return backend.name();
 }
 

@@ -9,5 +9,9 @@ namespace collage {
 void reset_peak_resident_bytes();
 // The most since then; 0 where the system does not say.
 size_t peak_resident_bytes();
+// Now, of memory that is no file's: what was allocated and touched. 0 likewise.
+size_t anonymous_bytes();
+// Now, of the mapping of a file that begins at `begin` and has so many bytes. 0 likewise.
+size_t resident_bytes_of(const void* begin, size_t bytes);
 
 }  // namespace collage

@@ -46,7 +46,10 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   impl->inputs = model.inputs();
   impl->outputs = model.outputs();
   impl->report = TRY(report_decision(candidates, decision, *context));
-  impl->executor = TRY(Executor::create(decision.chosen.lowered.plan, context->compile.threads));
+  impl->plan = decision.chosen.lowered.plan;
+  impl->threads = context->compile.threads;
+  impl->max_error = options.max_error;
+  impl->executor = TRY(Executor::create(impl->plan, impl->threads));
   context->end_phase("report");
   impl->report.phase_seconds = context->phase_seconds;
   return Program(std::move(impl));
@@ -106,6 +109,13 @@ Result<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> outputs;
   TRY(run(inputs, outputs));
   return outputs;
+}
+
+Result<Context> Program::make_context() const {
+  return without_exceptions([&]() -> Result<Context> {
+    return Context(
+        std::make_unique<Executor>(TRY(Executor::create_beside(impl_->plan, impl_->threads))));
+  });
 }
 
 }  // namespace collage

@@ -28,6 +28,9 @@ namespace internal {
 struct ModelImpl {
   std::filesystem::path path;
   Module module;  // simplified; "main" is the model
+  // As imported, where it holds float16 or bfloat16: `module` computes in float32 what this does in
+  // them (passes/widen_halves.h).
+  std::optional<Module> in_halves;
   std::vector<TensorInfo> inputs, outputs;
   double import_seconds = 0, simplify_seconds = 0;
 };
@@ -155,6 +158,9 @@ namespace internal {
 struct ProgramImpl {
   std::vector<TensorInfo> inputs, outputs;
   std::optional<Executor> executor;
+  std::shared_ptr<const Plan> plan;  // the executor's
+  int threads = 1;
+  double max_error = 0;  // that it was compiled with
   CompileReport report;
 };
 

@@ -38,7 +38,8 @@ bool measures_nothing(const Candidates& candidates, const ProgramOptions& option
 }
 
 CostOptions cost_options(const ProgramOptions& options, const CompileOptions& compile,
-                         CacheState cache, bool light, std::vector<std::string> worker) {
+                         const std::vector<PartitionSpecPtr>& specs, CacheState cache, bool light,
+                         std::vector<std::string> worker) {
   CostOptions costs;
   costs.compile = compile;
   costs.effort = options.effort;
@@ -46,6 +47,7 @@ CostOptions cost_options(const ProgramOptions& options, const CompileOptions& co
   costs.frozen = options.frozen_costs || light;
   costs.cache = cache;
   costs.worker_command = std::move(worker);
+  for (const PartitionSpecPtr& spec : specs) costs.converters.insert(spec->target.kind);
   return costs;
 }
 
@@ -109,7 +111,8 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& program
       compile(std::move(compile_options)),
       database(std::move(opened)),
       cache(cache_state(graph.function(), compile.threads)),
-      costs(*database, cost_options(options, compile, cache, light, std::move(worker))),
+      costs(*database,
+            cost_options(options, compile, candidates.specs, cache, light, std::move(worker))),
       reference(graph.function(), reference_options(options)),
       checks(reference, *database,
              CheckedModel{sha256_hex(canonical_text(graph.function())), costs.program_context(),

@@ -4,6 +4,7 @@
 #include "frontend/onnx/importer.h"
 #include "ir/text_parser.h"
 #include "passes/passes.h"
+#include "passes/widen_halves.h"
 #include "targets/backends.h"
 #include "tensor_program/call.h"
 
@@ -59,6 +60,10 @@ static Result<Model> load_and_simplify(const std::filesystem::path& path,
   ImportedModel imported = path.extension() == ".relay" ? TRY(import_relay(path, options))
                                                         : TRY(import_onnx(path, import));
   impl->import_seconds = watch.restart();
+  if (coarsest_half(imported.module)) {
+    TRY(tensor_program::link_programs(imported.module));  // the interpreter runs linked ones
+    impl->in_halves = imported.module;
+  }
   TRY(simplification_pipeline().run(imported.module));
   impl->simplify_seconds = watch.seconds();
   describe_interface(imported, *impl);

@@ -6,6 +6,7 @@
 #include "cost/task.h"
 #include "ir/visitor.h"
 #include "runtime/plan.h"
+#include "runtime/saved_fields.h"
 
 namespace collage {
 
@@ -173,8 +174,8 @@ Result<NamedCover> cover_from_json(const json& j, const DataflowGraph& graph,
     conversion.tensor.node = static_cast<PostDfsIndex>(
         TRY(place.integer("node", 0, static_cast<int64_t>(graph.size()) - 1)));
     conversion.tensor.leaf = static_cast<size_t>(TRY(place.integer("leaf", 0, kMost)));
-    conversion.from = TRY(encoding_from_json(*TRY(one.object("from"))));
-    conversion.to = TRY(encoding_from_json(*TRY(one.object("to"))));
+    conversion.from = TRY(encoding_from(*TRY(one.object("from"))));
+    conversion.to = TRY(encoding_from(*TRY(one.object("to"))));
     conversion.seconds = TRY(one.number("seconds", kSeconds));
     conversion.before = static_cast<size_t>(TRY(one.integer("before", 0, kMost)));
     cover.conversions.push_back(std::move(conversion));

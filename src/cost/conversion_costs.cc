@@ -23,7 +23,8 @@ std::optional<ConversionRow> MeasuredCosts::find_conversion(const std::string& k
       return internal_error("there is no backend '{}'", known.backend);
     return known;
   };
-  return find_value(database_, kind, CostDatabase::key_of(text, keys_.conversion_context()),
+  return find_value(database_, kind,
+                    CostDatabase::key_of(text, keys_.conversion_context(options_.converters)),
                     decode);
 }
 
@@ -71,7 +72,10 @@ Result<ConversionRow> MeasuredCosts::ask_for_conversion(const std::string& kind,
   task.from = from;
   task.to = to;
   task.until_right = kind == "trial";
-  for (Backend* backend : all_backends()) task.targets.push_back(backend->name());
+  const std::set<std::string>& converters = options_.converters;
+  for (Backend* backend : all_backends())
+    if (converters.empty() || backend->is_host() || converters.contains(backend->name()))
+      task.targets.push_back(backend->name());
   const bool timed = !task.until_right;
   const std::optional<std::vector<TargetCosts>> answer = TRY(ask(std::move(task), text));
   if (!answer) return ConversionRow{"", Invalid{"not measured: interrupted"}};
@@ -88,7 +92,7 @@ Result<ConversionRow> MeasuredCosts::ask_for_conversion(const std::string& kind,
       best = {entry.target, row.cost};
     }
   }
-  const std::string context = keys_.conversion_context();
+  const std::string context = keys_.conversion_context(options_.converters);
   database_.put(kind, CostDatabase::key_of(text, context), text, json_text(to_json(best)), context);
   return best;
 }

@@ -43,7 +43,9 @@ CostKeys::CostKeys(int threads, CacheState cache)
 
 std::string CostKeys::program_context() const { return processor_ + backend_versions(); }
 
-std::string CostKeys::conversion_context() const { return machine_ + backend_versions(); }
+std::string CostKeys::conversion_context(const std::set<std::string>& converters) const {
+  return fmt::format("{}{}\nby {}", machine_, backend_versions(), fmt::join(converters, ", "));
+}
 
 std::string CostKeys::function_context(const Target& target, bool lowered) const {
   return fmt::format("{}\n{}\n{}{}", target.to_string(), version_of(target.kind), machine_,

@@ -2,6 +2,7 @@
 // versions. docs/cost-model.md says why each part is there.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "backend/backend.h"
@@ -19,7 +20,7 @@ class CostKeys {
   const std::string& processor() const { return processor_; }  // and threads
   // What makes timings of whole programs comparable: processor, threads, versions of all backends.
   std::string program_context() const;
-  std::string conversion_context() const;
+  std::string conversion_context(const std::set<std::string>& converters) const;
   std::string function_context(const Target& target, bool lowered) const;
   // Of subjects that killed a worker on this processor, with this version of the backend.
   static std::string quarantine_context(const std::string& target);

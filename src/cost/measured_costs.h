@@ -25,6 +25,8 @@ struct CostOptions {
   bool frozen = false;  // a miss is an error (kFrozenCosts)
   WorkerLimits limits = WorkerLimits::from_environment();
   CacheState cache = CacheState::kStreaming;
+  // The backends that convert between encodings, beside the host; empty: every backend.
+  std::set<std::string> converters = {};
 };
 
 struct CostCounts {

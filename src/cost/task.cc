@@ -3,6 +3,7 @@
 #include <array>
 
 #include "cost/blocks.h"
+#include "runtime/saved_fields.h"
 
 namespace collage {
 
@@ -50,29 +51,6 @@ Result<int64_t> extent_from(const json& value) {
 
 }  // namespace
 
-json to_json(const Encoding& e) {
-  json result = {{"dtype", dtype_name(e.dtype)}, {"layout", e.layout.to_string()}};
-  if (!(e.device == VirtualDevice{}))
-    result["device"] = {e.device.device, e.device.id, e.device.memory_scope};
-  return result;
-}
-
-Result<Encoding> encoding_from_json(const json& j) {
-  const JsonFields fields(j);
-  Encoding e;
-  e.dtype = TRY(parse_dtype(TRY(fields.text("dtype"))));
-  e.layout = TRY(Layout::parse(TRY(fields.text("layout"))));
-  if (fields.has("device")) {
-    const json& d = *TRY(fields.array("device"));
-    if (d.size() != 3 || !d[0].is_string() || !d[1].is_number_integer() || !d[2].is_string())
-      return internal_error("'device' is no name, number and scope");
-    const json named = {{"id", d[1]}};
-    const int64_t id = TRY(JsonFields(named).integer("id", 0, 1 << 20));
-    e.device = {d[0].get<std::string>(), static_cast<int>(id), d[2].get<std::string>()};
-  }
-  return e;
-}
-
 json to_json(const Variant& v) {
   json inputs = json::array(), outputs = json::array();
   for (const Encoding& e : v.inputs) inputs.push_back(to_json(e));
@@ -107,11 +85,11 @@ Result<Variant> variant_from_json(const json& j) {
   const JsonFields fields(j);
   Variant v;
   v.name = TRY(fields.text("name"));
-  v.inputs = TRY(list_from<Encoding>(*TRY(fields.array("inputs")), encoding_from_json));
+  v.inputs = TRY(list_from<Encoding>(*TRY(fields.array("inputs")), encoding_from));
   v.relaxed = TRY(fields.flag("relaxed", false));
   v.lowered = TRY(fields.flag("lowered", false));
   if (fields.has("rounding")) v.rounding = TRY(rounding_from_json(*TRY(fields.object("rounding"))));
-  v.outputs = TRY(list_from<Encoding>(*TRY(fields.array("outputs")), encoding_from_json));
+  v.outputs = TRY(list_from<Encoding>(*TRY(fields.array("outputs")), encoding_from));
   return v;
 }
 
@@ -299,8 +277,8 @@ Result<MeasureTask> task_from_json(const json& j) {
     task.type.shape = TRY(list_from<int64_t>(*TRY(fields.array("shape")), extent_from));
     TRY(checked_num_elements(task.type.shape));
     task.type.dtype = TRY(parse_dtype(TRY(fields.text("dtype"))));
-    task.from = TRY(encoding_from_json(*TRY(fields.object("from"))));
-    task.to = TRY(encoding_from_json(*TRY(fields.object("to"))));
+    task.from = TRY(encoding_from(*TRY(fields.object("from"))));
+    task.to = TRY(encoding_from(*TRY(fields.object("to"))));
   }
   return task;
 }

@@ -78,8 +78,6 @@ struct MeasureTask {
 
 // What is read may come from another build or a damaged file: nothing of it throws, and what makes
 // no sense (a time that is negative or longer than a year) is an error.
-nlohmann::json to_json(const Encoding& encoding);
-Result<Encoding> encoding_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Variant& variant);
 Result<Variant> variant_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Cost& cost);

@@ -35,7 +35,8 @@ Status Metadata::read(std::string_view text) {
   if (name.empty() || name == "." || name == ".." ||
       name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
     return bad_model("\"side_file\" of the metadata section is no plain file name");
-  side_tensors_ = TRY(read_side_file(options_.folder / name));
+  side_tensors_ = options_.side_tensors != nullptr ? *options_.side_tensors
+                                                   : TRY(read_side_file(options_.folder / name));
   return {};
 }
 

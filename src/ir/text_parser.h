@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "ir/expr.h"
@@ -18,6 +19,8 @@ namespace collage {
 struct ParseOptions {
   // Where the side file that the text names is.
   std::filesystem::path folder;
+  // What it would hold, in place of it; null: it is read.
+  const std::vector<Tensor>* side_tensors = nullptr;
   // Supplies the constants that the text gives only by type; `index` is the one in meta[…][index].
   std::function<Result<Tensor>(const TensorType& type, size_t index)> constant;
   // Makes tensor programs and external functions, which ir does not know, from their text.

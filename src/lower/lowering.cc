@@ -1,31 +1,18 @@
 #include "lower/lowering.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <optional>
 
 #include "base/check.h"
 #include "base/name_supply.h"
 #include "ir/visitor.h"
+#include "kernels/memory/pieces_kernel.h"
 #include "lower/memory_planner.h"
 
 namespace collage {
 
 namespace {
-
-// Copies a tensor: for results that are an input, a constant, or another result too.
-class CopyKernel : public Kernel {
- public:
-  explicit CopyKernel(size_t bytes) : bytes_(bytes) {}
-  Status run(const KernelArgs& args) override {
-    std::memcpy(args.outputs[0], args.inputs[0], bytes_);
-    return {};
-  }
-
- private:
-  size_t bytes_;
-};
 
 using ValueId = size_t;
 
@@ -315,7 +302,8 @@ class Lowering {
       plan_->buffers[result].index = i;
       Step step;
       step.name = names_.fresh("copy");
-      step.kernel = std::make_shared<CopyKernel>(type.bytes());
+      // It is an input, a constant or another result too.
+      step.kernel = memory::make_copy_kernel(type.bytes());
       step.inputs = {source};
       step.outputs = {result};
       plan_->steps.push_back(std::move(step));

@@ -31,6 +31,9 @@ inline float bfloat16_to_float(uint16_t bits) {
 
 float half_to_float(uint16_t bits, DType dtype);   // dtype: kFloat16 or kBFloat16
 uint16_t float_to_half(float value, DType dtype);  // rounds to nearest even; keeps NaN
+// The same of many, by F16C's instructions where the processor has them.
+void halves_to_floats(const uint16_t* from, DType dtype, int64_t count, float* to);
+void floats_to_halves(const float* from, DType dtype, int64_t count, uint16_t* to);
 
 ReferenceKernel with_halves(ReferenceKernel kernel);
 

@@ -10,6 +10,7 @@
 #include "passes/recognise_layer_norm.h"
 #include "passes/recognise_softmax.h"
 #include "passes/simplify.h"
+#include "passes/widen_halves.h"
 #include "tensor_program/call.h"
 
 namespace collage {
@@ -18,6 +19,8 @@ Pipeline simplification_pipeline() {
   return Pipeline({
       {"dead_code", remove_dead_code},
       {"link_programs", tensor_program::link_programs},
+      // All below look at float32 alone, as most backends do.
+      function_pass("widen_halves", widen_halves),
       // Constants first: what they decide (shapes, masks, scales) is looked at by all others.
       function_pass("fold_constants", fold_constants),
       function_pass("simplify", simplify),

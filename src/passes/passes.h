@@ -5,9 +5,9 @@
 
 namespace collage {
 
-// What every imported model goes through before candidates are looked for: constants and batch
-// norms folded, needless operators removed, composite idioms (layer norm, GELU, softmax, attention
-// …) recognised.
+// What every imported model goes through before candidates are looked for: half precision computed
+// in float32, constants and batch norms folded, needless operators removed, composite idioms (layer
+// norm, GELU, softmax, attention …) recognised.
 Pipeline simplification_pipeline();
 
 }  // namespace collage

@@ -1,4 +1,5 @@
-// Files that are part of the program: the report's schema and the parts of the HTML page.
+// Files that are part of the program: the report's schema, the parts of the HTML page, and the
+// C that libraries are made of (src/emit/).
 // cmake/embed.cmake generates the table.
 #pragma once
 

@@ -32,13 +32,6 @@ json statistics_json(const std::vector<double>& samples, double unit) {
   return result;
 }
 
-json latency_json(const std::vector<double>& samples) {
-  json result = statistics_json(samples, 1e3), list = json::array();
-  for (double s : samples) list.push_back(1e3 * s);
-  result["samples"] = std::move(list);
-  return result;
-}
-
 json speed_up_json(const SpeedUp& speed_up) {
   return {{"median", speed_up.ratio},
           {"low", speed_up.interval.low},
@@ -55,6 +48,7 @@ json throughput_json(const RunFacts::Throughput& throughput) {
                    {"speed_up", speed_up_json(peer.speed_up)}};
   return {{"streams", throughput.streams},
           {"threads_per_stream", throughput.threads_per_stream},
+          {"programs", throughput.programs},
           {"per_second", statistics_json(throughput.per_second, 1)},
           {"latency_ms", statistics_json(throughput.latencies, 1e3)},
           {"peers", std::move(peers)}};
@@ -213,6 +207,20 @@ std::string model_hash(const std::filesystem::path& path) {
 
 }  // namespace
 
+json latency_json(const std::vector<double>& samples) {
+  json result = statistics_json(samples, 1e3), list = json::array();
+  for (double s : samples) list.push_back(1e3 * s);
+  result["samples"] = std::move(list);
+  return result;
+}
+
+json verification_json(const RunFacts::Verification& verification) {
+  return {{"max_abs", verification.max_abs},
+          {"max_rel", verification.max_rel},
+          {"within", verification.within},
+          {"uninformative", verification.uninformative}};
+}
+
 json report_json(const Model& model, const CompileReport& report, const RunFacts& facts) {
   json versions = json::object();
   for (Backend* backend : all_backends()) versions[backend->name()] = backend->version();
@@ -331,11 +339,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
   result["covers"] = std::move(covers);
   result["single_backend_ms"] = std::move(singles);
   result["rejections"] = std::move(rejections);
-  if (facts.verification)
-    result["verification"] = {{"max_abs", facts.verification->max_abs},
-                              {"max_rel", facts.verification->max_rel},
-                              {"within", facts.verification->within},
-                              {"uninformative", facts.verification->uninformative}};
+  if (facts.verification) result["verification"] = verification_json(*facts.verification);
   if (!facts.peers.empty()) {
     json peers = json::object();
     for (const auto& [name, peer] : facts.peers) {

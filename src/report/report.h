@@ -49,6 +49,8 @@ struct RunFacts {
   };
   struct Throughput {
     int streams = 0, threads_per_stream = 0;
+    int programs = 1;                // 1: all streams share it
+    std::string why_apart;           // that each stream has a program of its own
     std::vector<double> per_second;  // of all streams, a turn each
     std::vector<double> latencies;   // seconds of single inferences while others run
     std::map<std::string, PeerThroughput> peers;
@@ -74,6 +76,10 @@ struct RunFacts {
   };
   std::vector<WhatIf> what_if;
 };
+
+// Of seconds of single inferences.
+nlohmann::json latency_json(const std::vector<double>& samples);
+nlohmann::json verification_json(const RunFacts::Verification& verification);
 
 nlohmann::json report_json(const Model& model, const CompileReport& report, const RunFacts& facts);
 

@@ -29,13 +29,31 @@ Status check_tensor(const Tensor& tensor, const PlanSignature& wanted, const cha
 }  // namespace
 
 Result<Executor> Executor::create(std::shared_ptr<const Plan> plan, int threads) {
-  std::shared_ptr<void> arena = TRY(allocate_on_huge_pages(plan->arena_bytes));
-  return Executor(std::move(plan), std::move(arena), threads);
+  Kernels kernels;
+  for (const Step& step : plan->steps) kernels.push_back(step.kernel);
+  return create(std::move(plan), threads, std::move(kernels));
 }
 
-Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<void> arena, int threads)
+Result<Executor> Executor::create_beside(std::shared_ptr<const Plan> plan, int threads) {
+  Kernels kernels;
+  for (const Step& step : plan->steps) {
+    std::shared_ptr<Kernel> twin = TRY(step.kernel->twin().with_context(
+        step.target.empty() ? step.name : step.name + " (" + step.target + ")"));
+    kernels.push_back(twin != nullptr ? std::move(twin) : step.kernel);
+  }
+  return create(std::move(plan), threads, std::move(kernels));
+}
+
+Result<Executor> Executor::create(std::shared_ptr<const Plan> plan, int threads, Kernels kernels) {
+  std::shared_ptr<void> arena = TRY(allocate_on_huge_pages(plan->arena_bytes));
+  return Executor(std::move(plan), std::move(arena), threads, std::move(kernels));
+}
+
+Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<void> arena, int threads,
+                   Kernels kernels)
     : plan_(std::move(plan)),
       arena_(std::move(arena)),
+      kernels_(std::move(kernels)),
       team_(threads),
       running_(std::make_unique<std::mutex>()),
       addresses_(plan_->buffers.size()) {
@@ -46,8 +64,9 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<void> arena
     if (buffer.place == Buffer::Place::kConstant)
       addresses_[i] = const_cast<void*>(buffer.constant.raw());
   }
-  for (const Step& step : plan_->steps) {
-    bound_.push_back({step.kernel.get(), std::vector<void*>(step.inputs.size()),
+  for (size_t s = 0; s < plan_->steps.size(); ++s) {
+    const Step& step = plan_->steps[s];
+    bound_.push_back({kernels_[s].get(), std::vector<void*>(step.inputs.size()),
                       std::vector<void*>(step.outputs.size()), base + step.workspace_offset});
     ThreadUse use = step.kernel->thread_use();
     if (groups_.empty() || groups_.back().use != use)

@@ -2,7 +2,8 @@
 // run inside one parked region of the team (see thread_team.h).
 //
 // Any thread may run it, with any OpenMP team of its own: kernels see the team that they were
-// compiled for. Runs that overlap take turns, since they share the arena and the kernels.
+// compiled for. Runs of one executor that overlap take turns, since they share the arena and the
+// kernels. Executors of twins (Kernel::twin) of one plan share code and constants and run at once.
 #pragma once
 
 #include <functional>
@@ -20,6 +21,8 @@ class Executor {
  public:
   // Fails when the arena cannot be had.
   static Result<Executor> create(std::shared_ptr<const Plan> plan, int threads);
+  // With twins of the plan's kernels: it runs beside all others. Fails where a kernel has none.
+  static Result<Executor> create_beside(std::shared_ptr<const Plan> plan, int threads);
 
   const Plan& plan() const { return *plan_; }
   // The team that runs it; null where kernels bring threads of their own, which a team that is
@@ -47,7 +50,10 @@ class Executor {
     size_t begin, end;
     ThreadUse use;
   };
-  Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<void> arena, int threads);
+  using Kernels = std::vector<std::shared_ptr<Kernel>>;  // one a step
+  static Result<Executor> create(std::shared_ptr<const Plan> plan, int threads, Kernels kernels);
+  Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<void> arena, int threads,
+           Kernels kernels);
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::vector<double>* seconds);
   // Alone on this executor, with its team.
@@ -59,6 +65,7 @@ class Executor {
 
   std::shared_ptr<const Plan> plan_;
   std::shared_ptr<void> arena_;
+  Kernels kernels_;
   ThreadTeam team_;
   std::unique_ptr<std::mutex> running_;  // locked by the run that is under way
   std::vector<void*> addresses_;         // of every buffer

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "runtime/kernel_source.h"
+#include "runtime/saved_kernel.h"
 
 namespace collage {
 
@@ -38,8 +41,21 @@ struct InPlace {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // Not reentrant: one call at a time per kernel object.
+  // One call at a time per kernel object.
   virtual Status run(const KernelArgs& args) = 0;
+  // A kernel that shares code and constants with this one and may run while it does; null where
+  // `run` keeps nothing between its calls, so that any number of them may go on at once.
+  virtual Result<std::shared_ptr<Kernel>> twin() const {
+    return unsupported("its kernels run once at a time");
+  }
+  // Whether runs of twins wait for one another: they are right at once, but not faster.
+  virtual bool twins_take_turns() const { return false; }
+  // What another process makes the same kernel of (runtime/saved_kernel.h), or why it cannot.
+  virtual Result<SavedKernel> save() const { return unsupported("its kernels cannot be saved"); }
+  // The kernel without Collage, or why it cannot be without.
+  virtual Result<KernelSource> source() const {
+    return unsupported("its kernels are no code of their own");
+  }
   virtual size_t workspace_bytes() const { return 0; }
   // Bytes of constants the kernel holds (prepacked), which stream through the caches on each run.
   virtual size_t constant_bytes() const { return 0; }

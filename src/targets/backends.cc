@@ -2,10 +2,9 @@
 
 #include <mutex>
 
+#include "artifact/kernel_libraries.h"
+#include "artifact/portable_kernels.h"
 #include "backend/backend.h"
-#include "ops/placement.h"
-#include "ops/registry.h"
-#include "tensor_program/call.h"
 #if COLLAGE_WITH_REFERENCE
 #include "backend/reference/reference.h"
 #endif
@@ -36,35 +35,43 @@ namespace collage {
 void register_all() {
   static std::once_flag once;
   std::call_once(once, [] {
-    register_all_ops();
-    register_placement_ops();
-    tensor_program::register_call_op();
+    register_portable_kernels();
 #if COLLAGE_WITH_ONEDNN
     register_backend(make_onednn_backend());
 #endif
 #if COLLAGE_WITH_NATIVE
-    register_backend(make_native_backend(), KernelSource::kOwn);
+    register_backend(make_native_backend(), KernelOrigin::kOwn);
 #endif
 #if COLLAGE_WITH_OPENVINO
     register_backend(make_openvino_backend());
 #endif
 #if COLLAGE_WITH_AMX
-    register_backend(make_amx_backend(), KernelSource::kOwn);
+    register_backend(make_amx_backend(), KernelOrigin::kOwn);
 #endif
 #if COLLAGE_WITH_VNNI
-    register_backend(make_vnni_backend(), KernelSource::kOwn);
+    register_backend(make_vnni_backend(), KernelOrigin::kOwn);
 #endif
 #if COLLAGE_WITH_BLAS
     register_backend(make_blas_backend());
 #endif
 #if COLLAGE_WITH_MEMORY
-    register_backend(make_memory_backend(), KernelSource::kOwn);
+    register_backend(make_memory_backend(), KernelOrigin::kOwn);
 #endif
 #if COLLAGE_WITH_REFERENCE
-    register_backend(make_reference_backend(), KernelSource::kOwn);
+    register_backend(make_reference_backend(), KernelOrigin::kOwn);
 #endif
   });
 }
+
+namespace {
+
+// Artifacts are loaded with the backends' own kernels in programs that hold these.
+[[maybe_unused]] const bool own_loaders_are_known = [] {
+  set_own_loaders(register_all);
+  return true;
+}();
+
+}  // namespace
 
 std::vector<MissingBackend> missing_backends() {
   std::vector<MissingBackend> missing;

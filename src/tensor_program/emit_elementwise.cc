@@ -1,6 +1,7 @@
 // Emission of element-wise and broadcasting operators.
 #include <cmath>
 
+#include "ops/half.h"
 #include "tensor_program/emitter.h"
 
 namespace collage::tensor_program {
@@ -31,10 +32,11 @@ Status check_bool(const CallNode& call) {
   }
   return {};
 }
+// Of half-width floats nothing but their conversion is emitted.
 Status check_cast(const CallNode& call) {
-  if (!is_movable(call.tensor_type().dtype))
-    return unsupported("cast to {}", dtype_name(call.tensor_type().dtype));
-  return check_movable_args(call);
+  const DType to = call.tensor_type().dtype;
+  if (!is_movable(to) && !is_half(to)) return unsupported("cast to {}", dtype_name(to));
+  return is_half(arg_type(call, 0).dtype) ? Status() : check_movable_args(call);
 }
 
 float real(const CallNode& call, std::string_view name) {
@@ -131,9 +133,11 @@ Term clip(const Term& x, const CallNode& call) {
 }
 
 Term emit_cast(Emitter& e, const CallNode& call, size_t, const Coords& at) {
-  const DType to = call.tensor_type().dtype;
-  const Term x = arg(e, call, 0, at);
-  if (to == DType::kBool) return arg_type(call, 0).dtype == DType::kBool ? x : x != zero(x.dtype());
+  const DType from = arg_type(call, 0).dtype, to = call.tensor_type().dtype;
+  Term x = arg(e, call, 0, at);
+  // From and to half-width floats by way of float32, as the reference rounds.
+  if (is_half(from) || is_half(to)) x = cast(DType::kFloat32, x);
+  if (to == DType::kBool) return from == DType::kBool ? x : x != zero(x.dtype());
   return cast(to, x);
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "ops/half.h"
 #include "tensor_program/external.h"
 
 namespace collage::tensor_program {
@@ -43,6 +44,10 @@ Status store(Tensor& tensor, int64_t at, const Value& value) {
     case DType::kFloat64:
       tensor.data<double>()[at] = value.real;
       return {};
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      tensor.data<uint16_t>()[at] = float_to_half(static_cast<float>(value.real), tensor.dtype());
+      return {};
     case DType::kInt32:
       tensor.data<int32_t>()[at] = static_cast<int32_t>(value.integer);
       return {};
@@ -55,6 +60,13 @@ Status store(Tensor& tensor, int64_t at, const Value& value) {
     default:
       return unsupported("tensor program: a stage of {}", dtype_name(tensor.dtype()));
   }
+}
+
+double rounded(double value, DType dtype) {
+  if (dtype == DType::kFloat64) return value;
+  auto single = static_cast<float>(value);
+  if (is_half(dtype)) single = half_to_float(float_to_half(single, dtype), dtype);
+  return static_cast<double>(single);
 }
 
 double real_function(TermOp op, double x) {
@@ -185,9 +197,7 @@ class Code {
     }
     Value result;
     if (real) {
-      result.real = real_operation(term.op, a.real, b.real);
-      if (term.dtype == DType::kFloat32)
-        result.real = static_cast<double>(static_cast<float>(result.real));
+      result.real = rounded(real_operation(term.op, a.real, b.real), term.dtype);
       return result;
     }
     return converted({0, integer_operation(term.op, a.integer, b.integer)}, DType::kInt64,
@@ -244,7 +254,7 @@ class Code {
   static Value converted(const Value& value, DType from, DType to) {
     if (is_float(to)) {
       const double real = is_float(from) ? value.real : static_cast<double>(value.integer);
-      return {to == DType::kFloat32 ? static_cast<double>(static_cast<float>(real)) : real, 0};
+      return {rounded(real, to), 0};
     }
     const int64_t integer = is_float(from) ? integer_of(value.real, to) : value.integer;
     if (to == DType::kBool) return {0, integer != 0};

@@ -11,15 +11,30 @@
 
 namespace collage {
 
+namespace {
+
+// Of one rounding, relative; none of types that hold all that others do.
+double rounding_of(DType dtype) {
+  return dtype == DType::kBFloat16 ? 0x1p-8 : dtype == DType::kFloat16 ? 0x1p-11 : 0;
+}
+
+}  // namespace
+
 Tolerance conversion_tolerance(DType from, DType to) {
-  auto unit = [](DType dtype) {
-    return dtype == DType::kBFloat16 ? 0x1p-8 : dtype == DType::kFloat16 ? 0x1p-11 : 0;
-  };
-  return {0, 0, std::max(unit(from), unit(to))};
+  return {0, 0, std::max(rounding_of(from), rounding_of(to))};
 }
 
 Tolerance model_tolerance(double max_error) {
   return max_error > 0 ? Tolerance{0, max_error, 0} : Tolerance{0, 1e-4, 1e-3};
+}
+
+Tolerance half_tolerance(DType half, double max_error) {
+  return {0, (half == DType::kBFloat16 ? 8e-2 : 1e-2) + max_error, 0};
+}
+
+Tolerance kept_as(Tolerance tolerance, DType dtype) {
+  tolerance.relative += 2 * rounding_of(dtype);
+  return tolerance;
 }
 
 namespace {

@@ -24,6 +24,13 @@ Tolerance conversion_tolerance(DType from, DType to);
 // What a whole compiled model must meet against another runtime: |a-b| <= 1e-4 max|b| + 1e-3 |b|;
 // where the user allows a larger error, |a-b| <= max_error max|b|.
 Tolerance model_tolerance(double max_error = 0);
+// What a program that computes in float32 (passes/widen_halves.h) may be off from a model that
+// rounds every tensor to that half-width type: |a-b| <= 1e-2 max|b| for float16, 8e-2 for bfloat16,
+// twenty roundings each; plus `max_error` max|b|.
+Tolerance half_tolerance(DType half, double max_error = 0);
+// The tolerance for values that are kept in that type, where neighbours of a half-width type are
+// further apart than what they were rounded from may be.
+Tolerance kept_as(Tolerance tolerance, DType dtype);
 
 struct Difference {
   double max_abs = 0;  // largest |a-b|

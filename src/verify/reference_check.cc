@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "ir/visitor.h"
+#include "ops/half.h"
 #include "ops/interpreter.h"
 #include "verify/synthetic.h"
 
@@ -30,14 +31,21 @@ constexpr uint64_t kFirstSeed = 11;
 // What inputs change by to see whether they are ill-conditioned: a few units in the last place.
 constexpr double kLastDigits = 5e-7;
 
-// The element-wise function of all float32 inputs; others keep their values.
+// The element-wise function of all inputs of float32 and below; others keep their values.
 template <typename Change>
 void change_floats(std::vector<Tensor>& inputs, Change&& change) {
   for (Tensor& tensor : inputs) {
-    if (tensor.dtype() != DType::kFloat32) continue;
+    const DType dtype = tensor.dtype();
+    if (dtype != DType::kFloat32 && !is_half(dtype)) continue;
     tensor = tensor.clone();
-    float* data = tensor.data<float>();
-    for (int64_t i = 0; i < tensor.size(); ++i) data[i] = change(i, data[i]);
+    if (is_half(dtype)) {
+      auto* bits = tensor.data<uint16_t>();
+      for (int64_t i = 0; i < tensor.size(); ++i)
+        bits[i] = float_to_half(change(i, half_to_float(bits[i], dtype)), dtype);
+    } else {
+      float* data = tensor.data<float>();
+      for (int64_t i = 0; i < tensor.size(); ++i) data[i] = change(i, data[i]);
+    }
   }
 }
 
@@ -161,7 +169,9 @@ Result<double> ReferenceCheck::error_on(const ReferenceInputs& asked, Executor& 
   double largest = 0;
   Status wrong;
   for (size_t i = 0; i < outputs.size() && wrong.ok(); ++i) {
-    const Difference difference = compare_tensors(outputs[i], asked.expected[i], tolerance);
+    const Tensor& expected = asked.expected[i];
+    const Difference difference =
+        compare_tensors(outputs[i], expected, kept_as(tolerance, expected.dtype()));
     largest = std::max(largest, difference.max_rel);
     if (!difference.within)
       wrong = collage::error(ErrorCode::kVerification,
@@ -181,7 +191,10 @@ Result<bool> ReferenceCheck::is_ill_conditioned(const ReferenceInputs& asked,
   });
   const ReferenceInputs moved = TRY(ask(asked.name, std::move(inputs)));
   for (size_t i = 0; i < moved.expected.size(); ++i)
-    if (!compare_tensors(moved.expected[i], asked.expected[i], tolerance).within) return true;
+    if (!compare_tensors(moved.expected[i], asked.expected[i],
+                         kept_as(tolerance, asked.expected[i].dtype()))
+             .within)
+      return true;
   return false;
 }
 

@@ -1,10 +1,12 @@
-"""The installed tree is complete: README's example builds against it with CMake and runs a model, far from the build.
+"""The installed tree is complete: README's example builds against it with CMake and runs a model, far from the build; so does a
+program on the runtime library.
 
     python tests/api/install_test.py
 
-Takes the build that COLLAGE_BIN lies in (default build/release). Prints "1 passed, 0 failed" or what went wrong.
+Takes the build that COLLAGE_BIN lies in (default build/release). Prints "N passed, N failed" or what went wrong.
 """
 
+import glob
 import os
 import re
 import subprocess
@@ -72,6 +74,52 @@ def check(folder):
     assert failed.returncode == 3 and failed.stderr.count("\n") == 1, failed
 
 
+RUNTIME = """#include <collage/artifact.h>
+
+#include <cstdio>
+
+int main(int, char** argv) {
+  collage::Result<collage::Artifact> program = collage::Artifact::load(argv[1]);
+  if (!program) {
+    std::fprintf(stderr, "%s\\n", program.status().to_string().c_str());
+    return program.status().exit_code();
+  }
+  collage::Result<collage::Context> context = program->make_context();
+  if (!context) return context.status().exit_code();
+  const collage::TensorInfo& image = program->inputs()[0];
+  collage::Result<std::vector<collage::Tensor>> outputs = context->run({collage::Tensor::zeros(image.dtype, image.shape)});
+  if (!outputs) return outputs.status().exit_code();
+  std::printf("%s: %lld values\\n", program->outputs()[0].name.c_str(), static_cast<long long>((*outputs)[0].size()));
+}
+"""
+RUNTIME_BUILD = """cmake_minimum_required(VERSION 3.25)
+project(example LANGUAGES CXX)
+find_package(collage REQUIRED)
+add_executable(example example.cc)
+target_link_libraries(example PRIVATE collage::runtime)
+"""
+
+
+def check_runtime(folder):
+    """find_package gives collage::runtime, which finds the kernels that were installed with it."""
+    prefix, project = os.path.join(folder, "prefix"), os.path.join(folder, "project")
+    call(CMAKE, "--install", BUILD, "--prefix", prefix)
+    for path in (os.path.join(prefix, "lib", "libcollage_runtime.so"), *glob.glob(os.path.join(prefix, "lib", "collage", "libcollage_kernels_*.so"))):
+        assert not (wrong := build_folders_in(path)), wrong
+        assert not (missing := [line for line in call("ldd", path).splitlines() if "not found" in line]), (path, missing)
+    os.mkdir(project)
+    tiny_models.write(project, "example.cc", RUNTIME)
+    tiny_models.write(project, "CMakeLists.txt", RUNTIME_BUILD)
+    build, model, artifact = (os.path.join(folder, name) for name in ("build", "net.onnx", "net.collage"))
+    call(CMAKE, "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
+    call(CMAKE, "--build", build)
+    onnx.save(tiny_models.small_net(), model)
+    call(os.path.join(prefix, "bin", "collage"), "compile", model, "-o", artifact, "--targets", "onednn", COLLAGE_CACHE=os.path.join(folder, "cache"))
+    assert call(os.path.join(build, "example"), artifact) == "scores: 10 values\n"
+    failed = subprocess.run([os.path.join(build, "example"), model], capture_output=True, text=True)
+    assert failed.returncode == 3 and failed.stderr.count("\n") == 1, failed
+
+
 def check_comparison(folder):
     """An installed command runs other runtimes by itself: only a Python that has them is the user's to name."""
     prefix, model = os.path.join(folder, "prefix"), os.path.join(folder, "net.onnx")
@@ -86,4 +134,4 @@ def check_comparison(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(checks.run([check, check_comparison], sys.argv[1:]))
+    sys.exit(checks.run([check, check_runtime, check_comparison], sys.argv[1:]))

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -278,6 +279,75 @@ std::vector<Tensor> run_guarded(Kernel& kernel, const Function& function, const 
   return results;
 }
 
+namespace {
+
+bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (std::memcmp(a[i].raw(), b[i].raw(), a[i].bytes()) != 0) return false;
+  return true;
+}
+
+// As it lies in a file that is mapped: read-only to the kernel, somewhere else.
+SharedBytes copied(const SharedBytes& bytes) {
+  constexpr size_t kLine = 64;
+  std::shared_ptr<void> memory(std::aligned_alloc(kLine, round_up(bytes.bytes, kLine) + kLine),
+                               std::free);
+  std::memcpy(memory.get(), bytes.data.get(), bytes.bytes);
+  return {std::move(memory), bytes.bytes};
+}
+
+bool is_known_refusal(const Status& status) {
+  const std::string why = status.to_string();
+  return status.code() == ErrorCode::kUnsupported &&
+         (why.find("its kernels cannot be saved") != std::string::npos ||
+          why.find("a view that no description makes") != std::string::npos ||
+          why.find("a kernel that calls another library") != std::string::npos);
+}
+
+BufferSizes buffers_of(const Function& function, const Variant& variant) {
+  BufferSizes sizes;
+  for (size_t i = 0; i < variant.inputs.size(); ++i)
+    sizes.inputs.push_back(bytes_of(function->params[i]->tensor_type().shape, variant.inputs[i]));
+  const std::vector<TensorType> types = function->result_type().leaves();
+  for (size_t i = 0; i < types.size(); ++i)
+    sizes.outputs.push_back(bytes_of(types[i].shape, variant.outputs[i]));
+  return sizes;
+}
+
+// A twin, and the kernel saved and loaded, give the same bits; it is not loaded for buffers that
+// are too small.
+void check_saved(Kernel& kernel, int threads, const BufferSizes& buffers,
+                 const std::vector<Tensor>& expected,
+                 const std::function<std::vector<Tensor>(Kernel&)>& run) {
+  Result<SavedKernel> saved = kernel.save();
+  if (const auto twin = kernel.twin(); twin.ok() && *twin != nullptr) {
+    EXPECT_TRUE(same_bits(run(**twin), expected)) << "a twin gives other bits";
+    const Result<SavedKernel> same = (*twin)->save();
+    for (size_t i = 0; saved.ok() && same.ok() && i < saved->constants.size(); ++i)
+      EXPECT_EQ(saved->constants[i].data, same->constants[i].data)
+          << "a twin has weights of its own";
+  }
+  if (!saved) {
+    EXPECT_TRUE(is_known_refusal(saved.status())) << saved.status().to_string();
+    return;
+  }
+  for (auto* list : {&saved->constants, &saved->objects})
+    for (SharedBytes& bytes : *list) bytes = copied(bytes);
+  const KernelLoader* loader = find_kernel_loader(saved->loader);
+  ASSERT_NE(loader, nullptr) << saved->loader;
+  saved->buffers = buffers;
+  const Result<std::shared_ptr<Kernel>> loaded = loader->load(*saved, threads);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  EXPECT_EQ((*loaded)->workspace_bytes(), kernel.workspace_bytes());
+  EXPECT_TRUE(same_bits(run(**loaded), expected)) << "saved and loaded, it gives other bits";
+  for (size_t& bytes : saved->buffers.outputs) bytes /= 2;
+  const bool empty = saved->buffers.outputs == buffers.outputs;
+  EXPECT_TRUE(empty || !loader->load(*saved, threads).ok()) << "it would leave its buffers";
+}
+
+}  // namespace
+
 void check_variant(const Backend& backend, const Target& target, const CompileOptions& options,
                    const Function& function, const Variant& variant,
                    const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
@@ -286,11 +356,19 @@ void check_variant(const Backend& backend, const Target& target, const CompileOp
   auto kernel = backend.compile(function, variant, target, options);
   ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
   const TeamScope team(options.threads);
+  std::vector<Tensor> got;
   for (const int leftovers : {0xff, 0x7f}) {
-    const std::vector<Tensor> got = run_guarded(**kernel, function, variant, inputs, leftovers);
+    got = run_guarded(**kernel, function, variant, inputs, leftovers);
     ASSERT_EQ(got.size(), expected.size());
     for (size_t i = 0; i < got.size(); ++i) expect_close(expected[i], got[i], tolerance);
   }
+  // Tasks of native's convolutions may write the same rows, each rounding them in its own way: the
+  // last one to write decides on the bits.
+  const TeamScope in_order(backend.name() == "native" ? 1 : options.threads);
+  const auto run = [&](Kernel& again) { return run_guarded(again, function, variant, inputs); };
+  got = run(**kernel);
+  EXPECT_TRUE(same_bits(run(**kernel), got)) << "another run gives other bits";
+  check_saved(**kernel, options.threads, buffers_of(function, variant), got, run);
 }
 
 std::vector<std::string> operators_with_cases() {

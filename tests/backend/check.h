@@ -75,7 +75,8 @@ void expect_close(const Tensor& expected, const Tensor& got, const Tolerance& to
 std::vector<Tensor> run_guarded(Kernel& kernel, const Function& function, const Variant& variant,
                                 const std::vector<Tensor>& inputs, int leftovers = 0xff);
 
-// Fails the test where the variant cannot be compiled, or one of two runs is wrong.
+// Fails the test where the variant cannot be compiled, or one of two runs is wrong, or its twin or
+// the kernel saved and loaded gives other bits.
 void check_variant(const Backend& backend, const Target& target, const CompileOptions& options,
                    const Function& function, const Variant& variant,
                    const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,

@@ -1,11 +1,55 @@
 #include "backend_openvino/run.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "backend/openvino/openvino_backend.h"
 #include "runtime/thread_team.h"
 
 namespace collage::test {
+
+namespace {
+
+constexpr int kThreads = 2;
+
+// Inside a parked team.
+Result<std::vector<Tensor>> run_once(Kernel& kernel, const Function& function,
+                                     std::span<const Tensor> inputs) {
+  std::vector<void*> in, out;
+  for (const Tensor& tensor : inputs) in.push_back(const_cast<void*>(tensor.raw()));
+  std::vector<Tensor> outputs;
+  for (const TensorType& leaf : function->result_type().leaves()) {
+    outputs.push_back(TRY(Tensor::allocate(leaf.dtype, leaf.shape)));
+    out.push_back(outputs.back().raw());
+  }
+  ThreadTeam team(kThreads);
+  Status status;
+  team.park([&] { status = kernel.run({in.data(), out.data(), nullptr}); });
+  TRY(status);
+  return outputs;
+}
+
+Result<std::shared_ptr<Kernel>> saved_and_loaded(const Kernel& kernel,
+                                                 std::span<const Tensor> inputs,
+                                                 std::span<const Tensor> outputs) {
+  SavedKernel saved = TRY(kernel.save());
+  for (const Tensor& tensor : inputs) saved.buffers.inputs.push_back(tensor.bytes());
+  for (const Tensor& tensor : outputs) saved.buffers.outputs.push_back(tensor.bytes());
+  const KernelLoader* loader = find_kernel_loader(saved.loader);
+  if (loader == nullptr) return internal_error("there is no loader '{}'", saved.loader);
+  return loader->load(saved, kThreads);
+}
+
+Status check_same_bits(Kernel& kernel, const char* what, const Function& function,
+                       std::span<const Tensor> inputs, std::span<const Tensor> expected) {
+  const std::vector<Tensor> got = TRY(run_once(kernel, function, inputs));
+  for (size_t i = 0; i < got.size(); ++i)
+    if (std::memcmp(got[i].raw(), expected[i].raw(), got[i].bytes()) != 0)
+      return internal_error("{}: result {} has other bits", what, i);
+  return {};
+}
+
+}  // namespace
 
 Backend& openvino_backend() {
   static Backend* backend = make_openvino_backend().release();
@@ -14,20 +58,14 @@ Backend& openvino_backend() {
 
 Result<std::vector<Tensor>> run_openvino(const Function& function, std::span<const Tensor> inputs) {
   Target target = TRY(Target::parse("openvino"));
-  CompileOptions options{2, ""};
+  CompileOptions options{kThreads, ""};
   auto variants = TRY(openvino_backend().variants(function, target, options));
   auto kernel = TRY(openvino_backend().compile(function, variants.at(0), target, options));
-  std::vector<void*> in, out;
-  for (const Tensor& tensor : inputs) in.push_back(const_cast<void*>(tensor.raw()));
-  std::vector<Tensor> outputs;
-  for (const TensorType& leaf : function->result_type().leaves()) {
-    outputs.push_back(TRY(Tensor::allocate(leaf.dtype, leaf.shape)));
-    out.push_back(outputs.back().raw());
-  }
-  ThreadTeam team(2);
-  Status status;
-  team.park([&] { status = kernel->run({in.data(), out.data(), nullptr}); });
-  TRY(status);
+  std::vector<Tensor> outputs = TRY(run_once(*kernel, function, inputs));
+  const std::shared_ptr<Kernel> twin = TRY(kernel->twin());
+  TRY(check_same_bits(*twin, "a twin", function, inputs, outputs));
+  const std::shared_ptr<Kernel> loaded = TRY(saved_and_loaded(*kernel, inputs, outputs));
+  TRY(check_same_bits(*loaded, "saved and loaded", function, inputs, outputs));
   return outputs;
 }
 

@@ -13,7 +13,8 @@ namespace collage::test {
 
 Backend& openvino_backend();
 
-// Compiles with the backend's first variant and runs once, inside a parked team.
+// Compiles with the backend's first variant and runs once, inside a parked team. Fails also where a
+// twin, or the kernel saved and loaded, gives other bits.
 Result<std::vector<Tensor>> run_openvino(const Function& function, std::span<const Tensor> inputs);
 
 // "" when equal: floats within 2e-5 of the largest plus 1e-5 of each (NaN equals NaN), all else

@@ -125,6 +125,20 @@ def check_verify_proves_something(bench):
     assert report["verification"]["uninformative"] == [], report["verification"]
 
 
+def check_half_precision(bench):
+    """A float16 model runs on backends that know float32 alone, and is held to its own arithmetic."""
+    name = bench.save("half.onnx", tiny_models.in_float16(tiny_models.small_net()))
+    report, printed = bench.report("verify", name, "--save-outputs", "half")
+    assert "(|a-b| <= 0.01 max|b|, as the model rounds to float16)" in printed, printed
+    assert report["verification"]["max_rel"] < 0.01, report["verification"]
+    assert not any(k["target"].startswith("reference") for k in report["kernels"]), report["kernels"]
+    scores = bench.outputs("half")["0_scores.npy"]
+    assert scores.dtype == np.float16, scores.dtype
+    assert "verified against half" in bench.run("verify", name, "--expect", "half")
+    np.save(bench.path("half", "0_scores.npy"), (scores + np.float16(0.02) * scores.max()).astype(np.float16))
+    bench.run("verify", name, "--expect", "half", status=6)
+
+
 def check_checks(bench):
     """A program is checked once for its weights and once for each inputs given; what that took is in the report."""
     def rows():
@@ -238,9 +252,9 @@ def check_relay(bench):
     assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 2, 0, 4]])
 
 
-CHECKS = (check_run, check_warm, check_every_target, check_seeds, check_verify, check_verify_proves_something, check_checks,
-          *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error, check_targets, check_strange_names,
-          check_dynamic_dimension, check_relay, check_tensor_programs)
+CHECKS = (check_run, check_warm, check_every_target, check_seeds, check_verify, check_verify_proves_something,
+          check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
+          check_targets, check_strange_names, check_dynamic_dimension, check_relay, check_tensor_programs)
 
 
 if __name__ == "__main__":

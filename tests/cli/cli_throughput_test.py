@@ -42,6 +42,19 @@ def check_streams(bench):
     assert names == [f"net/{runtime}/streams:2" for runtime in ("collage", "onnxruntime", "openvino")], names
 
 
+def check_contexts(bench):
+    """Streams are contexts of one program, unless kernels of it take turns: OpenVINO's. Then each has one, and a line says why."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    available = re.findall(r"^(\w+) +available", bench.run("targets"), re.MULTILINE)
+    for target, programs in {"reference": 1, "native,reference": 1, "onednn,reference": 1, "openvino,reference": 2}.items():
+        if target.split(",")[0] not in available:
+            continue
+        report, printed = bench.report("bench", name, "--streams", "2", "--threads", "2", "--duration", "0.1", "--targets", target, "-q")
+        assert report["throughput"]["programs"] == programs, (target, report["throughput"])
+        why = re.findall(r"^ +a program for each stream: (.*)$", printed, re.MULTILINE)
+        assert len(why) == programs - 1 and all("(openvino): its kernels take turns" in line for line in why), (target, printed)
+
+
 def check_more_streams_than_threads(bench):
     """Each stream has a thread at least."""
     name = bench.save("net.onnx", tiny_models.small_net())
@@ -85,7 +98,7 @@ def check_benchmark_json(bench):
     assert row["p10_ms"] <= row["real_time"] <= row["p90_ms"] <= row["p95_ms"] <= row["p99_ms"], row
 
 
-CHECKS = (check_streams, check_more_streams_than_threads, check_batches, check_benchmark_json)
+CHECKS = (check_streams, check_contexts, check_more_streams_than_threads, check_batches, check_benchmark_json)
 
 
 if __name__ == "__main__":

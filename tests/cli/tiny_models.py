@@ -41,6 +41,15 @@ def small_net(prefix="", seed=0, batch=1, filters=8):
     return model(nodes, {p + "image": [batch, 3, 12, 12]}, {p + "scores": [batch, 10]}, constants)
 
 
+def in_float16(made):
+    """The model with float16 weights, inputs and outputs."""
+    for tensor in made.graph.initializer:
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
+    for value in [*made.graph.input, *made.graph.output]:
+        value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    return made
+
+
 def few_rows(seed=0):
     """A dense layer of one row, whose weights native may keep in bfloat16 on any processor, and softmax."""
     nodes = [helper.make_node("MatMul", ["x", "matrix"], ["a"], "dense"), helper.make_node("Softmax", ["a"], ["scores"], "softmax", axis=1)]

@@ -16,8 +16,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "backend/reference/interpreted_kernel.h"
 #include "ir/op.h"
+#include "kernels/reference/interpreted_kernel.h"
 #include "partition/rules/op_predicate.h"
 #include "targets/backends.h"
 

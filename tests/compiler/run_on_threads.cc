@@ -31,15 +31,33 @@ Result<Rehearsed> Rehearsed::make(const Model& model, const ProgramOptions& opti
   return made;
 }
 
-std::string Rehearsed::run(int caller, int runs) {
-  const size_t own = static_cast<size_t>(caller);
+namespace {
+
+// `runner`: a program or a context.
+template <typename Runner>
+std::string run_with(Runner& runner, const std::vector<Tensor>& inputs,
+                     const std::vector<Tensor>& expected, int caller, int runs) {
   for (int run = 0; run < runs; ++run) {
-    Result<std::vector<Tensor>> outputs = program_->run(inputs_[own]);
+    Result<std::vector<Tensor>> outputs = runner.run(inputs);
     if (!outputs) return outputs.status().to_string();
-    if (!same_bits(*outputs, expected_[own]))
+    if (!same_bits(*outputs, expected))
       return fmt::format("caller {}, run {}: other bits", caller, run);
   }
   return "";
+}
+
+}  // namespace
+
+std::string Rehearsed::run(int caller, int runs) {
+  const size_t own = static_cast<size_t>(caller);
+  return run_with(*program_, inputs_[own], expected_[own], caller, runs);
+}
+
+std::string Rehearsed::run_in_context(int caller, int runs) {
+  const size_t own = static_cast<size_t>(caller);
+  Result<Context> context = program_->make_context();
+  if (!context) return context.status().to_string();
+  return run_with(*context, inputs_[own], expected_[own], caller, runs);
 }
 
 }  // namespace collage::testing

@@ -20,6 +20,8 @@ class Rehearsed {
 
   // "" where so many runs for that caller give the same bits again.
   std::string run(int caller, int runs);
+  // The same in a context of the caller's own, made now.
+  std::string run_in_context(int caller, int runs);
   const CompileReport& report() const { return program_->impl().report; }
 
  private:

@@ -97,6 +97,29 @@ TEST_F(Threads, RunOneProgram) {
   }
 }
 
+// Contexts are made while others run.
+TEST_F(Threads, RunContextsOfOneProgram) {
+  std::vector<std::string> names = toolchains();
+  if (const Backend* amx = find_backend("amx"); amx && amx->available().ok())
+    names.push_back("amx");
+  for (const std::string& name : names)
+    for (const int threads : {1, 2}) {
+      SCOPED_TRACE(name + " on " + std::to_string(threads) + " threads");
+      const Model model = load(name == "amx" ? "bert" : "mnist");  // wide enough for its tiles
+      std::vector<std::string> targets = {name};
+      if (name == "amx") targets.push_back("reference");  // for what it does not take
+      Result<Rehearsed> made = Rehearsed::make(model, on(targets, threads), kThreads);
+      ASSERT_TRUE(made.ok()) << made.status().to_string();
+      std::vector<std::string> failures(kThreads);
+      on_threads(kThreads, [&](int t) {
+        std::string& failure = failures[static_cast<size_t>(t)];
+        for (int context = 0; context < 4 && failure.empty(); ++context)
+          failure = made->run_in_context(t, name == "reference" ? kRuns / 40 : kRuns / 4);
+      });
+      for (const std::string& failure : failures) EXPECT_EQ(failure, "");
+    }
+}
+
 TEST_F(Threads, LeaveTheCallersTeamAlone) {
   const Model model = load("mnist");
   on_threads(1, [&](int) {

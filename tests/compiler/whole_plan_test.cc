@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backend/reference/interpreted_kernel.h"
 #include "cover/cover_search.h"
 #include "ir/op.h"
 #include "ir/text_parser.h"
+#include "kernels/reference/interpreted_kernel.h"
 #include "partition/rules/max_coalesce.h"
 #include "partition/rules/op_predicate.h"
 #include "partition/rules/union_rule.h"

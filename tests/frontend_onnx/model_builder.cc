@@ -22,6 +22,10 @@ int32_t onnx_type(DType dtype) {
       return TensorProto::FLOAT;
     case DType::kFloat64:
       return TensorProto::DOUBLE;
+    case DType::kFloat16:
+      return TensorProto::FLOAT16;
+    case DType::kBFloat16:
+      return TensorProto::BFLOAT16;
     case DType::kInt32:
       return TensorProto::INT32;
     case DType::kInt64:

@@ -1,7 +1,8 @@
 """Checks that every include respects the layers: a folder may include itself and what stands above it in ROOMS.
 
-A backend's folder may include itself and src/backend/, never another backend, and what it shares with others by SHARED. The
-public headers include only one another and the standard library. The test first plants violations in a scratch tree and fails if the check does not see them.
+A backend's folder may include itself, src/backend/ and its own kernels (src/kernels/<name>/), never another backend, and what
+it and its kernels share with others by SHARED. The public headers include only one another and the standard library. The test first plants
+violations in a scratch tree and fails if the check does not see them.
 """
 
 import os
@@ -16,6 +17,8 @@ ROOMS = [
     "ir",
     "ops",
     "tensor_program",
+    "kernels",
+    "artifact",
     "pattern",
     "frontend/onnx",
     "passes",
@@ -33,20 +36,28 @@ ROOMS = [
     "precision",
     "compiler",
     "report",
+    "emit",
 ]
-# Folders that are no backends, but hold what several share: the backends that may include each.
-SHARED = {"backend/contraction": {"backend/amx", "backend/vnni"}}
+# Folders that are no backends, but hold what several share: who may include each, beside those of its own name.
+SHARED = {
+    "backend/contraction": {"backend/amx", "backend/vnni"},
+    "kernels/contraction": {"kernels/amx", "kernels/vnni", "backend/amx", "backend/vnni"},
+}
+# Rooms with a folder for each backend.
+FOLDERS = ["backend", "kernels"]
 PUBLIC = "public headers"
 TOOLS = "tools"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 # The one generated public header (cmake/version.h.in).
 GENERATED = {"collage/version.h"}
+# What a public header in C may include.
+STANDARD_C = {"stddef.h", "stdint.h"}
 
 
 def room_of(path):
     """The room that a path relative to src/ belongs to: one of ROOMS or backend/<name>; None if it has none."""
     parts = path.split("/")
-    if parts[0] == "backend" and len(parts) > 2:
+    if parts[0] in FOLDERS and len(parts) > 2:
         return "/".join(parts[:2])
     for room in ROOMS:
         if path.startswith(room + "/"):
@@ -55,7 +66,8 @@ def room_of(path):
 
 
 def rank(room):
-    return ROOMS.index("backend" if room.startswith("backend/") else room)
+    folder = room.split("/")[0]
+    return ROOMS.index(folder if folder in FOLDERS else room)
 
 
 def forbidden(source, target):
@@ -70,6 +82,9 @@ def forbidden(source, target):
         if target == "backend" or source in SHARED.get(target, ()):
             return None
         return f"{source} may not know the backend {target}"
+    own = source.split("/")[1:] == target.split("/")[1:] or source in SHARED.get(target, ())
+    if source.startswith("backend/") and target.startswith("kernels/") and not own:
+        return f"{source} may not know the kernels of {target.split('/')[1]}"
     return None
 
 
@@ -105,7 +120,7 @@ def check(root):
                     why = forbidden(room, target) if target else f"{name} is in no room"
                     if why:
                         problems.append(f'{where}: includes "{name}": {why}')
-                elif room == PUBLIC and ("/" in name or name.endswith(".h")):
+                elif room == PUBLIC and ("/" in name or name.endswith(".h")) and name not in STANDARD_C:
                     problems.append(f"{where}: a public header may not need {name}")
                 elif quoted and not (folder == "tools" and os.path.isfile(os.path.join(root, os.path.dirname(path), name))):
                     problems.append(f'{where}: "{name}" is not found from src/ or include/')
@@ -133,6 +148,16 @@ PLANTED = [
     ("src/backend/amx/knows_vnni.cc", '"backend/vnni/dots.h"', True),
     ("src/backend/vnni/knows_amx.cc", '"backend/amx/tiles.h"', True),
     ("src/backend/contraction/itself.cc", '"backend/contraction/block.h"', False),
+    ("src/backend/onednn/dd.cc", '"kernels/onednn/ee.h"', False),
+    ("src/backend/onednn/ff.cc", '"kernels/native/gg.h"', True),
+    ("src/kernels/onednn/hh.cc", '"kernels/native/gg.h"', True),
+    ("src/kernels/amx/jj.cc", '"kernels/contraction/tile.h"', False),
+    ("src/kernels/contraction/kk.cc", '"kernels/amx/tiles.h"', True),
+    ("src/backend/amx/ll.cc", '"kernels/contraction/tile.h"', False),
+    ("src/backend/contraction/mm.cc", '"kernels/contraction/tile.h"', False),
+    ("src/backend/contraction/nn.cc", '"kernels/amx/tiles.h"', True),
+    ("src/backend/native/oo.cc", '"kernels/contraction/tile.h"', True),
+    ("src/kernels/onednn/ii.cc", '"backend/j.h"', True),
     ("src/cost/r.cc", '"backend/native/k.h"', False),
     ("src/cost/s.cc", '"../base/a.h"', True),
     ("src/cost/t.cc", '"nowhere/u.h"', True),
@@ -146,7 +171,8 @@ PLANTED = [
     ("tools/collage/bb.cc", '"cc.h"', True),
 ]
 LEAVES = ["runtime/b.h", "ir/nested/f.h", "frontend/onnx/h.h", "backend/native/k.h", "backend/onednn/o.h", "backend/contraction/block.h",
-          "backend/amx/tiles.h", "backend/vnni/dots.h", "cost/q.h", "report/aa.h"]
+          "backend/amx/tiles.h", "backend/vnni/dots.h", "cost/q.h", "report/aa.h", "kernels/onednn/ee.h",
+          "kernels/native/gg.h", "kernels/contraction/tile.h", "kernels/amx/tiles.h"]
 
 
 def self_test():

@@ -93,6 +93,20 @@ TEST(Comparison, TheUsersBudgetIsRelativeToTheLargestValue) {
   EXPECT_FLOAT_EQ(static_cast<float>(difference.rms_rel), 1 / std::sqrt(34.f));
 }
 
+TEST(Comparison, HalfPrecisionMayRoundOtherwise) {
+  EXPECT_TRUE(within({0.9f, 0, 100}, {0, 0, 100}, half_tolerance(DType::kFloat16)));
+  EXPECT_FALSE(within({1.1f, 0, 100}, {0, 0, 100}, half_tolerance(DType::kFloat16)));
+  EXPECT_TRUE(within({1.9f, 0, 100}, {0, 0, 100}, half_tolerance(DType::kFloat16, 1e-2)));
+  EXPECT_TRUE(within({7, 0, 100}, {0, 0, 100}, half_tolerance(DType::kBFloat16)));
+  // Neighbours of a half-width type are equal where what was rounded may differ.
+  const auto of = [](DType dtype) { return kept_as(model_tolerance(), dtype); };
+  EXPECT_TRUE(within({1 + 0x1p-7f, 1}, {1, 1}, of(DType::kBFloat16)));
+  EXPECT_FALSE(within({1 + 0x1p-6f, 1}, {1, 1}, of(DType::kBFloat16)));
+  EXPECT_TRUE(within({10 + 0x1p-7f, 10}, {10, 10}, of(DType::kFloat16)));
+  EXPECT_FALSE(within({10.03125f, 10}, {10, 10}, of(DType::kFloat16)));
+  EXPECT_FALSE(within({10 + 0x1p-6f, 10}, {10, 10}, of(DType::kFloat32)));
+}
+
 TEST(Comparison, OtherDtypesOrShapesDiffer) {
   EXPECT_FALSE(compare_tensors(floats({1, 2}), floats({1, 2}).reshaped({2, 1}), {1, 1, 1}).within);
   EXPECT_FALSE(compare_tensors(Tensor::from<int64_t>({1}, {1}), floats({1}), {1, 1, 1}).within);

@@ -85,6 +85,21 @@ def check_external_data(folder):
     assert np.array_equal(run(inline, feed)[0], run(beside, feed)[0])
 
 
+def check_float16(folder):
+    """Of float16 from end to end, and close to the float32 model; but for what only float32 can be."""
+    for name in ("resnet50", "mobilenet_v2", "bert_base", "yolov3"):
+        wide, half = (generate.generate(name, folder, small=True, dtype=d)[0] for d in ("float32", "float16"))
+        assert os.path.basename(half) == f"{name}_float16.onnx"
+        model = onnx.load(half)
+        onnx.checker.check_model(model, full_check=True)
+        feed = random_inputs(model, 3)
+        in_float32 = {k: v.astype(np.float32) if v.dtype == np.float16 else v for k, v in feed.items()}
+        for narrow, exact in zip(run(half, feed), run(wide, in_float32)):
+            assert narrow.dtype == np.float16 and exact.dtype == np.float32, name
+            error = np.abs(narrow.astype(np.float32) - exact).max() / np.abs(exact).max()
+            assert error < 0.05, f"{name}: differs by {error} of the largest value"
+
+
 def check_dead_layers_are_found(folder):
     """The check of activations itself: it sees a layer that relu switches off, and an output that ignores its input."""
     b = GraphBuilder("dead", 0)
@@ -103,7 +118,8 @@ def check_command(folder):
         return subprocess.run(command, capture_output=True, text=True)
 
     out = os.path.join(folder, "out")
-    for bad in ([], ["no_such_model"], ["bert", "--dynamic-batch"], ["mnist", "--seed", "-1"]):
+    for bad in ([], ["no_such_model"], ["bert", "--dynamic-batch"], ["mnist", "--seed", "-1"],
+                ["nasrnn", "--dtype", "float16"], ["mnist", "--dtype", "float8"]):
         result = call(*bad, "-o", out)
         assert result.returncode == 2 and "error:" in result.stderr, (bad, result)
     assert not os.path.exists(out)
@@ -113,7 +129,7 @@ def check_command(folder):
 
 
 CHECKS = [(name, lambda folder, name=name: check_model(name, folder)) for name in generate.MODELS]
-CHECKS += [check_reproducible, check_dynamic_batch, check_external_data, check_dead_layers_are_found, check_command]
+CHECKS += [check_reproducible, check_dynamic_batch, check_external_data, check_float16, check_dead_layers_are_found, check_command]
 
 if __name__ == "__main__":
     sys.exit(checks.run(CHECKS, sys.argv[1:]))

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <random>
 
 #include "ir/text_printer.h"
+#include "ops/half.h"
 #include "ops/interpreter.h"
+#include "passes/widen_halves.h"
 
 namespace collage {
 
@@ -21,6 +24,10 @@ Tensor random_tensor(const TensorType& type, uint64_t seed, double low, double h
         break;
       case DType::kFloat64:
         tensor.data<double>()[i] = real(rng);
+        break;
+      case DType::kFloat16:
+      case DType::kBFloat16:
+        tensor.data<uint16_t>()[i] = float_to_half(static_cast<float>(real(rng)), type.dtype);
         break;
       case DType::kInt32:
         tensor.data<int32_t>()[i] = static_cast<int32_t>(rng() % 8);
@@ -47,6 +54,8 @@ void expect_same_values(const Function& a, const Function& b, uint64_t seed) {
   ASSERT_TRUE(expected.ok()) << expected.status().to_string();
   ASSERT_TRUE(actual.ok()) << actual.status().to_string();
   ASSERT_EQ(expected->size(), actual->size());
+  const std::optional<DType> half = coarsest_half(Module(a));
+  const double allowed = !half ? 1e-4 : *half == DType::kFloat16 ? 4e-3 : 3e-2;
   for (size_t k = 0; k < expected->size(); ++k) {
     const Tensor &x = (*expected)[k], &y = (*actual)[k];
     ASSERT_EQ(x.dtype(), y.dtype());
@@ -58,7 +67,7 @@ void expect_same_values(const Function& a, const Function& b, uint64_t seed) {
     for (int64_t i = 0; i < x.size(); ++i) {
       double u = x.element_as_double(i), v = y.element_as_double(i);
       bool same = u == v || (std::isnan(u) && std::isnan(v)) ||
-                  (std::isfinite(u) && std::abs(u - v) <= 1e-4 * largest + 1e-4 * std::abs(u));
+                  (std::isfinite(u) && std::abs(u - v) <= allowed * (largest + std::abs(u)));
       ASSERT_TRUE(same) << "result " << k << ", element " << i << ": " << u << " and " << v << "\n"
                         << to_text(a) << to_text(b);
     }

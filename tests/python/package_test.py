@@ -7,11 +7,14 @@ Takes the build that COLLAGE_BIN lies in (default build/release). What needs tor
 """
 
 import ast
+import concurrent.futures
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
@@ -161,6 +164,91 @@ def check_lock(folder):
     assert done[0][0, 0] == size
 
 
+def check_artifacts(folder):
+    """What was saved gives the same bits and says the same of itself, from a file and from memory."""
+    compiled = program(folder, tiny_models.small_net())
+    path = os.path.join(folder, "net.collage")
+    compiled.save(path)
+    with open(path, "rb") as file:
+        data = file.read()
+    image = np.random.default_rng(0).random((1, 3, 12, 12), np.float32)
+    expected = compiled(image)
+    for source in (path, pathlib.Path(path), data, bytearray(data), memoryview(data)):
+        loaded = collage.load(source)
+        assert isinstance(loaded, collage.Program) and repr(loaded) == repr(compiled)
+        for scores in (loaded(image), loaded(image=image), loaded(SpeaksDLPack(image)), loaded.run({"image": image})["scores"]):
+            np.testing.assert_array_equal(scores, expected)
+        into = collage.empty((1, 10), "float32")
+        loaded.run({"image": image}, {"scores": into})
+        np.testing.assert_array_equal(into, expected)
+        assert loaded.report["kernels"] == compiled.report["kernels"] and loaded.report["model"] == "net.onnx"
+        assert loaded.explain() == compiled.explain() and loaded._repr_html_().startswith("<iframe")
+        kept = loaded(image)
+        del loaded
+        np.testing.assert_array_equal(kept, expected)
+    bad, usage = collage.ErrorCode.BAD_MODEL, collage.ErrorCode.USAGE
+    loaded = collage.load(path)
+    assert refused(collage.Error, lambda: loaded(np.zeros((1, 3, 12, 13), np.float32)), "input 'image'").code == bad
+    assert refused(collage.Error, lambda: loaded.save(path), "was loaded").code == usage
+    assert refused(collage.Error, lambda: compiled.save(os.path.join(folder, "net.bin")), ".collage").code == usage
+    assert refused(collage.Error, lambda: collage.load(path, dims={"batch": 2}), "artifact").code == usage
+    assert refused(collage.Error, lambda: collage.load(os.path.join(folder, "net.onnx"), contexts=2), "contexts").code == usage
+    assert refused(collage.Error, lambda: collage.load(data[:-100])).code == bad
+    assert refused(collage.Error, lambda: collage.load(b"")).code == bad
+    refused(collage.Error, lambda: collage.load(os.path.join(folder, "absent.collage")), "absent.collage")
+
+
+def large_product(folder):
+    """A program that takes a while, saved, for one thread; and an input."""
+    size = 700
+    node = onnx.helper.make_node("MatMul", ["x", "x"], ["y"], "square")
+    path = os.path.join(folder, "product.collage")
+    program(folder, tiny_models.model([node], {"x": [size, size]}, {"y": [size, size]}), threads=1).save(path)
+    return path, np.ones((size, size), np.float32)
+
+
+def check_contexts(folder):
+    """Threads share a loaded program: with a context each their runs end together, with one context one after the other."""
+    path, x = large_product(folder)
+
+    def ends(contexts):
+        loaded = collage.load(path, contexts=contexts)
+        together, ended = threading.Barrier(2), []
+
+        def run():
+            loaded(x)
+            together.wait()
+            loaded(x)
+            ended.append(time.perf_counter())
+
+        threads = [threading.Thread(target=run) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return ended[1] - ended[0]
+
+    apart, beside = (min(ends(contexts) for _ in range(3)) for contexts in (1, 2))
+    assert beside < apart / 2, f"{1e3 * beside:.1f} ms between the ends of two runs, {1e3 * apart:.1f} ms with one context"
+
+
+def check_many_threads(folder):
+    """More threads than contexts, each with inputs of its own: every result is the one that a run alone gives."""
+    compiled = program(folder, tiny_models.small_net(), threads=1)
+    compiled.save(os.path.join(folder, "net.collage"))
+    loaded = collage.load(os.path.join(folder, "net.collage"), contexts=3)
+    images = np.random.default_rng(0).random((8, 1, 3, 12, 12), np.float32)
+    expected = [compiled(image) for image in images]
+    wrong = []
+
+    def run(index):
+        wrong.extend(index for _ in range(100) if not np.array_equal(loaded(images[index]), expected[index]))
+
+    with concurrent.futures.ThreadPoolExecutor(len(images)) as threads:
+        list(threads.map(run, range(len(images))))
+    assert not wrong, f"{len(wrong)} runs gave other bits"
+
+
 def check_report(folder):
     compiled = program(folder, tiny_models.small_net())
     report = compiled.report
@@ -190,8 +278,10 @@ def check_types(folder):
         tree = ast.parse(file.read())
     classes = {node.name: {item.name for item in node.body if isinstance(item, ast.FunctionDef)} for node in tree.body
                if isinstance(node, ast.ClassDef)}
-    assert classes["Program"] >= {"inputs", "outputs", "run", "run_into", "report_text"} and "compile" in classes["Model"], classes
-    assert {"load", "empty", "explain_report", "report_page"} <= {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
+    assert classes["Program"] >= {"inputs", "outputs", "run", "run_into"} and "compile" in classes["Model"], classes
+    assert classes["CompiledProgram"] >= {"report_text", "save"} and "__init__" in classes["LoadedProgram"], classes
+    assert {"load", "load_artifact", "load_artifact_bytes", "empty", "explain_report", "report_page"} <= {
+        n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
 
 
 def check_command(folder):
@@ -240,8 +330,8 @@ def main(arguments):
     if not os.path.exists(os.path.join(PACKAGE, "_core.pyi")):
         print("SKIPPED package: this build has no Python package (nanobind, python3-dev)\n1 passed, 0 failed")
         return 0
-    chosen = [check_results, check_measured_program, check_memory, check_refusals, check_ending_early, check_lock, check_report, check_types,
-              check_command]
+    chosen = [check_results, check_measured_program, check_memory, check_refusals, check_ending_early, check_lock, check_artifacts, check_contexts,
+              check_many_threads, check_report, check_types, check_command]
     try:
         import torch  # noqa: F401
         chosen.append(check_torch)

@@ -27,6 +27,24 @@ TORCH = os.environ.get("COLLAGE_TORCH")
 PATH = "/usr/bin:/bin"  # the linker of binutils is there
 
 
+# Loads an artifact by the C interface, and says what is in the process then.
+RUNTIME = """
+import ctypes, subprocess, sys
+subprocess.run(["collage", "compile", "model.onnx", "-o", "onednn.collage", "--targets", "onednn"], check=True)
+runtime = ctypes.CDLL(sys.argv[1] + "/collage/lib/libcollage_runtime.so.0")
+runtime.collage_last_error.restype = ctypes.c_char_p
+program, context = ctypes.c_void_p(), ctypes.c_void_p()
+assert runtime.collage_program_load(b"onednn.collage", ctypes.byref(program)) == 0, runtime.collage_last_error()
+assert runtime.collage_context_create(program, ctypes.byref(context)) == 0, runtime.collage_last_error()
+print({line.split()[-1] for line in open("/proc/self/maps") if ".so" in line})
+"""
+
+
+def packages_of(folder):
+    (packages,) = glob.glob(os.path.join(folder, "env", "lib", "python3*", "site-packages"))
+    return packages
+
+
 def blocks(language):
     with open(os.path.join(ROOT, "python", "README.md")) as file:
         return re.findall(rf"^```{language}\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
@@ -58,14 +76,17 @@ def check_examples(folder):
             if not TORCH:
                 print("SKIPPED check_examples (PyTorch): COLLAGE_TORCH names no folder with torch")
                 continue
-            (packages,) = glob.glob(os.path.join(folder, "env", "lib", "python3*", "site-packages"))
-            with open(os.path.join(packages, "torch.pth"), "w") as file:
+            with open(os.path.join(packages_of(folder), "torch.pth"), "w") as file:
                 file.write(TORCH + "\n")
             printed = call(folder, "python", "-c", example)
             assert "torch.Size([8, 10])" in printed and "runs in PyTorch" not in printed, printed
         else:
             printed = call(folder, "python", "-c", example)
     assert os.path.getsize(os.path.join(work, "plan.html")) > 10000
+
+    # Other languages have the library that runs artifacts, with its kernels and without the compiler.
+    told = call(folder, "python", "-c", RUNTIME, packages_of(folder))
+    assert "libcollage_kernels_onednn" in told and "libcollage.so" not in told and "libHalide" not in told, told
 
     # Whatever it loads, it loads from the wheel or from the C library.
     maps = call(folder, "python", "-c", "import collage; collage.load('model.onnx').compile(); print(open('/proc/self/maps').read())")

@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -39,6 +40,7 @@ class TeamKernel : public Kernel {
   size_t workspace_bytes() const override {
     return static_cast<size_t>(threads_ * kCount) * sizeof(float);
   }
+  Result<std::shared_ptr<Kernel>> twin() const override { return std::shared_ptr<Kernel>(); }
 
  private:
   void add_one(const KernelArgs& args, int thread) const {
@@ -62,10 +64,31 @@ class OwnPoolKernel : public Kernel {
     return {};
   }
   ThreadUse thread_use() const override { return ThreadUse::kOwnPool; }
+  Result<std::shared_ptr<Kernel>> twin() const override { return std::shared_ptr<Kernel>(); }
+};
+
+// The same through memory of its own, which two runs at once would disturb; a constant is shared.
+class KeepingKernel : public Kernel {
+ public:
+  explicit KeepingKernel(std::shared_ptr<const float> one) : one_(std::move(one)), kept_(kCount) {}
+  Status run(const KernelArgs& args) override {
+    for (size_t i = 0; i < kept_.size(); ++i)
+      kept_[i] = static_cast<const float*>(args.inputs[0])[i] + *one_;
+    std::this_thread::yield();
+    for (size_t i = 0; i < kept_.size(); ++i) static_cast<float*>(args.outputs[0])[i] = kept_[i];
+    return {};
+  }
+  Result<std::shared_ptr<Kernel>> twin() const override {
+    return std::shared_ptr<Kernel>(std::make_shared<KeepingKernel>(one_));
+  }
+
+ private:
+  std::shared_ptr<const float> one_;
+  std::vector<float> kept_;
 };
 
 // x -> team -> own pool -> team -> y = x + 3, through the arena.
-std::shared_ptr<const Plan> plan_for(int threads) {
+std::shared_ptr<Plan> plan_for(int threads) {
   const TensorType type{{kCount}, DType::kFloat32};
   auto plan = std::make_shared<Plan>();
   plan->inputs = {{"x", type}};
@@ -174,6 +197,44 @@ TEST(ExecutorOnThreads, RunsOfOneProgramTakeTurns) {
     });
     for (const std::string& failure : failures) EXPECT_EQ(failure, "");
   }
+}
+
+// Executors of one plan, some made while others run, and the plan's own kernels beside them.
+TEST(ExecutorOnThreads, TwinsOfOnePlanRunAtOnce) {
+  for (int threads : {1, 2}) {
+    const std::shared_ptr<Plan> plan = plan_for(threads);
+    plan->steps[2].kernel = std::make_shared<KeepingKernel>(std::make_shared<const float>(1));
+    Executor own = Executor::create(plan, threads).value();
+    std::vector<std::string> failures(kThreads);
+    on_threads(kThreads, [&](int t) {
+      const auto place = static_cast<size_t>(t);
+      std::optional<Executor> beside;
+      for (int run = 0; run < kRuns && failures[place].empty(); ++run) {
+        if (run % 20 == 0) {
+          Result<Executor> made = Executor::create_beside(plan, threads);
+          if (!made) {
+            failures[place] = made.status().to_string();
+            return;
+          }
+          beside.emplace(std::move(made).value());
+        }
+        failures[place] = run_once(t == 0 ? own : *beside, static_cast<float>(1000 * t + run));
+      }
+    });
+    for (const std::string& failure : failures) EXPECT_EQ(failure, "");
+  }
+}
+
+TEST(ExecutorOnThreads, KernelsWithoutATwinAreNamed) {
+  class Alone : public OwnPoolKernel {
+    Result<std::shared_ptr<Kernel>> twin() const override { return Kernel::twin(); }
+  };
+  const std::shared_ptr<Plan> plan = plan_for(1);
+  EXPECT_TRUE(Executor::create_beside(plan, 1).ok());
+  plan->steps[1].kernel = std::make_shared<Alone>();
+  const Status status = Executor::create_beside(plan, 1).status();
+  EXPECT_EQ(status.code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(status.to_string(), "second (b): its kernels run once at a time");
 }
 
 TEST(ExecutorOnThreads, RunsInsideTheCallersRegion) {

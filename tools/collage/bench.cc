@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "artifact.h"
 #include "base/statistics.h"
 #include "base/stopwatch.h"
 #include "bench_text.h"
@@ -142,6 +143,16 @@ Status bench_batches(const BenchOptions& options) {
 }
 
 Status bench(const BenchOptions& options) {
+  if (runs_artifact(options)) {
+    if (!options.compare.empty() || !options.against.empty() || options.layers ||
+        options.roofline || options.fresh_costs || !options.profile.empty() ||
+        options.streams > 0 || !options.batches.empty() || !options.benchmark.empty())
+      return usage_error("{}: is timed as it is: other flags of bench want --recompile",
+                         options.model);
+    return bench_artifact(options, options.duration, options.iterations, options.warm_ups);
+  }
+  if (is_artifact(options.model) && (!options.compare.empty() || !options.batches.empty()))
+    return usage_error("{}: --compare and --batch want the model's own file", options.model);
   TRY(check_writable_file("--profile", options.profile));
   TRY(check_writable_file("--benchmark-out", options.benchmark));
   if (!options.against.empty()) return race_against(options);

@@ -36,7 +36,7 @@ NoiseGate gate_of(const Program& program, const BenchOptions& options);
 
 // bench_turns.cc: compiles the model and runs blocks of it in turns with those of other runtimes.
 Result<TimedModel> time_in_turns(const BenchOptions& options);
-// bench_streams.cc: several programs at a time, likewise.
+// bench_streams.cc: several inferences at a time, likewise.
 Result<TimedModel> time_streams(const BenchOptions& options);
 // bench_batches.cc: the options that make `batch` the first dimension of the model's inputs. kUsage
 // where the model fixes it.

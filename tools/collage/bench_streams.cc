@@ -1,6 +1,6 @@
-// Throughput: several inferences at a time. Runs of one Program take turns, so each stream has a
-// program and a thread of its own (docs/threads.md); after the first, programs are compiled from
-// costs that are known.
+// Throughput: several inferences at a time, each stream with a thread and a context of one program
+// (docs/threads.md). Where a kernel of it does not run beside itself, each stream has a program of
+// its own; after the first, these are compiled from costs that are known.
 
 #include <algorithm>
 #include <latch>
@@ -23,12 +23,15 @@ class Streams {
   static Result<Streams> compile(const Model& model, const BenchOptions& options,
                                  const std::vector<Tensor>& inputs, double* seconds) {
     Streams streams;
-    for (int i = 0; i < options.streams; ++i) {
-      double one = 0;
-      streams.programs_.push_back(TRY(tool::compile(model, options, &one, inputs)));
-      *seconds += one;
-    }
-    streams.outputs_.resize(streams.programs_.size());
+    streams.outputs_.resize(static_cast<size_t>(options.streams));
+    TRY(streams.add_program(model, options, inputs, seconds));
+    if (options.streams == 1) return streams;
+    const Status shared = streams.make_contexts();
+    if (shared.ok()) return streams;
+    if (shared.code() != ErrorCode::kUnsupported) return shared;
+    streams.why_apart_ = shared.to_string();
+    while (streams.programs_.size() < streams.outputs_.size())
+      TRY(streams.add_program(model, options, inputs, seconds));
     return streams;
   }
 
@@ -36,19 +39,19 @@ class Streams {
   // second of all streams together.
   Result<double> run(const std::vector<Tensor>& inputs, double seconds,
                      std::vector<double>& latencies) {
-    const size_t count = programs_.size();
+    const size_t count = outputs_.size();
     std::vector<std::vector<double>> samples(count);
     std::vector<Status> results(count);
     std::latch begin(static_cast<ptrdiff_t>(count) + 1);
     std::vector<std::thread> threads;
     for (size_t i = 0; i < count; ++i)
       threads.emplace_back([&, i] {
-        results[i] = programs_[i].run(inputs, outputs_[i]);  // untimed
+        results[i] = run_once(i, inputs);  // untimed
         begin.arrive_and_wait();
         const Stopwatch all;
         while (results[i].ok() && (samples[i].empty() || all.seconds() < seconds)) {
           const Stopwatch one;
-          results[i] = programs_[i].run(inputs, outputs_[i]);
+          results[i] = run_once(i, inputs);
           samples[i].push_back(one.seconds());
         }
       });
@@ -68,10 +71,38 @@ class Streams {
   Program take_first() { return std::move(programs_[0]); }
   const std::vector<Tensor>& outputs() const { return outputs_[0]; }
   const Program& first() const { return programs_[0]; }
+  int programs() const { return static_cast<int>(programs_.size()); }
+  const std::string& why_apart() const { return why_apart_; }
 
  private:
+  Status add_program(const Model& model, const BenchOptions& options,
+                     const std::vector<Tensor>& inputs, double* seconds) {
+    double one = 0;
+    programs_.push_back(TRY(tool::compile(model, options, &one, inputs)));
+    *seconds += one;
+    return {};
+  }
+
+  // Of the first program; kUnsupported where its kernels would not run at once.
+  Status make_contexts() {
+    for (const Step& step : programs_[0].impl().plan->steps)
+      if (step.kernel->twins_take_turns())
+        return unsupported("{} ({}): its kernels take turns", step.name, step.target);
+    std::vector<Context> contexts;
+    while (contexts.size() < outputs_.size()) contexts.push_back(TRY(programs_[0].make_context()));
+    contexts_ = std::move(contexts);
+    return {};
+  }
+
+  Status run_once(size_t stream, const std::vector<Tensor>& inputs) {
+    return contexts_.empty() ? programs_[stream].run(inputs, outputs_[stream])
+                             : contexts_[stream].run(inputs, outputs_[stream]);
+  }
+
   std::vector<Program> programs_;
-  std::vector<std::vector<Tensor>> outputs_;
+  std::vector<Context> contexts_;             // of the one program; none: each has a program
+  std::vector<std::vector<Tensor>> outputs_;  // of each stream
+  std::string why_apart_;                     // each stream has a program of its own
 };
 
 }  // namespace
@@ -90,6 +121,8 @@ Result<TimedModel> time_streams(const BenchOptions& options) {
   RunFacts::Throughput throughput;
   throughput.streams = options.streams;
   throughput.threads_per_stream = each.threads;
+  throughput.programs = streams.programs();
+  throughput.why_apart = streams.why_apart();
   NoiseGate gate = gate_of(streams.first(), options);
   const double seconds = options.duration / kTurns;
   std::vector<std::vector<double>> inverse(1 + rivals.size());  // seconds an inference, a turn each

@@ -37,6 +37,8 @@ std::string throughput_lines(const RunFacts::Throughput& throughput) {
       median(throughput.per_second), throughput.streams, throughput.threads_per_stream,
       throughput.threads_per_stream == 1 ? "thread" : "threads", "",
       percentiles(throughput.latencies));
+  if (!throughput.why_apart.empty())
+    text += fmt::format("{:<13} a program for each stream: {}\n", "", throughput.why_apart);
   for (const auto& [name, peer] : throughput.peers)
     text += fmt::format("{:<13} {:9.1f} inferences/s\n", name, median(peer.per_second));
   for (const auto& [name, peer] : throughput.peers)

@@ -79,7 +79,7 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
     RunFacts::Peer& peer = facts.peers[rivals.name(i)];
     peer.version = rivals.version(i);
     peer.speed_up = speed_up(medians[0], medians[1 + i]);
-    peer.difference = TRY(rivals.difference(i, outputs, options.max_error));
+    peer.difference = TRY(rivals.difference(i, outputs));
   }
   if (fresh)
     facts.fresh_in_situ_seconds =

@@ -59,7 +59,8 @@ Command add_explain(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand(
       "explain", "why this partition: alternatives, what they cost and why they lost");
-  command->add_option("MODEL", options->model, "a model, or a report of --json")->required();
+  command->add_option("MODEL", options->model, "a model, an artifact, or a report of --json")
+      ->required();
   command->add_option("KERNEL", options->kernel, "a kernel's name, or an ONNX node's");
   add_compile_flags(*command, *options);
   add_config_option(*command, *options);

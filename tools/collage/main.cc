@@ -50,10 +50,10 @@ int main(int argc, char** argv) {
   bool quiet = false;
   app.add_flag("-v,--verbose", verbose, "more messages; twice for even more");
   app.add_flag("-q,--quiet", quiet, "errors only");
-  std::vector<Command> commands = {add_run(app),       add_bench(app),   add_verify(app),
-                                   add_partition(app), add_targets(app), add_tune(app),
-                                   add_inspect(app),   add_db(app),      add_diff(app),
-                                   add_explain(app),   add_view(app),    add_worker(app)};
+  std::vector<Command> commands = {
+      add_run(app),  add_bench(app),   add_verify(app), add_partition(app), add_targets(app),
+      add_tune(app), add_inspect(app), add_db(app),     add_diff(app),      add_explain(app),
+      add_view(app), add_compile(app), add_worker(app)};
   commands.push_back(add_help(app, commands));
   bool dump = false;
   app.add_flag("--dump-config", dump, "print the flags in effect as a collage.toml, and end");

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "artifact.h"
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
@@ -103,7 +104,10 @@ CLI::Validator positive_number(bool or_zero) {
 }
 
 void add_model_option(CLI::App& command, SharedOptions& options) {
-  command.add_option("MODEL", options.model, "an ONNX file, or Relay text (.relay)")->required();
+  command
+      .add_option("MODEL", options.model,
+                  "an ONNX file, Relay text (.relay), or an artifact (.collage)")
+      ->required();
 }
 
 void add_compile_options(CLI::App& command, SharedOptions& options) {
@@ -119,6 +123,8 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
       ->delimiter(',');
   command.add_option("--pin", options.pin, "'REGEX=TARGET': nodes whose name matches run there")
       ->allow_extra_args(false);
+  command.add_flag("--recompile", options.recompile,
+                   "of an artifact: compile the model inside it for this machine");
   command
       .add_option("--threads", options.threads,
                   "one budget for every library (default: this process's cores)")
@@ -204,6 +210,12 @@ Result<Model> load(const SharedOptions& options) {
   for (const std::string& plugin : options.plugins) TRY(load_plugin(plugin));
   LoadOptions given = TRY(load_options(options));
   TRY(check_destinations(options));
+  if (is_artifact(options.model)) {
+    if (!given.shapes.empty() || !given.dims.empty())
+      return usage_error("{}: shapes are those of the model inside it and cannot be given",
+                         options.model);
+    return load_embedded(options.model);
+  }
   return load_model(options.model, given);
 }
 

@@ -20,6 +20,7 @@ struct SharedOptions {
   std::string database, accuracy = "default", effort = "default", search = "dijkstra", json,
                         save_outputs, progress = "auto", config;
   bool frozen_costs = false, deterministic = false;
+  bool recompile = false;       // the model inside an artifact
   bool always_measure = false;  // no flag: what `tune` does
   double max_error = 0;
 };
@@ -79,6 +80,7 @@ Command add_partition(CLI::App& app);
 Command add_targets(CLI::App& app);
 Command add_tune(CLI::App& app);
 Command add_view(CLI::App& app);
+Command add_compile(CLI::App& app);
 Command add_inspect(CLI::App& app);
 Command add_db(CLI::App& app);
 Command add_diff(CLI::App& app);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "artifact.h"
 #include "base/resident_memory.h"
 #include "compiler/mock_partition.h"
 #include "report/layers.h"
@@ -55,6 +56,10 @@ Result<ReportSource> ReportSource::open(const SharedOptions& options, bool timed
   source.options_ = options;
   if (std::filesystem::path(options.model).extension() == ".json") {
     source.report_ = TRY(read_report(options.model));
+    return source;
+  }
+  if (runs_artifact(options)) {
+    source.report_ = TRY(load_embedded_report(options.model));
     return source;
   }
   register_all();

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/statistics.h"
+#include "compiler/model_reference.h"
 #include "options.h"
-#include "verify/comparison.h"
 
 namespace collage::tool {
 
@@ -28,6 +28,7 @@ Result<Rivals> Rivals::start(const std::vector<std::string>& runtimes, const std
                              double max_error, int streams) {
   Rivals rivals;
   if (runtimes.empty()) return rivals;
+  rivals.tolerance_ = model_reference(model, max_error).tolerance;
   rivals.scratch_ = std::make_unique<ScratchFolder>();
   if (rivals.scratch_->path().empty())
     return internal_error("no folder for the inputs of --compare below {}",
@@ -52,14 +53,13 @@ Status Rivals::add(const std::string& runtime, const std::string& precision,
 }
 
 Result<RunFacts::OutputDifference> Rivals::difference(size_t rival,
-                                                      const std::vector<Tensor>& outputs,
-                                                      double max_error) {
+                                                      const std::vector<Tensor>& outputs) {
   const std::string folder = scratch_->path() / ("outputs_" + std::to_string(rival));
   TRY(peers_[rival]->save_outputs(folder));
   const std::vector<Tensor> theirs = TRY(load_tensors("--compare", folder, outputs.size()));
   RunFacts::OutputDifference all;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Difference one = compare_tensors(outputs[i], theirs[i], model_tolerance(max_error));
+    const Difference one = compare_tensors(outputs[i], theirs[i], tolerance_);
     all.max_abs = std::max(all.max_abs, one.max_abs);
     all.max_rel = std::max(all.max_rel, one.max_rel);
     all.within = all.within && one.within;

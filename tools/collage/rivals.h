@@ -9,6 +9,7 @@
 
 #include "peer.h"
 #include "report/report.h"
+#include "verify/comparison.h"
 
 namespace collage::tool {
 
@@ -45,8 +46,7 @@ class Rivals {
     return peers_[rival]->throughput(seconds);
   }
   // How far the outputs of its latest run are from these.
-  Result<RunFacts::OutputDifference> difference(size_t rival, const std::vector<Tensor>& outputs,
-                                                double max_error);
+  Result<RunFacts::OutputDifference> difference(size_t rival, const std::vector<Tensor>& outputs);
   const std::string& version(size_t rival) const { return peers_[rival]->version(); }
 
  private:
@@ -57,6 +57,7 @@ class Rivals {
   std::unique_ptr<ScratchFolder> scratch_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::vector<std::string> names_;  // "openvino", "openvino bf16"
+  Tolerance tolerance_;             // of their outputs
 };
 
 // Speed-up and difference of outputs, a line for each of them, and the speed-up over the fastest.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "artifact.h"
 #include "options.h"
 #include "report/report.h"
 #include "select/cover_timing.h"
@@ -13,6 +14,7 @@ namespace {
 constexpr int kBlocks = 3;
 
 Status run(const SharedOptions& options) {
+  if (runs_artifact(options)) return run_artifact(options);
   Model model = TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;

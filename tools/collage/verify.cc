@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
+#include "artifact.h"
+#include "compiler/model_reference.h"
 #include "options.h"
 #include "report/report.h"
 #include "select/layerwise.h"
-#include "verify/comparison.h"
 #include "verify/reference_check.h"
 
 namespace collage::tool {
@@ -74,24 +77,36 @@ Difference worse_of(const Difference& a, const Difference& b) {
 
 Status verify(const VerifyOptions& options) {
   const std::string& expect = options.expect;
-  Model model = TRY(load(options));
+  std::optional<OpenedArtifact> artifact;
+  if (runs_artifact(options)) {
+    if (options.layerwise)
+      return usage_error(
+          "{}: --layerwise wants --recompile: an artifact's kernels do not say what "
+          "they compute",
+          options.model);
+    artifact.emplace(TRY(open_artifact(options, EmbeddedWeights::kRead)));
+  }
+  const Model model = artifact ? artifact->model : TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   ReferenceCheckOptions judging;
   judging.given = {inputs};
-  ReferenceCheck reference(model.impl().module.main(), judging);
+  const ModelReference held_to = model_reference(
+      model, artifact ? artifact->loaded.file->manifest().max_error : options.max_error);
+  ReferenceCheck reference(held_to.function, judging);
   const std::vector<ReferenceInputs> all =
       TRY(questions(inputs, reference, options, model.outputs().size()));
   RunFacts facts;
   facts.threads = thread_count(options);
-  Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
-  const Tolerance tolerance = model_tolerance(options.max_error);
+  std::optional<Program> program;
+  if (!artifact) program.emplace(TRY(compile(model, options, &facts.compile_seconds, inputs)));
   std::vector<Tensor> outputs;  // of the first
   std::vector<Difference> differences(model.outputs().size());
   for (const ReferenceInputs& one : all) {
-    std::vector<Tensor> actual = TRY(program.run(one.inputs));
+    std::vector<Tensor> actual =
+        TRY(artifact ? artifact->run(one.inputs) : program->run(one.inputs));
     for (size_t i = 0; i < actual.size(); ++i)
       differences[i] =
-          worse_of(differences[i], compare_tensors(actual[i], one.expected[i], tolerance));
+          worse_of(differences[i], compare_tensors(actual[i], one.expected[i], held_to.tolerance));
     if (outputs.empty()) outputs = std::move(actual);
   }
   const std::map<size_t, std::string> silent = reference.silent(all);
@@ -116,16 +131,18 @@ Status verify(const VerifyOptions& options) {
   if (!differences.empty() && silent.size() == differences.size() && failure.empty())
     failure = "this proves nothing: output " + unproved;
   if (!options.save_outputs.empty())
-    TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
-  if (!options.json.empty())
-    TRY(write_json(options.json, report_json(model, program.impl().report, facts)));
+    TRY(save_tensors(options.save_outputs, model.outputs(), outputs));
+  if (!options.json.empty()) {
+    nlohmann::json report = artifact ? TRY(artifact->report(options.model))
+                                     : report_json(model, program->impl().report, facts);
+    report["verification"] = verification_json(*facts.verification);
+    TRY(write_json(options.json, report));
+  }
   // A kernel that is wrong by itself says more than the output it spoils.
-  if (options.layerwise) TRY(check_layerwise(program, inputs, options));
+  if (options.layerwise) TRY(check_layerwise(*program, inputs, options));
   if (!failure.empty()) return error(ErrorCode::kVerification, "{}: {}", options.model, failure);
   fmt::print("{}: verified against {} ({}){}\n", options.model,
-             expect.empty() ? "the reference interpreter" : expect,
-             options.max_error > 0 ? fmt::format("|a-b| <= {} max|b|", options.max_error)
-                                   : "|a-b| <= 1e-4 max|b| + 1e-3 |b|",
+             expect.empty() ? "the reference interpreter" : expect, held_to.bound,
              unproved.empty() ? "" : "; this proves nothing of some outputs: " + unproved);
   return {};
 }

@@ -29,7 +29,8 @@ Command add_view(CLI::App& app) {
   auto options = std::make_shared<ViewOptions>();
   CLI::App* command =
       app.add_subcommand("view", "write a plan as one HTML page: graph, costs, alternatives");
-  command->add_option("MODEL", options->model, "a model, or a report of --json")->required();
+  command->add_option("MODEL", options->model, "a model, an artifact, or a report of --json")
+      ->required();
   command->add_option("-o,--output", options->output, "the HTML file to write")->required();
   add_compile_flags(*command, *options);
   add_config_option(*command, *options);

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 
-#include "backend/amx/attention.h"
-#include "backend/amx/attention_kernel.h"
 #include "backend/amx/attention_rule.h"
 #include "backend/amx/peak.h"
-#include "backend/amx/tiles.h"
+#include "backend/amx/read_attention.h"
 #include "backend/contraction/contraction_offer.h"
-#include "backend/contraction/processor.h"
 #include "backend/fingerprint.h"
 #include "ir/visitor.h"
+#include "kernels/amx/attention_kernel.h"
+#include "kernels/amx/loaders.h"
+#include "kernels/amx/tiles.h"
+#include "kernels/contraction/processor.h"
 #include "partition/rules/union_rule.h"
 
 namespace collage {
@@ -18,8 +19,6 @@ namespace amx {
 namespace {
 
 using contraction::matrix_unit;
-
-constexpr Parts kAllParts[] = {{1, 1}, {1, 2}, {2, 2}, {3, 3}};
 
 bool has_attention(const Function& function) {
   const std::vector<Expr> nodes = post_order(function->body);
@@ -108,6 +107,9 @@ class AmxBackend : public Backend {
 }  // namespace
 }  // namespace amx
 
-std::unique_ptr<Backend> make_amx_backend() { return std::make_unique<amx::AmxBackend>(); }
+std::unique_ptr<Backend> make_amx_backend() {
+  amx::register_loaders();
+  return std::make_unique<amx::AmxBackend>();
+}
 
 }  // namespace collage

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "backend/amx/attention.h"
+#include "backend/amx/read_attention.h"
 #include "ir/op.h"
 
 namespace collage::amx {

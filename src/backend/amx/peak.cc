@@ -1,7 +1,7 @@
 #include "backend/amx/peak.h"
 
-#include "backend/amx/instructions.h"
-#include "backend/amx/tiles.h"
+#include "kernels/amx/instructions.h"
+#include "kernels/amx/tiles.h"
 
 namespace collage::amx {
 

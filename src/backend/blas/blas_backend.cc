@@ -5,10 +5,11 @@
 
 #include "backend/blas/labels.h"
 #include "backend/blas/product.h"
-#include "backend/blas/product_kernel.h"
 #include "backend/fingerprint.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "kernels/blas/loaders.h"
+#include "kernels/blas/product_kernel.h"
 #include "partition/rules/anchor_epilogue.h"
 
 namespace collage {
@@ -86,6 +87,9 @@ class BlasBackend : public Backend {
 }  // namespace
 }  // namespace blas
 
-std::unique_ptr<Backend> make_blas_backend() { return std::make_unique<blas::BlasBackend>(); }
+std::unique_ptr<Backend> make_blas_backend() {
+  blas::register_loaders();
+  return std::make_unique<blas::BlasBackend>();
+}
 
 }  // namespace collage

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "backend/blas/team_turn.h"
+#include "kernels/blas/team_turn.h"
 #include "tensor_program/external.h"
 
 namespace collage::blas {

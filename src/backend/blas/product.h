@@ -5,35 +5,10 @@
 // Rows of A over one and the same B are merged into one large matrix.
 #pragma once
 
-#include <collage/tensor.h>
-
-#include <optional>
-#include <vector>
-
 #include "ir/expr.h"
+#include "kernels/blas/product_kernel.h"
 
 namespace collage::blas {
-
-/// Parameter `param` of the function, or a constant.
-struct Operand {
-  int param = -1;
-  Tensor constant;
-  Shape shape;
-  bool is_constant() const { return param < 0; }
-};
-
-struct Product {
-  Operand a, b;
-  std::optional<Operand> addend;
-  float alpha = 1;
-  Shape result;
-  int m = 1, n = 1, k = 1;
-  bool transpose_a = false, transpose_b = false;  ///< as the matrices stand in memory
-  /// Offsets of the matrices of each product of the batch, in elements.
-  std::vector<int64_t> a_offsets, b_offsets;
-
-  size_t batch() const { return a_offsets.size(); }
-};
 
 /// Whether the call can be the anchor; sees types and attributes only.
 Status check_anchor(const CallNode& call);

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/contraction/micro_kernel.h"
-#include "backend/contraction/parts.h"
 #include "backend/variant.h"
+#include "kernels/contraction/micro_kernel.h"
+#include "kernels/contraction/parts.h"
 #include "partition/rules/rule.h"
 #include "runtime/kernel.h"
 

@@ -1,43 +1,17 @@
 #include "backend/memory/memory_backend.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "backend/fingerprint.h"
 #include "backend/memory/pieces.h"
 #include "backend/memory/pieces_rule.h"
 #include "ir/visitor.h"
+#include "kernels/memory/loaders.h"
+#include "kernels/memory/pieces_kernel.h"
 
 namespace collage {
 namespace memory {
 namespace {
-
-/// Copies what does not lie in its place.
-class PiecesKernel : public Kernel {
- public:
-  explicit PiecesKernel(std::vector<InPlace> places, std::vector<size_t> bytes)
-      : places_(std::move(places)), bytes_(std::move(bytes)) {}
-
-  Status run(const KernelArgs& args) override {
-    for (size_t i = 0; i < places_.size(); ++i) {
-      const InPlace& place = places_[i];
-      const auto* from = static_cast<const uint8_t*>(args.inputs[place.input]);
-      auto* to = static_cast<uint8_t*>(args.outputs[place.output]);
-      if (place.joins()) {
-        to += place.offset;
-      } else {
-        from += place.offset;
-      }
-      if (from != to) std::memcpy(to, from, bytes_[i]);
-    }
-    return {};
-  }
-  std::vector<InPlace> in_place() const override { return places_; }
-
- private:
-  std::vector<InPlace> places_;
-  std::vector<size_t> bytes_;  // of each part
-};
 
 struct Parsed {
   Pieces pieces;
@@ -116,7 +90,7 @@ class MemoryBackend : public Backend {
                           joins ? 0 : parsed.tensors[i], runs[i].offset});
         bytes.push_back(runs[i].bytes);
       }
-      return std::make_unique<PiecesKernel>(std::move(places), std::move(bytes));
+      return make_pieces_kernel(std::move(places), std::move(bytes));
     }
     return unsupported("memory: no variant {}", variant.to_string());
   }
@@ -125,6 +99,9 @@ class MemoryBackend : public Backend {
 }  // namespace
 }  // namespace memory
 
-std::unique_ptr<Backend> make_memory_backend() { return std::make_unique<memory::MemoryBackend>(); }
+std::unique_ptr<Backend> make_memory_backend() {
+  memory::register_loaders();
+  return std::make_unique<memory::MemoryBackend>();
+}
 
 }  // namespace collage

@@ -1,12 +1,9 @@
 #include "backend/native/code_cache.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -16,32 +13,14 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/scratch_folder.h"
 
 namespace collage::native {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kSymbol[] = "collage_kernel";
 constexpr size_t kHashDigits = 64;
-
-/// A folder of temporary files that disappears with the object.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::error_code code;
-    std::string pattern = (fs::temp_directory_path(code) / "collage-native-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code code;
-    if (!path_.empty()) fs::remove_all(path_, code);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// Halide prefetches past the second-level cache (`prefetchnta`): what is evicted from the first
 /// would be read from memory again.
@@ -54,8 +33,10 @@ Status prefetch_into_caches(const fs::path& assembly) {
 }
 
 Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>& build) {
-  ScratchFolder scratch;
-  if (scratch.path().empty()) return internal_error("native: cannot make a temporary folder");
+  std::error_code code;
+  const ScratchFolder scratch =
+      TRY(ScratchFolder::create(fs::temp_directory_path(code), "collage-native-")
+              .with_context("native"));
   const fs::path object = scratch.path() / "kernel.o", library = scratch.path() / "kernel.so";
   try {
     BuiltPipeline built = TRY(build());
@@ -96,16 +77,6 @@ std::string unsealed(std::string file) {
   return sha256_hex(file) == seal ? file : std::string();
 }
 
-/// A path of the descriptor that dlopen has not seen: it takes a library of an equal path for the
-/// same one, and descriptor numbers are used again.
-std::string unseen_path(int descriptor) {
-  static std::atomic<uint32_t> counter{0};
-  std::string path = "/proc/self/fd";
-  for (uint32_t bits = counter++, i = 0; i < 24; ++i, bits >>= 1)
-    path += (bits & 1) != 0 ? "//." : "/.";
-  return path + "/" + std::to_string(descriptor);
-}
-
 struct Loaded {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<const Code>> by_key;
@@ -116,10 +87,6 @@ Loaded& loaded() {
 }
 
 }  // namespace
-
-Code::~Code() {
-  if (library_ != nullptr) dlclose(library_);
-}
 
 Halide::Target kernel_target() {
   static const Halide::Target target = Halide::get_host_target();
@@ -152,28 +119,8 @@ Result<std::shared_ptr<const Code>> CodeCache::get(
       }
     }
   }
-  const int memory = memfd_create("collage-kernel", MFD_CLOEXEC);
-  if (memory < 0) return internal_error("native: memfd_create: {}", std::strerror(errno));
-  size_t written = 0;
-  while (written < library.size()) {
-    const ssize_t n = write(memory, library.data() + written, library.size() - written);
-    if (n <= 0) break;
-    written += static_cast<size_t>(n);
-  }
-  void* handle = nullptr;
-  if (written == library.size())
-    handle = dlopen(unseen_path(memory).c_str(), RTLD_NOW | RTLD_LOCAL);
-  const std::string reason =
-      handle == nullptr && written == library.size() ? dlerror() : "no memory";
-  close(memory);
-  if (handle == nullptr) return internal_error("native: cannot load a compiled kernel: {}", reason);
-  auto* function =
-      reinterpret_cast<int (*)(void**)>(dlsym(handle, (std::string(kSymbol) + "_argv").c_str()));
-  if (function == nullptr || !provide_hooks(handle)) {
-    dlclose(handle);
-    return internal_error("native: a compiled kernel lacks its symbols");
-  }
-  std::shared_ptr<const Code> code(new Code(handle, function));
+  auto bytes = std::make_shared<const std::string>(std::move(library));
+  std::shared_ptr<const Code> code = TRY(Code::load({{bytes, bytes->data()}, bytes->size()}));
   std::lock_guard lock(loaded().mutex);
   loaded().by_key[key] = code;
   return code;

@@ -12,23 +12,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kernels/native/loaded_code.h"
 
 namespace collage::native {
-
-/// A loaded kernel. `call` takes one halide_buffer_t* an argument.
-class Code {
- public:
-  ~Code();
-  Code(const Code&) = delete;
-  Code& operator=(const Code&) = delete;
-  int call(void** args) const { return function_(args); }
-
- private:
-  friend class CodeCache;
-  Code(void* library, int (*function)(void**)) : library_(library), function_(function) {}
-  void* library_;
-  int (*function_)(void**);
-};
 
 struct BuiltPipeline {
   Halide::Pipeline pipeline;

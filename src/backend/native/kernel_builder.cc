@@ -164,6 +164,7 @@ Func build_attention_result(Draft& draft, const KernelGroup& group,
 void finish(BuiltKernel& built, Translator& translator, std::vector<Func> outputs) {
   translator.apply_schedule();
   built.bindings = std::move(translator.bindings());
+  built.calls_library = translator.calls_library();
   for (size_t i = 0; i < outputs.size(); ++i) {
     fix_dense(outputs[i].output_buffer(), built.result_extents[i]);
     built.result_types.push_back(outputs[i].types()[0]);

@@ -18,6 +18,7 @@ struct BuiltKernel {
   std::vector<std::vector<int64_t>> result_extents;  ///< innermost first
   std::vector<Halide::Type> result_types;
   bool checked = false;  ///< the code checks, before it runs, that it stays inside its buffers
+  bool calls_library = false;  ///< a stage is an external function
 };
 
 /// May throw Halide's exceptions.

@@ -17,10 +17,7 @@ Status linking_available();
 
 Status assemble(const std::filesystem::path& assembly, const std::filesystem::path& object);
 
-/// Writes `library`, and intermediate files beside it.
+/// Writes `library`, and intermediate files beside it, where the object lies too.
 Status link_kernel(const std::filesystem::path& object, const std::filesystem::path& library);
-
-/// Fills the table of a library that was loaded; false where it has none.
-bool provide_hooks(void* library);
 
 }  // namespace collage::native

@@ -4,15 +4,17 @@
 
 #include "backend/fingerprint.h"
 #include "backend/native/code_cache.h"
+#include "backend/native/kernel_arguments.h"
 #include "backend/native/kernel_builder.h"
 #include "backend/native/kernel_group.h"
 #include "backend/native/kernel_variants.h"
 #include "backend/native/linker.h"
-#include "backend/native/native_kernel.h"
 #include "backend/native/native_rule.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "ir/visitor.h"
+#include "kernels/native/loaders.h"
+#include "kernels/native/native_kernel.h"
 
 namespace collage {
 namespace native {
@@ -114,13 +116,17 @@ class NativeBackend : public Backend {
       }
       return pipeline;
     }));
-    return std::unique_ptr<Kernel>(std::make_unique<NativeKernel>(std::move(code), built));
+    return std::unique_ptr<Kernel>(std::make_unique<NativeKernel>(
+        std::move(code), TRY(kernel_arguments(built)), built.calls_library));
   }
 };
 
 }  // namespace
 }  // namespace native
 
-std::unique_ptr<Backend> make_native_backend() { return std::make_unique<native::NativeBackend>(); }
+std::unique_ptr<Backend> make_native_backend() {
+  native::register_loaders();
+  return std::make_unique<native::NativeBackend>();
+}
 
 }  // namespace collage

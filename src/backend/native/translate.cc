@@ -39,6 +39,41 @@ HExpr remainder(const HExpr& a, const HExpr& b) {
   return Halide::select(b < 0, -(-a % -b), a % b);
 }
 
+/// The same value, which Halide does not look behind and LLVM drops: it would join a conversion of
+/// float16 with one of integers, and has no instructions for both in one.
+HExpr kept_apart(const HExpr& value) {
+  using Halide::Internal::Call;
+  return Call::make(value.type(), Call::strict_add, {value, HExpr(-0.0f)}, Call::PureIntrinsic);
+}
+
+/// Conversions of half-width floats. Halide does those of float16 by F16C's instructions, and has
+/// none of bfloat16 that keep every NaN.
+HExpr widened(const HExpr& value) {
+  if (!value.type().is_bfloat()) return kept_apart(Halide::cast<float>(value));
+  return Halide::reinterpret<float>(Halide::cast<uint32_t>(Halide::reinterpret<uint16_t>(value))
+                                    << 16);
+}
+HExpr narrowed(const HExpr& value, Halide::Type type) {
+  if (!type.is_bfloat()) return Halide::cast(type, kept_apart(value));
+  const HExpr bits = Halide::reinterpret<uint32_t>(value);
+  const HExpr infinity = Halide::Internal::make_const(bits.type(), 0x7f800000),
+              magnitude = bits & 0x7fffffff, high = bits >> 16;
+  const HExpr nearest = (bits + (high & 1) + 0x7fff) >> 16;  // ties to even
+  const HExpr half = Halide::select(magnitude > infinity, high | 0x40, nearest);
+  return Halide::reinterpret(type, Halide::cast<uint16_t>(half));
+}
+
+HExpr converted(const HExpr& value, DType dtype) {
+  const Halide::Type type = halide_type(dtype);
+  const auto is_half = [](const Halide::Type& t) {
+    return t.bits() == 16 && (t.is_float() || t.is_bfloat());
+  };
+  if (dtype == DType::kBool) return value != Halide::Internal::make_zero(value.type());
+  if (is_half(value.type()) && type == Halide::Float(32)) return widened(value);
+  if (value.type() == Halide::Float(32) && is_half(type)) return narrowed(value, type);
+  return Halide::cast(type, value);
+}
+
 HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
   const HExpr& a = args[0];
   const HExpr& b = args.size() > 1 ? args[1] : a;
@@ -80,8 +115,7 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
     case tp::TermOp::kSelect:
       return Halide::select(a, b, args[2]);
     case tp::TermOp::kCast:
-      if (term.dtype == DType::kBool) return a != Halide::Internal::make_zero(a.type());
-      return Halide::cast(halide_type(term.dtype), a);
+      return converted(a, term.dtype);
     case tp::TermOp::kLikely:
       return Halide::likely(a);
     case tp::TermOp::kExp:
@@ -211,6 +245,7 @@ HExpr Translator::expr(const tp::Term& term, Scope& scope) {
 
 /// As runtime_hooks.cc reads it.
 void Translator::define_external(const tp::Stage& stage, Func& f, const std::vector<Var>& vars) {
+  calls_library_ = true;
   std::string text = stage.external.label;
   const auto add_shape = [&](const Shape& shape) {
     text += fmt::format(" {}", fmt::join(shape, "x"));

@@ -53,6 +53,8 @@ class Translator {
 
   /// Arguments in the order in which they were first read.
   std::vector<Binding>& bindings() { return bindings_; }
+  /// Whether a stage is an external function.
+  bool calls_library() const { return calls_library_; }
 
  private:
   /// A stage as a function, and the loops of each update that walk over its reduction.
@@ -73,6 +75,7 @@ class Translator {
   std::map<std::string, Translated> stages_;
   std::unordered_map<std::string, size_t> buffers_;
   std::vector<Binding> bindings_;
+  bool calls_library_ = false;
 };
 
 /// Nodes of a function as a template reads them: emitted as terms over its coordinates, then

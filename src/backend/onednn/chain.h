@@ -9,7 +9,7 @@
 
 #include "backend/onednn/composite.h"
 #include "backend/onednn/layouts.h"
-#include "backend/onednn/program.h"
+#include "kernels/onednn/program.h"
 
 namespace collage::onednn {
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "backend/onednn/library.h"
 #include "ir/expr.h"
+#include "kernels/onednn/library.h"
 
 namespace collage::onednn {
 

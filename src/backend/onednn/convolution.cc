@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "backend/onednn/implementation.h"
-#include "backend/onednn/split.h"
+#include "kernels/onednn/split.h"
 #include "ops/window.h"
 
 namespace collage::onednn {
@@ -98,8 +98,9 @@ Value source_value(ProgramBuilder& builder, const Problem& p, const Desc& wanted
   auto rank = static_cast<int64_t>(operand.shape.size());
   Value parts = builder.temporary(wanted);
   Desc given = desc_of(operand.shape, Layout::channels_last(rank), p.types.source);
-  append_parts(builder, builder.input(param, given), parts,
-               num_elements(operand.shape) / operand.shape[1], operand.shape[1], p.types.parts);
+  builder.add_parts(builder.input(param, given), parts,
+                    num_elements(operand.shape) / operand.shape[1], operand.shape[1],
+                    p.types.parts);
   return parts;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backend/onednn/layouts.h"
-#include "backend/onednn/library.h"
+#include "kernels/onednn/library.h"
 #include "tensor_program/external.h"
 
 namespace collage::onednn {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "backend/onednn/library.h"
+#include "kernels/onednn/library.h"
 #include "runtime/encoding.h"
 
 namespace collage::onednn {

@@ -7,6 +7,7 @@
 #include "backend/onednn/labels.h"
 #include "backend/onednn/patterns.h"
 #include "ir/op.h"
+#include "kernels/onednn/loaders.h"
 #include "runtime/thread_team.h"
 
 namespace collage {
@@ -181,6 +182,9 @@ class OneDnnBackend : public Backend {
 }  // namespace
 }  // namespace onednn
 
-std::unique_ptr<Backend> make_onednn_backend() { return std::make_unique<onednn::OneDnnBackend>(); }
+std::unique_ptr<Backend> make_onednn_backend() {
+  onednn::register_loaders();
+  return std::make_unique<onednn::OneDnnBackend>();
+}
 
 }  // namespace collage

@@ -6,8 +6,8 @@
 // matrix are merged into one large product. Products of two computed tensors are batched; with many
 // rows it can pay to pack the right operand first (`repacked`).
 #include "backend/onednn/implementation.h"
-#include "backend/onednn/split.h"
 #include "ir/op.h"
+#include "kernels/onednn/split.h"
 
 namespace collage::onednn {
 
@@ -112,8 +112,8 @@ Value left_value(ProgramBuilder& builder, const Problem& p, const Desc& wanted) 
   if (p.types.parts == 1) return builder.input(param, wanted);
   const int64_t width = p.k / p.types.parts;
   Value parts = builder.temporary(wanted);
-  append_parts(builder, builder.input(param, plain_desc({p.m, width}, p.types.source)), parts, p.m,
-               width, p.types.parts);
+  builder.add_parts(builder.input(param, plain_desc({p.m, width}, p.types.source)), parts, p.m,
+                    width, p.types.parts);
   return parts;
 }
 

@@ -1,10 +1,12 @@
 #include "backend/openvino/openvino_backend.h"
 
 #include "backend/fingerprint.h"
-#include "backend/openvino/openvino_kernel.h"
+#include "backend/openvino/compile_function.h"
 #include "backend/openvino/translate.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "kernels/openvino/loaders.h"
+#include "kernels/openvino/openvino_kernel.h"
 #include "partition/rules/anchor_union.h"
 #include "partition/rules/combine_by_primitives.h"
 #include "partition/rules/max_coalesce.h"
@@ -95,7 +97,7 @@ class OpenVinoBackend : public Backend {
                                           const CompileOptions& options) const override {
     for (auto [known, precision] : {std::pair{plain_variant(function), ov::element::f32},
                                     {lowered_variant(function), ov::element::bf16}})
-      if (variant == known) return openvino::compile_kernel(function, precision, options.threads);
+      if (variant == known) return openvino::compile_function(function, precision, options.threads);
     return unsupported("openvino: no variant {}", variant.to_string());
   }
 
@@ -105,6 +107,9 @@ class OpenVinoBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_openvino_backend() { return std::make_unique<OpenVinoBackend>(); }
+std::unique_ptr<Backend> make_openvino_backend() {
+  openvino::register_loaders();
+  return std::make_unique<OpenVinoBackend>();
+}
 
 }  // namespace collage

@@ -235,7 +235,11 @@ class Translator {
       if (first < i) {
         translation_.results.push_back({Kind::kResult, first});
       } else if (ov::is_type<ov::op::v0::Constant>(leaf.get_node())) {
-        translation_.results.push_back({Kind::kConstant, 0, leaf.get_node_shared_ptr()});
+        const auto constant = ov::as_type_ptr<ov::op::v0::Constant>(leaf.get_node_shared_ptr());
+        translation_.results.push_back(
+            {Kind::kConstant,
+             0,
+             {{constant, constant->get_data_ptr()}, constant->get_byte_size()}});
       } else if (ov::is_type<ov::op::v0::Parameter>(leaf.get_node())) {
         auto param = std::find_if(parameters_.begin(), parameters_.end(),
                                   [&](const auto& p) { return p.get() == leaf.get_node(); });

@@ -1,8 +1,9 @@
 #include "backend/reference/reference.h"
 
 #include "backend/fingerprint.h"
-#include "backend/reference/convert.h"
-#include "backend/reference/interpreted_kernel.h"
+#include "kernels/reference/convert.h"
+#include "kernels/reference/interpreted_kernel.h"
+#include "kernels/reference/loaders.h"
 #include "partition/rules/host.h"
 
 namespace collage {
@@ -43,6 +44,9 @@ class ReferenceBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_reference_backend() { return std::make_unique<ReferenceBackend>(); }
+std::unique_ptr<Backend> make_reference_backend() {
+  reference::register_loaders();
+  return std::make_unique<ReferenceBackend>();
+}
 
 }  // namespace collage

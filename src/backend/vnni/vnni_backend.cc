@@ -1,18 +1,15 @@
 #include "backend/vnni/vnni_backend.h"
 
 #include "backend/contraction/contraction_offer.h"
-#include "backend/contraction/processor.h"
 #include "backend/fingerprint.h"
-#include "backend/vnni/dot_products.h"
 #include "ir/visitor.h"
+#include "kernels/contraction/processor.h"
+#include "kernels/vnni/dot_products.h"
+#include "kernels/vnni/loaders.h"
 
 namespace collage {
 namespace vnni {
 namespace {
-
-using contraction::Parts;
-
-constexpr Parts kAllIntegers[] = {{1, 1, true}, {1, 1, true, true}};
 
 class VnniBackend : public Backend {
  public:
@@ -61,6 +58,9 @@ class VnniBackend : public Backend {
 }  // namespace
 }  // namespace vnni
 
-std::unique_ptr<Backend> make_vnni_backend() { return std::make_unique<vnni::VnniBackend>(); }
+std::unique_ptr<Backend> make_vnni_backend() {
+  vnni::register_loaders();
+  return std::make_unique<vnni::VnniBackend>();
+}
 
 }  // namespace collage

@@ -78,6 +78,11 @@ void add_unary_cases(Cases& cases) {
   cases.push_back({"logical_not", {boolean({1})}});
   for (DType from : {DType::kInt64, DType::kInt32, DType::kUInt8})
     cases.push_back({"cast", {arg(from, {5, 3}, {0, 100})}, {{"dtype", DType::kFloat32}}});
+  cases.push_back({"cast", {f32({2, 3, 9, 11}, {-100, 100})}, {{"dtype", DType::kFloat16}}});
+  for (DType to : {DType::kFloat32, DType::kInt32, DType::kBool})
+    cases.push_back({"cast", {arg(DType::kFloat16, {7, 37}, {-3, 3})}, {{"dtype", to}}});
+  cases.push_back(
+      {"cast", {arg(DType::kInt64, {19}, {-5000, 5000})}, {{"dtype", DType::kFloat16}}});
   cases.push_back({"cast", {boolean({6})}, {{"dtype", DType::kFloat32}}});
   cases.push_back({"cast", {arg(DType::kInt64, {4}, {-9, 9})}, {{"dtype", DType::kInt32}}});
 }

@@ -1,8 +1,8 @@
 #include "backend/contraction/check.h"
 
 #include "backend/amx/amx_backend.h"
-#include "backend/contraction/processor.h"
 #include "backend/vnni/vnni_backend.h"
+#include "kernels/contraction/processor.h"
 #include "ops/registry.h"
 #include "partition/rules/rule.h"
 

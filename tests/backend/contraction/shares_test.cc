@@ -1,5 +1,5 @@
 // Pieces that threads share out: each is done once, by somebody.
-#include "backend/contraction/shares.h"
+#include "kernels/contraction/shares.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which pixels the taps read, against the definitions of the convolutions.
-#include "backend/contraction/taps.h"
+#include "kernels/contraction/taps.h"
 
 #include <gtest/gtest.h>
 

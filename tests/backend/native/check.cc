@@ -4,6 +4,7 @@
 
 #include "backend/check.h"
 #include "backend/native/native_backend.h"
+#include "ops/half.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
 
@@ -18,6 +19,11 @@ Tensor random_tensor(const TensorType& type, std::mt19937& random, bool integers
     switch (type.dtype) {
       case DType::kFloat32:
         tensor.data<float>()[i] = integers ? static_cast<float>(whole(random)) : real(random);
+        break;
+      case DType::kFloat16:
+      case DType::kBFloat16:
+        tensor.data<uint16_t>()[i] =
+            float_to_half(integers ? static_cast<float>(whole(random)) : real(random), type.dtype);
         break;
       case DType::kInt64:
         tensor.data<int64_t>()[i] = whole(random);

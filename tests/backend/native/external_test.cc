@@ -2,6 +2,7 @@
 // native knows, so that no library is needed.
 #include "tensor_program/external.h"
 
+#include "backend/native/native_backend.h"
 #include "check.h"
 
 namespace collage::native {
@@ -10,6 +11,7 @@ namespace {
 using tensor_program::register_external;
 
 int calls = 0, calls_with_bias = 0;
+constexpr int kRuns = 5;  // of a kernel by check_function: four, and one of its twin
 
 /// C = A · B or A · Bᵀ, plus a vector.
 Status multiply(std::span<const DLTensor> inputs, const DLTensor& to, bool transposed) {
@@ -53,7 +55,7 @@ TEST_F(ExternalStage, IsOfferedOnlyWhereAskedFor) {
   check_function(f);
   EXPECT_EQ(calls, 0);
   check_function(f, external_);
-  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(calls, kRuns);
 }
 
 TEST_F(ExternalStage, TakesTheBiasAndLeavesTheRest) {
@@ -61,25 +63,44 @@ TEST_F(ExternalStage, TakesTheBiasAndLeavesTheRest) {
   const Expr y = call("nn.bias_add", {call("nn.dense", {x, weights({33, 20})}), weights({33})},
                       {{"axis", int64_t{-1}}});
   check_function(function({x, r}, call("nn.gelu", {call("add", {y, r})})), external_);
-  EXPECT_EQ(calls_with_bias, 2);
+  EXPECT_EQ(calls_with_bias, kRuns);
 }
 
 TEST_F(ExternalStage, ComputesOperandsThatAreExpressions) {
   const Expr x = var("x", {20, 16}), y = var("y", {16, 24});
   const Expr a = call("nn.relu", {x}), b = call("exp", {y});
   check_function(function({x, y}, call("nn.matmul", {a, b})), external_);
-  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(calls, kRuns);
   check_function(
       function({x, y}, call("nn.matmul", {b, a}, {{"transpose_a", true}, {"transpose_b", true}})),
       external_);
-  EXPECT_EQ(calls, 4);
+  EXPECT_EQ(calls, 2 * kRuns);
 }
 
 TEST_F(ExternalStage, AnActivationThatReadsTheProductTwice) {
   const Expr x = var("x", {3, 5, 64});
   const Expr y = call("nn.matmul", {x, weights({64, 48})});
   check_function(function({x}, call("multiply", {y, call("sigmoid", {y})})), external_);
-  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(calls, kRuns);
+}
+
+TEST_F(ExternalStage, AloneKeepsAKernelFromBeingSaved) {
+  const Expr x = var("x", {9, 20});
+  const Function f = function({x}, call("nn.dense", {x, weights({33, 20})}));
+  const std::unique_ptr<Backend> backend = make_native_backend();
+  const Target target{"native", external_.target_options, {}};
+  const auto variants = backend->variants(f, target, {2, ""});
+  ASSERT_TRUE(variants.ok()) << variants.status().to_string();
+  int saved = 0, refused = 0;
+  for (const Variant& variant : *variants) {
+    auto kernel = backend->compile(f, variant, target, {2, ""});
+    ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+    const bool external = variant.name.find("cblas_sgemm") != std::string::npos;
+    EXPECT_EQ((*kernel)->save().ok(), !external) << variant.to_string();
+    ++(external ? refused : saved);
+  }
+  EXPECT_GE(saved, 1);
+  EXPECT_GE(refused, 1);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "backend/onednn/check.h"
 #include "backend/onednn/layouts.h"
 #include "backend/onednn/onednn_backend.h"
-#include "backend/onednn/split.h"
+#include "kernels/onednn/split.h"
 #include "ops/half.h"
 
 namespace collage::testing {

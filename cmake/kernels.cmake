@@ -1,0 +1,38 @@
+# Kernels: one library a folder of src/kernels/, the code that a backend's compiled kernels are run by. What an artifact
+# loads needs these and no backend. Those that use a vendor's library are left out where it was not found.
+
+set(COLLAGE_KERNELS_NEED_native Halide::Runtime)
+set(COLLAGE_KERNELS_NEED_onednn collage_dnnl)
+set(COLLAGE_KERNELS_NEED_openvino openvino::runtime)
+set(COLLAGE_KERNELS_NEED_blas collage_openblas)
+
+# Folders that hold what kernels of several backends share, by those who do.
+set(COLLAGE_KERNELS_SHARE_amx contraction)
+set(COLLAGE_KERNELS_SHARE_vnni contraction)
+
+# Compiler options of a folder's sources, here and in src/backend/. Contractions: what is fused is written as such, so that
+# every compiler, and the software model of the instructions, rounds alike.
+foreach(name contraction amx vnni)
+  set(COLLAGE_BACKEND_OPTIONS_${name} -ffp-contract=off)
+endforeach()
+
+collage_room(kernels/contraction DEPENDS tensor_program)
+target_compile_options(collage_kernels_contraction PRIVATE ${COLLAGE_BACKEND_OPTIONS_contraction})
+
+# Those that were built.
+set(COLLAGE_KERNELS "")
+foreach(name memory reference native onednn openvino blas amx vnni)
+  set(missing "")
+  foreach(library IN LISTS COLLAGE_KERNELS_NEED_${name})
+    if(NOT TARGET ${library})
+      list(APPEND missing ${library})
+    endif()
+  endforeach()
+  if(NOT missing)
+    set(shared ${COLLAGE_KERNELS_SHARE_${name}})
+    list(TRANSFORM shared PREPEND kernels_)
+    collage_room(kernels/${name} DEPENDS tensor_program ${shared} LIBS ${COLLAGE_KERNELS_NEED_${name}})
+    target_compile_options(collage_kernels_${name} PRIVATE ${COLLAGE_BACKEND_OPTIONS_${name}})
+    list(APPEND COLLAGE_KERNELS ${name})
+  endif()
+endforeach()

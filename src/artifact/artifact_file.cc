@@ -1,0 +1,117 @@
+#include "artifact/artifact_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "artifact/checksum.h"
+#include "artifact/zip.h"
+#include "base/hash.h"
+#include "base/integers.h"
+#include "base/printable.h"
+#include "base/resident_memory.h"
+#include "base/stopwatch.h"
+#include "runtime/huge_pages.h"
+#include "runtime/thread_team.h"
+
+namespace collage {
+
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+Result<SharedBytes> map_file(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return error(ErrorCode::kUsage, "{}", std::strerror(errno));
+  struct stat info {};
+  const bool is_file = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  const auto bytes = static_cast<size_t>(info.st_size);
+  void* memory =
+      is_file && bytes > 0 ? ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+  const int code = errno;
+  ::close(fd);
+  if (!is_file) return usage_error("this is no file");
+  if (bytes == 0) return bad_model("this is no artifact: it is empty");
+  if (memory == MAP_FAILED) return internal_error("mmap: {}", std::strerror(code));
+  return SharedBytes{std::shared_ptr<void>(memory, [bytes](void* p) { ::munmap(p, bytes); }),
+                     bytes};
+}
+
+// The whole entry at once, which is quicker than a fault for every few pages; a wish.
+void map_pages(const char* data, size_t bytes) {
+#ifdef MADV_POPULATE_READ
+  ::madvise(const_cast<char*>(data), bytes, MADV_POPULATE_READ);
+#else
+  (void)data, (void)bytes;
+#endif
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ArtifactFile>> ArtifactFile::create(SharedBytes content, bool is_mapped) {
+  Manifest manifest = TRY(read_zip(content.text()));
+  return std::shared_ptr<ArtifactFile>(
+      new ArtifactFile(std::move(content), std::move(manifest), is_mapped));
+}
+
+Result<std::shared_ptr<ArtifactFile>> ArtifactFile::open(const std::filesystem::path& path) {
+  const Stopwatch watch;
+  std::shared_ptr<ArtifactFile> file = TRY(create(TRY(map_file(path)), true));
+  file->map_seconds_ = watch.seconds();
+  return file;
+}
+
+Result<std::shared_ptr<ArtifactFile>> ArtifactFile::from_memory(const void* data, size_t bytes,
+                                                                std::shared_ptr<const void> owner) {
+  if (owner != nullptr && reinterpret_cast<uintptr_t>(data) % kAlignment == 0)
+    return create({{std::move(owner), data}, bytes}, false);
+  std::shared_ptr<void> copy = TRY(allocate_on_huge_pages(bytes));
+  if (bytes > 0) std::memcpy(copy.get(), data, bytes);
+  return create({std::move(copy), bytes}, false);
+}
+
+Result<SharedBytes> ArtifactFile::unread_entry(const std::string& name) {
+  const ManifestEntry* found = manifest_.find(name);
+  if (found == nullptr) return bad_model("there is no entry '{}'", printable(name));
+  return SharedBytes{{shared_from_this(), data_of(*found)}, found->bytes};
+}
+
+Result<SharedBytes> ArtifactFile::entry(const std::string& name) {
+  SharedBytes data = TRY(unread_entry(name));
+  const std::lock_guard lock(mutex_);
+  if (checked_.count(name) > 0) return data;
+  Stopwatch watch;
+  if (is_mapped_ && data.bytes > 0) map_pages(data.text().data(), data.bytes);
+  map_seconds_ += watch.restart();
+  const int threads = std::min(manifest_.threads, ThreadTeam::available_cores());
+  if (checksum_of(data.text(), threads) != manifest_.find(name)->checksum)
+    return bad_model("entry '{}' is damaged: it does not fit its checksum", printable(name));
+  check_seconds_ += watch.seconds();
+  checked_.insert(name);
+  return data;
+}
+
+void ArtifactFile::forget(const std::string& name) {
+  const ManifestEntry* found = manifest_.find(name);
+  if (!is_mapped_ || found == nullptr || found->bytes == 0) return;
+  // To the end of its last page, which at most the next entry's header shares.
+  ::madvise(const_cast<char*>(data_of(*found)), round_up(found->bytes, kPageBytes), MADV_DONTNEED);
+}
+
+Status ArtifactFile::check_hashes() const {
+  for (const ManifestEntry& entry : manifest_.entries)
+    if (sha256_hex({data_of(entry), entry.bytes}) != entry.sha256)
+      return bad_model("entry '{}' is damaged: it does not fit its SHA-256", printable(entry.name));
+  return {};
+}
+
+size_t ArtifactFile::resident_bytes() const {
+  return is_mapped_ ? resident_bytes_of(content_.data.get(), content_.bytes) : 0;
+}
+
+}  // namespace collage

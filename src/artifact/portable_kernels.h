@@ -1,0 +1,9 @@
+// What every process that runs programs has: the operators, and the kernels that need no library.
+#pragma once
+
+namespace collage {
+
+// Once; further calls do nothing.
+void register_portable_kernels();
+
+}  // namespace collage

@@ -1,0 +1,36 @@
+#include "artifact/processor_features.h"
+
+#include <cpuid.h>
+
+namespace collage {
+
+std::vector<std::string> processor_features() {
+  std::vector<std::string> found;
+  const auto add = [&](const char* name, bool there) {
+    if (there) found.emplace_back(name);
+  };
+  __builtin_cpu_init();
+  add("sse4.2", __builtin_cpu_supports("sse4.2") != 0);
+  add("avx", __builtin_cpu_supports("avx") != 0);
+  add("avx2", __builtin_cpu_supports("avx2") != 0);
+  add("fma", __builtin_cpu_supports("fma") != 0);
+  const bool wide = __builtin_cpu_supports("avx512f") != 0;
+  add("avx512f", wide);
+  add("avx512cd", __builtin_cpu_supports("avx512cd") != 0);
+  add("avx512bw", __builtin_cpu_supports("avx512bw") != 0);
+  add("avx512dq", __builtin_cpu_supports("avx512dq") != 0);
+  add("avx512vl", __builtin_cpu_supports("avx512vl") != 0);
+  add("avx512vnni", __builtin_cpu_supports("avx512vnni") != 0);
+  add("avx512bf16", __builtin_cpu_supports("avx512bf16") != 0);
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (wide && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) {
+    add("avx512fp16", (d >> 23 & 1) != 0);
+    add("amx_bf16", (d >> 22 & 1) != 0);
+    add("amx_tile", (d >> 24 & 1) != 0);
+    add("amx_int8", (d >> 25 & 1) != 0);
+  }
+  if (wide && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) add("avx_vnni", (a >> 4 & 1) != 0);
+  return found;
+}
+
+}  // namespace collage

@@ -1,0 +1,11 @@
+// What of this processor's instruction sets compiled kernels may use, by name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace collage {
+
+std::vector<std::string> processor_features();  // "avx2", "avx512f" …, in a fixed order
+
+}  // namespace collage

@@ -1,0 +1,41 @@
+#include "artifact/write_artifact.h"
+
+#include "artifact/artifact_file.h"
+#include "artifact/processor_features.h"
+#include "artifact/saved_plan.h"
+#include "collage/version.h"
+
+namespace collage {
+
+namespace {
+
+Status check_readable(const std::filesystem::path& path) {
+  const std::shared_ptr<ArtifactFile> file = TRY(ArtifactFile::open(path));
+  for (const ManifestEntry& entry : file->manifest().entries) TRY(file->entry(entry.name));
+  return file->check_hashes();
+}
+
+}  // namespace
+
+Status write_artifact(const std::filesystem::path& path, const Plan& plan, const PlanFacts& facts,
+                      std::vector<ZipEntry> more) {
+  SavedPlan saved = TRY(save_plan(plan, facts.threads));
+  Manifest manifest;
+  manifest.version = COLLAGE_VERSION;
+  manifest.model = facts.model;
+  manifest.threads = facts.threads;
+  manifest.max_error = facts.max_error;
+  manifest.features = processor_features();
+  manifest.loaders = std::move(saved.loaders);
+  std::vector<ZipEntry> entries = std::move(saved.entries);
+  entries.insert(entries.end(), more.begin(), more.end());
+  TRY(write_zip(path, entries, std::move(manifest)));
+  Status status = check_readable(path);
+  if (status.ok()) return {};
+  std::error_code code;
+  std::filesystem::remove(path, code);
+  return internal_error("{}: what was written does not read back: {}", path.string(),
+                        status.to_string());
+}
+
+}  // namespace collage

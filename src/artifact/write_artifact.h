@@ -1,0 +1,25 @@
+// From a plan to a file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "artifact/zip.h"
+#include "runtime/plan.h"
+
+namespace collage {
+
+// What the manifest says of a plan besides.
+struct PlanFacts {
+  int threads = 1;
+  std::string model;  // the file's name
+  double max_error = 0;
+};
+
+// `more`: entries that running does not read, the module and the report. kUnsupported, naming the
+// step and its target, where a kernel cannot be saved.
+Status write_artifact(const std::filesystem::path& path, const Plan& plan, const PlanFacts& facts,
+                      std::vector<ZipEntry> more);
+
+}  // namespace collage

@@ -1,0 +1,20 @@
+// Calls as steps after a product or convolution (kernels/contraction/epilogue.h).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "ir/expr.h"
+#include "kernels/contraction/epilogue.h"
+
+namespace collage::contraction {
+
+/// What the call does to its argument `position`, a tensor whose channels lie along `axis`; nothing
+/// where it is none of these.
+std::optional<Step> read_step(const CallNode& call, size_t position, size_t axis);
+
+/// The same in fewer steps.
+std::vector<Step> merged(std::vector<Step> steps);
+
+}  // namespace collage::contraction

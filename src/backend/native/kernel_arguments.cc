@@ -1,0 +1,47 @@
+#include "backend/native/kernel_arguments.h"
+
+#include <cstring>
+
+#include "runtime/huge_pages.h"
+
+namespace collage::native {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+/// The constant's own storage where it is aligned, else a copy. Vector loads may read up to a line
+/// beyond the end.
+Result<SharedBytes> storage_of(const Tensor& tensor) {
+  if (reinterpret_cast<uintptr_t>(tensor.raw()) % kAlignment == 0) {
+    auto holder = std::make_shared<Tensor>(tensor);
+    return SharedBytes{{holder, holder->raw()}, tensor.bytes()};
+  }
+  std::shared_ptr<void> copy = TRY(allocate_on_huge_pages(tensor.bytes() + kAlignment));
+  std::memcpy(copy.get(), tensor.raw(), tensor.bytes());
+  return SharedBytes{std::move(copy), tensor.bytes()};
+}
+
+}  // namespace
+
+Result<std::vector<KernelArgument>> kernel_arguments(const BuiltKernel& built) {
+  std::vector<KernelArgument> arguments;
+  for (const Binding& binding : built.bindings) {
+    KernelArgument& argument = arguments.emplace_back();
+    argument.extents = physical_extents(binding.buffer.shape(), ChannelLayout::kPlain);
+    argument.type = binding.buffer.param().type();
+    argument.input = binding.param;
+    if (binding.param >= 0) continue;
+    argument.constant = binding.packed != nullptr
+                            ? SharedBytes{binding.packed, binding.packed_bytes}
+                            : TRY(storage_of(binding.constant));
+  }
+  for (size_t i = 0; i < built.result_extents.size(); ++i) {
+    KernelArgument& argument = arguments.emplace_back();
+    argument.extents = built.result_extents[i];
+    argument.type = built.result_types[i];
+    argument.output = static_cast<int>(i);
+  }
+  return arguments;
+}
+
+}  // namespace collage::native

@@ -1,0 +1,63 @@
+// What a backend brings to the kernels of this folder: a micro-kernel, which multiplies packed
+// operands block by block with the backend's own instructions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "kernels/contraction/parts.h"
+#include "kernels/contraction/tile.h"
+
+namespace collage::contraction {
+
+/// What becomes of sums that go straight to the result: held between low and high after a number
+/// for each column and an element of a tensor of the result's shape are added. Of two tiles down or
+/// across.
+struct DotEnding {
+  const int32_t* rows[2];   ///< element offset of each row; -1: the row is none
+  float* out[2];            ///< what the offsets are added to
+  const float* tensor[2];   ///< likewise, or null
+  const float* columns[2];  ///< 16 each
+  uint16_t exist[2];        ///< of the columns, a bit each
+  bool pad;                 ///< write zeros for those that do not
+  float low, high;
+};
+
+/// One block of a result: up to two tiles down and two across.
+struct Block {
+  const uint16_t* a[2];  ///< the first row of each tile of rows
+  int64_t a_row_bytes;   ///< from row to row; the parts of a row lie side by side, 64 bytes each
+  const int32_t* steps;  ///< bytes from a[i] to what each step reads
+  int64_t step_count;
+  const uint16_t* b;  ///< for each step: the tiles across of part 0, of part 1, ...
+  float* c;           ///< rows of 32 elements, tile after tile: overwritten
+  /// What is wanted next: so many lines (64 bytes) of it are fetched in each step, into the core's
+  /// larger cache.
+  const char* next = nullptr;
+  int64_t next_lines = 0;
+
+  // Of integers.
+  int64_t run = 0;                 ///< steps that add up without overflow
+  const float* factors = nullptr;  ///< what a unit of each column stands for,
+  float factor = 0;                ///< and one of the image
+  /// Not null: where the results go; what c holds then is nobody's. The steps must be one run.
+  const DotEnding* ending = nullptr;
+};
+
+class MicroKernel {
+ public:
+  virtual ~MicroKernel() = default;
+
+  /// The loader of saved kernels that multiply with it.
+  virtual const char* loader() const = 0;
+  /// Whether operands in such parts can be multiplied.
+  virtual bool multiplies(const Parts& parts) const = 0;
+  /// Calls `products`, in which alone the calling thread multiplies.
+  virtual void with_registers(const std::function<void()>& products) const { products(); }
+  /// c = A · B, for tiles of so many rows: kTileRows, or of integers kFewestDotRows to
+  /// kMostDotRows.
+  virtual void multiply(const Block& block, Parts parts, int tile_rows, int tiles_down,
+                        int tiles_across) const = 0;
+};
+
+}  // namespace collage::contraction

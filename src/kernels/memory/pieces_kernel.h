@@ -1,0 +1,17 @@
+// Copies of runs of bytes: a join or a cut of tensors, of which what lies in its place already is
+// left alone, and whole tensors.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/kernel.h"
+
+namespace collage::memory {
+
+/// `bytes`: of each place's part.
+std::unique_ptr<Kernel> make_pieces_kernel(std::vector<InPlace> places, std::vector<size_t> bytes);
+/// Its one input to its one output.
+std::unique_ptr<Kernel> make_copy_kernel(size_t bytes);
+
+}  // namespace collage::memory

@@ -1,0 +1,56 @@
+#include "kernels/native/loaded_code.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "base/files.h"
+#include "kernels/native/runtime_hooks.h"
+
+namespace collage::native {
+namespace {
+
+/// A path of the descriptor that dlopen has not seen: it takes a library of an equal path for the
+/// same one, and descriptor numbers are used again.
+std::string unseen_path(int descriptor) {
+  static std::atomic<uint32_t> counter{0};
+  std::string path = "/proc/self/fd";
+  for (uint32_t bits = counter++, i = 0; i < 24; ++i, bits >>= 1)
+    path += (bits & 1) != 0 ? "//." : "/.";
+  return path + "/" + std::to_string(descriptor);
+}
+
+/// Fills the table of a library that was loaded; false where it has none.
+bool provide_hooks(void* library) {
+  auto** table = static_cast<void**>(dlsym(library, kHookTable));
+  if (table == nullptr) return false;
+  for (const Hook& hook : runtime_hooks()) *table++ = hook.function;
+  return true;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Code>> Code::load(SharedBytes library) {
+  const int memory = memfd_create("collage-kernel", MFD_CLOEXEC);
+  if (memory < 0) return internal_error("native: memfd_create: {}", std::strerror(errno));
+  const bool written = write_all(memory, library.data.get(), library.bytes);
+  void* handle = written ? dlopen(unseen_path(memory).c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  const std::string reason = handle != nullptr ? "" : written ? dlerror() : "no memory";
+  close(memory);
+  if (handle == nullptr) return internal_error("native: cannot load a compiled kernel: {}", reason);
+  auto* function = reinterpret_cast<int (*)(void**)>(dlsym(handle, kEntry));
+  if (function == nullptr || !provide_hooks(handle)) {
+    dlclose(handle);
+    return internal_error("native: a compiled kernel lacks its symbols");
+  }
+  return std::shared_ptr<const Code>(new Code(std::move(library), handle, function));
+}
+
+Code::~Code() { dlclose(handle_); }
+
+}  // namespace collage::native

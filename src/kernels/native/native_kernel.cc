@@ -1,0 +1,170 @@
+#include "kernels/native/native_kernel.h"
+
+#include <map>
+#include <mutex>
+
+#include "base/hash.h"
+#include "kernels/native/kernel_object.h"
+#include "kernels/native/loaders.h"
+#include "kernels/native/runtime_hooks.h"
+#include "runtime/saved_fields.h"
+
+namespace collage::native {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kLoader[] = "native";
+constexpr size_t kMostDims = 16;
+
+}  // namespace
+
+NativeKernel::NativeKernel(std::shared_ptr<const Code> code, std::vector<KernelArgument> arguments,
+                           bool calls_library)
+    : code_(std::move(code)),
+      arguments_(std::move(arguments)),
+      calls_library_(calls_library),
+      descriptors_(arguments_.size()) {
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    const KernelArgument& argument = arguments_[i];
+    Descriptor& descriptor = descriptors_[i];
+    int64_t stride = 1;
+    for (int64_t extent : argument.extents) {
+      descriptor.dims.emplace_back(0, static_cast<int32_t>(extent), static_cast<int32_t>(stride));
+      stride *= extent;
+    }
+    descriptor.buffer.type = argument.type;
+    descriptor.buffer.dimensions = static_cast<int32_t>(argument.extents.size());
+    descriptor.buffer.dim = descriptor.dims.data();
+    descriptor.buffer.host = static_cast<uint8_t*>(const_cast<void*>(argument.constant.data.get()));
+    constant_bytes_ += argument.constant.bytes;
+    pointers_.push_back(&descriptor.buffer);
+  }
+}
+
+Status NativeKernel::run(const KernelArgs& args) {
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    const KernelArgument& argument = arguments_[i];
+    if (argument.input >= 0)
+      descriptors_[i].buffer.host = static_cast<uint8_t*>(args.inputs[argument.input]);
+    if (argument.output >= 0)
+      descriptors_[i].buffer.host = static_cast<uint8_t*>(args.outputs[argument.output]);
+  }
+  if (const int code = code_->call(pointers_.data()); code != 0) {
+    return internal_error("native: a kernel failed with code {}: {}", code, take_kernel_error());
+  }
+  return {};
+}
+
+Result<std::shared_ptr<Kernel>> NativeKernel::twin() const {
+  return std::shared_ptr<Kernel>(std::make_shared<NativeKernel>(code_, arguments_, calls_library_));
+}
+
+Result<SavedKernel> NativeKernel::save() const {
+  if (calls_library_) return unsupported("native: a kernel that calls another library");
+  SavedKernel saved;
+  saved.loader = kLoader;
+  saved.objects.push_back(code_->library());
+  json list = json::array();
+  for (const KernelArgument& argument : arguments_) {
+    json entry = {{"extents", argument.extents},
+                  {"code", static_cast<int>(argument.type.code)},
+                  {"bits", argument.type.bits}};
+    if (argument.input >= 0) entry["input"] = argument.input;
+    if (argument.output >= 0) entry["output"] = argument.output;
+    if (argument.constant.data != nullptr) saved.constants.push_back(argument.constant);
+    list.push_back(std::move(entry));
+  }
+  saved.description = json{{"arguments", std::move(list)}}.dump();
+  return saved;
+}
+
+Result<KernelSource> NativeKernel::source() const {
+  if (calls_library_) return unsupported("native: a kernel that calls another library");
+  KernelSource source;
+  source.object = TRY(kernel_object(code_->library()));
+  source.entry = kEntry;
+  std::string pointers;
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    const KernelArgument& argument = arguments_[i];
+    std::string dims;
+    for (const halide_dimension_t& dim : descriptors_[i].dims)
+      dims += fmt::format("{{0, {}, {}, 0}}, ", dim.extent, dim.stride);
+    std::string host;
+    if (argument.input >= 0) host = fmt::format("in[{}]", argument.input);
+    if (argument.output >= 0) host = fmt::format("out[{}]", argument.output);
+    if (host.empty()) {
+      host = fmt::format("constant[{}]", source.constants.size());
+      source.constants.push_back(argument.constant);
+    }
+    // An array has one element at least: in C none is empty.
+    source.body += fmt::format(
+        "  struct dimension d{0}[] = {{{1}{{0, 0, 0, 0}}}};\n"
+        "  struct buffer b{0} = {{0, 0, (uint8_t*){2}, 0, {3}, {4}, 1, {5}, d{0}, 0}};\n",
+        i, dims, host, static_cast<int>(argument.type.code), argument.type.bits,
+        argument.extents.size());
+    pointers += fmt::format("{}&b{}", i == 0 ? "" : ", ", i);
+  }
+  source.body +=
+      fmt::format("  void* arguments[] = {{{}}};\n  return code(arguments);\n", pointers);
+  return source;
+}
+
+namespace {
+
+/// Of what compiled code asks of the process: a library's table holds exactly these hooks.
+std::string version() {
+  std::string names;
+  for (const Hook& hook : runtime_hooks()) names += hook.name + "\n";
+  return "halide-21/" + sha256_hex(names).substr(0, 8);
+}
+
+/// Kernels of equal code share it.
+Result<std::shared_ptr<const Code>> shared_code(const SharedBytes& library) {
+  static auto* mutex = new std::mutex;
+  static auto* loaded = new std::map<const void*, std::weak_ptr<const Code>>;
+  std::lock_guard lock(*mutex);
+  std::weak_ptr<const Code>& known = (*loaded)[library.data.get()];
+  if (auto code = known.lock(); code != nullptr && code->library().bytes == library.bytes)
+    return code;
+  std::shared_ptr<const Code> code = TRY(Code::load(library));
+  known = code;
+  return code;
+}
+
+Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int) {
+  const json description = TRY(description_object(saved.description));
+  if (saved.objects.size() != 1)
+    return bad_model("native: a kernel of {} objects", saved.objects.size());
+  std::vector<KernelArgument> arguments;
+  size_t next = 0;
+  for (const json& entry : *TRY(JsonFields(description).array("arguments"))) {
+    const JsonFields fields(entry);
+    KernelArgument& argument = arguments.emplace_back();
+    argument.extents = TRY(integers_from(fields, "extents", 0, INT32_MAX, kMostDims));
+    argument.type = halide_type_t(
+        static_cast<halide_type_code_t>(TRY(fields.integer("code", 0, halide_type_bfloat))),
+        static_cast<uint8_t>(TRY(fields.integer("bits", 1, 64))));
+    argument.input = static_cast<int>(TRY(fields.integer("input", 0, 1 << 20, -1)));
+    argument.output = static_cast<int>(TRY(fields.integer("output", 0, 1 << 20, -1)));
+    const size_t bytes =
+        TRY(bytes_from(argument.extents, static_cast<size_t>(argument.type.bytes())));
+    if (argument.input >= 0)
+      TRY(saved.buffers.input_holds(static_cast<size_t>(argument.input), bytes));
+    if (argument.output >= 0)
+      TRY(saved.buffers.output_holds(static_cast<size_t>(argument.output), bytes));
+    if (argument.input >= 0 || argument.output >= 0) continue;
+    if (next == saved.constants.size()) return bad_model("native: a constant is not there");
+    argument.constant = saved.constants[next++];
+    if (argument.constant.bytes < bytes)
+      return bad_model("native: a constant of {} bytes is too short", argument.constant.bytes);
+  }
+  return std::shared_ptr<Kernel>(
+      std::make_shared<NativeKernel>(TRY(shared_code(saved.objects[0])), std::move(arguments)));
+}
+
+}  // namespace
+
+void register_loaders() { register_kernel_loader({kLoader, version(), load}); }
+
+}  // namespace collage::native

@@ -1,0 +1,47 @@
+// The kernel object: compiled code, its constants, and the buffer descriptors it is called with.
+#pragma once
+
+#include <HalideRuntime.h>
+
+#include <memory>
+#include <vector>
+
+#include "kernels/native/loaded_code.h"
+#include "runtime/kernel.h"
+
+namespace collage::native {
+
+/// An argument of the code: an input, an output or a constant, dense.
+struct KernelArgument {
+  std::vector<int64_t> extents;  ///< innermost first
+  halide_type_t type;
+  int input = -1, output = -1;
+  SharedBytes constant;
+};
+
+class NativeKernel : public Kernel {
+ public:
+  /// `calls_library`: the code calls external functions, which another process may not have.
+  NativeKernel(std::shared_ptr<const Code> code, std::vector<KernelArgument> arguments,
+               bool calls_library = false);
+  Status run(const KernelArgs& args) override;
+  size_t constant_bytes() const override { return constant_bytes_; }
+  Result<std::shared_ptr<Kernel>> twin() const override;
+  Result<SavedKernel> save() const override;
+  Result<KernelSource> source() const override;
+
+ private:
+  struct Descriptor {
+    halide_buffer_t buffer{};
+    std::vector<halide_dimension_t> dims;
+  };
+
+  std::shared_ptr<const Code> code_;
+  std::vector<KernelArgument> arguments_;
+  bool calls_library_;
+  std::vector<Descriptor> descriptors_;  // of each argument
+  std::vector<void*> pointers_;
+  size_t constant_bytes_ = 0;
+};
+
+}  // namespace collage::native

@@ -1,0 +1,29 @@
+#include "kernels/onednn/library.h"
+
+namespace collage::onednn {
+
+const dnnl::engine& engine() {
+  static const auto* instance = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *instance;
+}
+
+const dnnl::stream& stream() {
+  static const auto* instance = new dnnl::stream(engine());
+  return *instance;
+}
+
+std::string library_version() {
+  const dnnl_version_t* v = dnnl_version();
+  return fmt::format("{}.{}.{}", v->major, v->minor, v->patch);
+}
+
+bool is_naive(std::string_view implementation) { return implementation.starts_with("ref"); }
+
+dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attr.set_post_ops(post_ops);
+  return attr;
+}
+
+}  // namespace collage::onednn

@@ -1,0 +1,8 @@
+// Registers the loaders of these kernels (runtime/saved_kernel.h).
+#pragma once
+
+namespace collage::reference {
+
+void register_loaders();
+
+}  // namespace collage::reference

@@ -1,0 +1,36 @@
+#include "report/save_program.h"
+
+#include "artifact/write_artifact.h"
+#include "base/json_fields.h"
+#include "base/no_exceptions.h"
+#include "compiler/saved_module.h"
+#include "report/read_report.h"
+#include "report/report.h"
+
+namespace collage {
+
+Status save_program(const Program& program, const Model& model, const nlohmann::json& report,
+                    const std::filesystem::path& path) {
+  const internal::ProgramImpl& impl = program.impl();
+  std::vector<ZipEntry> entries = TRY(module_entries(model));
+  auto text = std::make_shared<const std::string>(json_text(report));
+  entries.push_back({kReportEntry, {{text, text->data()}, text->size()}});
+  return write_artifact(path, *impl.plan,
+                        {impl.threads, model.impl().path.filename().string(), impl.max_error},
+                        std::move(entries));
+}
+
+Result<nlohmann::json> embedded_report(ArtifactFile& file) {
+  const SharedBytes text = TRY(file.entry(kReportEntry));
+  return parse_report(std::string(text.text()), kReportEntry);
+}
+
+Status Program::save(const Model& model, const std::filesystem::path& path) const {
+  return without_exceptions([&] {
+    RunFacts facts;
+    facts.threads = impl_->threads;
+    return save_program(*this, model, report_json(model, impl_->report, facts), path);
+  });
+}
+
+}  // namespace collage

@@ -1,0 +1,18 @@
+// A compiled program as an artifact: its plan, the model it was compiled from and its report.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "artifact/artifact_file.h"
+#include "compiler/compile.h"
+
+namespace collage {
+
+Status save_program(const Program& program, const Model& model, const nlohmann::json& report,
+                    const std::filesystem::path& path);
+
+// kBadModel where it is none that this version writes.
+Result<nlohmann::json> embedded_report(ArtifactFile& file);
+
+}  // namespace collage

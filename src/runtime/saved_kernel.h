@@ -1,0 +1,61 @@
+// SavedKernel: a kernel as a process that did not compile it makes it again: who makes it, a
+// description that only they read, constants in their final form and compiled objects. Whoever can
+// make kernels of such registers a loader; an artifact (docs/artifact.md) holds nothing else of a
+// kernel.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace collage {
+
+class Kernel;
+
+// Memory that somebody else holds: a kernel's packed weights, or a part of a mapped file.
+struct SharedBytes {
+  std::shared_ptr<const void> data;  // aligned to 64 bytes, readable for 64 bytes beyond the end
+  size_t bytes = 0;
+  std::string_view text() const { return {static_cast<const char*>(data.get()), bytes}; }
+};
+
+// Sizes of the buffers that a loaded kernel will be run with.
+struct BufferSizes {
+  std::vector<size_t> inputs, outputs;
+  // kBadModel unless there is an input (output) of that number with at least so many bytes.
+  Status input_holds(size_t index, size_t bytes) const;
+  Status output_holds(size_t index, size_t bytes) const;
+};
+
+struct SavedKernel {
+  std::string loader;       // its name
+  std::string description;  // JSON
+  std::vector<SharedBytes> constants;
+  std::vector<SharedBytes> objects;  // code and whatever else a library made
+  BufferSizes buffers = {};          // filled in by whoever loads it; `save` leaves it empty
+};
+
+struct KernelLoader {
+  std::string name;
+  // Of the library behind it and of the description's form: kernels saved under another are
+  // refused.
+  std::string version;
+  // Of a team of that many threads. Constants are used where they are. What the description says is
+  // checked before memory is taken or anything is computed with it: whatever it holds, the answer
+  // is an error or a kernel that stays within `saved.buffers` and its constants.
+  std::function<Result<std::shared_ptr<Kernel>>(const SavedKernel& saved, int threads)> load;
+  // Whether kernels may be loaded on several threads at once, each of a moment and bound to a core:
+  // for libraries that keep nothing of the thread, and whose loading takes its time.
+  bool on_any_thread = false;
+};
+
+// Loaders live for the rest of the process. A second one of that name is ignored.
+void register_kernel_loader(KernelLoader loader);
+const KernelLoader* find_kernel_loader(std::string_view name);  // null where there is none
+
+}  // namespace collage

@@ -1,0 +1,90 @@
+"""A C program on libcollage_runtime runs artifacts: it links no compiler, starts no process and writes no file.
+
+    python tests/api/runtime_test.py
+
+Takes the build that COLLAGE_BIN lies in (default build/release). Prints "N passed, N failed" or what went wrong.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "tests", "cli")]
+
+import onnx
+
+import checks
+import command
+import tiny_models
+
+BUILD = os.path.dirname(command.COLLAGE)
+NO_COMPILER = r"Halide|protobuf|Clp|CoinUtils|sqlite|openvino|dnnl|openblas|libcollage\.so"
+
+
+def call(*arguments, **options):
+    result = subprocess.run(arguments, capture_output=True, text=True, stdin=subprocess.DEVNULL, **options)
+    assert result.returncode == 0, f"{arguments} gave {result.returncode}:\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+    return result.stdout
+
+
+class Program:
+    """The compiled C program, and artifacts of one model."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.binary = os.path.join(folder, "program")
+        call("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", os.path.join(HERE, "runtime_test.c"), "-o", self.binary,
+             "-I", os.path.join(ROOT, "include"), "-L", BUILD, f"-Wl,-rpath,{os.path.abspath(BUILD)}", "-lcollage_runtime")
+        onnx.save(tiny_models.small_net(), os.path.join(folder, "net.onnx"))
+
+    def artifact(self, *targets):
+        name = "_".join(targets) + ".collage"
+        result = command.run(["compile", "net.onnx", "-o", name, "--targets", ",".join(targets), "--threads", "2", "--progress", "none"],
+                             self.folder, cache=os.path.join(self.folder, "cache"))
+        assert result.returncode == 0, result.stderr
+        return name
+
+
+def backends():
+    """The toolchains of this build that can run here."""
+    listed = command.run(["targets"], ".", cache="/nonexistent").stdout
+    return [name for name in ("onednn", "native", "openvino", "blas", "reference") if re.search(rf"^{name} +available", listed, re.M)]
+
+
+def check_runs(program):
+    """The same result with the kernels of every toolchain, each from its own library."""
+    values = {}
+    for name in backends():
+        values[name] = float(call(program.binary, program.artifact(name), cwd=program.folder))
+    assert len(values) > 1 and max(values.values()) - min(values.values()) < 1e-4, values
+
+
+def check_links_no_compiler(program):
+    needed = call("ldd", program.binary)
+    assert "libcollage_runtime" in needed and not re.search(NO_COMPILER, needed), needed
+
+
+def check_touches_nothing(program):
+    """No process started, no file written, no library but those of its kernels."""
+    if shutil.which("strace") is None:
+        return
+    name = program.artifact("native" if "native" in backends() else "reference")
+    log = os.path.join(program.folder, "trace")
+    call("strace", "-f", "-o", log, "-e", "trace=openat,open,creat,execve,fork,vfork,unlink,rename,mkdir", program.binary, name,
+         cwd=program.folder)
+    with open(log) as file:
+        lines = file.read().splitlines()
+    started = [line for line in lines if "execve(" in line]
+    assert len(started) == 1 and not any(re.search(r" v?fork\(", line) for line in lines), started
+    written = [line for line in lines if re.search(r"O_WRONLY|O_RDWR|O_CREAT|creat\(|unlink\(|rename\(|mkdir\(", line)]
+    assert not written, written
+    loaded = [line for line in lines if re.search(NO_COMPILER, line) and "= -1" not in line]
+    assert not loaded, loaded
+
+
+if __name__ == "__main__":
+    sys.exit(checks.run([check_runs, check_links_no_compiler, check_touches_nothing], sys.argv[1:], Program))

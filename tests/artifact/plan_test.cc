@@ -1,0 +1,125 @@
+// What a plan may say whose checksum is right: whatever it is, an error in words, or a program that
+// stays within its buffers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "artifact/saved_plan.h"
+#include "artifact/tiny_plan.h"
+#include "runtime/executor.h"
+
+namespace collage {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using testing::tiny_plan;
+
+class SavedPlanTest : public ::testing::Test {
+ protected:
+  // With `text` in place of the plan's description.
+  Result<LoadedPlan> load(const std::string& text) {
+    const EntryReader reader = [&](const std::string& name) -> Result<SharedBytes> {
+      if (name == kPlanEntry) {
+        auto holder = std::make_shared<const std::string>(text);
+        return SharedBytes{{holder, holder->data()}, holder->size()};
+      }
+      for (const ZipEntry& entry : saved_.entries)
+        if (entry.name == name) return entry.content;
+      return bad_model("no entry");
+    };
+    return load_plan(reader, 1);
+  }
+
+  // The first `from` changed to `to`.
+  std::string load_with(const std::string& from, const std::string& to) {
+    std::string changed = text_;
+    const size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    if (at == std::string::npos) return std::string();
+    changed.replace(at, from.size(), to);
+    return load(changed).status().to_string();
+  }
+
+  SavedPlan saved_ = save_plan(*tiny_plan(), 1).value();
+  const std::string text_{saved_.entries[0].content.text()};
+};
+
+TEST_F(SavedPlanTest, ChecksPlacesAndNames) {
+  EXPECT_EQ(load_with("\"arena_bytes\"", "\"arena_bytes\""), "ok");
+  EXPECT_THAT(load_with("\"arena_bytes\":", "\"arena_bytes\":-"), HasSubstr("arena_bytes"));
+  EXPECT_THAT(load_with("\"arena_bytes\":", "\"arena_bytes\":1,\"x\":"),
+              HasSubstr("outside the arena"));
+  EXPECT_THAT(load_with("\"arena_bytes\":", "\"arena_bytes\":9000000000000000000,\"x\":"),
+              HasSubstr("arena_bytes"));
+  EXPECT_THAT(load_with("aBcd16b", "aBcde16b"), HasSubstr("layout"));
+  EXPECT_THAT(load_with("\"inputs\":[0]", "\"inputs\":[99]"), HasSubstr("inputs"));
+  EXPECT_THAT(load_with("\"inputs\":[0]", "\"inputs\":[]"), HasSubstr("input 0 is not there"));
+  EXPECT_THAT(load_with("\"outputs\":[3]", "\"outputs\":[0]"), HasSubstr("writes an input"));
+  EXPECT_THAT(load_with("reference.function", "reference.nothing"),
+              HasSubstr("kernels of reference"));
+  EXPECT_THAT(load_with("nn.relu", "nn.rule"), HasSubstr("nn.rule"));
+  EXPECT_THAT(load_with("\"constants\":[[0,720]]", "\"constants\":[[0,724]]"), HasSubstr("724"));
+  EXPECT_THAT(load_with("\"constants\":[[0,720]]", "\"constants\":[[64,720]]"),
+              HasSubstr("weights"));
+  EXPECT_THAT(load_with("\"constants\":[[0,720]]", "\"constants\":[[1,700]]"),
+              HasSubstr("weights"));
+}
+
+TEST_F(SavedPlanTest, ChecksShapesBeforeItComputesWithThem) {
+  const auto refused = AnyOf(HasSubstr("memory"), HasSubstr("elements"), HasSubstr("shape"));
+  for (const char* shape : {"[1099511627776,3]", "[4294967296,4294967296,16]",
+                            "[0,4611686018427387904]", "[9223372036854775807,9223372036854775807]"})
+    EXPECT_THAT(load_with("\"shape\":[1,20,3,3]", "\"shape\":" + std::string(shape)), refused);
+  EXPECT_THAT(load_with("\"shape\":[1,20,3,3]", "\"shape\":[-1,20,3,3]"), HasSubstr("shape"));
+  // Of a conversion, whose tables would be as long: not the buffers' sizes.
+  const std::string converted = "\\\"type\\\":{\\\"dtype\\\":\\\"float32\\\",\\\"shape\\\":[1,20,";
+  EXPECT_THAT(load_with(converted + "3,3]", converted + "300,300]"), HasSubstr("bytes, it uses"));
+  // Bytes of a copy.
+  EXPECT_THAT(load_with("{\\\"bytes\\\":720}", "{\\\"bytes\\\":721}"), HasSubstr("bytes, it uses"));
+  EXPECT_THAT(load_with("{\\\"bytes\\\":720}", "{\\\"bytes\\\":18446744073709551615}"),
+              HasSubstr("bytes"));
+}
+
+// A number of the plan, or of a kernel's description in it, is another one.
+TEST_F(SavedPlanTest, SurvivesAnyNumber) {
+  const char* const numbers[] = {"0",          "1",        "2",          "3",
+                                 "63",         "64",       "719",        "721",
+                                 "65536",      "-1",       "2147483648", "4294967295",
+                                 "1.5",        "1e300",    "null",       "[]",
+                                 "1073741824", "99999999", "4294967296", "18446744073709551615"};
+  std::vector<std::pair<size_t, size_t>> places;  // of the digits
+  for (size_t i = 0; i < text_.size();) {
+    const size_t end = text_.find_first_not_of("0123456789", i);
+    const size_t stop = std::min(end, text_.size());
+    if (stop > i) places.emplace_back(i, stop - i);
+    i = std::max(stop, i + 1);
+  }
+  ASSERT_GT(places.size(), 50u);
+  int loaded = 0;
+  std::mt19937 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    const auto [at, length] = places[random() % places.size()];
+    std::string changed = text_;
+    changed.replace(at, length, numbers[random() % std::size(numbers)]);
+    Result<LoadedPlan> plan = load(changed);
+    if (!plan.ok()) {
+      EXPECT_NE(plan.status().code(), ErrorCode::kInternal) << plan.status().to_string();
+      continue;
+    }
+    ++loaded;
+    std::vector<Tensor> inputs, outputs(plan->plan->outputs.size());
+    for (const PlanSignature& input : plan->plan->inputs) {
+      ASSERT_LT(input.type.bytes(), size_t{1} << 20);
+      inputs.push_back(Tensor::zeros(input.type.dtype, input.type.shape));
+    }
+    Result<Executor> executor = Executor::create(plan->plan, 1);
+    if (executor.ok()) (void)executor->run(inputs, outputs);
+  }
+  EXPECT_GT(loaded, 10);
+}
+
+}  // namespace
+}  // namespace collage

@@ -1,0 +1,218 @@
+"""compile --emit library: a C program on nothing but the library gives the bits that the program gives which was compiled.
+
+    python tests/cli/cli_library_test.py [CHECK...]
+
+Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+from onnx import helper
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import checks
+import command
+import tiny_models
+
+FLAGS = ("--threads", "2", "--progress", "none")
+FUNCTIONS = {"create", "run", "free", "error", "input", "output"}
+PROGRAM = """#[version = "0.0.5"]
+abstract "tensor_program" @twice: fn (Tensor[(3, 40), float32]) -> Tensor[(3, 40), float32] = "program { param A: float32[3, 40]; result C[i:3, j:40] = A[i, j] * 2.0f; }";
+def @main(%x: Tensor[(3, 40), float32]) {
+  nn.relu(@twice(%x))
+}
+"""
+
+
+def call(*arguments, **options):
+    result = subprocess.run(arguments, capture_output=True, text=True, stdin=subprocess.DEVNULL, **options)
+    assert result.returncode == 0, f"{arguments} gave {result.returncode}:\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+    return result.stdout
+
+
+def parted():
+    """Joins, cuts, a product of what was computed, two inputs, three outputs, one of which is an input and one a weight's sum."""
+    node = helper.make_node
+    nodes = [node("Conv", ["x", "w"], ["a"], "conv", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), node("Relu", ["a"], ["b"], "relu"),
+             node("Split", ["b", "halves"], ["c", "d"], "split", axis=1), node("Concat", ["d", "x", "c"], ["e"], "concat", axis=1),
+             node("Conv", ["e", "v"], ["f"], "other", kernel_shape=[1, 1]), node("Flatten", ["f"], ["g"], "flat"),
+             node("MatMul", ["g", "m"], ["h"], "product"), node("Tanh", ["h"], ["i"], "tanh"), node("Gelu", ["i"], ["y"], "gelu"),
+             node("Identity", ["x"], ["same"], "identity"), node("ReduceSum", ["f"], ["*/ \"total\\\n??/"], "sum", keepdims=0)]
+    weights = {"w": tiny_models.weights(16, 8, 3, 3), "v": tiny_models.weights(6, 24, 1, 1, seed=1), "halves": np.array([5, 11])}
+    return tiny_models.model(nodes, {"x": [2, 8, 7, 9], "m": [6 * 7 * 9, 33]},
+                             {"y": [2, 33], "same": [2, 8, 7, 9], "*/ \"total\\\n??/": []}, weights, opset=20)
+
+
+class Folder:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def run(self, *arguments, status=0, **environment):
+        result = command.run(arguments, self.folder, cache=self.path("cache"), **environment)
+        assert result.returncode == status, f"exit status {result.returncode}: {result.stderr or result.stdout}"
+        assert result.stderr.count("\n") == (1 if status else 0), result.stderr
+        return result.stderr if status else result.stdout
+
+    def saved(self, *arguments):
+        """The bytes of each output."""
+        shutil.rmtree(self.path("out"), ignore_errors=True)
+        self.run(*arguments, "--save-outputs", "out")
+        names = sorted(os.listdir(self.path("out")), key=lambda name: int(name.split("_")[0]))
+        return [np.load(self.path("out", name)).tobytes() for name in names]
+
+    def given(self, arrays):
+        """The flags that give these inputs, which the C program finds as files."""
+        flags = []
+        for i, (name, array) in enumerate(arrays.items()):
+            np.save(self.path(f"{i}.npy"), array)
+            array.tofile(self.path(f"input{i}"))
+            flags += ["--inputs", f"{name}={i}.npy"]
+        return flags
+
+    def outputs(self, library, name, count):
+        """What the C program writes, and what it says."""
+        flags = ["-std=gnu99", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-DNAME={name}", f'-DHEADER="{name}.h"', "-I", "."]
+        call("cc", *flags, os.path.join(HERE, "library_test.c"), os.path.join(".", library), "-o", "program", "-lm", "-pthread",
+             cwd=self.folder)
+        said = call("./program", cwd=self.folder, env={"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": self.folder})
+        found = []
+        for i in range(count):
+            with open(self.path(f"output{i}"), "rb") as file:
+                found.append(file.read())
+        return found, said
+
+
+def same_bits(folder, model, arrays):
+    """Of the library, static and shared, of the program that was compiled, of another run, and of an artifact."""
+    inputs = folder.given(arrays)
+    expected = folder.saved("run", model, "--targets", "native", *inputs, *FLAGS)
+    for library in ("libnet.a", "libnet.so"):
+        assert folder.saved("compile", model, "--emit", "library", "-o", library, *inputs, *FLAGS) == expected
+        found, _ = folder.outputs(library, "net", len(expected))
+        assert found == expected, f"{library}: other bits"
+    folder.run("compile", model, "-o", "net.collage", "--targets", "native", *FLAGS)
+    assert folder.saved("compile", "net.collage", "--emit", "library", "-o", "librenewed.a", *inputs) == expected
+    assert folder.outputs("librenewed.a", "renewed", len(expected))[0] == expected
+    left = [name for name in os.listdir(folder.folder) if name.startswith(".collage")]
+    assert not left, left
+
+
+def random(*shape, dtype=np.float32):
+    return np.random.default_rng(3).standard_normal(shape).astype(dtype)
+
+
+def check_net(folder):
+    onnx.save(tiny_models.small_net(), folder.path("net.onnx"))
+    same_bits(folder, "net.onnx", {"image": random(1, 3, 12, 12)})
+    defined = call("nm", "-D", "--defined-only", "libnet.so", cwd=folder.folder).split()
+    assert {word for word in defined if len(word) > 1 and not re.fullmatch("[0-9a-f]{16}", word)} == {f"net_{f}" for f in FUNCTIONS}, defined
+    defined = call("nm", "--extern-only", "--defined-only", "libnet.a", cwd=folder.folder)
+    assert set(re.findall(r" [A-Z] (\w+)", defined)) == {f"net_{f}" for f in FUNCTIONS}, defined
+    needed = call("readelf", "-dlW", "libnet.so", cwd=folder.folder)
+    assert set(re.findall(r"NEEDED\)\s+Shared library: \[(\w+)", needed)) <= {"libc", "libm", "libpthread", "ld"}, needed
+    assert "RWE" not in needed and "TEXTREL" not in needed, needed
+    with open(folder.path("net.h")) as file:
+        header = file.read()
+    for line in ("of net.onnx, for 2 threads", "inputs[0]  image  float32 (1, 3, 12, 12)  1728 bytes", "outputs[0]  scores  float32 (1, 10)"):
+        assert line in header, header
+
+
+def check_parts(folder):
+    """Several tensors, copies, names that C does not like."""
+    onnx.save(parted(), folder.path("parted.onnx"))
+    same_bits(folder, "parted.onnx", {"x": random(2, 8, 7, 9), "m": random(6 * 7 * 9, 33)})
+    for language, compiler in (("c", "cc"), ("c++", "c++")):
+        call(compiler, "-x", language, "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "net.h", cwd=folder.folder)
+
+
+def check_copies(folder):
+    """Kernels of the backend `memory` may be part of a library."""
+    onnx.save(parted(), folder.path("parted.onnx"))
+    inputs = folder.given({"x": random(2, 8, 7, 9), "m": random(6 * 7 * 9, 33)})
+    expected = folder.saved("compile", "parted.onnx", "--emit", "library", "-o", "libparts.a", "--targets", "native,memory", "--effort", "fast",
+                            *inputs, *FLAGS)
+    assert folder.outputs("libparts.a", "parts", len(expected))[0] == expected
+
+
+def check_halves(folder):
+    onnx.save(tiny_models.in_float16(tiny_models.small_net()), folder.path("half.onnx"))
+    same_bits(folder, "half.onnx", {"image": random(1, 3, 12, 12, dtype=np.float16)})
+
+
+def check_program(folder):
+    """A tensor program of the user's, whose code checks its arguments."""
+    tiny_models.write(folder.folder, "program.relay", PROGRAM)
+    same_bits(folder, "program.relay", {"x": random(3, 40)})
+
+
+def check_two(folder):
+    """Libraries do not meet: two in one program, names that are no identifiers."""
+    for seed, library in ((0, "lib3-d.a"), (5, "libother.a")):
+        onnx.save(tiny_models.small_net(seed=seed), folder.path("net.onnx"))
+        folder.run("compile", "net.onnx", "--emit", "library", "-o", library, *FLAGS)
+    tiny_models.write(folder.folder, "two.c", """
+        #include "model_3_d.h"
+        #include "other.h"
+        #include <stdio.h>
+        int main(void) {
+          float image[3 * 12 * 12] = {0}, scores[10];
+          const void* in[] = {image};
+          void* out[] = {scores};
+          model_3_d_context* a = model_3_d_create(0);
+          other_context* b = other_create(0);
+          if (model_3_d_run(a, in, out) != 0) return 1;
+          printf("%.9g", scores[0]);
+          if (other_run(b, in, out) != 0) return 1;
+          printf(" %.9g", scores[0]);
+          model_3_d_free(a);
+          other_free(b);
+          return 0;
+        }""")
+    call("cc", "-Wall", "-Werror", "two.c", "lib3-d.a", "libother.a", "-o", "two", "-lm", "-pthread", cwd=folder.folder)
+    first, second = call("./two", cwd=folder.folder).split()
+    assert first != second, first
+
+
+def check_refusals(folder):
+    onnx.save(tiny_models.small_net(), folder.path("net.onnx"))
+    before = set(os.listdir(folder.folder))
+    library = ("compile", "net.onnx", "--emit", "library", "-o", "libnet.a")
+    said = folder.run(*library, "--targets", "reference", *FLAGS, status=2)
+    assert re.search(r" runs on reference: .* --targets native", said), said
+    assert "needs `nocc`" in folder.run(*library, status=5, CC="nocc")
+    said = folder.run(*library, *FLAGS, status=1, CC="cc -include absent.h")
+    assert "`cc` failed" in said and "absent.h" in said, said
+    assert set(os.listdir(folder.folder)) - before <= {"cache"}, os.listdir(folder.folder)
+
+
+def check_hooks(_):
+    """Whatever a compiled kernel may call, the library has: but for external functions, whose kernels it does not take."""
+    def text(*path):
+        with open(os.path.join(command.ROOT, "src", *path)) as file:
+            return file.read()
+    wanted = set(re.findall(r'\{"(halide_\w+)"', text("kernels", "native", "runtime_hooks.cc")))
+    wanted |= {f"halide_error_{name}" for name in re.findall(r"^  COLLAGE_KERNEL_ERROR\((\w+)\)$", text("kernels", "native", "runtime_errors.cc"), re.M)}
+    runtime = text("emit", "library_runtime.c")
+    has = set(re.findall(r"^[\w ]+\*? (halide_\w+)\(", runtime, re.M)) | {f"halide_error_{name}" for name in re.findall(r"^ASSERTION\((\w+)\)$", runtime, re.M)}
+    assert len(wanted) > 30 and wanted == has, wanted ^ has
+
+
+CHECKS = (check_net, check_parts, check_copies, check_halves, check_program, check_two, check_refusals, check_hooks)
+
+if __name__ == "__main__":
+    listed = command.run(["targets"], ".", cache="/nonexistent").stdout
+    if not re.search(r"^native +available", listed, re.M):
+        print("SKIPPED cli_library_test: native is not available here")
+        sys.exit(0)
+    sys.exit(checks.run(CHECKS, sys.argv[1:], Folder))

@@ -1,0 +1,39 @@
+// Artifacts (F.collage) in place of models: what they hold is run, timed, checked and shown as it
+// is; with --recompile the model inside is compiled like any other.
+#pragma once
+
+#include "artifact/load_artifact.h"
+#include "compiler/saved_module.h"
+#include "options.h"
+
+namespace collage::tool {
+
+bool is_artifact(const std::string& path);
+// Whether the sub-command takes its program from an artifact.
+inline bool runs_artifact(const SharedOptions& options) {
+  return is_artifact(options.model) && !options.recompile;
+}
+
+Result<Model> load_embedded(const std::string& path);
+Result<nlohmann::json> load_embedded_report(const std::string& path);
+
+// An artifact that is loaded, and the model inside it.
+struct OpenedArtifact {
+  LoadedArtifact loaded;
+  Executor executor;
+  Model model;
+  double seconds = 0;  // that loading took
+  size_t memory = 0;   // bytes that loading took, those of mapped files left out
+
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+  Result<nlohmann::json> report(const std::string& path) const;  // of its compilation
+};
+// Refuses flags that only compiling heeds, and destinations that could not be written. Where the
+// model's weights are read, every entry of the file is compared with its SHA-256 first.
+Result<OpenedArtifact> open_artifact(const SharedOptions& options, EmbeddedWeights weights);
+
+Status run_artifact(const SharedOptions& options);
+// `duration` in seconds, unless a number of runs is given.
+Status bench_artifact(const SharedOptions& options, double duration, int iterations, int warm_ups);
+
+}  // namespace collage::tool

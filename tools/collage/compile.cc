@@ -1,0 +1,98 @@
+// collage compile: a program as an artifact, or as a library that needs nothing of Collage.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "artifact.h"
+#include "emit/library.h"
+#include "report/report.h"
+#include "report/save_program.h"
+
+namespace collage::tool {
+
+namespace {
+
+struct CompileOptionsOfTool : SharedOptions {
+  std::string output, emit = "artifact";
+};
+
+Status check_output(const CompileOptionsOfTool& options) {
+  TRY(check_writable_file("-o", options.output));
+  if (options.emit == "library") {
+    if (!is_library_name(options.output))
+      return usage_error("-o {}: a library's name ends in .a (static) or .so (shared)",
+                         options.output);
+    return check_library_tools();
+  }
+  if (!is_artifact(options.output))
+    return usage_error("-o {}: an artifact's name ends in .collage", options.output);
+  if (runs_artifact(options))
+    return usage_error("{}: is compiled already (--recompile compiles the model inside it)",
+                       options.model);
+  return {};
+}
+
+void print_size(const std::string& file) {
+  std::error_code code;
+  fmt::print("{}: {:.1f} MB\n", file,
+             1e-6 * static_cast<double>(std::filesystem::file_size(file, code)));
+}
+
+// The program of an artifact as a library.
+Status convert(const CompileOptionsOfTool& options) {
+  OpenedArtifact opened = TRY(open_artifact(options, EmbeddedWeights::kUnread));
+  const std::vector<Tensor> inputs = TRY(make_inputs(opened.model, options));
+  const Manifest& manifest = opened.loaded.file->manifest();
+  TRY(write_library(options.output, *opened.loaded.plan, manifest.threads, manifest.model));
+  if (!options.save_outputs.empty())
+    TRY(save_tensors(options.save_outputs, opened.model.outputs(), TRY(opened.run(inputs))));
+  if (!options.json.empty()) TRY(write_json(options.json, TRY(opened.report(options.model))));
+  print_size(options.output);
+  return {};
+}
+
+Status compile_to_file(CompileOptionsOfTool options) {
+  TRY(check_output(options));
+  const bool library = options.emit == "library";
+  if (library && runs_artifact(options)) return convert(options);
+  // A library holds kernels of native alone.
+  if (library && options.targets.empty() && options.config.empty()) options.targets = {"native"};
+  const Model model = TRY(load(options));
+  const std::vector<Tensor> inputs = TRY(make_inputs(model, options));
+  RunFacts facts;
+  facts.threads = thread_count(options);
+  Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
+  const nlohmann::json report = report_json(model, program.impl().report, facts);
+  if (library) {
+    TRY(write_library(options.output, *program.impl().plan, facts.threads,
+                      model.impl().path.filename().string()));
+  } else {
+    TRY(save_program(program, model, report, options.output));
+  }
+  if (!options.save_outputs.empty())
+    TRY(save_tensors(options.save_outputs, program.outputs(), TRY(program.run(inputs))));
+  if (!options.json.empty()) TRY(write_json(options.json, report));
+  print_size(options.output);
+  return {};
+}
+
+}  // namespace
+
+Command add_compile(CLI::App& app) {
+  auto options = std::make_shared<CompileOptionsOfTool>();
+  CLI::App* command =
+      app.add_subcommand("compile", "compile a model, and write the program to a file");
+  add_compile_options(*command, *options);
+  add_config_option(*command, *options);
+  add_input_options(*command, *options);
+  add_output_option(*command, *options);
+  command->add_option("-o,--output", options->output, "the file to write")->required();
+  command
+      ->add_option("--emit", options->emit,
+                   "what to write: an artifact (.collage), or a library of native's kernels (.a or "
+                   ".so) with a C header")
+      ->check(CLI::IsMember({"artifact", "library"}));
+  return {command, [options] { return compile_to_file(*options); }};
+}
+
+}  // namespace collage::tool
