@@ -3,9 +3,9 @@
 #include "artifact/write_artifact.h"
 #include "base/json_fields.h"
 #include "base/no_exceptions.h"
-#include "compiler/saved_module.h"
 #include "report/read_report.h"
 #include "report/report.h"
+#include "report/saved_module.h"
 
 namespace collage {
 

@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include "backend/backend.h"
-#include "compiler/saved_module.h"
 #include "compiler/saved_program.h"
 #include "compiler/workload.h"
 #include "ir/structural.h"
+#include "report/saved_module.h"
 #include "targets/backends.h"
 
 namespace collage {

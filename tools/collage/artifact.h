@@ -3,8 +3,8 @@
 #pragma once
 
 #include "artifact/load_artifact.h"
-#include "compiler/saved_module.h"
 #include "options.h"
+#include "report/saved_module.h"
 
 namespace collage::tool {
 

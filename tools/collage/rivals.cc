@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/statistics.h"
-#include "compiler/model_reference.h"
 #include "options.h"
+#include "report/model_reference.h"
 
 namespace collage::tool {
 

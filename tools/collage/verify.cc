@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "artifact.h"
-#include "compiler/model_reference.h"
 #include "options.h"
+#include "report/model_reference.h"
 #include "report/report.h"
 #include "select/layerwise.h"
 #include "verify/reference_check.h"

@@ -1,4 +1,4 @@
-#include "compiler/model_reference.h"
+#include "report/model_reference.h"
 
 #include <fmt/format.h>
 

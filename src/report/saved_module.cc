@@ -1,4 +1,4 @@
-#include "compiler/saved_module.h"
+#include "report/saved_module.h"
 
 #include <cstring>
 #include <map>
