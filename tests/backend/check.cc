@@ -242,6 +242,16 @@ std::vector<Tensor> evaluate(const Function& function, const std::vector<Tensor>
   return results.value();
 }
 
+BufferSizes buffers_of(const Function& function, const Variant& variant) {
+  BufferSizes sizes;
+  for (size_t i = 0; i < variant.inputs.size(); ++i)
+    sizes.inputs.push_back(bytes_of(function->params[i]->tensor_type().shape, variant.inputs[i]));
+  const std::vector<TensorType> types = function->result_type().leaves();
+  for (size_t i = 0; i < types.size(); ++i)
+    sizes.outputs.push_back(bytes_of(types[i].shape, variant.outputs[i]));
+  return sizes;
+}
+
 std::vector<Tensor> run_guarded(Kernel& kernel, const Function& function, const Variant& variant,
                                 const std::vector<Tensor>& inputs, int leftovers) {
   std::vector<Guarded> in, out;
@@ -303,16 +313,6 @@ bool is_known_refusal(const Status& status) {
          (why.find("its kernels cannot be saved") != std::string::npos ||
           why.find("a view that no description makes") != std::string::npos ||
           why.find("a kernel that calls another library") != std::string::npos);
-}
-
-BufferSizes buffers_of(const Function& function, const Variant& variant) {
-  BufferSizes sizes;
-  for (size_t i = 0; i < variant.inputs.size(); ++i)
-    sizes.inputs.push_back(bytes_of(function->params[i]->tensor_type().shape, variant.inputs[i]));
-  const std::vector<TensorType> types = function->result_type().leaves();
-  for (size_t i = 0; i < types.size(); ++i)
-    sizes.outputs.push_back(bytes_of(types[i].shape, variant.outputs[i]));
-  return sizes;
 }
 
 // A twin, and the kernel saved and loaded, give the same bits; it is not loaded for buffers that

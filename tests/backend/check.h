@@ -69,6 +69,9 @@ struct Tolerance {
 // Fails the test where an element of `got` is not as close to that of `expected` as they must be.
 void expect_close(const Tensor& expected, const Tensor& got, const Tolerance& tolerance = {});
 
+// Of the buffers that a kernel of the variant runs with.
+BufferSizes buffers_of(const Function& function, const Variant& variant);
+
 // What one run of a kernel gives, row-major and in the result's own type. `leftovers` is the byte
 // that results and workspace are full of before. Fails the test where something else is written
 // than results and workspace, or the padding of a result's layout is not zero.

@@ -9,7 +9,6 @@
 #include "compiler/saved_program.h"
 #include "compiler/workload.h"
 #include "targets/backends.h"
-#include "test_paths.h"
 
 namespace collage {
 namespace {
@@ -33,11 +32,7 @@ class LongArtifact : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(LongArtifact, EightContextsGiveTheSameBits) {
-  const std::string command = std::string(COLLAGE_PYTHON) + " -B " + COLLAGE_TESTS_DIR +
-                              "/../models/generate.py " + GetParam() + " -o " + folder_.string() +
-                              " > /dev/null";
-  ASSERT_EQ(std::system(command.c_str()), 0);
-  Result<Model> model = Model::load(folder_ / (std::string(GetParam()) + ".onnx"));
+  Result<Model> model = Model::load(testing::full_model(GetParam(), folder_));
   ASSERT_TRUE(model.ok()) << model.status().to_string();
   for (const char* target : {"onednn", "native", "openvino"}) {
     const Backend* backend = find_backend(target);

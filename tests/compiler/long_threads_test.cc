@@ -8,8 +8,8 @@
 
 #include "backend/backend.h"
 #include "compiler/run_on_threads.h"
+#include "compiler/workload.h"
 #include "targets/backends.h"
-#include "test_paths.h"
 
 namespace collage {
 namespace {
@@ -26,11 +26,7 @@ class LongThreads : public ::testing::TestWithParam<const char*> {
     folder_ = fs::temp_directory_path() / ("collage_long_threads_" + std::to_string(::getpid()));
     fs::create_directories(folder_);
     ::setenv("COLLAGE_CACHE", (folder_ / "cache").c_str(), 1);
-    const std::string command = std::string(COLLAGE_PYTHON) + " -B " + COLLAGE_TESTS_DIR +
-                                "/../models/generate.py " + GetParam() + " -o " + folder_.string() +
-                                " > /dev/null";
-    ASSERT_EQ(std::system(command.c_str()), 0);
-    Result<Model> model = Model::load(folder_ / (std::string(GetParam()) + ".onnx"));
+    Result<Model> model = Model::load(testing::full_model(GetParam(), folder_));
     ASSERT_TRUE(model.ok()) << model.status().to_string();
     model_.emplace(std::move(model).value());
   }

@@ -41,14 +41,24 @@ double mock_conversion(const TensorType& type, const Encoding& from, const Encod
                       (0.5 + draw(type.to_string() + from.to_string() + ">" + to.to_string()));
 }
 
+// What models/generate.py makes of the arguments; an empty path where it fails.
+std::filesystem::path generated(const std::string& arguments, const std::string& name,
+                                const std::filesystem::path& folder) {
+  const std::string command = std::string(COLLAGE_PYTHON) + " -B " + COLLAGE_TESTS_DIR +
+                              "/../models/generate.py " + arguments + " -o " + folder.string() +
+                              " > /dev/null";
+  const std::filesystem::path path = folder / (name + ".onnx");
+  return std::system(command.c_str()) == 0 ? path : std::filesystem::path();
+}
+
 }  // namespace
 
 std::filesystem::path small_model(const std::string& name, const std::filesystem::path& folder) {
-  std::string command = std::string(COLLAGE_PYTHON) + " -B " + COLLAGE_TESTS_DIR +
-                        "/../models/generate.py --small " + name + " -o " + folder.string() +
-                        " > /dev/null";
-  std::filesystem::path path = folder / (name + ".onnx");
-  return std::system(command.c_str()) == 0 ? path : std::filesystem::path();
+  return generated("--small " + name, name, folder);
+}
+
+std::filesystem::path full_model(const std::string& name, const std::filesystem::path& folder) {
+  return generated(name, name, folder);
 }
 
 Result<Workload> Workload::load(const std::filesystem::path& path) {

@@ -22,6 +22,8 @@ inline constexpr const char* kWorkloads[] = {"bert",         "resnet50",    "res
 
 // Writes the model at reduced size into the folder, once; its path.
 std::filesystem::path small_model(const std::string& name, const std::filesystem::path& folder);
+// At its full size, likewise.
+std::filesystem::path full_model(const std::string& name, const std::filesystem::path& folder);
 
 // A model with the candidates that compiling it looks at.
 class Workload {

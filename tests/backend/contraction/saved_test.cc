@@ -20,19 +20,6 @@ struct Offer {
   bool lowered;
 };
 
-BufferSizes buffers_of(const Function& function, const Variant& variant) {
-  const auto bytes = [](const TensorType& type, const Encoding& encoding) {
-    return encoding.layout.physical_bytes(type.shape, encoding.dtype);
-  };
-  BufferSizes sizes;
-  for (size_t i = 0; i < variant.inputs.size(); ++i)
-    sizes.inputs.push_back(bytes(function->params[i]->tensor_type(), variant.inputs[i]));
-  const std::vector<TensorType> types = function->result_type().leaves();
-  for (size_t i = 0; i < types.size(); ++i)
-    sizes.outputs.push_back(bytes(types[i], variant.outputs[i]));
-  return sizes;
-}
-
 // Of every variant that both backends offer for the function.
 std::vector<SavedKernel> saved_kernels(const Function& function) {
   const CompileOptions options{kThreads, ""};
