@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <sstream>
-#include <streambuf>
 
 #include "kernels/openvino/loaders.h"
 #include "runtime/saved_fields.h"
@@ -146,39 +145,6 @@ class OpenVinoKernel : public Kernel {
   std::vector<Port> input_ports_, output_ports_;
 };
 
-// What was saved, as OpenVINO reads it, without a copy.
-class BytesStream : public std::istream {
- public:
-  explicit BytesStream(const SharedBytes& bytes) : std::istream(nullptr), buffer_(bytes) {
-    rdbuf(&buffer_);
-  }
-
- private:
-  class Buffer : public std::streambuf {
-   public:
-    explicit Buffer(const SharedBytes& bytes) {
-      char* begin = static_cast<char*>(const_cast<void*>(bytes.data.get()));
-      setg(begin, begin, begin + bytes.bytes);
-    }
-
-   protected:
-    pos_type seekoff(off_type offset, std::ios_base::seekdir from,
-                     std::ios_base::openmode) override {
-      const off_type base = from == std::ios_base::beg   ? 0
-                            : from == std::ios_base::cur ? gptr() - eback()
-                                                         : egptr() - eback();
-      const off_type at = base + offset;
-      if (at < 0 || at > egptr() - eback()) return pos_type(off_type(-1));
-      setg(eback(), eback() + at, egptr());
-      return at;
-    }
-    pos_type seekpos(pos_type at, std::ios_base::openmode mode) override {
-      return seekoff(off_type(at), std::ios_base::beg, mode);
-    }
-  };
-  Buffer buffer_;
-};
-
 // Ports that the kernel addresses, as the model has them.
 Status check_ports(const CompiledFunction& f) {
   const auto bad = [] { return bad_model("a compiled model that does not fit its description"); };
@@ -248,8 +214,9 @@ Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int threads) {
   try {
     if (!saved.objects.empty()) {
       ov::Core* core = TRY(shared_core());
-      BytesStream stream(saved.objects[0]);
-      f.model = core->import_model(stream, "CPU", compile_settings(f.precision, threads));
+      f.blob = saved.objects[0];
+      const ov::Tensor blob(ov::element::u8, {f.blob.bytes}, const_cast<void*>(f.blob.data.get()));
+      f.model = core->import_model(blob, "CPU", compile_settings(f.precision, threads));
     }
     TRY(check_ports(f));
     return std::shared_ptr<Kernel>(make_kernel(std::move(f)));
@@ -295,6 +262,8 @@ ov::AnyMap compile_settings(ov::element::Type precision, int threads) {
       ov::num_streams(1),
       ov::inference_num_threads(threads),
       ov::hint::enable_cpu_pinning(false),
+      // It would round what is multiplied with weights of bytes to bytes.
+      ov::hint::dynamic_quantization_group_size(0),
   };
 }
 

@@ -42,6 +42,9 @@ struct IndexCheck {
 };
 
 struct CompiledFunction {
+  // What the model was imported from, whose weights it reads where they lie; empty of one that was
+  // compiled here.
+  SharedBytes blob = {};
   ov::CompiledModel model;  // empty when no result is computed
   ov::element::Type precision = ov::element::f32;
   std::vector<TensorType> inputs, outputs;
