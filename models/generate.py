@@ -1,15 +1,17 @@
 """Writes benchmark models as ONNX files with seeded weights.
 
-    python models/generate.py NAME... [-o DIR] [--small] [--seed N] [--dynamic-batch] [--dtype float16] [--stats] [--list]
+    python models/generate.py NAME... [-o DIR] [--small] [--seed N] [--dynamic-batch] [--dtype float16] [--quantise] [--stats] [--list]
 
 NAME is one of --list, or `workloads` (the ten benchmark models), `exports` (the second family) or `all`. `--small` keeps
 a model's structure and shrinks its channels, depth and sizes to under 3 MB and 0.1 GFLOP. `--dtype float16` rounds
-weights to it and has every tensor in it; the file is NAME_float16.onnx. The same seed gives a byte-identical file.
+weights to it and has every tensor in it; the file is NAME_float16.onnx. `--quantise` makes NAME_int8.onnx with ONNX Runtime's
+tool (quantise.py). The same seed gives a byte-identical file.
 """
 
 import argparse
 import os
 import sys
+import tempfile
 
 import bert
 import dcgan
@@ -47,16 +49,26 @@ VARIANTS = {"mobilenet_v2_b32": mobilenet.mobilenet_v2_b32}
 MODELS = WORKLOADS | EXPORTS | VARIANTS
 GROUPS = {"workloads": WORKLOADS, "exports": EXPORTS, "all": MODELS}
 DYNAMIC_BATCH = ("resnet50", "resnext50", "resnet50_3d", "resnet50_full", "mobilenet_v2", "efficientnet_b0", "mnist")
+QUANTISED = ("mnist", "resnet50", "mobilenet_v2", "bert_base")
 EXTERNAL = ("nasrnn",)  # near or above the two gigabytes that a protobuf message may hold
 
 
-def generate(name, folder, small=False, seed=0, dynamic_batch=False, dtype="float32"):
-    """Writes FOLDER/NAME.onnx (and NAME.onnx.data for a very large model); returns its path and its builder."""
+def generate(name, folder, small=False, seed=0, dynamic_batch=False, dtype="float32", quantised=False):
+    """Writes FOLDER/NAME.onnx (and NAME.onnx.data for a very large model); returns its path and its builder.
+
+    NAME_float16.onnx for that type; a quantised model is NAME_int8.onnx, and the one it is made of goes again.
+    """
     os.makedirs(folder, exist_ok=True)
     half = dtype == "float16"
     path = os.path.join(folder, f"{name}_float16.onnx" if half else f"{name}.onnx")
     extra = {"external_path": path + ".data"} if name in EXTERNAL and not small else {}
     builder = MODELS[name](seed, small, **extra)
+    if quantised:
+        import quantise  # ONNX Runtime's tool, which nothing else here wants
+
+        with tempfile.TemporaryDirectory() as beside:
+            builder.save(os.path.join(beside, "real.onnx"), dynamic_batch)
+            return quantise.quantise(os.path.join(beside, "real.onnx"), os.path.join(folder, f"{name}_int8.onnx"), seed), builder
     builder.save(path, dynamic_batch, half_precision.to_float16 if half else None)
     return path, builder
 
@@ -76,6 +88,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="seed of the weights (default 0)")
     parser.add_argument("--dynamic-batch", action="store_true", help='make dimension 0 the symbol "batch"')
     parser.add_argument("--dtype", choices=("float32", "float16"), default="float32", help="of every tensor (default float32)")
+    parser.add_argument("--quantise", action="store_true", help=f"to 8-bit integers; of {', '.join(QUANTISED)}")
     parser.add_argument("--stats", action="store_true", help="print nodes, operations and bytes of weights")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     options = parser.parse_args()
@@ -94,8 +107,13 @@ def main():
         parser.error(f"--dynamic-batch works with {', '.join(DYNAMIC_BATCH)}, not with {', '.join(fixed)}")
     if options.dtype == "float16" and not options.small and (large := [n for n in names if n in EXTERNAL]):
         parser.error(f"--dtype float16 works without --small only with weights in the model's own file, not with {', '.join(large)}")
+    if options.quantise and (real := [n for n in names if n not in QUANTISED]):
+        parser.error(f"--quantise works with {', '.join(QUANTISED)}, not with {', '.join(real)}")
+    if options.quantise and (options.dtype != "float32" or options.dynamic_batch):
+        parser.error("--quantise goes with neither --dtype nor --dynamic-batch")
     for name in dict.fromkeys(names):
-        path, builder = generate(name, options.output, options.small, options.seed, options.dynamic_batch, options.dtype)
+        path, builder = generate(name, options.output, options.small, options.seed, options.dynamic_batch, options.dtype,
+                                 options.quantise)
         print(stats_line(name, builder) if options.stats else path)
     return 0
 

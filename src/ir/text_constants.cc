@@ -152,6 +152,16 @@ Status fill(const json& values, DType dtype, Tensor& tensor) {
   return dispatch_any(dtype, [&]<typename T>(Tag<T>) { return fill<T>(values, tensor); });
 }
 
+constexpr int64_t kMostUniform = 1 << 20;
+
+std::string entry_with(const Tensor& value, const std::string& values) {
+  std::string shape;
+  for (int64_t extent : value.shape())
+    shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+  return fmt::format("{{\"dtype\": \"{}\", \"shape\": [{}], {}}}", dtype_name(value.dtype()), shape,
+                     values);
+}
+
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -196,13 +206,20 @@ Result<Tensor> parse_scalar_literal(std::string_view text) {
 }
 
 std::string constant_entry(const Tensor& value) {
-  std::string shape;
-  for (int64_t extent : value.shape())
-    shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
   std::string values = values_text(value);
-  return fmt::format(
-      "{{\"dtype\": \"{}\", \"shape\": [{}], {}}}", dtype_name(value.dtype()), shape,
-      values.empty() ? "\"hex\": \"" + hex_bytes(value) + "\"" : "\"values\": " + values);
+  return entry_with(
+      value, values.empty() ? "\"hex\": \"" + hex_bytes(value) + "\"" : "\"values\": " + values);
+}
+
+std::optional<std::string> uniform_entry(const Tensor& value) {
+  if (!is_integer(value.dtype()) || value.dtype() == DType::kUInt64 || value.size() == 0 ||
+      value.size() > kMostUniform)
+    return std::nullopt;
+  const size_t unit = dtype_size(value.dtype());
+  const auto* bytes = value.data<char>();
+  for (size_t i = unit; i < value.bytes(); i += unit)
+    if (std::memcmp(bytes, bytes + i, unit) != 0) return std::nullopt;
+  return entry_with(value, fmt::format("\"value\": {}", value.element_as_int64(0)));
 }
 
 Result<TensorType> parse_constant_entry_type(const json& entry) {
@@ -228,6 +245,14 @@ Result<Tensor> parse_constant_entry(const json& entry) {
       return bad_model("{} values for shape {}", values.size(), shape_to_string(type.shape));
     Tensor tensor = TRY(Tensor::allocate(type.dtype, type.shape));
     TRY(fill(values, type.dtype, tensor));
+    return tensor;
+  }
+  if (entry.contains("value")) {
+    if (num_elements(type.shape) > kMostUniform || !is_integer(type.dtype))
+      return bad_model("one \"value\" for {} of {}", shape_to_string(type.shape),
+                       dtype_name(type.dtype));
+    Tensor tensor = TRY(Tensor::allocate(type.dtype, type.shape));
+    TRY(fill(json(count, entry["value"]), type.dtype, tensor));
     return tensor;
   }
   if (!entry.contains("hex") || !entry["hex"].is_string())

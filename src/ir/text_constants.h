@@ -22,6 +22,9 @@ Result<Tensor> parse_scalar_literal(std::string_view text);
 
 // {"dtype": "float32", "shape": [2], "values": [1.0, 2.0]}
 std::string constant_entry(const Tensor& value);
+// {"dtype": "int32", "shape": [512], "value": 0}: of integers that are all equal, as zero points of
+// weights are; else nothing.
+std::optional<std::string> uniform_entry(const Tensor& value);
 // The constant of an entry that holds its values.
 Result<Tensor> parse_constant_entry(const nlohmann::json& entry);
 Result<TensorType> parse_constant_entry_type(const nlohmann::json& entry);

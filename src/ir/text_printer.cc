@@ -169,15 +169,21 @@ class Printer {
     return fmt::format("meta[relay.Constant][{}] /*{}*/", it->second, node.type().to_string());
   }
 
+  // Real numbers and quantised ones: nothing that is decided depends on the values of many.
+  static bool holds_weights(DType dtype) {
+    return is_float(dtype) || dtype == DType::kInt8 || dtype == DType::kUInt8;
+  }
+
   std::string entry(const Tensor& value) {
     using Constants = PrintOptions::Constants;
     if (options_.by_type_only.count(value.raw()) != 0) return "null";
     // Reseeded weights, biases among them, must not change a canonical text.
-    int64_t inline_limit = canonical_ && is_float(value.dtype()) ? 1 : options_.inline_limit;
+    int64_t inline_limit = canonical_ && holds_weights(value.dtype()) ? 1 : options_.inline_limit;
     if (options_.constants == Constants::kMeta || value.size() <= inline_limit)
       return constant_entry(value);
     if (options_.constants == Constants::kShapeOnly) {
-      if (is_float(value.dtype())) return "null";
+      if (holds_weights(value.dtype())) return "null";
+      if (std::optional<std::string> uniform = uniform_entry(value)) return *uniform;
       return fmt::format("{{\"sha256\": \"{}\"}}",
                          sha256_hex({static_cast<const char*>(value.raw()), value.bytes()}));
     }

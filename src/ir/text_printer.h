@@ -33,7 +33,8 @@ struct PrintOptions {
     kMeta,       // every constant in the metadata section
     kSideFile,   // those of more than `inline_limit` elements in `side_tensors`
     kShapeOnly,  // those of more than `inline_limit` elements by type only: the parser must be
-                 // given them; integers and booleans among them also by SHA-256
+                 // given them; integers of more than 8 bits and booleans among them also by
+                 // SHA-256, or their value where all are equal
   };
   Constants constants = Constants::kMeta;
   int64_t inline_limit = 64;
@@ -50,8 +51,9 @@ std::string to_text(const Module& module, const PrintOptions& options = {});
 std::string to_text(const Function& function, const PrintOptions& options = {});  // a bare `fn`
 
 // The function without anything that does not influence how it is computed: parameters are %p0,
-// %p1 …, the attributes "Compiler" and "global_symbol" are left out, real constants of more than
-// one element are there by type only, others as with kShapeOnly. Equal for functions that differ
+// %p1 …, the attributes "Compiler" and "global_symbol" are left out, constants of more than one
+// element that hold real numbers or integers of 8 bits are there by type only, others as with
+// kShapeOnly. Equal for functions that differ
 // only in names and weights.
 std::string canonical_text(const Function& function);
 

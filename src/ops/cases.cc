@@ -25,6 +25,7 @@ const std::vector<OpCase>& op_cases() {
     add_reduction_cases(all);
     add_shape_cases(all);
     add_index_cases(all);
+    add_quantised_cases(all);
     return all;
   }();
   return cases;

@@ -1,6 +1,7 @@
-// cast and copy. Casting follows ONNX: floats to integers truncate towards zero (out of range and
-// NaN give the type's nearest value and zero, never undefined behaviour), integers wrap, anything
-// to bool is "is not zero".
+// cast, copy and reinterpret. Casting follows ONNX: floats to integers truncate towards zero (out
+// of range and NaN give the type's nearest value and zero, never undefined behaviour), integers
+// wrap, anything to bool is "is not zero". reinterpret takes the bits as another type of as many;
+// those of half precision, which models are widened from, it refuses.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -42,6 +43,30 @@ Status run_cast(std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> 
   return {};
 }
 
+Result<Type> infer_reinterpret(Types args, const Attrs& attrs) {
+  TensorType data = TRY(tensor_arg(args, 0));
+  const DType dtype = attrs.dtype("dtype");
+  if (dtype_size(dtype) != dtype_size(data.dtype))
+    return bad_model("{} and {} differ in size", dtype_name(data.dtype), dtype_name(dtype));
+  for (DType type : {data.dtype, dtype})
+    if (is_half(type)) return bad_model("the bits of {}", dtype_name(type));
+  return tensor_result(std::move(data.shape), dtype);
+}
+
+void copy_bytes(const Tensor& from, Tensor& to) {
+  if (from.bytes() > 0) std::memcpy(to.raw(), from.raw(), from.bytes());
+}
+
+// A bool holds 0 or 1.
+Status run_reinterpret(std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) {
+  if (outputs[0].dtype() == DType::kBool)
+    map_elements<uint8_t, uint8_t>(inputs[0], outputs[0],
+                                   [](uint8_t x) { return static_cast<uint8_t>(x != 0); });
+  else
+    copy_bytes(inputs[0], outputs[0]);
+  return {};
+}
+
 }  // namespace
 
 void register_cast_ops() {
@@ -63,10 +88,13 @@ void register_cast_ops() {
   };
   copy.reference = [](std::span<const Tensor> inputs, const Attrs&,
                       std::span<Tensor> outputs) -> Status {
-    if (inputs[0].bytes() > 0) std::memcpy(outputs[0].raw(), inputs[0].raw(), inputs[0].bytes());
+    copy_bytes(inputs[0], outputs[0]);
     return {};
   };
   register_op(std::move(copy));
+
+  register_op(make_op("reinterpret", 1, {{"dtype", DType::kInt32, true}}, FusionKind::kElementwise,
+                      infer_reinterpret, run_reinterpret));
 }
 
 }  // namespace collage

@@ -2,23 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "ops/counter_random.h"
 #include "ops/half.h"
 #include "runtime/dispatch.h"
 
 namespace collage {
 
 namespace {
-
-uint64_t mix(uint64_t x) {  // splitmix64
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 // The extent that argument `arg` of the call indexes, or 0 when it holds no indices.
 int64_t indexed_extent(const CallNode& call, size_t arg) {
@@ -30,6 +25,7 @@ int64_t indexed_extent(const CallNode& call, size_t arg) {
     return static_cast<size_t>(a < 0 ? a + static_cast<int64_t>(data.size()) : a);
   };
   if (op == "one_hot" && arg == 0) return call.attrs.integer("depth");
+  if (op == "vision.roi_align" && arg == 2) return data[0];
   if (arg != 1) return 0;
   if (op == "take" || op == "gather" || op == "scatter_elements") return data[axis()];
   if (op == "gather_nd" || op == "scatter_nd") {
@@ -49,10 +45,37 @@ bool must_be_positive(const CallNode& call, size_t arg) {
                       op == "reverse_sequence");
 }
 
+// What the call takes as argument `arg` where that is part of a quantised number: integers of any
+// value, zero points near the middle of the integers that they belong to, scales.
+std::optional<ValueRange> quantised_range(const CallNode& call, size_t arg) {
+  const std::string& op = call.op->name;
+  if (!op.starts_with("qnn.")) return std::nullopt;
+  const bool one_operand = op.ends_with("quantize");
+  const size_t operands = one_operand ? 1 : 2;
+  const bool parameter = arg >= operands;
+  if (parameter && (arg - operands) % 2 == 0) return ValueRange{0.01, 0.1};
+  const size_t operand = parameter ? (arg - operands) / 2 : arg;
+  const DType dtype =
+      op == "qnn.quantize" ? call.tensor_type().dtype : call.args[operand]->tensor_type().dtype;
+  switch (dtype) {
+    case DType::kInt8:
+      return parameter ? ValueRange{-16, 15} : ValueRange{-128, 127};
+    case DType::kUInt8:
+      return parameter ? ValueRange{112, 143} : ValueRange{0, 255};
+    case DType::kInt16:
+      return parameter ? ValueRange{-256, 255} : ValueRange{-0x8000, 0x7fff};
+    case DType::kUInt16:
+      return parameter ? ValueRange{0x7f00, 0x80ff} : ValueRange{0, 0xffff};
+    default:
+      return parameter ? ValueRange{0, 0} : ValueRange{-1000, 1000};
+  }
+}
+
 struct Bounds {
   int64_t high = 7;
   int64_t low = 0;
   bool indices = false;
+  std::optional<ValueRange> quantised;  // where nothing else is said
 };
 
 // `added`: the most that constants added to the value before it became this argument.
@@ -63,6 +86,7 @@ void tighten(Bounds& bounds, const CallNode& call, size_t arg, int64_t added) {
     bounds.indices = true;
   }
   if (must_be_positive(call, arg)) bounds.low = 1;
+  if (!bounds.quantised) bounds.quantised = quantised_range(call, arg);
   if (call.op->name == "reverse_sequence" && arg == 1) {
     const Shape& data = call.args[0]->tensor_type().shape;
     int64_t axis = call.attrs.integer("seq_axis");
@@ -115,13 +139,26 @@ Bounds bounds_of(const Expr& param, const std::vector<Expr>& order) {
   return bounds;
 }
 
+// That of a parameter that is used as a scale.
+std::optional<ValueRange> scale_range(const Expr& param, const std::vector<Expr>& order) {
+  if (!param->type().is_tensor() || !is_float(param->tensor_type().dtype)) return std::nullopt;
+  for (const Expr& expr : order) {
+    const auto* call = as<CallNode>(expr);
+    if (call == nullptr || call->op == nullptr) continue;
+    for (size_t i = 1; i < call->args.size(); ++i)
+      if (call->args[i] == param)
+        if (auto range = quantised_range(*call, i)) return range;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Tensor random_tensor(const TensorType& type, uint64_t seed, ValueRange range) {
   Tensor tensor = Tensor::empty(type.dtype, type.shape);
   const int64_t n = tensor.size();
-  const uint64_t base = mix(seed);
-  auto bits = [base](int64_t i) { return mix(base + static_cast<uint64_t>(i)); };
+  const RandomStream stream(seed);
+  auto bits = [stream](int64_t i) { return stream.bits(static_cast<uint64_t>(i)); };
   auto real = [&](int64_t i) {
     return range.low + (range.high - range.low) * static_cast<double>(bits(i) >> 11) * 0x1p-53;
   };
@@ -155,10 +192,11 @@ std::vector<ValueRange> input_ranges(const Function& function) {
   for (const Expr& param : function->params) {
     Bounds bounds = bounds_of(param, order);
     bounds.high = std::max(bounds.high, bounds.low);
+    ValueRange integers{static_cast<double>(bounds.low), static_cast<double>(bounds.high)};
+    if (bounds.quantised && !bounds.indices && bounds.low == 0) integers = *bounds.quantised;
+    const ValueRange reals = scale_range(param, order).value_or(ValueRange{});
     for (const TensorType& leaf : param->type().leaves())
-      ranges.push_back(is_integer(leaf.dtype) ? ValueRange{static_cast<double>(bounds.low),
-                                                           static_cast<double>(bounds.high)}
-                                              : ValueRange{});
+      ranges.push_back(is_integer(leaf.dtype) ? integers : reals);
   }
   return ranges;
 }
@@ -168,7 +206,7 @@ std::vector<Tensor> random_inputs(const Function& function, uint64_t seed) {
   std::vector<Tensor> inputs;
   for (const Expr& param : function->params)
     for (const TensorType& leaf : param->type().leaves())
-      inputs.push_back(random_tensor(leaf, mix(seed) + inputs.size(), ranges[inputs.size()]));
+      inputs.push_back(random_tensor(leaf, mix_bits(seed) + inputs.size(), ranges[inputs.size()]));
   return inputs;
 }
 

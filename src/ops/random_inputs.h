@@ -23,7 +23,8 @@ Tensor random_tensor(const TensorType& type, uint64_t seed, ValueRange range = {
 // [0, 7], unless they reach an operator as indices (take, gather, one_hot, …), possibly through
 // operators that move or compute integers: then every value is an index within the smallest extent
 // they select from, less what constants add to it on the way. Divisors and sequence lengths are at
-// least 1.
+// least 1. Quantised integers are of all values of their type, their zero points near its middle,
+// scales in [0.01, 0.1].
 std::vector<Tensor> random_inputs(const Function& function, uint64_t seed);
 
 // The range from which random_inputs draws for one parameter leaf.

@@ -43,9 +43,12 @@ void register_all_ops() {
     register_norm_ops();
     register_pad_ops();
     register_pool_ops();
+    register_quantised_ops();  // after the products of real numbers, their twins
+    register_random_ops();
     register_rearrange_ops();
     register_reduce_ops();
     register_resize_ops();
+    register_roi_ops();
     register_scan_ops();
     register_scatter_ops();
     register_select_ops();

@@ -66,7 +66,9 @@ class Folder {
   bool worth_it(const CallNode& call, const std::vector<Tensor>& inputs) {
     size_t in = 0, out = bytes_of(call.type());
     for (const Tensor& input : inputs) in += input.bytes();
-    if (out <= in || out <= kSmall || call.op->name == "cast") return true;
+    // No backend wants what stands for real numbers, or the type of a half.
+    if (out <= in || out <= kSmall || call.op->name == "cast" || call.op->name == "qnn.dequantize")
+      return true;
     if (in > kSmall || out > kLargestMade || growth_ + out > kTotalGrowth) return false;
     growth_ += out;
     return true;

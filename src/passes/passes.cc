@@ -8,8 +8,10 @@
 #include "passes/fold_scale.h"
 #include "passes/recognise_activations.h"
 #include "passes/recognise_layer_norm.h"
+#include "passes/recognise_quantised.h"
 #include "passes/recognise_softmax.h"
 #include "passes/simplify.h"
+#include "passes/simplify_quantised.h"
 #include "passes/widen_halves.h"
 #include "tensor_program/call.h"
 
@@ -21,9 +23,12 @@ Pipeline simplification_pipeline() {
       {"link_programs", tensor_program::link_programs},
       // All below look at float32 alone, as most backends do.
       function_pass("widen_halves", widen_halves),
+      // While quantised weights are integers: folding makes real numbers of them.
+      function_pass("recognise_quantised", recognise_quantised),
       // Constants first: what they decide (shapes, masks, scales) is looked at by all others.
       function_pass("fold_constants", fold_constants),
       function_pass("simplify", simplify),
+      function_pass("simplify_quantised", simplify_quantised),
       // Idioms are matched on graphs where equal things are one node.
       function_pass("common_subexpressions", eliminate_common_subexpressions),
       function_pass("fold_batch_norm", fold_batch_norm),

@@ -9,13 +9,6 @@ namespace {
 // One copy of larger weights is enough: they are scaled only where nobody else uses them.
 constexpr size_t kSmallWeight = size_t{64} << 10;
 
-// The weight's axis that gives the result's channels.
-int64_t channel_axis(const CallNode& call) {
-  if (call.op->name == "nn.dense" || !call.op->name.ends_with("matmul")) return 0;
-  auto rank = static_cast<int64_t>(call.args[1]->tensor_type().shape.size());
-  return call.attrs.flag("transpose_b") ? rank - 2 : rank - 1;
-}
-
 Tensor scaled_weight(const CallNode& call, const Tensor& weight, const Tensor& scale) {
   if (call.op->name.find("_transpose") == std::string::npos)
     return scale_along_axis(weight, scale, channel_axis(call));
@@ -41,10 +34,17 @@ Tensor scaled_weight(const CallNode& call, const Tensor& weight, const Tensor& s
 
 }  // namespace
 
+int64_t channel_axis(const CallNode& product) {
+  if (!product.op->name.ends_with("matmul")) return 0;
+  auto rank = static_cast<int64_t>(product.args[1]->tensor_type().shape.size());
+  return product.attrs.flag("transpose_b") ? rank - 2 : rank - 1;
+}
+
 std::optional<Product> product_of(const Expr& expr) {
   const auto* call = as<CallNode>(expr);
   if (call == nullptr || call->op == nullptr) return std::nullopt;
-  const std::string& name = call->op->name;
+  std::string_view name = call->op->name;
+  if (name.starts_with("qnn.")) name.remove_prefix(1);
   if (name.starts_with("nn.conv")) return Product{call, 1, 1};
   auto rank = static_cast<int64_t>(expr->tensor_type().shape.size());
   if (name == "nn.dense" || name == "nn.matmul") return Product{call, rank - 1, -1};

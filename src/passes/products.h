@@ -1,6 +1,6 @@
 // Linear operators with a constant weight, seen alike: convolutions, transposed convolutions, dense
-// layers, matrix products with a constant right side. The result's channels can be scaled by
-// scaling the weight.
+// layers, matrix products with a constant right side, and those of quantised operands. The result's
+// channels can be scaled by scaling the weight, where that is of real numbers.
 #pragma once
 
 #include <collage/tensor.h>
@@ -21,6 +21,8 @@ struct Product {
 
 // The product that `expr` is a call of, its weight constant or not.
 std::optional<Product> product_of(const Expr& expr);
+// The weight's axis that gives the result's channels; not of transposed convolutions.
+int64_t channel_axis(const CallNode& product);
 
 // The weight of the product when it is a real constant that may be replaced: nobody else uses it,
 // or it is small.

@@ -121,13 +121,15 @@ Result<Expr> reshape_before_product(const Expr& expr, const Uses& uses) {
     auto rank = static_cast<int64_t>(old.size());
     if (from_start(bias->attrs.integer("axis"), rank) != rank - 1) return Expr();
   }
-  if (product->call->op->name == "nn.matmul" && product->call->attrs.flag("transpose_a"))
+  if (product->call->op->name.ends_with("matmul") && product->call->attrs.flag("transpose_a"))
     return Expr();
   Shape input = shape;
   input.back() = product->call->args[0]->tensor_type().shape.back();
   Expr reshaped =
       TRY(make_call("reshape", {product->call->args[0]}, {{"newshape", input}}, expr->origin()));
-  Expr result = TRY(remake(*product->call, {reshaped, product->call->args[1]}));
+  std::vector<Expr> args = product->call->args;
+  args[0] = reshaped;
+  Expr result = TRY(remake(*product->call, std::move(args)));
   if (bias == nullptr) return result;
   return make_call("nn.bias_add", {result, bias->args[1]}, {{"axis", int64_t{-1}}}, bias->origin());
 }
@@ -138,7 +140,7 @@ const std::vector<RewriteRule> kRules = {
       "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"},
      pad_into_window},
     {"one kind of matrix product", {"nn.batch_matmul"}, batch_matmul_to_matmul},
-    {"transpose into the product", {"nn.matmul"}, transpose_into_matmul},
+    {"transpose into the product", {"nn.matmul", "qnn.matmul"}, transpose_into_matmul},
     {"constant per channel to bias", {"add"}, add_to_bias_add},
     {"reshape before the product", {"reshape"}, reshape_before_product},
 };

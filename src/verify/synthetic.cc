@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ir/op.h"
 #include "ir/visitor.h"
 #include "ops/random_inputs.h"
 
@@ -47,12 +48,18 @@ void store_integer(Tensor& tensor, int64_t i, int64_t value) {
   }
 }
 
-// Lowest value and number of values of an integer parameter. Where no use says more: 0 or 1.
+// Lowest value and number of values of an integer parameter. Where no use says more: 0 or 1; of
+// what is quantised any.
 struct IntegerRange {
   int64_t low = 0, count = 2;
 };
-IntegerRange integer_range(const ValueRange& uses, const ValueRange& unused) {
-  if (uses.low == unused.low && uses.high == unused.high) return {};
+IntegerRange free_range(DType dtype) {
+  if (dtype == DType::kInt8) return {-128, 256};
+  if (dtype == DType::kUInt8) return {0, 256};
+  return {};
+}
+IntegerRange integer_range(DType dtype, const ValueRange& uses, const ValueRange& unused) {
+  if (uses.low == unused.low && uses.high == unused.high) return free_range(dtype);
   auto low = static_cast<int64_t>(uses.low), high = static_cast<int64_t>(uses.high);
   // A divisor, exponent or the like: its lower end is what matters.
   if (low > 0 && uses.high == unused.high) return {low, 2};
@@ -63,7 +70,8 @@ Result<Tensor> integers(const TensorType& type, IntegerRange range, uint64_t see
   Tensor tensor = TRY(Tensor::allocate(type.dtype, type.shape));
   Random random{seed};
   if (type.dtype == DType::kBool) range = {};
-  if (dtype_size(type.dtype) == 1) range.count = std::min<int64_t>(range.count, 127 - range.low);
+  if (type.dtype == DType::kInt8) range.count = std::min<int64_t>(range.count, 128 - range.low);
+  if (type.dtype == DType::kUInt8) range.count = std::min<int64_t>(range.count, 256 - range.low);
   for (int64_t i = 0, n = tensor.size(); i < n; ++i)
     store_integer(
         tensor, i,
@@ -97,7 +105,7 @@ Result<Tensor> small_floats(const TensorType& type, float low, float high, uint6
 }  // namespace
 
 Result<Tensor> synthetic_constant(const TensorType& type, uint64_t seed) {
-  if (!is_float(type.dtype)) return integers(type, {}, seed);
+  if (!is_float(type.dtype)) return integers(type, free_range(type.dtype), seed);
   // Vectors are scales, variances and biases: positive. Matrices and filters are zero-mean with
   // variance about 2 / fan-in.
   if (type.shape.size() < 2) return small_floats(type, 0.1f, 1.0f, seed);
@@ -107,6 +115,28 @@ Result<Tensor> synthetic_constant(const TensorType& type, uint64_t seed) {
                       : elements / static_cast<double>(std::max<int64_t>(1, type.shape[0]));
   auto bound = static_cast<float>(std::sqrt(6.0 / std::max(1.0, fan_in)));
   return small_floats(type, -bound, bound, seed);
+}
+
+Result<Function> with_weight_scales(const Function& function) {
+  uint64_t seed = 0;
+  Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
+    const auto* call = as<CallNode>(rebuilt);
+    if (call == nullptr || call->op == nullptr || !call->op->name.starts_with("qnn.") ||
+        call->args.size() != 6)
+      return rebuilt;
+    const auto* scale = as<ConstantNode>(call->args[4]);
+    if (scale == nullptr || scale->value.size() <= 1) return rebuilt;
+    // Sums over so many products of integers of any value are some 7400 times the root of that;
+    // these scales make them some 40 steps of the data's.
+    const auto weights = static_cast<double>(num_elements(call->args[1]->tensor_type().shape));
+    const double depth = std::max(1.0, weights / static_cast<double>(scale->value.size()));
+    const auto middle = static_cast<float>(40 / (7400 * std::sqrt(depth)));
+    std::vector<Expr> args = call->args;
+    args[4] = make_constant(
+        TRY(small_floats(scale->tensor_type(), 0.5f * middle, 1.5f * middle, ++seed)));
+    return make_call(*call->op, std::move(args), call->attrs, call->origin());
+  });
+  return rewriter.rewrite(function);
 }
 
 Result<std::vector<Tensor>> synthetic_inputs(const Function& function, uint64_t seed,
@@ -120,10 +150,15 @@ Result<std::vector<Tensor>> synthetic_inputs(const Function& function, uint64_t 
   for (const Expr& param : flat->params) {
     const TensorType& type = param->tensor_type();
     uint64_t own_seed = seed * 1000003 + inputs.size() + 1;
-    inputs.push_back(
-        is_float(type.dtype)
-            ? TRY(small_floats(type, range.low, range.high, own_seed))
-            : TRY(integers(type, integer_range(ranges[inputs.size()], free), own_seed)));
+    const ValueRange& uses = ranges[inputs.size()];
+    // Scales of quantised tensors have a range of their own.
+    const bool any_real = uses.low == ValueRange{}.low && uses.high == ValueRange{}.high;
+    const SyntheticRange reals =
+        any_real ? range
+                 : SyntheticRange{static_cast<float>(uses.low), static_cast<float>(uses.high)};
+    inputs.push_back(is_float(type.dtype)
+                         ? TRY(small_floats(type, reals.low, reals.high, own_seed))
+                         : TRY(integers(type, integer_range(type.dtype, uses, free), own_seed)));
   }
   return inputs;
 }

@@ -10,6 +10,10 @@ namespace collage {
 
 // A constant of that type for a place where only shapes are known.
 Result<Tensor> synthetic_constant(const TensorType& type, uint64_t seed);
+// The function with other weight scales, where a quantised product has one an output channel: those
+// that synthetic_constant gives, which knows no uses, would have nearly all results saturate that
+// are quantised again.
+Result<Function> with_weight_scales(const Function& function);
 struct SyntheticRange {
   float low = -1, high = 1;
 };

@@ -172,6 +172,45 @@ def quantised():
     return cases
 
 
+def integers(*shape, dtype=np.uint8):
+    limits = np.iinfo(dtype)
+    return _generator.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+def qlinear():
+    """Operators on quantised tensors. ONNX Runtime multiplies by quotients of scales, so that a result may round to a neighbour."""
+    scale = lambda value: np.array(value, np.float32)
+    u8, i8 = (lambda value: np.array(value, np.uint8)), (lambda value: np.array(value, np.int8))
+    neighbour, wide = dict(budget=1 / 130), dict(budget=1e-5)  # below two integers
+    a, b, i = integers(2, 3, 5, 4), integers(3, 1, 4), integers(2, 3, 5, 4, dtype=np.int8)
+    of_a, of_b, of_y = (scale(0.02), u8(120)), (scale(0.05), u8(9)), (scale(0.11), u8(130))
+    signed = (scale(0.02), i8(-3)), (scale(0.03), i8(5))
+    matrix, weights = integers(6, 8), integers(8, 5, dtype=np.int8)
+    scales, zeros = np.linspace(0.01, 0.05, 5, dtype=np.float32), np.zeros(5, np.int8)
+    bias = _generator.integers(-4000, 4000, 5).astype(np.int32)
+    pool = dict(kernel_shape=[3, 2], pads=[1, 0, 1, 1], strides=[2, 1])
+    return [
+        case("QLinearAdd", a, *of_a, b, *of_b, *of_y, **neighbour),
+        case("QLinearAdd", i, *signed[0], i[0], *signed[1], scale(0.05), i8(1), constants=(1, 2, 4, 5, 6, 7), **neighbour),
+        case("QLinearMul", a, *of_a, b, *of_b, *of_y, **neighbour),
+        case("QLinearSigmoid", a, *of_a, scale(1 / 256), u8(0), constants=(1, 2, 3, 4), **neighbour),
+        case("QLinearLeakyRelu", i, *signed[0], *signed[1], alpha=0.2, constants=(1, 2, 3, 4), **neighbour),
+        case("QLinearGlobalAveragePool", a, *of_a, *of_b, **neighbour),
+        case("QLinearGlobalAveragePool", a, *of_a, *of_b, channels_last=1, **neighbour),
+        case("QLinearAveragePool", a, *of_a, *of_a, **pool, **neighbour),
+        case("QLinearConcat", *of_y, a, *of_a, integers(2, 2, 5, 4), *of_b, axis=1, **neighbour),
+        case("QLinearSoftmax", a, *of_a, scale(1 / 256), u8(0), constants=(1, 2, 3, 4), axis=-1, opset=13, **neighbour),
+        case("QGemm", matrix, *of_a, weights, scale(0.01), i8(0), bias, *of_y, alpha=0.5, constants=(1, 2, 3, 4, 5, 6, 7, 8), **neighbour),
+        case("QGemm", matrix, *of_a, weights.T.copy(), scales, zeros, bias, transB=1, constants=(1, 2, 3, 4, 5, 6), **wide),
+        case("MatMulIntegerToFloat", matrix, weights, scale(0.02), scales, u8(120), zeros, normal(5), **wide),
+        case("MatMulIntegerToFloat", integers(2, 6, 8), weights, scale(0.02), scale(0.01), **wide),
+        # A number in the middle of two integers may become either.
+        case("DynamicQuantizeMatMul", normal(3, 6, 8), weights, scale(0.03), i8(2), normal(5), constants=(1, 2, 3, 4), budget=1e-2),
+        case("QuantizeLinear", normal(3, 4), scale(0.02), u8(7)),
+        case("DequantizeLinear", i, *signed[0]),
+    ]
+
+
 def caches(positions, columns):
     angles = np.outer(np.arange(positions), 1.0 / 10 ** np.linspace(0, 2, columns)).astype(np.float32)
     return np.cos(angles), np.sin(angles)
@@ -287,4 +326,4 @@ def standard():
     ]
 
 
-FAMILIES = [activations, norms, fused, quantised, rotary, attention, multi_head, grouped, standard]
+FAMILIES = [activations, norms, fused, quantised, qlinear, rotary, attention, multi_head, grouped, standard]

@@ -55,7 +55,7 @@ def refusals():
     lengths = (ints([2]), ints([3]))
     return [
         (case("BeamSearch", q), "BeamSearch): control flow"),
-        (case("QLinearSoftmax", q), "QLinearSoftmax): quantised types"),
+        (case("QLinearReduceMean", q), "QLinearReduceMean): quantised types"),
         (case("FancyGelu", q), "FancyGelu): unknown operator"),
         (case("SkipLayerNormalization", q, q, normal(8), outputs=2), "output 1 ('out1') is used"),
         (case("Attention", q, normal(8, 24), normal(24), None, normal(2, 1, 2, 4, 4), **attention),

@@ -197,7 +197,7 @@ TEST(Microsoft, NoStandardOperatorsNeeded) {
 TEST(Microsoft, ReasonsForWhatIsLeftOut) {
   ModelBuilder m;
   m.input("x", {"2"});
-  microsoft(m, "QLinearAdd", {"x"}, {"a"});
+  microsoft(m, "QLinearReduceMean", {"x"}, {"a"});
   microsoft(m, "GreedySearch", {"x"}, {"b"});
   microsoft(m, "Relu", {"x"}, {"c"});  // standard only
   m.output("a").output("b").output("c");

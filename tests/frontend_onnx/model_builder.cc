@@ -26,6 +26,8 @@ int32_t onnx_type(DType dtype) {
       return TensorProto::FLOAT16;
     case DType::kBFloat16:
       return TensorProto::BFLOAT16;
+    case DType::kInt8:
+      return TensorProto::INT8;
     case DType::kInt32:
       return TensorProto::INT32;
     case DType::kInt64:
@@ -62,6 +64,11 @@ NodeBuilder& NodeBuilder::real(const std::string& name, float value) {
 }
 NodeBuilder& NodeBuilder::text(const std::string& name, const std::string& value) {
   add(name, AttributeProto::STRING)->set_s(value);
+  return *this;
+}
+NodeBuilder& NodeBuilder::texts(const std::string& name, const std::vector<std::string>& values) {
+  AttributeProto* attribute = add(name, AttributeProto::STRINGS);
+  for (const std::string& value : values) attribute->add_strings(value);
   return *this;
 }
 NodeBuilder& NodeBuilder::ints(const std::string& name, const std::vector<int64_t>& values) {

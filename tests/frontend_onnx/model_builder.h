@@ -26,6 +26,7 @@ class NodeBuilder {
   NodeBuilder& integer(const std::string& name, int64_t value);
   NodeBuilder& real(const std::string& name, float value);
   NodeBuilder& text(const std::string& name, const std::string& value);
+  NodeBuilder& texts(const std::string& name, const std::vector<std::string>& values);
   NodeBuilder& ints(const std::string& name, const std::vector<int64_t>& values);
   NodeBuilder& reals(const std::string& name, const std::vector<float>& values);
   NodeBuilder& tensor(const std::string& name, const Tensor& value);

@@ -1,5 +1,7 @@
 // Convolutions, pools, products, normalisations and activations: which calls they become, and the
 // options that the ONNX test suite does not try.
+#include <cmath>
+
 #include "frontend_onnx/model_builder.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
@@ -99,6 +101,54 @@ TEST(Pool, AveragePoolCountsPaddingOnlyWhenAsked) {
   }
 }
 
+// The positions of the maxima of a plane, in as many planes as the data has.
+std::vector<double> maxima(const Tensor& data, const std::function<void(NodeBuilder&)>& set) {
+  ModelBuilder m;
+  std::vector<std::string> dims;
+  for (int64_t extent : data.shape()) dims.push_back(std::to_string(extent));
+  m.input("x", dims);
+  NodeBuilder node = m.node("MaxPool", {"x"}, {"y", "at"});
+  set(node);
+  m.output("y").output("at");
+  return values_of(m.run({data})[1]);
+}
+
+TEST(Pool, PositionsOfMaximaCountThroughAllPlanes) {
+  const Tensor data = floats({1, 2, 2, 3}, {1, 5, 2, 4, 3, 6, 9, 9, 9, 9, 9, 9});
+  const auto two = [](NodeBuilder& n) { n.ints("kernel_shape", {2, 2}); };
+  EXPECT_THAT(maxima(data, two), ElementsAre(1, 5, 6, 7));  // the first of equal ones
+  EXPECT_THAT(maxima(data,
+                     [&](NodeBuilder& n) {
+                       two(n);
+                       n.integer("storage_order", 1);
+                     }),
+              ElementsAre(2, 5, 6, 8));
+}
+
+TEST(Pool, PositionsOfMaximaAreNeverInThePadding) {
+  const float least = -INFINITY;
+  EXPECT_THAT(maxima(floats({1, 1, 4}, {least, least, 1, 0}),
+                     [](NodeBuilder& n) {
+                       n.ints("kernel_shape", {3}).ints("pads", {2, 1}).ints("dilations", {1});
+                     }),
+              ElementsAre(0, 0, 2, 2, 2));
+  EXPECT_THAT(maxima(floats({1, 1, 5}, {3, 1, 2, 0, 5}),
+                     [](NodeBuilder& n) {
+                       n.ints("kernel_shape", {2}).ints("strides", {2}).integer("ceil_mode", 1);
+                     }),
+              ElementsAre(0, 2, 4));
+}
+
+TEST(Pool, MaxUnpoolPutsMaximaBack) {
+  ModelBuilder m;
+  m.input("x", {"1", "1", "2", "4"});
+  m.node("MaxPool", {"x"}, {"y", "at"}).ints("kernel_shape", {2, 2}).ints("strides", {2, 2});
+  m.node("MaxUnpool", {"y", "at"}, {"z"}).ints("kernel_shape", {2, 2}).ints("strides", {2, 2});
+  m.output("z");
+  expect_values(m.run({floats({1, 1, 2, 4}, {1, 2, 8, 3, 4, 3, 5, 6})})[0], {1, 1, 2, 4},
+                {0, 0, 8, 0, 4, 0, 0, 0});
+}
+
 TEST(Pool, LpPoolIsANormOfTheWindow) {
   ModelBuilder m(18);
   m.input("x", {"1", "1", "4"});
@@ -149,13 +199,29 @@ TEST(MatMul, Vectors) {
   }
 }
 
-TEST(BatchNorm, TrainingIsUnsupported) {
+TEST(BatchNorm, TrainingTakesTheDatasStatistics) {
   ModelBuilder m;
+  m.input("x", {"2", "2", "1"}).constant("s", floats({2}, {1, 2})).constant("b", ramp({2}));
+  m.constant("m", floats({2}, {0, 8})).constant("v", floats({2}, {1, 1}));
+  m.node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y", "mean", "variance"})
+      .integer("training_mode", 1)
+      .real("momentum", 0.75)
+      .real("epsilon", 0);
+  m.output("y").output("mean").output("variance");
+  const std::vector<Tensor> results = m.run({floats({2, 2, 1}, {1, 10, 3, 20})});
+  ASSERT_EQ(results.size(), 3u);
+  expect_values(results[0], {2, 2, 1}, {-1, -1, 1, 3});
+  expect_values(results[1], {2}, {0.5, 9.75});
+  expect_values(results[2], {2}, {1, 7});
+}
+
+TEST(BatchNorm, OldWaysOfTrainingAreUnsupported) {
+  ModelBuilder m(6);
   m.input("x", {"1", "2", "3"});
   for (const char* name : {"s", "b", "m", "v"}) m.constant(name, ramp({2}));
-  m.node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y"}).integer("training_mode", 1);
+  m.node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y", "mean"});
   m.output("y");
-  expect_error(m.import(), ErrorCode::kUnsupported, "training_mode");
+  expect_error(m.import(), ErrorCode::kUnsupported, "training (is_test = 0)");
 }
 
 TEST(LayerNorm, WithoutBiasAndWithStatistics) {
@@ -272,14 +338,87 @@ TEST(Attention, IsOneCallWithOneMask) {
   EXPECT_THAT(m.ops(), ElementsAre("nn.attention"));
 }
 
-TEST(Recurrent, LongOrUnevenSequencesAreUnsupported) {
+TEST(Recurrent, LongSequencesAreUnsupported) {
   ModelBuilder m;
-  m.input("x", {"2", "2", "1"}).constant("w", ramp({1, 1, 1})).constant("r", ramp({1, 1, 1}));
-  m.constant("lens", Tensor::from<int32_t>({2}, {1, 2}));
-  m.node("RNN", {"x", "w", "r", "", "lens"}, {"y"}).name("rnn");
+  m.input("x", {"5000", "1", "1"}).constant("w", ramp({1, 1, 1})).constant("r", ramp({1, 1, 1}));
+  m.node("RNN", {"x", "w", "r"}, {"y"}).name("rnn");
   m.output("y");
   expect_error(m.import(), ErrorCode::kUnsupported,
-               "node 'rnn' (RNN): sequences of different lengths");
+               "node 'rnn' (RNN): 5000 steps, at most 4096 are unrolled");
+}
+
+// A running sum, as an RNN: h' = x + h.
+NodeBuilder running_sum(ModelBuilder& m, const char* direction) {
+  const int64_t count = std::string(direction) == "bidirectional" ? 2 : 1;
+  m.constant("w",
+             Tensor::from<float>({count, 1, 1}, std::vector<float>(static_cast<size_t>(count), 1)));
+  m.constant("r",
+             Tensor::from<float>({count, 1, 1}, std::vector<float>(static_cast<size_t>(count), 1)));
+  NodeBuilder node = m.node("RNN", {"x", "w", "r", "", "lens", "h0"}, {"y", "h"});
+  for (std::string& name : *node.text("direction", direction).proto().mutable_input())
+    if (name == "h0" && count == 2) name = "";
+  node.texts("activations", std::vector<std::string>(static_cast<size_t>(count), "Affine"));
+  m.output("y").output("h");
+  return node;
+}
+
+TEST(Recurrent, SequencesEndWhereTheirLengthsSay) {
+  for (const bool known : {true, false}) {
+    ModelBuilder m;
+    m.input("x", {"3", "3", "1"}).constant("h0", floats({1, 3, 1}, {100, 200, 300}));
+    const Tensor lengths = Tensor::from<int32_t>({3}, {1, 3, 0});
+    if (known) {
+      m.constant("lens", lengths);
+    } else {
+      m.input("lens", {"3"}, onnx::TensorProto::INT32);
+    }
+    running_sum(m, "forward");
+    std::vector<Tensor> inputs = {ramp({3, 3, 1})};
+    if (!known) inputs.push_back(lengths);
+    const std::vector<Tensor> results = m.run(inputs);
+    expect_values(results[0], {3, 1, 3, 1}, {100, 201, 0, 0, 205, 0, 0, 212, 0});
+    expect_values(results[1], {1, 3, 1}, {100, 212, 300});
+  }
+}
+
+TEST(Recurrent, SequencesRunBackwardsFromTheirEnds) {
+  ModelBuilder m;
+  m.input("x", {"3", "2", "1"}).input("lens", {"2"}, onnx::TensorProto::INT32);
+  running_sum(m, "bidirectional");
+  const std::vector<Tensor> results =
+      m.run({floats({3, 2, 1}, {1, 10, 2, 20, 4, 40}), Tensor::from<int32_t>({2}, {2, 3})});
+  // For each step: both sequences forwards, both backwards.
+  expect_values(results[0], {3, 2, 2, 1}, {1, 10, 3, 70, 3, 30, 2, 60, 0, 70, 0, 40});
+  expect_values(results[1], {2, 2, 1}, {3, 70, 3, 70});
+}
+
+TEST(Recurrent, LengthsThatAreNone) {
+  for (const int32_t length : {-1, 4}) {
+    ModelBuilder m;
+    m.input("x", {"3", "1", "1"}).constant("lens", Tensor::from<int32_t>({1}, {length}));
+    m.constant("h0", ramp({1, 1, 1}));
+    running_sum(m, "forward");
+    expect_error(m.import(), ErrorCode::kBadModel, fmt::format("a sequence of {} steps", length));
+  }
+}
+
+TEST(Recurrent, ActivationsTakeTheirParametersInTurn) {
+  // One step from zero: i = f(x), o = f(x), c = g(x) · i, h = o · h(c), with W of ones.
+  ModelBuilder m;
+  m.input("x", {"1", "1", "1"}).constant("w", floats({1, 4, 1}, {1, 1, 1, 1}));
+  m.constant("r", Tensor::zeros(DType::kFloat32, {1, 4, 1}));
+  NodeBuilder node = m.node("LSTM", {"x", "w", "r"}, {"y"});
+  node.reals("activation_alpha", {0.5f, 3}).reals("activation_beta", {0.25f});
+  // 0.5 · x + 0.25; relu has none; 3 · x below zero.
+  node.texts("activations", {"HardSigmoid", "Relu", "LeakyRelu"});
+  m.output("y");
+  expect_values(m.run({floats({1, 1, 1}, {1})})[0], {1, 1, 1, 1}, {0.75 * 0.75});
+  ModelBuilder unknown;
+  unknown.input("x", {"1", "1", "1"}).constant("w", ramp({1, 1, 1}));
+  unknown.constant("r", ramp({1, 1, 1}));
+  unknown.node("RNN", {"x", "w", "r"}, {"y"}).texts("activations", {"Swirl"});
+  unknown.output("y");
+  expect_error(unknown.import(), ErrorCode::kBadModel, "activation 'Swirl' is unknown");
 }
 
 TEST(Recurrent, ReverseAndBidirectional) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <span>
 
 #include "ir/op.h"
 #include "ir/structural.h"
@@ -158,6 +159,21 @@ TEST_F(Text, CanonicalTextForgetsNamesAndWeights) {
   EXPECT_NE(text("x", Tensor::scalar(1.0f)), text("x", Tensor::scalar(2.0f)));
   EXPECT_NE(text("x", Tensor::from<int64_t>({2}, {1, 2})),
             text("x", Tensor::from<int64_t>({2}, {1, 3})));
+}
+
+// Whoever reads it may decide by them: zero points of weights.
+TEST_F(Text, CanonicalTextKeepsManyIntegersThatAreEqual) {
+  Tensor threes = Tensor::zeros(DType::kInt32, {300});
+  for (int32_t& value : std::span(threes.data<int32_t>(), 300)) value = 3;
+  const std::string key = canonical_text(make_function({}, make_constant(threes)));
+  EXPECT_NE(key,
+            canonical_text(make_function({}, make_constant(Tensor::zeros(DType::kInt32, {300})))));
+  const Result<Function> parsed = parse_function(key);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
+  const auto* constant = as<ConstantNode>((*parsed)->body);
+  ASSERT_NE(constant, nullptr);
+  EXPECT_EQ(constant->value.shape(), Shape{300});
+  EXPECT_EQ(constant->value.element_as_int64(299), 3);
 }
 
 TEST_F(Text, DeepGraphsNeedNoStack) {

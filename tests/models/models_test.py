@@ -100,6 +100,24 @@ def check_float16(folder):
             assert error < 0.05, f"{name}: differs by {error} of the largest value"
 
 
+def check_quantised(folder):
+    """Weights of int8 with a scale a channel, activations of uint8; close to the float32 model, and the same file each time."""
+    for name in generate.QUANTISED:
+        real = generate.generate(name, folder, small=True)[0]
+        made, again = (generate.generate(name, os.path.join(folder, d), small=True, quantised=True)[0] for d in ("a", "b"))
+        assert os.path.basename(made) == f"{name}_int8.onnx" and read(made) == read(again), name
+        model = onnx.load(made)
+        onnx.checker.check_model(model, full_check=True)
+        weights = {t.name: t for t in model.graph.initializer}
+        channels = [n for n in model.graph.node if n.op_type == "DequantizeLinear" and n.input[0] in weights
+                    and weights[n.input[0]].data_type == onnx.TensorProto.INT8 and weights[n.input[1]].dims]
+        assert channels, f"{name}: no weights with a scale a channel"
+        feed = random_inputs(model, 3)
+        for rounded, exact in zip(run(made, feed), run(real, feed)):
+            error = np.abs(rounded - exact).max() / np.abs(exact).max()
+            assert error < 0.3, f"{name}: differs by {error} of the largest value"
+
+
 def check_dead_layers_are_found(folder):
     """The check of activations itself: it sees a layer that relu switches off, and an output that ignores its input."""
     b = GraphBuilder("dead", 0)
@@ -119,7 +137,8 @@ def check_command(folder):
 
     out = os.path.join(folder, "out")
     for bad in ([], ["no_such_model"], ["bert", "--dynamic-batch"], ["mnist", "--seed", "-1"],
-                ["nasrnn", "--dtype", "float16"], ["mnist", "--dtype", "float8"]):
+                ["nasrnn", "--dtype", "float16"], ["mnist", "--dtype", "float8"], ["dcgan", "--quantise"],
+                ["mnist", "--quantise", "--dtype", "float16"]):
         result = call(*bad, "-o", out)
         assert result.returncode == 2 and "error:" in result.stderr, (bad, result)
     assert not os.path.exists(out)
@@ -129,7 +148,7 @@ def check_command(folder):
 
 
 CHECKS = [(name, lambda folder, name=name: check_model(name, folder)) for name in generate.MODELS]
-CHECKS += [check_reproducible, check_dynamic_batch, check_external_data, check_float16, check_dead_layers_are_found, check_command]
+CHECKS += [check_reproducible, check_dynamic_batch, check_external_data, check_float16, check_quantised, check_dead_layers_are_found, check_command]
 
 if __name__ == "__main__":
     sys.exit(checks.run(CHECKS, sys.argv[1:]))

@@ -128,6 +128,18 @@ TEST(CastTest, TruncatesSaturatesAndTests) {
   }
 }
 
+TEST(ReinterpretTest, KeepsTheBits) {
+  EXPECT_THAT(
+      run("reinterpret", {floats({3}, {1, -2, 0})}, {{"dtype", DType::kInt32}}).values<int32_t>(),
+      ElementsAre(0x3f800000, static_cast<int32_t>(0xc0000000u), 0));
+  EXPECT_THAT(run("reinterpret", {ints({1}, {0x4008000000000000})}, {{"dtype", DType::kFloat64}})
+                  .values<double>(),
+              ElementsAre(3));
+  const Tensor bytes = run("cast", {ints({3}, {0, 1, 7})}, {{"dtype", DType::kUInt8}});
+  EXPECT_THAT(run("reinterpret", {bytes}, {{"dtype", DType::kBool}}).values<uint8_t>(),
+              ElementsAre(0, 1, 1));
+}
+
 TEST(BinaryTest, BroadcastsAsNumpy) {
   for (auto [a, b] : std::vector<std::pair<Shape, Shape>>{{{2, 3, 4}, {2, 3, 4}},
                                                           {{2, 3, 4}, {4}},

@@ -35,6 +35,10 @@ Tensor random_tensor(const TensorType& type, uint64_t seed, double low, double h
       case DType::kInt64:
         tensor.data<int64_t>()[i] = static_cast<int64_t>(rng() % 8);
         break;
+      case DType::kInt8:
+      case DType::kUInt8:
+        tensor.data<uint8_t>()[i] = static_cast<uint8_t>(rng() % 256);
+        break;
       case DType::kBool:
         tensor.data<uint8_t>()[i] = rng() % 2;
         break;

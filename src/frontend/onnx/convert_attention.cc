@@ -207,7 +207,27 @@ Result<Expr> convert_rotary(NodeContext& node) {
   return node.reshape(result, node.shape(0));
 }
 
+// Attention whose scores and probabilities graphs of the model may change; without those it is
+// nn.attention.
+Result<Expr> convert_flex_attention(NodeContext& node) {
+  for (const char* graph : {"score_mod", "prob_mod"})
+    if (node.has_attr(graph)) return unsupported("a graph as attribute {}", graph);
+  for (size_t i = 0; i < 3; ++i)
+    if (node.rank(i) != 4) return bad_model("input {} has rank {}, not 4", i, node.rank(i));
+  const int64_t heads = node.shape(0)[1];
+  Expr keys = TRY(share_heads(node, node.in(1), heads));
+  Expr values = TRY(share_heads(node, node.in(2), heads));
+  const double scale = TRY(node.real("scale", usual_scale(node.shape(0)[3])));
+  return node.call("nn.attention", {node.in(0), keys, values}, {{"scale", scale}});
+}
+
 }  // namespace
+
+ConverterRows preview_converters() {
+  return {
+      {"FlexAttention", 3, 3, single(convert_flex_attention)},
+  };
+}
 
 ConverterRows attention_converters() {
   return {

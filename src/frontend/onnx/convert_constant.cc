@@ -1,5 +1,5 @@
 // Constants, what is constant once shapes are static (Shape, Size, Range, ConstantOfShape), and
-// operators that do nothing at inference.
+// the identity.
 #include <cmath>
 
 #include "frontend/onnx/converters.h"
@@ -54,21 +54,6 @@ Result<Expr> convert_shape(NodeContext& node) {
 
 Result<Expr> convert_size(NodeContext& node) {
   return node.constant_of(Tensor::scalar<int64_t>(num_elements(node.shape(0))));
-}
-
-// The identity; its second output says that every element was kept.
-Result<Outputs> convert_dropout(NodeContext& node) {
-  if (node.has(2)) {
-    Tensor training = TRY(node.constant(2, "training_mode"));
-    double ratio = 0.5;
-    if (node.has(1)) ratio = TRY(node.constant(1, "ratio")).element_as_double(0);
-    if (training.size() != 1) return bad_model("training_mode is no single value");
-    if (training.element_as_int64(0) != 0 && ratio != 0)
-      return unsupported("training_mode: random values");
-  }
-  Outputs outputs = {node.in(0)};
-  if (node.wants(1)) outputs.push_back(TRY(node.full(DType::kBool, node.shape(0), 1)));
-  return outputs;
 }
 
 template <typename T>
@@ -131,9 +116,14 @@ ConverterRows constant_converters() {
   return {
       {"Constant", 0, 0, single(convert_constant)},
       {"ConstantOfShape", 1, 1, single(convert_constant_of_shape)},
-      {"Dropout", 1, 3, convert_dropout},
       {"EyeLike", 1, 1, single(convert_eye_like)},
       {"Identity", 1, 1, single([](NodeContext& node) -> Result<Expr> { return node.in(0); })},
+      // A value of a tensor's type is there, where the node names it.
+      {"OptionalGetElement", 1, 1,
+       single([](NodeContext& node) -> Result<Expr> { return node.in(0); })},
+      {"OptionalHasElement", 0, 1, single([](NodeContext& node) -> Result<Expr> {
+         return node.constant_of(Tensor::scalar<bool>(node.has(0)));
+       })},
       {"Range", 3, 3, single(convert_range)},
       {"Shape", 1, 1, single(convert_shape)},
       {"Size", 1, 1, single(convert_size)},

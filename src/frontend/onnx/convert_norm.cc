@@ -15,18 +15,58 @@ Result<Expr> mean_over(NodeContext& node, const Expr& data, const Ints& axes) {
   return node.call("mean", {data}, {{"axis", axes}, {"keepdims", true}});
 }
 
-// Inference only: with training the running statistics are outputs.
-Result<Expr> convert_batch_norm(NodeContext& node) {
-  if (TRY(node.flag("training_mode", false))) return unsupported("training_mode");
+// old · momentum + now · (1 - momentum), in old's type.
+Result<Expr> running(NodeContext& node, const Expr& old, const Expr& now, double momentum) {
+  Expr before = TRY(node.cast(old, dtype_of(now)));
+  before = TRY(node.call("multiply", {before, TRY(node.scalar_like(now, momentum))}));
+  Expr after = TRY(node.call("multiply", {now, TRY(node.scalar_like(now, 1 - momentum))}));
+  return node.cast(TRY(node.call("add", {before, after})), dtype_of(old));
+}
+
+// In training the data's own statistics count; the running ones go on from those given.
+Result<Outputs> train_batch_norm(NodeContext& node, double epsilon) {
+  const double momentum = TRY(node.real("momentum", 0.9));
+  const int64_t channels = node.shape(0)[1];
+  for (size_t i = 1; i < 5; ++i)
+    if (node.shape(i) != Shape{channels})
+      return bad_model("input {} has shape {}, not {}", i, shape_to_string(node.shape(i)),
+                       shape_to_string({channels}));
+  if (num_elements(node.shape(0)) == 0) return unsupported("statistics of no data");
+  const bool wide = node.dtype(0) == DType::kFloat64;
+  const DType dtype = wide ? DType::kFloat64 : DType::kFloat32;
+  Expr data = TRY(node.cast(node.in(0), dtype));
+  Ints axes = axes_from(2, node.rank(0));
+  axes.insert(axes.begin(), 0);
+  Expr mean = TRY(mean_over(node, data, axes));
+  Expr centred = TRY(node.call("subtract", {data, mean}));
+  Expr variance = TRY(mean_over(node, TRY(node.call("multiply", {centred, centred})), axes));
+  Expr noisy = TRY(node.call("add", {variance, TRY(node.scalar_like(variance, epsilon))}));
+  Expr result = TRY(node.call("multiply", {centred, TRY(node.call("rsqrt", {noisy}))}));
+  Expr factors[2];
+  for (size_t i = 0; i < 2; ++i)
+    factors[i] = TRY(node.reshape(TRY(node.cast(node.in(1 + i), dtype)), shape_of(mean)));
+  result = TRY(node.call("multiply", {result, factors[0]}));
+  result = TRY(node.call("add", {result, factors[1]}));
+  Outputs outputs = {TRY(node.cast(result, node.dtype(0)))};
+  mean = TRY(node.reshape(mean, {channels}));
+  variance = TRY(node.reshape(variance, {channels}));
+  outputs.push_back(TRY(running(node, node.in(3), mean, momentum)));
+  outputs.push_back(TRY(running(node, node.in(4), variance, momentum)));
+  return outputs;
+}
+
+// Before operator set 14 training, which its outputs told, is not supported.
+Result<Outputs> convert_batch_norm(NodeContext& node) {
   if (node.opset() < 7 && !TRY(node.flag("is_test", false)) && node.num_outputs() > 1)
     return unsupported("training (is_test = 0)");
   if (node.opset() < 9 && !TRY(node.flag("spatial", true))) return unsupported("spatial = 0");
   if (node.rank(0) < 2) return bad_model("data of rank {}, at least 2 is needed", node.rank(0));
   const double epsilon = TRY(node.real("epsilon", 1e-5));
+  if (TRY(node.flag("training_mode", false))) return train_batch_norm(node, epsilon);
   Expr result =
       TRY(node.call("nn.batch_norm", {node.in(0), node.in(1), node.in(2), node.in(3), node.in(4)},
                     {{"axis", int64_t{1}}, {"epsilon", epsilon}}));
-  return node.item(result, 0);
+  return Outputs{node.item(result, 0)};
 }
 
 Result<Expr> like_tail(NodeContext& node, const Expr& data, int64_t axis, const Expr& parameter) {
@@ -150,7 +190,7 @@ Result<Expr> convert_mean_variance(NodeContext& node) {
 
 ConverterRows norm_converters() {
   return {
-      {"BatchNormalization", 5, 5, single(convert_batch_norm)},
+      {"BatchNormalization", 5, 5, convert_batch_norm},
       {"GroupNormalization", 3, 3, single(convert_group_norm)},
       {"InstanceNormalization", 3, 3, single(convert_instance_norm)},
       {"LRN", 1, 1, single(convert_lrn)},

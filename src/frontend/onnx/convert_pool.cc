@@ -1,7 +1,9 @@
 // Pools over sliding windows and over whole images.
+#include <algorithm>
 #include <cmath>
 
 #include "frontend/onnx/converters.h"
+#include "frontend/onnx/limits.h"
 #include "frontend/onnx/window.h"
 
 namespace collage::frontend {
@@ -17,11 +19,81 @@ Result<Attrs> pool_attrs(const NodeContext& node, const Window& window) {
                {"ceil_mode", ceil_mode}};
 }
 
-// The second output, positions of the maxima, is not made.
-Result<Expr> convert_max_pool(NodeContext& node) {
+// Where each tap of each window reads in a plane of `extents`, (windows, taps) flattened. A tap in
+// the padding reads what the window's first tap inside reads, so that it is never a larger one.
+Tensor places_of_taps(const Window& window, const Ints& extents, const Ints& windows) {
+  const size_t dims = window.rank();
+  const int64_t taps = product(window.kernel, 0, dims), count = product(windows, 0, dims);
+  Tensor places = Tensor::empty(DType::kInt64, {count * taps});
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t* row = places.data<int64_t>() + i * taps;
+    int64_t first = -1;
+    for (int64_t k = 0; k < taps; ++k) {
+      int64_t tap = k, at = i, stride = 1;
+      row[k] = 0;
+      for (size_t d = dims; d-- > 0;) {
+        const int64_t x = at % windows[d] * window.strides[d] - window.padding[d] +
+                          tap % window.kernel[d] * window.dilations[d];
+        if (x < 0 || x >= extents[d]) row[k] = -1;
+        if (row[k] >= 0) row[k] += x * stride;
+        at /= windows[d];
+        tap /= window.kernel[d];
+        stride *= extents[d];
+      }
+      if (first < 0) first = row[k];
+    }
+    std::replace(row, row + taps, int64_t{-1}, std::max<int64_t>(first, 0));
+  }
+  return places;
+}
+
+// A place in a plane that is stored row by row as that in one that is stored column by column: with
+// the order of its dimensions reversed.
+int64_t transposed_place(int64_t place, const Ints& extents) {
+  int64_t result = 0;
+  for (size_t d = extents.size(); d-- > 0;) {
+    result += place % extents[d] * product(extents, 0, d);
+    place /= extents[d];
+  }
+  return result;
+}
+
+// Positions of the maxima in the whole data: every window's elements side by side, the first
+// largest of them, where it was read in its plane, and where the plane begins.
+Result<Expr> positions_of_maxima(NodeContext& node, const Window& window, const Shape& pooled) {
+  const Shape& data = node.shape(0);
+  if (num_elements(pooled) == 0) return node.full(DType::kInt64, pooled, 0);
+  if (num_elements(data) == 0) return unsupported("positions of maxima of no data");
+  const Ints extents(data.begin() + 2, data.end()), windows(pooled.begin() + 2, pooled.end());
+  const int64_t plane = num_elements(extents), count = num_elements(windows);
+  const int64_t taps = num_elements(window.kernel), planes = data[0] * data[1];
+  if (taps > kMaxFoldedIntegers / count || planes > kMaxFoldedIntegers)
+    return unsupported("positions of maxima in {} windows of {} elements", count, taps);
+  Tensor places = places_of_taps(window, extents, windows);
+  Expr flat = TRY(node.reshape(node.in(0), {planes, plane}));
+  Expr values = TRY(node.call("take", {flat, node.constant_of(places)}, {{"axis", int64_t{1}}}));
+  values = TRY(node.reshape(values, {planes, count, taps}));
+  Expr tap = TRY(node.call("argmax", {values}, {{"axis", int64_t{2}}}));
+  Tensor first = Tensor::empty(DType::kInt64, {1, count});
+  for (int64_t i = 0; i < count; ++i) first.data<int64_t>()[i] = i * taps;
+  tap = TRY(node.call("add", {tap, node.constant_of(first)}));
+  const bool by_columns = TRY(node.flag("storage_order", false));
+  Tensor shown = by_columns ? places.clone() : places;
+  for (int64_t i = 0; by_columns && i < shown.size(); ++i)
+    shown.data<int64_t>()[i] = transposed_place(shown.data<int64_t>()[i], extents);
+  Expr place = TRY(node.call("take", {node.constant_of(shown), tap}, {{"axis", int64_t{0}}}));
+  Tensor begins = Tensor::empty(DType::kInt64, {planes, 1});
+  for (int64_t i = 0; i < planes; ++i) begins.data<int64_t>()[i] = i * plane;
+  return node.reshape(TRY(node.call("add", {place, node.constant_of(begins)})), pooled);
+}
+
+Result<Outputs> convert_max_pool(NodeContext& node) {
   const Window window = TRY(read_window(node, node.shape(0), {}));
-  return node.call(TRY(op_of_rank("nn.max_pool", window.rank())), {node.in(0)},
-                   TRY(pool_attrs(node, window)));
+  Outputs outputs = {TRY(node.call(TRY(op_of_rank("nn.max_pool", window.rank())), {node.in(0)},
+                                   TRY(pool_attrs(node, window))))};
+  if (node.wants(1))
+    outputs.push_back(TRY(positions_of_maxima(node, window, shape_of(outputs[0]))));
+  return outputs;
 }
 
 Result<Expr> convert_average_pool(NodeContext& node) {
@@ -92,7 +164,7 @@ ConverterRows pool_converters() {
       {"GlobalLpPool", 1, 1, single(convert_global_lp_pool)},
       {"GlobalMaxPool", 1, 1, global_pool("nn.global_max_pool")},
       {"LpPool", 1, 1, single(convert_lp_pool)},
-      {"MaxPool", 1, 1, single(convert_max_pool)},
+      {"MaxPool", 1, 1, convert_max_pool},
   };
 }
 

@@ -1,9 +1,10 @@
-// RNN, GRU and LSTM, unrolled: lengths are known, so each step becomes calls of its own. The
-// product of all inputs with W is one dense call; a step multiplies the state with R, adds and
-// activates.
+// RNN, GRU and LSTM, unrolled: the longest length is known, so each step becomes calls of its own.
+// The product of all inputs with W is one dense call; a step multiplies the state with R, adds and
+// activates. Where sequences end earlier, a step behind the end keeps the state and gives zeros.
 #include <algorithm>
 
 #include "frontend/onnx/converters.h"
+#include "frontend/onnx/recurrent_activations.h"
 
 namespace collage::frontend {
 
@@ -17,9 +18,11 @@ struct Recurrent {
   int64_t steps = 0, batch = 0, hidden = 0, directions = 1;
   bool batch_first = false;
   std::string direction;
-  std::vector<std::string> activations;
+  std::vector<RecurrentActivation> activations;
   double clip = 0;
-  Expr data;  // (T, B, I)
+  Expr data;             // (T, B, I)
+  Expr lengths;          // (B, 1), or null where all are T
+  int64_t shortest = 0;  // of the lengths, as far as it is known
 };
 
 struct State {
@@ -58,19 +61,33 @@ Result<Expr> gate(NodeContext& node, const Recurrent& r, const Expr& gates, int6
 Result<Expr> activate(NodeContext& node, const Recurrent& r, const Direction& d, size_t which,
                       Expr data) {
   if (r.clip > 0) data = TRY(node.call("clip", {data}, {{"a_min", -r.clip}, {"a_max", r.clip}}));
-  std::string name = r.activations[d.first_activation + which];
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (name == "sigmoid" || name == "tanh") return node.call(name, {data});
-  if (name == "relu" || name == "softsign" || name == "softplus")
-    return node.call("nn." + name, {data});
-  return unsupported("activation {}", name);
+  return apply_activation(node, r.activations[d.first_activation + which], data);
 }
 
 Status check_shape(const NodeContext& node, size_t i, const char* name, const Shape& expected) {
   if (!node.has(i) || node.shape(i) == expected) return {};
   return bad_model("{} has shape {}, not {}", name, shape_to_string(node.shape(i)),
                    shape_to_string(expected));
+}
+
+// Lengths may be computed at run time. Constant ones tell from which step on they matter.
+Status read_lengths(NodeContext& node, Recurrent& r) {
+  TRY(check_shape(node, 4, "sequence_lens", {r.batch}));
+  if (!node.has(4)) return {};
+  if (!is_integer(node.dtype(4)))
+    return bad_model("sequence_lens is of type {}", dtype_name(node.dtype(4)));
+  if (const auto* constant = as<ConstantNode>(node.in(4))) {
+    r.shortest = r.steps;
+    for (int64_t i = 0; i < r.batch; ++i) {
+      const int64_t length = constant->value.element_as_int64(i);
+      if (length < 0 || length > r.steps)
+        return bad_model("a sequence of {} steps, there are {}", length, r.steps);
+      r.shortest = std::min(r.shortest, length);
+    }
+    if (r.shortest == r.steps) return {};
+  }
+  r.lengths = TRY(node.reshape(node.in(4), {r.batch, 1}));
+  return {};
 }
 
 Result<Recurrent> read_recurrent(NodeContext& node, int64_t gates,
@@ -98,21 +115,8 @@ Result<Recurrent> read_recurrent(NodeContext& node, int64_t gates,
   if (r.steps * r.directions > kMaxSteps)
     return unsupported("{} steps, at most {} are unrolled", r.steps * r.directions, kMaxSteps);
   r.clip = TRY(node.real("clip", 0.0));
-  if (node.has_attr("activations")) {
-    r.activations = TRY(node.texts("activations"));
-  } else {
-    for (int64_t i = 0; i < r.directions; ++i)
-      r.activations.insert(r.activations.end(), activations.begin(), activations.end());
-  }
-  if (r.activations.size() != activations.size() * static_cast<size_t>(r.directions))
-    return bad_model("{} activations", r.activations.size());
-  for (const char* parameter : {"activation_alpha", "activation_beta"})
-    if (node.has_attr(parameter)) return unsupported("attribute {}", parameter);
-  if (node.has(4)) {
-    const Ints lengths = TRY(node.constant_ints(4, "sequence_lens"));
-    if (std::any_of(lengths.begin(), lengths.end(), [&](int64_t n) { return n != r.steps; }))
-      return unsupported("sequences of different lengths");
-  }
+  r.activations = TRY(read_activations(node, activations, r.directions));
+  TRY(read_lengths(node, r));
   return r;
 }
 
@@ -153,6 +157,18 @@ Result<Expr> initial_state(NodeContext& node, const Recurrent& r, size_t input, 
 
 using Step = std::function<Result<State>(const Direction&, const Expr& inputs, const State&)>;
 
+// What is left of a step's new state in sequences that ended before it, and its output there.
+Result<Expr> end_sequences(NodeContext& node, const Recurrent& r, int64_t step, const State& before,
+                           State& state) {
+  if (r.lengths == nullptr || step < r.shortest) return state.h;
+  Expr at = TRY(node.scalar_like(r.lengths, static_cast<double>(step)));
+  Expr runs = TRY(node.call("less", {at, r.lengths}));
+  Expr output = TRY(node.call("where", {runs, state.h, TRY(node.scalar_like(state.h, 0))}));
+  state.h = TRY(node.call("where", {runs, state.h, before.h}));
+  if (state.c != nullptr) state.c = TRY(node.call("where", {runs, state.c, before.c}));
+  return output;
+}
+
 // (D, B, H), or (B, D, H) with layout 1.
 Result<Expr> join_states(NodeContext& node, const Recurrent& r, const std::vector<Expr>& states) {
   return node.call("stack", {make_tuple(states)},
@@ -171,8 +187,9 @@ Result<Outputs> unroll(NodeContext& node, const Recurrent& r, bool fold_recurren
     std::vector<Expr> outputs(static_cast<size_t>(r.steps));
     for (int64_t i = 0; i < r.steps; ++i) {
       const size_t at = static_cast<size_t>(backwards ? r.steps - 1 - i : i);
-      state = TRY(step(d, d.inputs[at], state));
-      outputs[at] = state.h;
+      State next = TRY(step(d, d.inputs[at], state));
+      outputs[at] = TRY(end_sequences(node, r, static_cast<int64_t>(at), state, next));
+      state = std::move(next);
     }
     sequences.push_back(TRY(node.call("stack", {make_tuple(outputs)}, {{"axis", int64_t{0}}})));
     last_h.push_back(state.h);

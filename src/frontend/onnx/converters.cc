@@ -25,24 +25,47 @@ Table make_table(std::initializer_list<ConverterRows> families) {
 }
 
 const Table& standard_table() {
-  static const Table* table = new Table(make_table(
-      {activation_converters(), attention_converters(), constant_converters(), conv_converters(),
-       determinant_converters(), einsum_converters(), elementwise_converters(), grid_converters(),
-       index_converters(), loss_converters(), matmul_converters(), norm_converters(),
-       pool_converters(), recurrent_converters(), reduce_converters(), resize_converters(),
-       shape_converters(), signal_converters(), unpool_converters()}));
+  static const Table* table = new Table(make_table({activation_converters(),
+                                                    attention_converters(),
+                                                    constant_converters(),
+                                                    conv_converters(),
+                                                    deform_converters(),
+                                                    determinant_converters(),
+                                                    einsum_converters(),
+                                                    elementwise_converters(),
+                                                    grid_converters(),
+                                                    index_converters(),
+                                                    linear_attention_converters(),
+                                                    loss_converters(),
+                                                    matmul_converters(),
+                                                    norm_converters(),
+                                                    pool_converters(),
+                                                    quantised_converters(),
+                                                    random_converters(),
+                                                    recurrent_converters(),
+                                                    reduce_converters(),
+                                                    resize_converters(),
+                                                    roi_converters(),
+                                                    shape_converters(),
+                                                    signal_converters(),
+                                                    unpool_converters()}));
   return *table;
 }
 
 // What com.microsoft had before ONNX did, with the same inputs and attributes.
-constexpr std::string_view kSameAsStandard[] = {"GatherND", "Gelu", "GridSample",
-                                                "SimplifiedLayerNormalization", "Trilu"};
+constexpr std::string_view kSameAsStandard[] = {"DequantizeLinear",
+                                                "GatherND",
+                                                "Gelu",
+                                                "GridSample",
+                                                "QuantizeLinear",
+                                                "SimplifiedLayerNormalization",
+                                                "Trilu"};
 
 Table make_microsoft_table() {
   Table table = make_table({microsoft_activation_converters(), microsoft_attention_converters(),
                             microsoft_fused_converters(), microsoft_grouped_attention_converters(),
-                            microsoft_norm_converters(), microsoft_quantised_converters(),
-                            microsoft_rotary_converters()});
+                            microsoft_norm_converters(), microsoft_qlinear_converters(),
+                            microsoft_quantised_converters(), microsoft_rotary_converters()});
   for (std::string_view op : kSameAsStandard) add_row(table, standard_table().at(std::string(op)));
   return table;
 }
@@ -53,6 +76,18 @@ const Table& microsoft_table() {
 }
 
 bool is_microsoft_domain(const std::string& domain) { return domain == "com.microsoft"; }
+
+// Null for a domain that is not known.
+const Table* table_of(const std::string& domain) {
+  static const auto* small = new std::unordered_map<std::string, Table>{
+      {"ai.onnx.ml", make_table({feature_converters()})},
+      {"ai.onnx.preview", make_table({preview_converters()})},
+      {"ai.onnx.preview.training", make_table({training_converters()})}};
+  if (is_standard_domain(domain)) return &standard_table();
+  if (is_microsoft_domain(domain)) return &microsoft_table();
+  auto it = small->find(domain);
+  return it == small->end() ? nullptr : &it->second;
+}
 
 using Reasons = std::unordered_map<std::string_view, std::string_view>;
 
@@ -68,19 +103,6 @@ std::string_view reason_standard(const std::string& op) {
       {"Scan", "control flow"},
       {"NonMaxSuppression", "the shape of the result depends on values"},
       {"Unique", "the shape of the result depends on values"},
-      {"QuantizeLinear", "quantised types"},
-      {"DequantizeLinear", "quantised types"},
-      {"DynamicQuantizeLinear", "quantised types"},
-      {"QLinearConv", "quantised types"},
-      {"QLinearMatMul", "quantised types"},
-      {"ConvInteger", "quantised types"},
-      {"MatMulInteger", "quantised types"},
-      {"RandomNormal", "random values"},
-      {"RandomNormalLike", "random values"},
-      {"RandomUniform", "random values"},
-      {"RandomUniformLike", "random values"},
-      {"Bernoulli", "random values"},
-      {"Multinomial", "random values"},
       {"StringConcat", "strings"},
       {"StringNormalizer", "strings"},
       {"StringSplit", "strings"},
@@ -98,14 +120,9 @@ std::string_view reason_microsoft(const std::string& op) {
       {"GreedySearch", "control flow"},
       {"Sampling", "control flow"},
       {"WhisperBeamSearch", "control flow"},
-      {"DequantizeLinear", "quantised types"},
       {"DynamicQuantizeLSTM", "quantised types"},
-      {"DynamicQuantizeMatMul", "quantised types"},
-      {"MatMulIntegerToFloat", "quantised types"},
       {"QAttention", "quantised types"},
       {"QEmbedLayerNormalization", "quantised types"},
-      {"QGemm", "quantised types"},
-      {"QuantizeLinear", "quantised types"},
       {"DecoderMaskedMultiHeadAttention", "a cache of keys and values"},
       {"DecoderMaskedSelfAttention", "a cache of keys and values"},
       {"PagedAttention", "a cache of keys and values"},
@@ -120,9 +137,7 @@ std::string_view reason_microsoft(const std::string& op) {
 }  // namespace
 
 const ConverterRow* find_converter(const std::string& domain, const std::string& op) {
-  const Table* table = is_standard_domain(domain)    ? &standard_table()
-                       : is_microsoft_domain(domain) ? &microsoft_table()
-                                                     : nullptr;
+  const Table* table = table_of(domain);
   if (table == nullptr) return nullptr;
   auto it = table->find(op);
   return it == table->end() ? nullptr : &it->second;

@@ -25,8 +25,9 @@ struct ConverterRow {
   Converter convert;
 };
 
-// Null when there is none. The domain as the node names it: "" or "ai.onnx", or "com.microsoft",
-// whose operators ONNX Runtime's optimisers leave in the models that they save.
+// Null when there is none. The domain as the node names it: "" or "ai.onnx", another of ONNX's
+// own, or "com.microsoft", whose operators ONNX Runtime's optimisers leave in the models that they
+// save.
 const ConverterRow* find_converter(const std::string& domain, const std::string& op);
 // Why an operator of these domains is left out, for the message; empty when it is unknown.
 std::string_view reason_left_out(const std::string& domain, const std::string& op);
@@ -44,21 +45,31 @@ ConverterRows activation_converters();
 ConverterRows attention_converters();
 ConverterRows constant_converters();
 ConverterRows conv_converters();
+ConverterRows deform_converters();
 ConverterRows determinant_converters();
 ConverterRows einsum_converters();
 ConverterRows elementwise_converters();
 ConverterRows grid_converters();
 ConverterRows index_converters();
+ConverterRows linear_attention_converters();
 ConverterRows loss_converters();
 ConverterRows matmul_converters();
 ConverterRows norm_converters();
 ConverterRows pool_converters();
+ConverterRows quantised_converters();
+ConverterRows random_converters();
 ConverterRows recurrent_converters();
 ConverterRows reduce_converters();
 ConverterRows resize_converters();
+ConverterRows roi_converters();
 ConverterRows shape_converters();
 ConverterRows signal_converters();
 ConverterRows unpool_converters();
+
+// Of the domains ai.onnx.ml, ai.onnx.preview and ai.onnx.preview.training.
+ConverterRows feature_converters();
+ConverterRows preview_converters();
+ConverterRows training_converters();
 
 // Of the domain com.microsoft.
 ConverterRows microsoft_activation_converters();
@@ -66,6 +77,7 @@ ConverterRows microsoft_attention_converters();
 ConverterRows microsoft_fused_converters();
 ConverterRows microsoft_grouped_attention_converters();
 ConverterRows microsoft_norm_converters();
+ConverterRows microsoft_qlinear_converters();
 ConverterRows microsoft_quantised_converters();
 ConverterRows microsoft_rotary_converters();
 

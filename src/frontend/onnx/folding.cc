@@ -33,13 +33,20 @@ bool is_small(const Type& result) {
   return true;
 }
 
+// Quantised weights and biases stay what they are until the products that take them are recognised.
+bool is_dequantised_tensor(const CallNode& call) {
+  return call.op->name == "qnn.dequantize" && num_elements(call.tensor_type().shape) != 1;
+}
+
 double work_of(const CallNode& call) { return call.op->flops ? call_flops(call) : 0; }
 
 }  // namespace
 
 Result<Expr> Folder::fold(Expr expr) {
   const auto* call = as<CallNode>(expr);
-  if (call == nullptr || call->op == nullptr || !is_small(call->type())) return expr;
+  if (call == nullptr || call->op == nullptr || !is_small(call->type()) ||
+      is_dequantised_tensor(*call))
+    return expr;
   std::vector<Tensor> inputs;
   for (const Expr& arg : call->args)
     if (!collect_constants(arg, inputs)) return expr;

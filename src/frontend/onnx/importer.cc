@@ -43,6 +43,7 @@ class Importer {
   Status import_node(const FlatNode& node);
   Result<std::vector<Expr>> convert(const FlatNode& node, std::vector<Expr> inputs);
   Result<Expr> value(const std::string& name);
+  Status check_rounds_to_bytes(const ::onnx::NodeProto& node) const;
   void count_uses(const FlatGraph& graph, const std::vector<size_t>& order,
                   const std::vector<std::string>& outputs);
   void release(const std::string& name);
@@ -159,6 +160,15 @@ Result<std::vector<Expr>> Importer::convert(const FlatNode& node, std::vector<Ex
   return outputs;
 }
 
+// Where zero points of 4 bits, which became bytes, would decide the type of a result.
+Status Importer::check_rounds_to_bytes(const ::onnx::NodeProto& node) const {
+  if (node.op_type() != "QuantizeLinear" || node.input_size() < 3) return {};
+  const auto zero_point = initializers_.find(node.input(2));
+  if (zero_point == initializers_.end() || !holds_four_bits(zero_point->second->data_type()))
+    return {};
+  return unsupported("quantised type {}", onnx_type_name(zero_point->second->data_type()));
+}
+
 Status Importer::import_node(const FlatNode& node) {
   const std::string &domain = node.proto->domain(), &op = node.proto->op_type();
   if (is_standard_domain(domain) && node.opset == 0)
@@ -166,6 +176,10 @@ Status Importer::import_node(const FlatNode& node) {
   if (find_converter(domain, op) == nullptr) {
     std::string_view reason = reason_left_out(domain, op);
     refuse(node, reason.empty() ? "unknown operator" : std::string(reason));
+    return {};
+  }
+  if (Status four_bits = check_rounds_to_bytes(*node.proto); !four_bits.ok()) {
+    refuse(node, four_bits.to_string());
     return {};
   }
   std::vector<Expr> inputs;

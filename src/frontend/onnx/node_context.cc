@@ -77,6 +77,9 @@ Result<DType> NodeContext::element_type(std::string_view name) const {
 
 Result<Tensor> NodeContext::tensor(std::string_view name) {
   const auto* attribute = TRY(find(name, AttributeProto::TENSOR, true));
+  // Nobody could tell its values from bytes, as the importer can those of an initializer.
+  if (holds_four_bits(attribute->t().data_type()))
+    return unsupported("a value of type {}", onnx_type_name(attribute->t().data_type()));
   // The message is ours to take the data from; a node is converted once.
   return data_.take(*const_cast<AttributeProto*>(attribute)->mutable_t());
 }

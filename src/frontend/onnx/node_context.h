@@ -33,6 +33,11 @@ class NodeContext {
         folder_(folder),
         data_(data) {}
 
+  // The same node with other inputs, for what another operator's converter makes of them.
+  NodeContext with_inputs(std::vector<Expr> inputs) const {
+    return NodeContext(proto_, opset_, origin_, std::move(inputs), folder_, data_);
+  }
+
   int64_t opset() const { return opset_; }
   size_t num_inputs() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
@@ -47,6 +52,8 @@ class NodeContext {
   bool wants(size_t output) const {  // somebody may read it
     return output < num_outputs() && !proto_.output(static_cast<int>(output)).empty();
   }
+  // That of the first output, which no other node of the model has.
+  std::string output_name() const { return num_outputs() == 0 ? origin_ : proto_.output(0); }
 
   // Attributes. Without a default the attribute is required.
   bool has_attr(std::string_view name) const { return find(name) != nullptr; }

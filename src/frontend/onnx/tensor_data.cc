@@ -150,39 +150,77 @@ Result<DType> dtype_from_onnx(int32_t data_type) {
   }
 }
 
+bool holds_four_bits(int32_t data_type) {
+  return data_type == TensorProto::INT4 || data_type == TensorProto::UINT4;
+}
+
+namespace {
+
+// How a tensor's elements stand in the message or file.
+struct Storage {
+  Shape shape;
+  DType dtype = DType::kFloat32;  // of the tensor that they become
+  bool packed = false;            // two elements a byte
+  int64_t count() const { return num_elements(shape); }
+  int64_t items() const { return packed ? (count() + 1) / 2 : count(); }
+  uint64_t bytes() const { return static_cast<uint64_t>(items()) * dtype_size(dtype); }
+};
+
+Result<Storage> storage_of(const TensorProto& tensor) {
+  Storage storage;
+  storage.shape = TRY(checked_shape(tensor));
+  storage.packed = holds_four_bits(tensor.data_type());
+  if (storage.packed) {
+    storage.dtype = tensor.data_type() == TensorProto::INT4 ? DType::kInt8 : DType::kUInt8;
+  } else {
+    storage.dtype = TRY(dtype_from_onnx(tensor.data_type()));
+  }
+  return storage;
+}
+
+// In place: bytes of two elements, the first in the low half, to bytes of one each.
+void unpack_halves(uint8_t* data, int64_t count, bool is_signed) {
+  for (int64_t i = count; i-- > 0;) {
+    const int value = data[i / 2] >> (i % 2 * 4) & 15;
+    data[i] = static_cast<uint8_t>(is_signed && value > 7 ? value - 16 : value);
+  }
+}
+
+}  // namespace
+
 Result<uint64_t> TensorData::check(const TensorProto& tensor) {
-  Shape shape = TRY(checked_shape(tensor));
-  DType dtype = TRY(dtype_from_onnx(tensor.data_type()));
+  const Storage storage = TRY(storage_of(tensor));
   if (tensor.has_segment()) return unsupported("a tensor in segments");
-  const int64_t count = num_elements(shape);
-  const uint64_t bytes = static_cast<uint64_t>(count) * dtype_size(dtype);
+  const uint64_t bytes = storage.bytes();
+  const std::string type =
+      storage.packed ? onnx_type_name(tensor.data_type()) : std::string(dtype_name(storage.dtype));
   if (is_external(tensor)) {
     ExternalPlace place = TRY(external_place(tensor));
     if (place.has_length && place.length != bytes)
       return bad_model("external data has {} bytes, shape {} of {} needs {}", place.length,
-                       shape_to_string(shape), dtype_name(dtype), bytes);
+                       shape_to_string(storage.shape), type, bytes);
     TRY(external_.check(place.location, place.offset, bytes));
   } else if (tensor.has_raw_data()) {
     if (tensor.raw_data().size() != bytes)
       return bad_model("raw_data has {} bytes, shape {} of {} needs {}", tensor.raw_data().size(),
-                       shape_to_string(shape), dtype_name(dtype), bytes);
-  } else if (typed_count(tensor) != count) {
-    return bad_model("{} values, shape {} needs {}", typed_count(tensor), shape_to_string(shape),
-                     count);
+                       shape_to_string(storage.shape), type, bytes);
+  } else if (typed_count(tensor) != storage.items()) {
+    return bad_model("{} values, shape {} needs {}", typed_count(tensor),
+                     shape_to_string(storage.shape), storage.items());
   }
-  return bytes;
+  return static_cast<uint64_t>(storage.count()) * dtype_size(storage.dtype);
 }
 
 Result<Tensor> TensorData::take(TensorProto& tensor) {
-  uint64_t bytes = TRY(check(tensor));
-  DType dtype = TRY(dtype_from_onnx(tensor.data_type()));
-  Tensor result = TRY(Tensor::allocate(dtype, Shape(tensor.dims().begin(), tensor.dims().end())));
+  const uint64_t bytes = TRY(check(tensor));
+  const Storage storage = TRY(storage_of(tensor));
+  Tensor result = TRY(Tensor::allocate(storage.dtype, storage.shape));
   if (is_external(tensor)) {
     ExternalPlace place = TRY(external_place(tensor));
-    TRY(external_.read(place.location, place.offset, bytes, result.raw()));
+    TRY(external_.read(place.location, place.offset, storage.bytes(), result.raw()));
   } else if (tensor.has_raw_data()) {
     std::unique_ptr<std::string> raw(tensor.release_raw_data());
-    if (bytes > 0) std::memcpy(result.raw(), raw->data(), bytes);
+    if (bytes > 0) std::memcpy(result.raw(), raw->data(), storage.bytes());
   } else {
     copy_typed(tensor, result.raw());
     // Clear() alone would keep the memory.
@@ -193,7 +231,9 @@ Result<Tensor> TensorData::take(TensorProto& tensor) {
     tensor.mutable_int64_data()->Swap(taken.mutable_int64_data());
     tensor.mutable_uint64_data()->Swap(taken.mutable_uint64_data());
   }
-  if (dtype == DType::kBool)
+  if (storage.packed)
+    unpack_halves(result.data<uint8_t>(), storage.count(), storage.dtype == DType::kInt8);
+  if (storage.dtype == DType::kBool)
     for (uint64_t i = 0; i < bytes; ++i) {
       auto* values = static_cast<uint8_t*>(result.raw());
       values[i] = values[i] != 0;

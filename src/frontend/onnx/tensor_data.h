@@ -16,6 +16,8 @@ namespace collage::frontend {
 // kUnsupported for element types that have no DType (strings, complex, quantised).
 Result<DType> dtype_from_onnx(int32_t data_type);
 std::string onnx_type_name(int32_t data_type);  // "FLOAT", "STRING", "type 99"
+// INT4 and UINT4, two elements a byte. Tensors of them become int8 and uint8.
+bool holds_four_bits(int32_t data_type);
 
 class TensorData {
  public:

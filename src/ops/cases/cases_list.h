@@ -15,6 +15,7 @@ void add_normalisation_cases(Cases& cases);
 void add_reduction_cases(Cases& cases);
 void add_shape_cases(Cases& cases);
 void add_index_cases(Cases& cases);
+void add_quantised_cases(Cases& cases);
 
 inline OpArg f32(Shape shape, ValueRange range = {}) {
   return {{std::move(shape), DType::kFloat32}, false, range};

@@ -1,4 +1,4 @@
-// Cases of the elementwise and broadcasting operators.
+// Cases of the elementwise and broadcasting operators, and of random numbers.
 #include "ops/cases/cases_list.h"
 
 namespace collage {
@@ -85,6 +85,24 @@ void add_unary_cases(Cases& cases) {
       {"cast", {arg(DType::kInt64, {19}, {-5000, 5000})}, {{"dtype", DType::kFloat16}}});
   cases.push_back({"cast", {boolean({6})}, {{"dtype", DType::kFloat32}}});
   cases.push_back({"cast", {arg(DType::kInt64, {4}, {-9, 9})}, {{"dtype", DType::kInt32}}});
+  cases.push_back({"reinterpret", {f32({3, 5})}, {{"dtype", DType::kInt32}}});
+  cases.push_back({"reinterpret", {arg(DType::kInt8, {7}, {-9, 9})}, {{"dtype", DType::kUInt8}}});
+  cases.push_back({"reinterpret",
+                   {arg(DType::kInt64, {2, 1}, {4.6e18, 4.7e18})},
+                   {{"dtype", DType::kFloat64}}});
+  cases.push_back({"reinterpret", {boolean({4})}, {{"dtype", DType::kInt8}}});
+}
+
+void add_random_cases(Cases& cases) {
+  const OpArg key = arg(DType::kInt64, {}, {-1000, 1000});
+  cases.push_back({"random.uniform", {key}, {{"shape", Ints{2, 3, 5}}}});
+  cases.push_back(
+      {"random.uniform",
+       {key},
+       {{"shape", Ints{4099}}, {"low", -2.0}, {"high", 3.0}, {"dtype", DType::kFloat64}}});
+  cases.push_back({"random.normal", {key}, {{"shape", Ints{7, 1}}}});
+  cases.push_back(
+      {"random.normal", {key}, {{"shape", Ints{3, 4099}}, {"mean", 1.5}, {"scale", 0.25}}});
 }
 
 const std::vector<std::pair<Shape, Shape>>& broadcast_pairs() {
@@ -134,6 +152,7 @@ void add_binary_cases(Cases& cases) {
 
 void add_elementwise_cases(Cases& cases) {
   add_unary_cases(cases);
+  add_random_cases(cases);
   add_binary_cases(cases);
   cases.push_back({"where", {boolean({2, 5, 7}), f32({2, 5, 7}), f32({2, 5, 7})}});
   cases.push_back({"where", {boolean({1, 1, 6, 6}), f32({2, 3, 6, 6}), weight({}, {-9, -9})}});

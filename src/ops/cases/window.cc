@@ -1,4 +1,4 @@
-// Cases of pooling, padding and resizing.
+// Cases of pooling, padding, resizing and regions of images.
 #include "ops/cases/cases_list.h"
 
 namespace collage {
@@ -86,12 +86,35 @@ void add_resize_cases(Cases& cases) {
   resize({1, 2, 2, 3, 4}, {3, 5, 7}, "linear", "half_pixel");
 }
 
+void add_roi_cases(Cases& cases) {
+  auto align = [&](Shape data, int64_t regions, ValueRange corners, Ints size, int64_t ratio,
+                   const char* mode, bool half_pixel, double scale) {
+    const int64_t batch = data[0];
+    cases.push_back({"vision.roi_align",
+                     {f32(std::move(data)), f32({regions, 4}, corners), indices({regions}, batch)},
+                     {{"pooled_size", std::move(size)},
+                      {"spatial_scale", scale},
+                      {"sample_ratio", ratio},
+                      {"mode", std::string(mode)},
+                      {"half_pixel", half_pixel}}});
+  };
+  for (const char* mode : {"avg", "max"})
+    for (bool half_pixel : {false, true}) {
+      align({2, 3, 9, 7}, 5, {-2, 11}, {3, 2}, 2, mode, half_pixel, 1);
+      // Cells of their own count, unless a region is turned round: that is no region elsewhere.
+      if (!half_pixel) align({1, 1, 12, 16}, 3, {0, 64}, {2, 3}, 0, mode, half_pixel, 0.25);
+    }
+  align({3, 2, 1, 5}, 2, {-1, 6}, {1, 1}, 3, "avg", false, 0.9);
+  align({2, 5, 8, 8}, 0, {0, 8}, {2, 2}, 2, "avg", true, 1);
+}
+
 }  // namespace
 
 void add_window_cases(Cases& cases) {
   add_pool_cases(cases);
   add_pad_cases(cases);
   add_resize_cases(cases);
+  add_roi_cases(cases);
 }
 
 }  // namespace collage

@@ -83,6 +83,7 @@ UNARY = {
     "isinf": lambda a, x: np.isinf(x),
     "copy": lambda a, x: x,
     "cast": lambda a, x: x.astype(a["dtype"]),
+    "reinterpret": lambda a, x: (x.astype(np.float32) if x.dtype == np.float64 else x).view(a["dtype"]),
     "bitwise_not": lambda a, x: np.invert(x),
     "logical_not": lambda a, x: np.logical_not(x),
 }

@@ -11,9 +11,10 @@ import onnx
 import onnxruntime
 
 import elementwise
+import quantised
 from elementwise import along
 
-EXPECTED = {**elementwise.UNARY, **elementwise.BROADCAST}
+EXPECTED = {**elementwise.UNARY, **elementwise.BROADCAST, **quantised.QUANTISED}
 # On either side, values of these are rounded to float32 more than once.
 ROUNDED_OFTEN = {"scatter_elements", "scatter_nd"}
 
@@ -108,6 +109,19 @@ def resize(a, x):
 for rank in (1, 2, 3):
     EXPECTED[f"image.resize{rank}d"] = resize
     ROUNDED_OFTEN.add(f"image.resize{rank}d")
+
+
+@operator("vision.roi_align")
+def roi_align(a, x, rois, batch_indices):
+    height, width = a["pooled_size"]
+    if not len(rois):
+        return np.zeros((0, x.shape[1], height, width))
+    return run_onnx("RoiAlign", [x, rois, batch_indices % x.shape[0]], mode=a["mode"], output_height=height, output_width=width,
+                    sampling_ratio=a["sample_ratio"], spatial_scale=a["spatial_scale"],
+                    coordinate_transformation_mode="half_pixel" if a["half_pixel"] else "output_half_pixel")
+
+
+ROUNDED_OFTEN.add("vision.roi_align")
 
 
 @operator("nn.pad")
@@ -235,6 +249,35 @@ def reverse_sequence(a, x, lengths):
     for row, length in zip(result, lengths):
         row[:length] = row[:length][::-1].copy()
     return np.moveaxis(result, (0, 1), (a["batch_axis"], a["seq_axis"]))
+
+
+# Random numbers.
+
+def mixed(x):
+    """The finaliser of splitmix64."""
+    x = x + np.uint64(0x9e3779b97f4a7c15)
+    for shift, factor in ((30, 0xbf58476d1ce4e5b9), (27, 0x94d049bb133111eb)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return x ^ (x >> np.uint64(31))
+
+
+def drawn(key, numbers, bits):
+    """In [0, 1), of so many bits."""
+    words = mixed(mixed(key.astype(np.uint64)) + numbers.astype(np.uint64))
+    return (words >> np.uint64(64 - bits)) * 2.0 ** -bits
+
+
+@operator("random.uniform")
+def random_uniform(a, key):
+    numbers = drawn(key, np.arange(np.prod(a["shape"])), 24 if a["dtype"] == "float32" else 53)
+    return a["low"] + (a["high"] - a["low"]) * numbers.reshape(a["shape"])
+
+
+@operator("random.normal")
+def random_normal(a, key):
+    first, second = (drawn(key, np.arange(np.prod(a["shape"])) * 2 + i, 53) for i in range(2))
+    numbers = np.sqrt(-2 * np.log(1 - first)) * np.cos(2 * np.pi * second)
+    return a["mean"] + a["scale"] * numbers.reshape(a["shape"])
 
 
 # Views, and moving elements by position.

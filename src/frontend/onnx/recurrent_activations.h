@@ -1,0 +1,27 @@
+// The activation functions of RNN, GRU and LSTM, by the names that ONNX gives them, with the
+// parameters that some have.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontend/onnx/node_context.h"
+
+namespace collage::frontend {
+
+struct RecurrentActivation {
+  std::string name;  // in lower case
+  double alpha = 0, beta = 0;
+};
+
+// Attributes "activations", `fallback` for each direction where there are none, and
+// "activation_alpha" and "activation_beta", whose values go in turn to those that have such a
+// parameter. All of the first direction, then all of the second.
+Result<std::vector<RecurrentActivation>> read_activations(const NodeContext& node,
+                                                          const std::vector<std::string>& fallback,
+                                                          int64_t directions);
+
+Result<Expr> apply_activation(NodeContext& node, const RecurrentActivation& activation,
+                              const Expr& data);
+
+}  // namespace collage::frontend

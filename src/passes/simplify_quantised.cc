@@ -1,0 +1,94 @@
+#include "passes/simplify_quantised.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "passes/constants.h"
+#include "passes/quantised.h"
+#include "passes/rewrite_rules.h"
+#include "runtime/dispatch.h"
+
+namespace collage {
+
+namespace {
+
+const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
+
+// quantize(dequantize(q)) by the same parameters to q
+Result<Expr> drop_round_trip(const Expr& expr, const Uses&) {
+  const CallNode& call = call_of(expr);
+  const std::optional<Dequantised> source = dequantised(call.args[0]);
+  if (!source || !(source->data->type() == expr->type())) return Expr();
+  // Differences of larger integers may be no float32.
+  if (dtype_size(expr->tensor_type().dtype) > 2 || !is_positive(source->scale) ||
+      !same_value(source->scale, call.args[1]) || !same_value(source->zero_point, call.args[2]))
+    return Expr();
+  const auto rank = static_cast<int64_t>(expr->tensor_type().shape.size());
+  if (source->axis && *source->axis != from_start(call.attrs.integer("axis"), rank)) return Expr();
+  // What the type cannot hold of the largest integers' scale would come back as infinity.
+  for (int64_t i = 0; i < as<ConstantNode>(source->scale)->value.size(); ++i)
+    if (as<ConstantNode>(source->scale)->value.element_as_double(i) > 1e30) return Expr();
+  return source->data;
+}
+
+struct Range {
+  double low, high;
+};
+
+Range range_of(DType dtype) {
+  return dispatch_integer(dtype, []<typename T>(Tag<T>) {
+    return Range{static_cast<double>(std::numeric_limits<T>::min()),
+                 static_cast<double>(std::numeric_limits<T>::max())};
+  });
+}
+
+// Whether all numbers up to `low` become the least integer and all from `high` on the largest.
+bool saturates(const CallNode& quantize, double low, double high) {
+  const auto* scale = as<ConstantNode>(quantize.args[1]);
+  const auto* zero = as<ConstantNode>(quantize.args[2]);
+  if (scale == nullptr || zero == nullptr || !is_positive(quantize.args[1])) return false;
+  const Range range = range_of(quantize.tensor_type().dtype);
+  for (int64_t i = 0; i < scale->value.size(); ++i) {
+    const auto step = static_cast<float>(scale->value.element_as_double(i));
+    const double middle = zero->value.element_as_double(i);
+    const auto integer = [&](double x) {
+      return std::nearbyint(static_cast<double>(static_cast<float>(x) / step)) + middle;
+    };
+    if (integer(low) > range.low || integer(high) < range.high) return false;
+  }
+  return true;
+}
+
+// quantize(relu(x)), quantize(clip(x)) to quantize(x), where the bounds are those of the type
+Result<Expr> drop_saturation(const Expr& expr, const Uses& uses) {
+  const CallNode& call = call_of(expr);
+  const Expr& data = call.args[0];
+  if (!uses.once(data)) return Expr();
+  double low = 0, high = std::numeric_limits<double>::infinity();
+  const CallNode* activation = as_op(data, "nn.relu");
+  if (activation == nullptr) {
+    activation = as_op(data, "clip");
+    if (activation == nullptr) return Expr();
+    low = activation->attrs.real("a_min");
+    high = activation->attrs.real("a_max");
+  }
+  if (low > high || !saturates(call, low, high)) return Expr();
+  return remake(call, {activation->args[0], call.args[1], call.args[2]});
+}
+
+const std::vector<RewriteRule> kRules = {
+    {"drop a round trip", {"qnn.quantize"}, drop_round_trip},
+    {"drop what saturates anyhow", {"qnn.quantize"}, drop_saturation},
+};
+
+}  // namespace
+
+Result<Function> simplify_quantised(const Function& function) {
+  std::vector<RewriteRule> rules;
+  for (auto family : {moved_dequantize_rules(), std::span<const RewriteRule>(kRules)})
+    rules.insert(rules.end(), family.begin(), family.end());
+  return apply_rules(function, rules);
+}
+
+}  // namespace collage

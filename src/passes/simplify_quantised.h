@@ -1,0 +1,12 @@
+// Removes what quantised models do for nothing: quantize right after dequantize by the same
+// parameters, also with operators between that only move elements, and activations that cut off
+// what qnn.quantize saturates anyhow.
+#pragma once
+
+#include "passes/pass.h"
+
+namespace collage {
+
+Result<Function> simplify_quantised(const Function& function);
+
+}  // namespace collage

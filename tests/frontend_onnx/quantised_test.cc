@@ -1,0 +1,185 @@
+// Quantised models: which calls their nodes become, and what is refused. Values stand against the
+// ONNX test suite and ONNX Runtime in tests/conformance.
+#include "frontend_onnx/model_builder.h"
+#include "ir/op.h"
+#include "ir/visitor.h"
+
+namespace collage {
+namespace {
+
+using onnx::TensorProto;
+using ::testing::ElementsAre;
+
+const CallNode* find_call(const ImportedModel& model, const std::string& op) {
+  for (const Expr& expr : post_order(model.module.main()->body))
+    if (const CallNode* call = as_op(expr, op)) return call;
+  return nullptr;
+}
+
+Tensor bytes(Shape shape, int8_t first) {
+  Tensor tensor = Tensor::empty(DType::kInt8, std::move(shape));
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.data<int8_t>()[i] = static_cast<int8_t>(first + i);
+  return tensor;
+}
+Tensor byte(uint8_t value) { return Tensor::from<uint8_t>({}, {value}); }
+
+// A constant of 4 bits, two elements a byte.
+void add_nibbles(ModelBuilder& m, const std::string& name, const std::vector<int64_t>& dims,
+                 const std::string& raw, bool is_signed) {
+  TensorProto* tensor = m.graph().add_initializer();
+  tensor->set_name(name);
+  tensor->set_data_type(is_signed ? TensorProto::INT4 : TensorProto::UINT4);
+  for (int64_t dim : dims) tensor->add_dims(dim);
+  tensor->set_raw_data(raw);
+}
+
+TEST(Quantised, WeightsStayIntegersWhileImporting) {
+  ModelBuilder m;
+  m.input("x", {"2", "3"});
+  m.constant("s", floats({}, {0.5f})).constant("z", byte(3));
+  m.constant("w", bytes({3, 4}, -5)).constant("ws", floats({4}, {1, 2, 3, 4}));
+  m.constant("wz", bytes({4}, 0));
+  m.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+  m.node("DequantizeLinear", {"q", "s", "z"}, {"d"});
+  m.node("DequantizeLinear", {"w", "ws", "wz"}, {"v"}).integer("axis", 1);
+  m.node("MatMul", {"d", "v"}, {"y"});
+  m.output("y");
+  EXPECT_THAT(m.ops(),
+              ElementsAre("qnn.quantize", "qnn.dequantize", "qnn.dequantize", "nn.matmul"));
+  Result<ImportedModel> model = m.import();
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  const CallNode* quantize = find_call(*model, "qnn.quantize");
+  EXPECT_EQ(quantize->attrs.string("out_dtype"), "uint8");
+  EXPECT_EQ(quantize->args[2]->tensor_type(), (TensorType{{}, DType::kInt32}));
+}
+
+TEST(Quantised, ScalesAlongAnAxisAreOfTheNodesAxis) {
+  ModelBuilder m;
+  m.input("x", {"2", "3"}, TensorProto::INT8);
+  m.constant("s", floats({2}, {1, 10}));
+  m.node("DequantizeLinear", {"x", "s"}, {"y"}).integer("axis", 0);
+  m.output("y");
+  expect_values(m.run({bytes({2, 3}, -2)})[0], {2, 3}, {-2, -1, 0, 10, 20, 30});
+}
+
+TEST(Quantised, AScaleInAListOfOneIsOfTheWholeTensor) {
+  ModelBuilder m(10);
+  m.input("x", {"3"});
+  m.constant("s", floats({1}, {0.5f}));
+  m.node("QuantizeLinear", {"x", "s"}, {"y"});
+  m.output("y");
+  Tensor y = m.run({floats({3}, {0.5f, -1, 200})})[0];
+  EXPECT_EQ(y.dtype(), DType::kUInt8);
+  expect_values(y, {3}, {1, 0, 255});
+}
+
+TEST(Quantised, BlocksOfConstantsBecomeRealNumbers) {
+  ModelBuilder m(21);
+  m.input("x", {"2"});
+  add_nibbles(m, "w", {2, 5}, std::string("\x10\x32\x54\x76\x98", 5), false);
+  m.constant("s", floats({2, 2}, {1, 10, 100, 1000}));
+  m.node("DequantizeLinear", {"w", "s"}, {"v"}).integer("axis", 1).integer("block_size", 3);
+  m.node("MatMul", {"x", "v"}, {"y"});
+  m.output("y");
+  EXPECT_THAT(m.ops(), ElementsAre("expand_dims", "nn.matmul", "reshape"));
+  // Rows 0 1 2 | 3 4 and 5 6 7 | 8 9, each block by its scale.
+  expect_values(m.run({floats({2}, {1, 1})})[0], {5}, {500, 601, 702, 8030, 9040});
+}
+
+TEST(Quantised, BlocksOfComputedTensorsAreComputedElementByElement) {
+  ModelBuilder m(21);
+  m.input("x", {"1", "4"}, TensorProto::INT8);
+  m.constant("s", floats({1, 2}, {1, 10}));
+  m.node("DequantizeLinear", {"x", "s"}, {"d"}).integer("block_size", 2);
+  m.constant("z", Tensor::from<int8_t>({1, 2}, {0, 5}));
+  m.node("QuantizeLinear", {"d", "s", "z"}, {"y"}).integer("block_size", 2);
+  m.output("y");
+  expect_values(m.run({bytes({1, 4}, 100)})[0], {1, 4}, {100, 101, 107, 108});
+}
+
+TEST(Quantised, ElementsOfFourBitsAreUnpackedWithTheirSign) {
+  ModelBuilder m(21);
+  m.input("x", {"3"});
+  add_nibbles(m, "w", {3}, std::string("\x87\x0f", 2), true);  // 7, -8, -1
+  m.constant("s", floats({}, {2}));
+  m.node("DequantizeLinear", {"w", "s"}, {"v"});
+  m.node("Add", {"x", "v"}, {"y"});
+  m.output("y");
+  expect_values(m.run({floats({3}, {0, 0, 0})})[0], {3}, {14, -16, -2});
+}
+
+TEST(Quantised, RoundingToFourBitsIsRefused) {
+  ModelBuilder m(21);
+  m.input("x", {"2"});
+  m.constant("s", floats({}, {2}));
+  add_nibbles(m, "z", {}, std::string("\x01", 1), true);
+  m.node("QuantizeLinear", {"x", "s", "z"}, {"q"}).name("q");
+  m.output("q");
+  expect_error(m.import(), ErrorCode::kUnsupported,
+               "node 'q' (QuantizeLinear): quantised type INT4");
+}
+
+TEST(Quantised, PackedElementsOfTheWrongNumberAreRefused) {
+  ModelBuilder m(21);
+  m.input("x", {"3"});
+  add_nibbles(m, "w", {3}, std::string("\x87\x0f\x00", 3), true);
+  m.constant("s", floats({}, {2}));
+  m.node("DequantizeLinear", {"w", "s"}, {"y"});
+  m.output("y");
+  expect_error(m.import(), ErrorCode::kBadModel, "raw_data has 3 bytes, shape (3) of INT4 needs 2");
+}
+
+TEST(Quantised, FloatsOfEightBitsAreRefused) {
+  ModelBuilder m(19);
+  m.input("x", {"2"});
+  m.constant("s", floats({}, {2}));
+  m.node("QuantizeLinear", {"x", "s"}, {"q"}).integer("saturate", 0);
+  m.output("q");
+  expect_error(m.import(), ErrorCode::kUnsupported, "float8 without saturation");
+}
+
+TEST(Quantised, ConvolutionsOfIntegersAreRealOnesBetweenConversions) {
+  ModelBuilder m;
+  m.input("x", {"1", "1", "3", "3"}, TensorProto::UINT8);
+  m.constant("s", floats({}, {0.5f})).constant("z", byte(2));
+  m.constant("w", bytes({2, 1, 2, 2}, -3)).constant("ws", floats({2}, {1, 0.5f}));
+  m.constant("wz", bytes({2}, 0)).constant("ys", floats({}, {2})).constant("yz", byte(100));
+  m.constant("b", Tensor::from<int32_t>({2}, {4, -4}));
+  m.node("QLinearConv", {"x", "s", "z", "w", "ws", "wz", "ys", "yz", "b"}, {"y"});
+  m.output("y");
+  EXPECT_THAT(m.ops(), ElementsAre("qnn.dequantize", "qnn.dequantize", "nn.conv2d",
+                                   "qnn.dequantize", "nn.bias_add", "qnn.quantize"));
+}
+
+TEST(Quantised, ProductsOfIntegersAreOfInt32) {
+  ModelBuilder m;
+  m.input("x", {"2", "2"}, TensorProto::UINT8);
+  m.constant("w", bytes({2, 2}, 1)).constant("z", byte(1));
+  m.node("MatMulInteger", {"x", "w", "z"}, {"y"});
+  m.output("y", TensorProto::INT32);
+  Tensor x = Tensor::from<uint8_t>({2, 2}, {1, 2, 0, 255});
+  expect_values(m.run({x})[0], {2, 2}, {3, 4, 761, 1014});
+}
+
+TEST(Quantised, MistakesAreNamed) {
+  const auto error_of = [](const std::vector<std::string>& inputs, int64_t block_size,
+                           const std::string& part) {
+    ModelBuilder m(21);
+    m.input("x", {"2", "4"}, TensorProto::INT8).input("i", {}, TensorProto::INT32);
+    m.constant("one", floats({}, {1})).constant("two", floats({2}, {1, 1}));
+    m.constant("grid", floats({2, 3}, {1, 1, 1, 1, 1, 1})).constant("u", byte(1));
+    m.node("DequantizeLinear", inputs, {"y"}).integer("block_size", block_size);
+    m.output("y");
+    expect_error(m.import(), ErrorCode::kBadModel, part);
+  };
+  error_of({"x", "i"}, 0, "input 1, a scale, is int32");
+  error_of({"x", "one", "u"}, 0, "data of int8 and a zero point of uint8");
+  error_of({"x", "two"}, 0, "must have shape (4)");
+  error_of({"x", "grid"}, 0, "a scale of shape (2, 3) without block_size");
+  error_of({"x", "grid"}, 2, "a scale of shape (2, 3), not (2, 2), for blocks of 2");
+  error_of({"x", "grid"}, -1, "block_size -1");
+}
+
+}  // namespace
+}  // namespace collage
