@@ -5,6 +5,7 @@
 
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "machine/peak_loops.h"
 
 namespace collage {
 
@@ -21,16 +22,25 @@ bool is_spatial_convolution(const CallNode& call) {
   return std::any_of(weight.begin() + 2, weight.end(), [](int64_t extent) { return extent > 1; });
 }
 
+// How many of the call's operations are made at once where one of float32 is.
+double operations_at_once(const CallNode& call) {
+  constexpr double kWinograd = 4, kDotProducts = 4;
+  // 16 * 16 * 64 products in 16 cycles, where two units of vectors have 2 * 16 a cycle.
+  constexpr double kMatrixUnit = 32;
+  if (is_spatial_convolution(call)) return kWinograd;
+  if (call.op == nullptr || !call.op->name.starts_with("qnn.")) return 1;
+  return has_int8_matrix_unit() ? kMatrixUnit : kDotProducts;
+}
+
 }  // namespace
 
 double least_kernel_seconds(const Function& function, int threads, double speedup) {
   constexpr double kCyclesPerSecond = 5e9, kBytesPerSecond = 200e9;  // of a core
-  constexpr double kWinograd = 4;
   const double flops_per_cycle = __builtin_cpu_supports("avx512f") ? 64 : 32;
   double flops = 0;
   for (const Expr& expr : post_order(function->body))
     if (const auto* call = as<CallNode>(expr))
-      flops += call_flops(*call) / (is_spatial_convolution(*call) ? kWinograd : 1);
+      flops += call_flops(*call) / operations_at_once(*call);
   const double cores = threads;
   return std::max(flops / (cores * flops_per_cycle * kCyclesPerSecond * speedup),
                   function_bytes(function) / (cores * kBytesPerSecond));

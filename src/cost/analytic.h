@@ -14,7 +14,8 @@ inline double analytic_seconds(const Function& function) {
 
 // What a kernel takes at least, with so many threads of a processor of today, by arithmetic that is
 // at most `speedup` times as fast as float32 multiply-adds of its widest vectors. Convolutions over
-// an image count a quarter of their products (Winograd).
+// an image count a quarter of their products (Winograd), products of 8-bit integers as few as its
+// dot products or its matrix unit make of them.
 double least_kernel_seconds(const Function& function, int threads, double speedup);
 
 // What a change of encoding takes at least, with so many threads: both sides of it at the bandwidth

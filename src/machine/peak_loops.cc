@@ -1,5 +1,6 @@
 #include "machine/peak_loops.h"
 
+#include <cpuid.h>
 #include <immintrin.h>
 
 #include <cstring>
@@ -74,6 +75,22 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) float multiply_int16(int 
   return static_cast<float>(numbers[0]);
 }
 
+__attribute__((target("avx512f,avx512vnni"))) float multiply_int8(int rounds) {
+  __m512i acc[kAccumulators];
+  for (auto& a : acc) a = _mm512_setzero_si512();
+  const __m512i x = _mm512_set1_epi32(0x01010101);
+  for (int r = 0; r < rounds; ++r) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kAccumulators; ++i) {
+      acc[i] = _mm512_dpbusd_epi32(acc[i], x, x);
+      asm volatile("" : "+v"(acc[i]));
+    }
+  }
+  __m512i sum = acc[0];
+  for (int i = 1; i < kAccumulators; ++i) sum = _mm512_add_epi32(sum, acc[i]);
+  return static_cast<float>(_mm512_cvtsi512_si32(sum));
+}
+
 // What every width is compiled from: 64 bytes at a time, as many vectors as that takes.
 typedef long long Line __attribute__((vector_size(64), may_alias));
 
@@ -125,6 +142,17 @@ ArithmeticLoop bfloat16_loop() {
 ArithmeticLoop int16_loop() {
   if (!__builtin_cpu_supports("avx512vnni") || !__builtin_cpu_supports("avx512bw")) return {};
   return {multiply_int16, kAccumulators * 32 * 2};
+}
+
+ArithmeticLoop int8_loop() {
+  if (!__builtin_cpu_supports("avx512vnni")) return {};
+  return {multiply_int8, kAccumulators * 64 * 2};
+}
+
+bool has_int8_matrix_unit() {
+  constexpr unsigned kLeaf = 7, kAmxInt8 = 1U << 25;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(kLeaf, 0, &a, &b, &c, &d) != 0 && (d & kAmxInt8) != 0;
 }
 
 long long read_buffer(const void* buffer, size_t bytes) {

@@ -14,6 +14,9 @@ struct ArithmeticLoop {
 ArithmeticLoop float32_loop();
 ArithmeticLoop bfloat16_loop();  // products of bfloat16 in vectors, added up in float32
 ArithmeticLoop int16_loop();     // of 16-bit integers in 32
+ArithmeticLoop int8_loop();      // of 8-bit integers in 32
+// Whether that is not the fastest: there is a matrix unit for them.
+bool has_int8_matrix_unit();
 
 // `bytes` is a multiple of 512. Each passes over the buffer once; copying reads its first half and
 // writes its second, which together are as many bytes.

@@ -24,7 +24,12 @@ double bytes_of(const Type& type) {
   return bytes;
 }
 
-bool is_convolution(const CallNode& call) { return call.op->name.starts_with("nn.conv"); }
+bool is_quantised(const CallNode& call) {
+  return call.op->name.starts_with("qnn.") && !call.op->name.ends_with("quantize");
+}
+bool is_convolution(const CallNode& call) {
+  return call.op->name.starts_with("nn.conv") || call.op->name.starts_with("qnn.conv");
+}
 bool is_transposed(const CallNode& call) { return call.op->name.ends_with("_transpose"); }
 
 // A convolution's window.
@@ -99,7 +104,8 @@ double products_of(const Variant& variant) {
   return std::max(1, variant.name[at + 5] - '0');
 }
 
-std::string unit_of(const Variant& variant) {
+std::string unit_of(const Variant& variant, bool quantised) {
+  if (quantised) return "int8";
   if (variant.name.find("bf16 weights") != std::string::npos) return "float32";  // widened first
   if (variant.name.find("bf16") != std::string::npos) return "bfloat16";
   if (variant.name.find("int16") != std::string::npos) return "int16";
@@ -121,8 +127,8 @@ double operations_of(const CallNode& call, const Expr& expr, const Variant& vari
   // What moves data computes nothing; what is not a product is computed by the vector units.
   if (call.op->kind == FusionKind::kInjective || call.op->is_view) return 0;
   const bool product = call.op->name == "nn.attention" || is_convolution(call) ||
-                       call.op->name == "nn.dense" || call.op->name == "nn.matmul" ||
-                       call.op->name == "nn.batch_matmul";
+                       is_quantised(call) || call.op->name == "nn.dense" ||
+                       call.op->name == "nn.matmul" || call.op->name == "nn.batch_matmul";
   if (!product) return vectors ? call_flops(expr) : 0;
   double share = 1;
   if (is_convolution(call)) share = needed_share(call, variant);
@@ -173,8 +179,11 @@ LeastWork least_work(const Function& function, const Variant& variant) {
   LeastWork work;
   const Result<Function> inlined = inline_calls(function);
   const Function& flat = inlined ? *inlined : function;
-  work.unit = unit_of(variant);
   const std::vector<Expr> nodes = post_order(flat->body);
+  work.unit = unit_of(variant, std::any_of(nodes.begin(), nodes.end(), [](const Expr& expr) {
+                        const auto* call = as<CallNode>(expr);
+                        return call != nullptr && call->op != nullptr && is_quantised(*call);
+                      }));
   Consumers consumers;
   for (const Expr& expr : nodes) {
     for (const Expr& input : expr_inputs(expr)) consumers[input.get()].push_back(expr);

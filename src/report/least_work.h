@@ -19,8 +19,9 @@
 namespace collage {
 
 struct LeastWork {
-  // What multiplies: "float32", the vector units' multiply-adds; "bfloat16" or "int16", the fastest
-  // unit that has products of these; "any", what nobody but the library knows.
+  // What multiplies: "float32", the vector units' multiply-adds; "bfloat16", "int16" or "int8", the
+  // fastest unit that has products of these; "any", what nobody but the library knows. Of a
+  // function with products of quantised integers always "int8".
   std::string unit = "float32";
   double operations = 0;                  // of that unit, a multiply-add as two
   double activations = 0, constants = 0;  // bytes; results count as activations

@@ -131,6 +131,9 @@ MachinePeaks measure_peaks(ThreadTeam& team) {
   if (bfloat16 > 0) peaks.unit_operations_per_second["bfloat16"] = bfloat16;
   if (const ArithmeticLoop loop = int16_loop(); loop.run != nullptr)
     peaks.unit_operations_per_second["int16"] = operations_per_second(team, loop);
+  const ArithmeticLoop bytes = int8_loop();
+  if (bytes.run != nullptr && !has_int8_matrix_unit())
+    peaks.unit_operations_per_second["int8"] = operations_per_second(team, bytes);
   peaks.levels = measure_levels(team);
   return peaks;
 }

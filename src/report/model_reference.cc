@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "passes/widen_halves.h"
+#include "verify/quanta.h"
 
 namespace collage {
 
@@ -15,7 +16,14 @@ ModelReference model_reference(const Model& model, double max_error) {
             fmt::format("|a-b| <= {:.3g} max|b|, as the model rounds to {}", tolerance.of_largest,
                         dtype_name(half))};
   }
-  return {impl.module.main(), model_tolerance(max_error),
+  const Function& main = impl.module.main();
+  if (quantises(main)) {
+    const Tolerance tolerance = quantised_tolerance(max_error);
+    return {
+        main, tolerance,
+        fmt::format("|a-b| <= {:.3g} max|b|, as the model rounds to 8 bits", tolerance.of_largest)};
+  }
+  return {main, model_tolerance(max_error),
           max_error > 0 ? fmt::format("|a-b| <= {} max|b|", max_error)
                         : "|a-b| <= 1e-4 max|b| + 1e-3 |b|"};
 }

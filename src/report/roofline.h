@@ -26,7 +26,7 @@ struct MemoryLevel {
 
 struct MachinePeaks {
   double flops_per_second = 0;  // fp32 multiply-adds on all threads of the team, counted as two
-  // Of other units, as far as there are such: "bfloat16", "int16" (LeastWork::unit), alike.
+  // Of other units, as far as there are such: "bfloat16", "int16", "int8" (LeastWork::unit), alike.
   std::map<std::string, double> unit_operations_per_second = {};
   // The smallest and fastest first, memory last. Empty where there was no memory for buffers.
   std::vector<MemoryLevel> levels = {};

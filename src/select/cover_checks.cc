@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "ir/visitor.h"
+#include "verify/quanta.h"
 
 namespace collage {
 
@@ -93,7 +94,9 @@ Result<CoverCheck> CoverChecks::check(const CheckedCover& cover, Executor& execu
 Result<CoverCheck> CoverChecks::run(const CheckedCover& cover, size_t group, Executor& executor) {
   // The user's bound is held against the error, so that a row is good for any.
   constexpr Tolerance kAny = {.of_largest = std::numeric_limits<double>::max()};
-  const Tolerance tolerance = cover.lowered ? kAny : model_tolerance();
+  const Tolerance tolerance = cover.lowered                ? kAny
+                              : quantises(model_.function) ? quantised_tolerance()
+                                                           : model_tolerance();
   const auto answers = [&] {
     return group == 0 ? reference_.seeded() : reference_.given(group - 1);
   };

@@ -41,7 +41,8 @@ bool becomes_result(Program& program, const Stage& result) {
 Result<Program> emit(const Function& function) {
   const Function flat = TRY(inline_calls(function));
   TRY(check_emittable(flat));
-  Emitter emitter(flat, std::vector<bool>(flat->params.size(), false), false, false);
+  Emitter emitter(flat, std::vector<ChannelLayout>(flat->params.size(), ChannelLayout::kPlain),
+                  false);
   const std::vector<TensorType> leaves = flat->body->type().leaves();
   const auto* tuple = as<TupleNode>(flat->body);
   for (size_t i = 0; i < leaves.size(); ++i) {

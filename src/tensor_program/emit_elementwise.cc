@@ -25,6 +25,10 @@ Status check_number(const CallNode& call) {
   }
   return {};
 }
+/// For operators that give one of their arguments, or tell how they compare.
+Status check_ordered(const CallNode& call) {
+  return is_ordered(call) ? Status() : check_number(call);
+}
 Status check_bool(const CallNode& call) {
   for (const auto& a : call.args) {
     if (!a->type().is_tensor() || a->tensor_type().dtype != DType::kBool)
@@ -132,11 +136,21 @@ Term clip(const Term& x, const CallNode& call) {
   return y;
 }
 
+/// A real as int32 within what the narrower type holds.
+Term saturated(const Term& x, DType to) {
+  const auto bound = [](const Term& limit) {
+    return constant(static_cast<double>(limit->integer), DType::kFloat32);
+  };
+  const Term number = select(is_nan(x), 0.0f, x);
+  return cast(DType::kInt32, clamp(number, bound(lowest(to)), bound(highest(to))));
+}
+
 Term emit_cast(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const DType from = arg_type(call, 0).dtype, to = call.tensor_type().dtype;
   Term x = arg(e, call, 0, at);
   // From and to half-width floats by way of float32, as the reference rounds.
   if (is_half(from) || is_half(to)) x = cast(DType::kFloat32, x);
+  if (is_float(x.dtype()) && is_narrow_integer(to)) x = saturated(x, to);
   if (to == DType::kBool) return from == DType::kBool ? x : x != zero(x.dtype());
   return cast(to, x);
 }
@@ -156,7 +170,7 @@ void add_elementwise_rules(EmitTable& table) {
                  decltype(EmitRule::emit) emit) {
     table[std::string(name)] = {check, emit, true};
   };
-  add("nn.relu", check_number, UNARY(max(x, zero(x.dtype()))));
+  add("nn.relu", check_ordered, UNARY(max(x, zero(x.dtype()))));
   add("nn.leaky_relu", check_float_args, UNARY(select(x < 0.0f, real(call, "alpha") * x, x)));
   add("nn.prelu", check_prelu, prelu);
   add("clip", check_float_args, UNARY(clip(x, call)));
@@ -195,14 +209,14 @@ void add_elementwise_rules(EmitTable& table) {
   add("multiply", check_number, BINARY(a * b));
   add("divide", check_float_args, BINARY(a / b));
   add("power", check_float_args, emit_power);
-  add("maximum", check_number, BINARY(max(a, b)));
-  add("minimum", check_number, BINARY(min(a, b)));
-  add("equal", check_number, BINARY(a == b));
-  add("not_equal", check_number, BINARY(a != b));
-  add("less", check_number, BINARY(a < b));
-  add("less_equal", check_number, BINARY(a <= b));
-  add("greater", check_number, BINARY(a > b));
-  add("greater_equal", check_number, BINARY(a >= b));
+  add("maximum", check_ordered, BINARY(max(a, b)));
+  add("minimum", check_ordered, BINARY(min(a, b)));
+  add("equal", check_ordered, BINARY(a == b));
+  add("not_equal", check_ordered, BINARY(a != b));
+  add("less", check_ordered, BINARY(a < b));
+  add("less_equal", check_ordered, BINARY(a <= b));
+  add("greater", check_ordered, BINARY(a > b));
+  add("greater_equal", check_ordered, BINARY(a >= b));
   add("logical_and", check_bool, BINARY(a && b));
   add("logical_or", check_bool, BINARY(a || b));
   add("logical_not", check_bool, UNARY(!x));

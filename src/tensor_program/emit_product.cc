@@ -1,4 +1,5 @@
 // Emission of convolutions, products and attention: sums over the pairs of elements they multiply.
+// Those of quantised tensors are sums of int32, which are scaled where they are read.
 // A backend with a template for such an anchor binds it instead; what is emitted here says what the
 // template must compute.
 #include <algorithm>
@@ -15,15 +16,41 @@ Term read(const std::string& stage, const Coords& at) {
   return load(stage, DType::kFloat32, at.logical);
 }
 
-/// The value at a position that may lie outside the map, where it is zero.
-Term padded(Emitter& e, const Expr& data, std::vector<Term> at) {
-  const Shape& shape = data->tensor_type().shape;
+bool is_quantised(const CallNode& call) { return call.op->name.starts_with("qnn."); }
+
+/// A scale or zero point of operand 1, whose channel that is; or the one of operand 0.
+Term parameter(Emitter& e, const CallNode& call, size_t i, const Term& channel) {
+  Coords at;
+  if (!arg_shape(call, i).empty()) at.logical.push_back(channel);
+  return e.value(call.args[i], at);
+}
+
+/// An element of an operand as it is multiplied: of a quantised one the distance from its zero
+/// point. `channel` is that of the result, where the operand is the second.
+Term factor(Emitter& e, const CallNode& call, size_t i, Coords at, const Term& channel) {
+  const Term x = e.value(call.args[i], at);
+  if (!is_quantised(call)) return x;
+  return cast(DType::kInt32, x) - parameter(e, call, 2 * i + 3, channel);
+}
+
+/// The result at those coordinates, of which `channel` is one.
+Term finished(Emitter& e, const CallNode& call, const std::string& stage, const Coords& at,
+              const Term& channel) {
+  if (!is_quantised(call)) return read(stage, at);
+  const Term sum = cast(DType::kFloat32, load(stage, DType::kInt32, at.logical));
+  return sum * (parameter(e, call, 2, channel) * parameter(e, call, 4, channel));
+}
+
+/// Operand 0 at a position that may lie outside the map, where it is zero.
+Term padded(Emitter& e, const CallNode& call, std::vector<Term> at) {
+  const Shape& shape = arg_shape(call, 0);
   Term inside = integer_constant(1, DType::kBool);
   for (size_t d = 2; d < shape.size(); ++d) {
     inside = inside && at[d] >= 0 && at[d] < to_int(shape[d]);
     at[d] = clamp(at[d], 0, to_int(shape[d] - 1));
   }
-  return select(inside, e.value(data, {std::move(at), {}, {}}), 0.0f);
+  const Term value = factor(e, call, 0, {std::move(at), {}, {}}, {});
+  return select(inside, value, zero(value.dtype()));
 }
 
 Term conv(Emitter& e, const CallNode& call, size_t, const Coords& at) {
@@ -44,16 +71,16 @@ Term conv(Emitter& e, const CallNode& call, size_t, const Coords& at) {
                          to_int(w.pad_begin[d]));
           taps.push_back(r[d + 1]);
         }
-        const Term x = pads ? padded(e, call.args[0], std::move(data))
-                            : e.value(call.args[0], {std::move(data), {}, {}});
-        return x * e.value(call.args[1], {std::move(taps), {}, {}});
+        const Term x = pads ? padded(e, call, std::move(data))
+                            : factor(e, call, 0, {std::move(data), {}, {}}, {});
+        return x * factor(e, call, 1, {std::move(taps), {}, {}}, o[1]);
       });
-  return read(stage, at);
+  return finished(e, call, stage, at, at.logical[1]);
 }
 
 /// Matrix `i` of a batched operand at the coordinates of the result's batch.
 Term matrix(Emitter& e, const CallNode& call, size_t i, bool transposed,
-            const std::vector<Term>& batch, Term row, Term column) {
+            const std::vector<Term>& batch, Term row, Term column, const Term& channel = {}) {
   const Shape& shape = arg_shape(call, i);
   Coords at;
   const size_t dims = shape.size() - 2, skip = batch.size() - dims;
@@ -61,11 +88,11 @@ Term matrix(Emitter& e, const CallNode& call, size_t i, bool transposed,
   if (transposed) std::swap(row, column);
   at.logical.push_back(std::move(row));
   at.logical.push_back(std::move(column));
-  return e.value(call.args[i], at);
+  return factor(e, call, i, std::move(at), channel);
 }
 
 Term product(Emitter& e, const CallNode& call, size_t, const Coords& at) {
-  const bool dense = call.op->name == "nn.dense";
+  const bool dense = call.op->name.ends_with(".dense");
   const bool transpose_a = !dense && call.attrs.flag("transpose_a"),
              transpose_b = dense || call.attrs.flag("transpose_b");
   const Shape &a = arg_shape(call, 0), &out = call.tensor_type().shape;
@@ -75,14 +102,14 @@ Term product(Emitter& e, const CallNode& call, size_t, const Coords& at) {
         if (dense) {
           std::vector<Term> row(o.begin(), o.end() - 1);
           row.push_back(r[0]);
-          const Term left = e.value(call.args[0], {std::move(row), {}, {}});
-          return left * e.value(call.args[1], {{o.back(), r[0]}, {}, {}});
+          const Term left = factor(e, call, 0, {std::move(row), {}, {}}, {});
+          return left * factor(e, call, 1, {{o.back(), r[0]}, {}, {}}, o.back());
         }
         const std::vector<Term> batch(o.begin(), o.end() - 2);
         const Term left = matrix(e, call, 0, transpose_a, batch, o[o.size() - 2], r[0]);
-        return left * matrix(e, call, 1, transpose_b, batch, r[0], o.back());
+        return left * matrix(e, call, 1, transpose_b, batch, r[0], o.back(), o.back());
       });
-  return read(stage, at);
+  return finished(e, call, stage, at, at.logical.back());
 }
 
 /// softmax(q · kᵀ * scale + mask) · v; the sum of the exponentials divides the result.
@@ -125,11 +152,10 @@ Term attention(Emitter& e, const CallNode& call, size_t, const Coords& at) {
 }
 
 Status check_product(const CallNode& call) {
-  for (const Expr& arg : call.args)
-    if (arg->type().is_tensor() && arg->tensor_type().shape.size() < 2 &&
-        call.op->name != "nn.dense")
+  for (size_t i = 0; i < 2; ++i)
+    if (arg_shape(call, i).size() < 2 && !call.op->name.ends_with(".dense"))
       return unsupported("{} of a vector", call.op->name);
-  return check_float_args(call);
+  return is_quantised(call) ? Status() : check_float_args(call);
 }
 
 }  // namespace
@@ -139,6 +165,9 @@ void add_product_rules(EmitTable& table) {
     table[name] = {check_float_args, conv};
   for (const std::string name : {"nn.dense", "nn.matmul", "nn.batch_matmul"})
     table[name] = {check_product, product};
+  for (const std::string name : {"qnn.conv1d", "qnn.conv2d", "qnn.conv3d"})
+    table[name] = {[](const CallNode&) { return Status(); }, conv};
+  for (const std::string name : {"qnn.dense", "qnn.matmul"}) table[name] = {check_product, product};
   table["nn.attention"] = {check_float_args, attention};
 }
 

@@ -16,7 +16,7 @@ const Shape& arg_shape(const CallNode& call, size_t i = 0) {
 Status check_reduction(const CallNode& call) {
   const DType dtype = call.args[0]->tensor_type().dtype;
   const bool moves = call.op->name == "max" || call.op->name == "min";
-  if (dtype != DType::kFloat32 && !(moves && (dtype == DType::kInt32 || dtype == DType::kInt64))) {
+  if (dtype != DType::kFloat32 && !(moves && is_ordered(call))) {
     return unsupported("{} of {}", call.op->name, call.args[0]->type().to_string());
   }
   return {};

@@ -34,11 +34,23 @@ Term joined(const Term& a, const Term& b, const Combine& combine) {
   return !a.defined() ? b : !b.defined() ? a : combine(a, b);
 }
 
-Status check_pool(const CallNode& call) {
+Status check_taps(const CallNode& call) {
   int64_t taps = 1;
   for (int64_t extent : call.attrs.ints("pool_size")) taps *= extent;
   if (taps > kMostTaps) return unsupported("pooling over {} elements", taps);
+  return {};
+}
+Status check_average_pool(const CallNode& call) {
+  TRY(check_taps(call));
   return check_float_args(call);
+}
+/// The largest of numbers is one of them, whatever they are.
+Status check_global_max(const CallNode& call) {
+  return is_ordered(call) ? Status() : check_float_args(call);
+}
+Status check_max_pool(const CallNode& call) {
+  TRY(check_taps(call));
+  return check_global_max(call);
 }
 
 Term pool(Emitter& e, const CallNode& call, const Coords& at, bool average) {
@@ -76,7 +88,7 @@ Term pool(Emitter& e, const CallNode& call, const Coords& at, bool average) {
       taps[d].push_back(tap);
     }
   }
-  const Term nothing = average ? Term(0.0f) : lowest(DType::kFloat32);
+  const Term nothing = average ? Term(0.0f) : lowest(call.tensor_type().dtype);
   Term total;
   const auto both = [](const Term& a, const Term& b) { return a && b; };
   const auto combined = [&](const Term& a, const Term& b) { return average ? a + b : max(a, b); };
@@ -223,9 +235,9 @@ Term resize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
 
 void add_window_rules(EmitTable& table) {
   for (const std::string d : {"1d", "2d", "3d"}) {
-    table["nn.max_pool" + d] = {check_pool, max_pool};
-    table["nn.avg_pool" + d] = {check_pool, avg_pool};
-    table["nn.global_max_pool" + d] = {check_float_args, global_pool<false>};
+    table["nn.max_pool" + d] = {check_max_pool, max_pool};
+    table["nn.avg_pool" + d] = {check_average_pool, avg_pool};
+    table["nn.global_max_pool" + d] = {check_global_max, global_pool<false>};
     table["nn.global_avg_pool" + d] = {check_float_args, global_pool<true>};
     table["image.resize" + d] = {check_resize, resize};
   }

@@ -30,30 +30,27 @@ std::vector<Term> variables(const std::vector<Axis>& axes) {
 
 }  // namespace
 
-Emitter::Emitter(const Function& function, std::vector<bool> blocked_params, bool blocked,
-                 bool row_stages)
-    : function_(function),
-      blocked_params_(std::move(blocked_params)),
-      blocked_(blocked),
-      row_stages_(row_stages) {}
+Emitter::Emitter(const Function& function, std::vector<ChannelLayout> params, bool row_stages)
+    : function_(function), params_(std::move(params)), row_stages_(row_stages) {
+  for (ChannelLayout layout : params_)
+    if (layout != ChannelLayout::kPlain) walked_ = layout;
+}
 
 Term Emitter::param_value(size_t index, const Coords& at) {
   const TensorType& type = function_->params[index]->tensor_type();
   const std::string name = numbered("p", static_cast<int64_t>(index));
-  const bool blocked = blocked_params_[index];
+  const ChannelLayout layout = params_[index];
   if (program_.find_buffer(name) == nullptr) {
-    TensorType stored = type;
-    if (blocked) {
-      stored.shape[1] = ceil_div(stored.shape[1], kChannelBlock);
-      stored.shape.push_back(kChannelBlock);
-    }
+    TensorType stored{physical_shape(type.shape, layout), type.dtype};
     program_.buffers.push_back({name, std::move(stored), false, {}, static_cast<int>(index)});
   }
   std::vector<Term> indices = at.logical;
-  if (blocked) {
+  if (layout == ChannelLayout::kBlocked) {
     const bool known = at.lane.defined();
     indices[1] = known ? at.block : at.logical[1] / kChannelBlock;
     indices.push_back(known ? at.lane : at.logical[1] % kChannelBlock);
+  } else if (layout == ChannelLayout::kLast) {
+    std::rotate(indices.begin() + 1, indices.begin() + 2, indices.end());
   }
   return load(name, type.dtype, std::move(indices));
 }
@@ -146,7 +143,8 @@ const Stored& Emitter::reduce(const CallNode& node, int slot, Combine kind, cons
   if (const Stored* stored = find_stored(node, slot)) return *stored;
   const auto rank = static_cast<int64_t>(shape.size());
   auto stored = std::make_unique<Stored>();
-  stored->lanes = blocked_ && rank >= 3 && !contains(axes, 1);
+  stored->lanes = walked_ == ChannelLayout::kBlocked && rank >= 3 && !contains(axes, 1);
+  const bool last = walked_ == ChannelLayout::kLast && rank >= 3 && !contains(axes, 1);
   stored->total = numbered("s", static_cast<int64_t>(names_++));
 
   // The kept dimensions, and the element's coordinates along them.
@@ -188,7 +186,7 @@ const Stored& Emitter::reduce(const CallNode& node, int slot, Combine kind, cons
   };
 
   const int64_t inner = shape.empty() ? 1 : shape.back();
-  const bool horizontal = !stored->lanes && contains(axes, rank - 1) && inner >= 16;
+  const bool horizontal = !stored->lanes && !last && contains(axes, rank - 1) && inner >= 16;
   Stage part, total;
   total.name = stored->total;
   total.axes = part.axes = kept;
@@ -289,6 +287,17 @@ Term Emitter::read_kept(const Stored& stored, const std::vector<int64_t>& axes, 
   return load(stored.total, stored.dtype, std::move(index));
 }
 
+Shape physical_shape(const Shape& shape, ChannelLayout layout) {
+  Shape physical = shape;
+  if (layout == ChannelLayout::kBlocked) {
+    physical[1] = ceil_div(physical[1], kChannelBlock);
+    physical.push_back(kChannelBlock);
+  } else if (layout == ChannelLayout::kLast) {
+    std::rotate(physical.begin() + 1, physical.begin() + 2, physical.end());
+  }
+  return physical;
+}
+
 Coords broadcast_coords(const Shape& from, const Shape& to, const Coords& at) {
   Coords result;
   const size_t skip = to.size() - from.size();
@@ -313,9 +322,16 @@ Status check_float_args(const CallNode& call) {
   return {};
 }
 
+bool is_narrow_integer(DType dtype) { return is_integer(dtype) && dtype_size(dtype) <= 2; }
+
 bool is_movable(DType dtype) {
   return dtype == DType::kFloat32 || dtype == DType::kInt32 || dtype == DType::kInt64 ||
-         dtype == DType::kBool;
+         dtype == DType::kBool || is_narrow_integer(dtype);
+}
+
+bool is_ordered(const CallNode& call) {
+  const TensorType& type = call.args[0]->tensor_type();
+  return type.dtype != DType::kBool && is_movable(type.dtype);
 }
 
 Status check_movable_args(const CallNode& call) {
@@ -334,6 +350,7 @@ const EmitRule* find_emit_rule(std::string_view op_name) {
     add_window_rules(*rules);
     add_reduction_rules(*rules);
     add_product_rules(*rules);
+    add_quantised_rules(*rules);
     return rules;
   }();
   auto found = table->find(std::string(op_name));

@@ -27,6 +27,12 @@ namespace collage::tensor_program {
 /// Channels in one block of the blocked layouts (nChw16c and its 1D and 3D forms).
 inline constexpr int kChannelBlock = 16;
 
+/// How a kernel's tensors lie: row-major, by blocks of channels, or with the channels innermost.
+enum class ChannelLayout { kPlain, kBlocked, kLast };
+
+/// The extents of a tensor as it lies in memory, outermost first.
+Shape physical_shape(const Shape& shape, ChannelLayout layout);
+
 /// Where an element is read or written. Where channels are walked as (block, lane) both are
 /// defined, and a blocked buffer is indexed without division; its padded lanes exist in memory and
 /// hold finite values.
@@ -51,11 +57,10 @@ struct Stored {
 
 class Emitter {
  public:
-  /// `blocked_params`: which parameters are laid out by blocks of channels. `blocked`: values of
-  /// rank 3 and above are walked by channel block and lane. `row_stages`: what softmax computes
-  /// twice is stored, for schedules that work row by row.
-  Emitter(const Function& function, std::vector<bool> blocked_params, bool blocked,
-          bool row_stages);
+  /// `params`: how each parameter lies; all that are not plain lie alike, and stages of rank 3 and
+  /// above are walked accordingly. `row_stages`: what softmax computes twice is stored, for
+  /// schedules that work row by row.
+  Emitter(const Function& function, std::vector<ChannelLayout> params, bool row_stages);
 
   Term value(const Expr& node, const Coords& at);
   /// The same of leaf `index` of a tuple-valued node.
@@ -103,8 +108,9 @@ class Emitter {
   const Stored& keep_whole(const CallNode& node, int slot, Stage stage);
 
   Function function_;
-  std::vector<bool> blocked_params_;
-  bool blocked_, row_stages_;
+  std::vector<ChannelLayout> params_;
+  ChannelLayout walked_ = ChannelLayout::kPlain;
+  bool row_stages_;
   std::unordered_map<const ExprNode*, Access> bound_;
   std::unordered_map<const ExprNode*, std::vector<Memo>> memo_;
   std::unordered_map<const ExprNode*, std::string> constants_;
@@ -132,11 +138,15 @@ void add_injective_rules(EmitTable& table);
 void add_window_rules(EmitTable& table);
 void add_reduction_rules(EmitTable& table);
 void add_product_rules(EmitTable& table);
+void add_quantised_rules(EmitTable& table);
 
 /// Checks that rules share: the arguments are all float32, or of a type that can be moved.
 Status check_float_args(const CallNode& call);
 Status check_movable_args(const CallNode& call);
 bool is_movable(DType dtype);
+bool is_narrow_integer(DType dtype);  ///< of 8 or 16 bits
+/// Whether the first argument's elements can be moved and are numbers.
+bool is_ordered(const CallNode& call);
 
 /// Coordinates of an argument of `from` shape that is broadcast to `to` shape, read at `at`.
 Coords broadcast_coords(const Shape& from, const Shape& to, const Coords& at);

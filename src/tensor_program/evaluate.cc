@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "ops/half.h"
+#include "runtime/dispatch.h"
 #include "tensor_program/external.h"
 
 namespace collage::tensor_program {
@@ -48,18 +49,21 @@ Status store(Tensor& tensor, int64_t at, const Value& value) {
     case DType::kBFloat16:
       tensor.data<uint16_t>()[at] = float_to_half(static_cast<float>(value.real), tensor.dtype());
       return {};
-    case DType::kInt32:
-      tensor.data<int32_t>()[at] = static_cast<int32_t>(value.integer);
-      return {};
-    case DType::kInt64:
-      tensor.data<int64_t>()[at] = value.integer;
-      return {};
     case DType::kBool:
       tensor.data<bool>()[at] = value.integer != 0;
       return {};
     default:
-      return unsupported("tensor program: a stage of {}", dtype_name(tensor.dtype()));
+      dispatch_integer(tensor.dtype(), [&]<typename T>(Tag<T>) {
+        tensor.data<T>()[at] = static_cast<T>(value.integer);
+      });
+      return {};
   }
+}
+
+/// As integers of the type wrap around.
+int64_t wrapped(int64_t value, DType dtype) {
+  return dispatch_integer(
+      dtype, [&]<typename T>(Tag<T>) { return static_cast<int64_t>(static_cast<T>(value)); });
 }
 
 double rounded(double value, DType dtype) {
@@ -191,6 +195,8 @@ class Code {
           return truth(a.integer != 0 && b.integer != 0);
         case TermOp::kOr:
           return truth(a.integer != 0 || b.integer != 0);
+        case TermOp::kIsNan:
+          return truth(std::isnan(a.real));
         default:
           return truth(a.integer == 0);
       }
@@ -213,6 +219,7 @@ class Code {
       case TermOp::kMultiply:
         return a * b;
       case TermOp::kDivide:
+      case TermOp::kQuotient:
         return a / b;
       case TermOp::kMin:
         return std::min(a, b);
@@ -258,8 +265,7 @@ class Code {
     }
     const int64_t integer = is_float(from) ? integer_of(value.real, to) : value.integer;
     if (to == DType::kBool) return {0, integer != 0};
-    if (to == DType::kInt32) return {0, static_cast<int32_t>(integer)};
-    return {0, integer};
+    return {0, wrapped(integer, to)};
   }
 
   const Arrays& arrays_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "runtime/dispatch.h"
 #include "tensor_program/program_text.h"
 #include "tensor_program/program_tokens.h"
 
@@ -143,17 +144,15 @@ class Parser {
       case DType::kFloat64:
         to.data<double>()[i] = real;
         return {};
-      case DType::kInt32:
-        to.data<int32_t>()[i] = static_cast<int32_t>(value->integer);
-        return {};
-      case DType::kInt64:
-        to.data<int64_t>()[i] = value->integer;
-        return {};
       case DType::kBool:
         to.data<bool>()[i] = value->integer != 0;
         return {};
       default:
-        return unsupported("values of {}", dtype_name(to.dtype()));
+        if (!is_integer(to.dtype())) return unsupported("values of {}", dtype_name(to.dtype()));
+        dispatch_integer(to.dtype(), [&]<typename T>(Tag<T>) {
+          to.data<T>()[i] = static_cast<T>(value->integer);
+        });
+        return {};
     }
   }
 

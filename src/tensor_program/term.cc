@@ -235,6 +235,11 @@ Term power(const Term& base, const Term& exponent) {
   const auto [a, b] = matched(base, exponent);
   return node(TermOp::kPower, a.dtype(), {a, b});
 }
+Term is_nan(const Term& value) { return node(TermOp::kIsNan, DType::kBool, {value}); }
+Term quotient(const Term& a, const Term& b) {
+  const auto [x, y] = matched(a, b);
+  return node(TermOp::kQuotient, x.dtype(), {x, y});
+}
 Term function(TermOp op, const Term& x) { return node(op, x.dtype(), {x}); }
 
 Term make_term(TermOp op, std::vector<Term> args, DType dtype) {
@@ -275,6 +280,10 @@ Term make_term(TermOp op, std::vector<Term> args, DType dtype) {
       return likely(args[0]);
     case TermOp::kPower:
       return power(args[0], args[1]);
+    case TermOp::kIsNan:
+      return is_nan(args[0]);
+    case TermOp::kQuotient:
+      return quotient(args[0], args[1]);
     default:
       return function(op, args[0]);
   }
@@ -319,6 +328,7 @@ const std::vector<TermSpelling>& term_spellings() {
       {TermOp::kRound, "round", 0, 1},   {TermOp::kTrunc, "trunc", 0, 1},
       {TermOp::kSin, "sin", 0, 1},       {TermOp::kCos, "cos", 0, 1},
       {TermOp::kTanh, "tanh", 0, 1},     {TermOp::kPower, "power", 0, 2},
+      {TermOp::kIsNan, "is_nan", 0, 1},  {TermOp::kQuotient, "quotient", 0, 2},
   };
   return table;
 }

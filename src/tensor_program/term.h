@@ -54,6 +54,9 @@ enum class TermOp {
   kCos,
   kTanh,
   kPower,
+  kIsNan,
+  kQuotient,  ///< a division that rounds to nearest; compiled code may take kDivide's for a
+              ///< multiplication by the reciprocal
 };
 
 struct TermNode;
@@ -119,6 +122,8 @@ Term select(const Term& condition, const Term& yes, const Term& no);
 Term cast(DType to, const Term& value);
 Term likely(const Term& value);
 Term power(const Term& base, const Term& exponent);
+Term is_nan(const Term& value);
+Term quotient(const Term& a, const Term& b);  ///< of reals
 /// One of the functions of one argument: kExp … kTanh.
 Term function(TermOp op, const Term& x);
 inline Term exp(const Term& x) { return function(TermOp::kExp, x); }

@@ -13,6 +13,11 @@ namespace collage {
 
 namespace {
 
+bool holds_quanta(DType dtype) {
+  return dtype == DType::kInt8 || dtype == DType::kUInt8 || dtype == DType::kInt16 ||
+         dtype == DType::kUInt16;
+}
+
 // Of one rounding, relative; none of types that hold all that others do.
 double rounding_of(DType dtype) {
   return dtype == DType::kBFloat16 ? 0x1p-8 : dtype == DType::kFloat16 ? 0x1p-11 : 0;
@@ -30,6 +35,11 @@ Tolerance model_tolerance(double max_error) {
 
 Tolerance half_tolerance(DType half, double max_error) {
   return {0, (half == DType::kBFloat16 ? 8e-2 : 1e-2) + max_error, 0};
+}
+
+Tolerance quantised_tolerance(double max_error) {
+  constexpr double kOfLargest = 8e-2;
+  return {.of_largest = kOfLargest + max_error, .quanta = 256 * (kOfLargest + max_error)};
 }
 
 Tolerance kept_as(Tolerance tolerance, DType dtype) {
@@ -218,6 +228,13 @@ Difference compare_tensors(const Tensor& actual, const Tensor& expected,
     compare_floats(
         count, [&](int64_t i) { return actual.element_as_double(i); },
         [&](int64_t i) { return expected.element_as_double(i); }, tolerance, difference);
+    return difference;
+  }
+  if (tolerance.quanta > 0 && holds_quanta(expected.dtype())) {
+    compare_floats(
+        count, [&](int64_t i) { return static_cast<double>(actual.element_as_int64(i)); },
+        [&](int64_t i) { return static_cast<double>(expected.element_as_int64(i)); },
+        Tolerance{.absolute = tolerance.quanta, .mean = tolerance.mean}, difference);
     return difference;
   }
   if (expected.dtype() == DType::kBool) {

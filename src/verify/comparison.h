@@ -1,5 +1,6 @@
 // Comparing a kernel's outputs with the reference: every element, and all of them by the root of
-// their mean squared error. NaN and infinity must stand in the same places; integers must be equal.
+// their mean squared error. NaN and infinity must stand in the same places; integers must be equal,
+// but for quantised ones where the tolerance says so.
 // What a kernel may err by: rounding_error.h.
 #pragma once
 
@@ -17,6 +18,9 @@ struct Tolerance {
   double absolute = 0;    // … besides
   // Allowed root mean square of all a-b: many small errors show here that no element gives away.
   double mean = std::numeric_limits<double>::infinity();
+  // Allowed |a-b| of integers of 8 and 16 bits, with the same `mean`. What is quantised rounds to a
+  // neighbour where two kernels' sums lie on either side of the middle.
+  double quanta = 0;
 };
 
 // What a conversion may change: nothing, or what the smaller of two float types cannot hold.
@@ -28,6 +32,10 @@ Tolerance model_tolerance(double max_error = 0);
 // rounds every tensor to that half-width type: |a-b| <= 1e-2 max|b| for float16, 8e-2 for bfloat16,
 // twenty roundings each; plus `max_error` max|b|.
 Tolerance half_tolerance(DType half, double max_error = 0);
+// What a model of quantised tensors may be off, besides what neighbours of its integers make
+// (verify/quanta.h): |a-b| <= 8e-2 max|b|, and integers of 8 bits by the same part of their range,
+// as half_tolerance allows bfloat16, which has 8 bits too; plus `max_error` max|b|.
+Tolerance quantised_tolerance(double max_error = 0);
 // The tolerance for values that are kept in that type, where neighbours of a half-width type are
 // further apart than what they were rounded from may be.
 Tolerance kept_as(Tolerance tolerance, DType dtype);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/half.h"
 
@@ -67,6 +68,34 @@ Result<Tensor> with_noise(const Tensor& tensor, const Noise& noise) {
         [=](int64_t i, double value) { to[i] = float_to_half(static_cast<float>(value), dtype); });
   }
   return result;
+}
+
+Result<Tensor> with_neighbours(const Tensor& tensor, uint32_t every, uint64_t seed) {
+  const auto moved = [&]<typename T>(T) -> Result<Tensor> {
+    constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
+    Tensor result = tensor.clone();
+    T* data = result.data<T>();
+    const uint32_t salt = mix(static_cast<uint32_t>(seed ^ (seed >> 32)) + 0x85ebca6bU);
+    for (int64_t i = 0, n = tensor.size(); i < n; ++i) {
+      const uint32_t drawn = mix(static_cast<uint32_t>(i) ^ salt);
+      if (drawn % every != 0) continue;
+      const bool up = data[i] == kLeast || (data[i] != kMost && drawn / every % 2 == 0);
+      data[i] = static_cast<T>(data[i] + (up ? 1 : -1));
+    }
+    return result;
+  };
+  switch (tensor.dtype()) {
+    case DType::kInt8:
+      return moved(int8_t{});
+    case DType::kUInt8:
+      return moved(uint8_t{});
+    case DType::kInt16:
+      return moved(int16_t{});
+    case DType::kUInt16:
+      return moved(uint16_t{});
+    default:
+      return tensor;
+  }
 }
 
 }  // namespace collage

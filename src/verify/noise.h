@@ -17,4 +17,8 @@ struct Noise {
 // A copy with noise, evenly distributed; the tensor itself where it holds no real numbers.
 Result<Tensor> with_noise(const Tensor& tensor, const Noise& noise);
 
+// A copy in which one integer in `every`, on average, is one more or one less; the least and the
+// largest of the type move inwards. The tensor itself where it is of none of 8 or 16 bits.
+Result<Tensor> with_neighbours(const Tensor& tensor, uint32_t every, uint64_t seed);
+
 }  // namespace collage

@@ -9,6 +9,7 @@
 #include "ir/visitor.h"
 #include "ops/half.h"
 #include "ops/interpreter.h"
+#include "verify/quanta.h"
 #include "verify/synthetic.h"
 
 namespace collage {
@@ -81,6 +82,15 @@ bool differ(const Tensor& a, const Tensor& b) { return !compare_tensors(a, b, To
 
 }  // namespace
 
+Tolerance ReferenceInputs::tolerance_of(size_t output, const Tolerance& tolerance) const {
+  constexpr double kMargin = 2;
+  Tolerance own = kept_as(tolerance, expected[output].dtype());
+  if (moved.empty()) return own;
+  own.absolute += kMargin * moved[output];
+  own.quanta += kMargin * moved[output];
+  return own;
+}
+
 ReferenceCheck::ReferenceCheck(Function function, ReferenceCheckOptions options)
     : function_(std::move(function)), options_(std::move(options)), given_(options_.given.size()) {
   const auto* fields = as<TupleNode>(function_->body);
@@ -104,9 +114,12 @@ Result<std::span<const Tensor>> ReferenceCheck::timing_inputs() {
 Result<ReferenceInputs> ReferenceCheck::ask(std::string name, std::vector<Tensor> inputs) {
   const Stopwatch watch;
   Result<std::vector<Tensor>> expected = interpret(function_, inputs);
-  seconds_ += watch.seconds();
   if (!expected) return std::move(expected).status().with_context(name);
-  return ReferenceInputs{std::move(name), std::move(inputs), std::move(expected).value()};
+  ReferenceInputs asked{std::move(name), std::move(inputs), std::move(expected).value()};
+  if (quantises(function_))
+    asked.moved = TRY(moved_by_neighbours(function_, asked.inputs, asked.expected));
+  seconds_ += watch.seconds();
+  return asked;
 }
 
 Result<std::span<const ReferenceInputs>> ReferenceCheck::seeded() {
@@ -171,7 +184,7 @@ Result<double> ReferenceCheck::error_on(const ReferenceInputs& asked, Executor& 
   for (size_t i = 0; i < outputs.size() && wrong.ok(); ++i) {
     const Tensor& expected = asked.expected[i];
     const Difference difference =
-        compare_tensors(outputs[i], expected, kept_as(tolerance, expected.dtype()));
+        compare_tensors(outputs[i], expected, asked.tolerance_of(i, tolerance));
     largest = std::max(largest, difference.max_rel);
     if (!difference.within)
       wrong = collage::error(ErrorCode::kVerification,
@@ -191,8 +204,7 @@ Result<bool> ReferenceCheck::is_ill_conditioned(const ReferenceInputs& asked,
   });
   const ReferenceInputs moved = TRY(ask(asked.name, std::move(inputs)));
   for (size_t i = 0; i < moved.expected.size(); ++i)
-    if (!compare_tensors(moved.expected[i], asked.expected[i],
-                         kept_as(tolerance, asked.expected[i].dtype()))
+    if (!compare_tensors(moved.expected[i], asked.expected[i], asked.tolerance_of(i, tolerance))
              .within)
       return true;
   return false;

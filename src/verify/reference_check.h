@@ -29,6 +29,11 @@ struct ReferenceInputs {
   std::string name;  // "inputs between -1 and 1"
   std::vector<Tensor> inputs;
   std::vector<Tensor> expected;  // outputs of the reference
+  // Of a quantised function: the largest change of each that neighbours make (verify/quanta.h).
+  std::vector<double> moved = {};
+
+  // What an output may be off, twice that change included.
+  Tolerance tolerance_of(size_t output, const Tolerance& tolerance) const;
 };
 
 struct ReferenceCheckOptions {

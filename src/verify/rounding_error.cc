@@ -9,6 +9,7 @@
 #include "ops/interpreter.h"
 #include "verify/noise.h"
 #include "verify/operator_rounding.h"
+#include "verify/quanta.h"
 
 namespace collage {
 
@@ -72,10 +73,12 @@ Result<RoundingErrors> RoundingErrors::of(const Function& function, std::vector<
                       return results;
                     }));
   for (const Tensor& output : errors.expected_) errors.rms_.push_back(rms_of(output));
+  errors.quantises_ = quantises(errors.function_);
   return errors;
 }
 
 double RoundingErrors::amplitude(Source source) const {
+  if (source == Source::kQuanta) return 1;
   const bool halves = holds_halves(function_);
   if (source == Source::kArithmetic) return halves ? 2 : 64;  // times what rounding errs by
   return halves ? 0x1p-6 : 0x1p-14;                           // largest error of one rounding
@@ -96,6 +99,7 @@ int RoundingErrors::draws() const {
 
 Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(Source source, double amplitude,
                                                                 uint64_t seed) {
+  if (source == Source::kQuanta) return interpret_with_neighbours(function_, inputs_, seed);
   uint64_t tensor = seed << 32;
   const double stated = rms_roundoff(amplitude);
   const auto noisy = [&](const Tensor& value, double relative,
@@ -133,6 +137,8 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(Source source, d
           if (call.args[i]->kind() == ExprKind::kConstant)
             arguments[i] = TRY(noisy(arguments[i], stated));
         break;
+      case Source::kQuanta:
+        break;  // above
     }
     std::vector<Tensor> results = TRY(evaluate_call(call, arguments));
     double relative = 0;
@@ -157,11 +163,15 @@ Result<const std::vector<RoundingErrors::Deviation>*> RoundingErrors::deviations
     const std::vector<Tensor> noisy =
         TRY(evaluate_with_noise(source, size, static_cast<uint64_t>(draw) + 1));
     for (size_t o = 0; o < noisy.size(); ++o) {
-      if (!is_float(expected_[o].dtype())) continue;
+      const bool real = is_float(expected_[o].dtype());
+      if (!real && source != Source::kQuanta) continue;
+      const auto element = [real](const Tensor& values, int64_t i) {
+        return real ? values.element_as_double(i) : static_cast<double>(values.element_as_int64(i));
+      };
       Deviation& deviation = all[o];
       for (int64_t i = 0, n = noisy[o].size(); i < n; ++i) {
-        const double b = expected_[o].element_as_double(i);
-        const double moved = std::abs(noisy[o].element_as_double(i) - b) / size;
+        const double b = element(expected_[o], i);
+        const double moved = std::abs(element(noisy[o], i) - b) / size;
         if (!std::isfinite(moved)) continue;
         deviation.squares += moved * moved;
         ++deviation.count;
@@ -181,7 +191,8 @@ Result<std::vector<Tolerance>> RoundingErrors::tolerances(const Rounding& roundi
   const Part parts[] = {{Source::kArithmetic, kArithmeticMargin * rounding.sums},
                         {Source::kFactors, kStatedMargin * rounding.factors},
                         {Source::kFixedPoint, kStatedMargin * rounding.fixed_point},
-                        {Source::kTensors, kStatedMargin * rounding.tensors}};
+                        {Source::kTensors, kStatedMargin * rounding.tensors},
+                        {Source::kQuanta, quantises_ ? 1.0 : 0}};
   // What a rounding to bfloat16 leaves is far above float32's.
   const bool arithmetic_counts = rounding.tensors == 0;
   std::vector<Tolerance> result(expected_.size());
@@ -199,11 +210,15 @@ Result<std::vector<Tolerance>> RoundingErrors::tolerances(const Rounding& roundi
     }
   }
   for (size_t o = 0; o < result.size(); ++o) {
-    if (!is_float(expected_[o].dtype())) continue;
-    const double unit = unit_roundoff(expected_[o].dtype());
-    const double largest = std::max(kLeastPeak * std::sqrt(squares[o]), std::sqrt(peaks[o]));
     const double mean = std::sqrt(squares[o] + few[o]);
     Tolerance& tolerance = result[o];
+    if (!is_float(expected_[o].dtype())) {
+      tolerance.quanta = std::sqrt(peaks[o]);
+      tolerance.mean = mean;
+      continue;
+    }
+    const double unit = unit_roundoff(expected_[o].dtype());
+    const double largest = std::max(kLeastPeak * std::sqrt(squares[o]), std::sqrt(peaks[o]));
     tolerance.absolute = largest + kFloor * unit * rms_[o];
     tolerance.relative = kFloor * unit + (rms_[o] > 0 ? largest / rms_[o] : 0);
     tolerance.mean = mean + kMeanFloor * unit * rms_[o];

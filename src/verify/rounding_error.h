@@ -12,7 +12,8 @@
 //
 // Noise is made larger than what it stands for, since the reference rounds too, and the change of
 // the outputs smaller again. Where the function jumps (comparisons, floor, indices) operators give
-// what they give without noise: such results are expected to be equal.
+// what they give without noise: such results are expected to be equal. Those of qnn.quantize are
+// expected to be neighbours in few places (verify/quanta.h).
 #pragma once
 
 #include <memory>
@@ -39,7 +40,8 @@ class RoundingErrors {
 
  private:
   // What noise stands for: the function's own arithmetic, or a field of Rounding.
-  enum class Source { kArithmetic, kFactors, kFixedPoint, kTensors };
+  // kQuanta: results of qnn.quantize, some of which are neighbours of what they should be.
+  enum class Source { kArithmetic, kFactors, kFixedPoint, kTensors, kQuanta };
   // How far an output moved.
   struct Deviation {
     double squares = 0;  // sum over elements
@@ -59,6 +61,7 @@ class RoundingErrors {
   std::vector<double> rms_;  // of the expected outputs' finite elements
   std::unordered_map<const CallNode*, std::vector<Tensor>> jumping_;  // results without noise
   std::unordered_map<int, std::vector<Deviation>> known_;             // by source
+  bool quantises_ = false;
 };
 
 }  // namespace collage

@@ -17,6 +17,7 @@
 #include "ops/cases.h"
 #include "ops/half.h"
 #include "ops/interpreter.h"
+#include "ops/random_inputs.h"
 #include "ops/registry.h"
 #include "runtime/thread_team.h"
 
@@ -163,14 +164,21 @@ Tensor random_tensor(Shape shape, uint64_t seed, double scale, double offset) {
 
 std::vector<Tensor> random_inputs(const Function& function) {
   std::vector<Tensor> inputs;
-  for (const Expr& param : function->params)
-    inputs.push_back(random_tensor(param->tensor_type().shape, 100 + inputs.size(), 2));
+  for (const Expr& param : function->params) {
+    const TensorType& type = param->tensor_type();
+    const uint64_t seed = 100 + inputs.size();
+    if (type.dtype == DType::kFloat32)
+      inputs.push_back(random_tensor(type.shape, seed, 2));
+    else
+      inputs.push_back(collage::random_tensor(
+          type, seed, type.dtype == DType::kUInt8 ? ValueRange{0, 255} : ValueRange{-128, 127}));
+  }
   return inputs;
 }
 
-Expr Graph::input(Shape shape) {
-  params_.push_back(make_var("x" + std::to_string(params_.size()),
-                             TensorType{std::move(shape), DType::kFloat32}));
+Expr Graph::input(Shape shape, DType dtype) {
+  params_.push_back(
+      make_var("x" + std::to_string(params_.size()), TensorType{std::move(shape), dtype}));
   return params_.back();
 }
 

@@ -21,7 +21,7 @@ namespace collage::testing {
 class Graph {
  public:
   explicit Graph(uint64_t seed = 1) : seed_(seed) {}
-  Expr input(Shape shape);
+  Expr input(Shape shape, DType dtype = DType::kFloat32);
   Expr constant(Shape shape, double scale = 1, double offset = 0);
   Expr scalar(float value);
   Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs = {});
@@ -53,7 +53,7 @@ void PrintTo(const TransposedConv& conv, std::ostream* os);
 Expr transposed_conv(Graph& graph, const TransposedConv& conv);
 
 Tensor random_tensor(Shape shape, uint64_t seed, double scale = 1, double offset = 0);
-// Of a function of float32 parameters, in (-2, 2).
+// Of a function of float32 parameters, in (-2, 2), and integers of 8 bits, of all values.
 std::vector<Tensor> random_inputs(const Function& function);
 // The function's results by the interpreter.
 std::vector<Tensor> evaluate(const Function& function, const std::vector<Tensor>& inputs);

@@ -17,8 +17,8 @@ Backend& openvino_backend();
 // twin, or the kernel saved and loaded, gives other bits.
 Result<std::vector<Tensor>> run_openvino(const Function& function, std::span<const Tensor> inputs);
 
-// "" when equal: floats within 2e-5 of the largest plus 1e-5 of each (NaN equals NaN), all else
-// exactly.
+// "" when equal: floats within 2e-5 of the largest plus 1e-5 of each (NaN equals NaN), integers of
+// 8 bits but for neighbours in few places, all else exactly.
 std::string difference(const Tensor& actual, const Tensor& expected);
 
 }  // namespace collage::test

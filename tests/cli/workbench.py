@@ -55,7 +55,7 @@ class Bench:
 
 def close(actual, expected, budget=1e-4, relative=1e-3):
     assert actual.shape == expected.shape and actual.dtype == expected.dtype, (actual.shape, expected.shape)
-    error, allowed = np.abs(actual - expected), budget * np.abs(expected).max() + relative * np.abs(expected)
+    error, allowed = np.abs(np.subtract(actual, expected, dtype=np.float64)), budget * np.abs(expected).max() + relative * np.abs(expected)
     assert (error <= allowed).all(), f"largest error {error.max()}"
 
 

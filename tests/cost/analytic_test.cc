@@ -39,6 +39,15 @@ fn (%x: Tensor[(1, 256, 32, 32), float32], %w: Tensor[(256, 256, {0}), float32])
   EXPECT_NEAR(spatial / pointwise, 9.0 / 4, 1e-6);
 }
 
+TEST(LeastKernelSeconds, CountFewerOperationsOfQuantisedProducts) {
+  const char* product = R"(#[version = "0.0.5"]
+fn (%a: Tensor[(512, 512), uint8], %b: Tensor[(512, 512), int8]) {
+  qnn.matmul(%a, %b, 0.1f, 3, 0.1f, 0) })";
+  const double quantised = least(product), real = least(kProduct);
+  EXPECT_LE(quantised, real / 4);
+  EXPECT_GE(quantised, real / 32);
+}
+
 TEST(LeastKernelSeconds, AreThoseOfBytesWhereThereIsLittleArithmetic) {
   const char* sum = R"(#[version = "0.0.5"]
 fn (%a: Tensor[(1024, 1024), float32], %b: Tensor[(1024, 1024), float32]) { add(%a, %b) })";

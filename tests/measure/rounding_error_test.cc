@@ -69,6 +69,63 @@ TEST(Noise, LeavesIntegersZerosAndInfinitiesAlone) {
   EXPECT_TRUE(std::isnan(noisy.data<float>()[3]));
 }
 
+TEST(Neighbours, AreOneAwayAndInsideTheType) {
+  for (const DType dtype : {DType::kInt8, DType::kUInt8}) {
+    const TensorType type{{100000}, dtype};
+    const Tensor tensor = synthetic_constant(type, 3).value();  // every value of the type
+    const Tensor moved = with_neighbours(tensor, 64, 1).value();
+    int64_t changed = 0, sum = 0;
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      const int64_t change = moved.element_as_int64(i) - tensor.element_as_int64(i);
+      ASSERT_LE(std::abs(change), 1) << i;
+      changed += change != 0;
+      sum += change;
+    }
+    EXPECT_NEAR(static_cast<double>(changed), 100000.0 / 64, 200);
+    EXPECT_LE(std::abs(sum), 200);
+  }
+  const Tensor whole = Tensor::from<int64_t>({3}, {1, 2, 3});
+  EXPECT_EQ(with_neighbours(whole, 2, 1).value().raw(), whole.raw());
+}
+
+Expr quantised(Expr data, float scale) {
+  return call("qnn.quantize",
+              {std::move(data), number(scale), make_constant(Tensor::scalar<int32_t>(3))},
+              {{"out_dtype", std::string("int8")}});
+}
+
+TEST(Quanta, OneOffIsAllowedOfFewElementsAlone) {
+  const Expr x = parameter({64, 256});
+  RoundingErrors errors = testing::on_trial_data(make_function({x}, quantised(x, 0.01f)));
+  const Tolerance tolerance = errors.tolerances({}).value()[0];
+  EXPECT_EQ(tolerance.quanta, 1);
+  const Tensor& expected = errors.expected()[0];
+  const auto with_change = [&](int every, int by) {
+    Tensor changed = expected.clone();
+    for (int64_t i = 0; i < changed.size(); i += every) {
+      int8_t& value = changed.data<int8_t>()[i];
+      value = static_cast<int8_t>(value > 0 ? value - by : value + by);
+    }
+    return compare_tensors(changed, expected, tolerance).within;
+  };
+  EXPECT_TRUE(with_change(1000, 1));
+  EXPECT_FALSE(with_change(1000, 2));
+  EXPECT_FALSE(with_change(10, 1));
+}
+
+TEST(Quanta, OfOneTensorMoveWhatIsComputedFromIt) {
+  const Expr x = parameter({64, 256});
+  const Expr coarse = call("qnn.dequantize", {quantised(x, 0.1f), number(0.1f),
+                                              make_constant(Tensor::scalar<int32_t>(3))});
+  // A quantum of the first is five of the second.
+  RoundingErrors errors = testing::on_trial_data(make_function({x}, quantised(coarse, 0.02f)));
+  EXPECT_GE(errors.tolerances({}).value()[0].quanta, 4);
+  RoundingErrors real = testing::on_trial_data(make_function({x}, coarse));
+  const Tolerance tolerance = real.tolerances({}).value()[0];
+  EXPECT_GE(tolerance.absolute, 0.1);
+  EXPECT_LE(tolerance.mean, 0.1 / 4);
+}
+
 TEST(Rounding, TravelsWithItsVariant) {
   Variant variant{"planted", {}, {}};
   variant.rounding = {.sums = 5, .factors = 0x1p-17, .fixed_point = 0x1p-13, .tensors = 0x1p-8};

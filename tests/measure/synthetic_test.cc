@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ops/interpreter.h"
 #include "planted_kernel.h"
 
 namespace collage {
@@ -49,6 +50,36 @@ TEST(Synthetic, RealNumbersFillTheRangeAsked) {
   EXPECT_GE(*low, 2.0f);
   EXPECT_LE(*high, 4.0f);
   EXPECT_GT(*high - *low, 1.9f);
+}
+
+TEST(Synthetic, ScalesOfQuantisedTensorsAreSmallAndAboveZero) {
+  Expr x = parameter("x", {100}, DType::kFloat32), scale = parameter("s", {}, DType::kFloat32);
+  Expr zero = parameter("z", {}, DType::kInt32);
+  Function function = make_function({x, scale, zero}, call("qnn.quantize", {x, scale, zero}));
+  const float value = *synthetic_inputs(function, 3).value()[1].data<float>();
+  EXPECT_GE(value, 0.01f);
+  EXPECT_LE(value, 0.1f);
+}
+
+// What is quantised behind a product of quantised tensors is neither mostly zero nor saturated.
+TEST(Synthetic, WeightScalesGiveResultsOfManyIntegers) {
+  Expr x = parameter("x", {16, 256}, DType::kUInt8);
+  const auto constant = [](Shape shape, DType dtype) {
+    return make_constant(synthetic_constant({std::move(shape), dtype}, 5).value());
+  };
+  Expr product = call("qnn.dense", {x, constant({32, 256}, DType::kInt8), make_scalar<float>(0.03f),
+                                    make_scalar<int32_t>(128), constant({32}, DType::kFloat32),
+                                    constant({32}, DType::kInt32)});
+  Expr result = call("qnn.quantize", {product, make_scalar<float>(0.03f), make_scalar<int32_t>(0)});
+  Function function = with_weight_scales(make_function({x}, result)).value();
+  const Tensor integers = interpret(function, synthetic_inputs(function, 3).value()).value()[0];
+  int64_t ends = 0, zeros = 0;
+  for (int8_t value : integers.values<int8_t>()) {
+    ends += value == -128 || value == 127;
+    zeros += value == 0;
+  }
+  EXPECT_LT(ends, integers.size() / 10);
+  EXPECT_LT(zeros, integers.size() / 10);
 }
 
 }  // namespace

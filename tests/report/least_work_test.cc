@@ -67,6 +67,17 @@ TEST(LeastWork, PartsAreMultipliedByTheirUnit) {
   EXPECT_EQ(least_work(product, named("region", product, true)).unit, "any");
 }
 
+TEST(LeastWork, QuantisedProductsAreThoseOfBytes) {
+  const Function product = function_of("%x: Tensor[(8, 64), uint8], %w: Tensor[(32, 64), int8]",
+                                       "%0 = qnn.dense(%x, %w, 0.1f, 3, 0.1f, 0);\n  nn.relu(%0)");
+  for (const char* name : {"int8 packed", "region"}) {
+    const LeastWork work = least_work(product, named(name, product));
+    EXPECT_EQ(work.unit, "int8") << name;
+    EXPECT_DOUBLE_EQ(work.operations, 2.0 * 8 * 32 * 64) << name;
+    EXPECT_DOUBLE_EQ(work.activations, 8 * 64 + 32 * 64 + 4 * 8 * 32) << name;
+  }
+}
+
 TEST(LeastWork, AnEnlargedImageIsMultipliedOnceAPixel) {
   const Function enlarged =
       function_of("%x: Tensor[(1, 16, 8, 8), float32], %w: Tensor[(32, 16, 3, 3), float32]",

@@ -98,6 +98,39 @@ TEST(Emit, FusesAcrossOperators) {
 )");
 }
 
+TEST(Emit, QuantisedTensorsAreRealNumbersBetweenTheirReadingAndWriting) {
+  register_all_ops();
+  const Expr a = make_var("a", TensorType{{4, 6}, DType::kUInt8});
+  const Expr b = make_var("b", TensorType{{4, 6}, DType::kInt8});
+  const Expr x = call("qnn.dequantize", {a, make_scalar(0.5f), make_scalar(int32_t{128})});
+  const Expr y = call("qnn.dequantize", {b, make_scalar(0.25f), make_scalar(int32_t{0})});
+  const Expr z = call("nn.relu", {call("add", {x, y})});
+  const Expr q = call("qnn.quantize", {z, make_scalar(2.0f), make_scalar(int32_t{3})},
+                      {{"out_dtype", std::string("uint8")}});
+  const std::string text = emitted({a, b}, q);
+  EXPECT_THAT(text, HasSubstr("float32(int32(p0[i0, i1]) - 128) * 0.5f"));
+  EXPECT_THAT(text, HasSubstr("float32(int32(p1[i0, i1])) * 0.25f"));
+  EXPECT_THAT(text, HasSubstr("quotient("));
+  EXPECT_THAT(text, HasSubstr("252.0f), -3.0f)) + 3)"));
+}
+
+TEST(Emit, AQuantisedProductIsASumOfIntegers) {
+  register_all_ops();
+  const Expr a = make_var("a", TensorType{{2, 8}, DType::kUInt8});
+  const Expr b = make_var("b", TensorType{{3, 8}, DType::kInt8});
+  const Expr y = call("qnn.dense", {a, b, make_scalar(0.5f), make_scalar(int32_t{7}), weights({3}),
+                                    make_constant(Tensor::from<int32_t>({3}, {0, 1, 2}))});
+  EXPECT_EQ(emitted({a, b}, y), R"(program {
+  param p0: uint8[2, 8];
+  param p1: int8[3, 8];
+  const c2: int32[3];
+  const c3: float32[3];
+  stage s0[d0:2, d1:3] = sum(r0:8) (int32(p0[d0, r0]) - 7) * (int32(p1[d1, r0]) - c2[d1]);
+  result y0[i0:2, i1:3] = float32(s0[i0, i1]) * (0.5f * c3[i1]);
+}
+)");
+}
+
 TEST(Emit, AProductAloneIsTheResult) {
   const Expr a = input("a", {2, 4, 8}), b = input("b", {8, 5});
   EXPECT_EQ(emitted({a, b}, call("nn.matmul", {a, b})), R"(program {
@@ -146,7 +179,8 @@ const std::set<std::string> kRefused = [] {
       "left_shift logical_xor mod nn.batch_norm nn.celu nn.conv1d_transpose "
       "nn.conv2d_transpose nn.conv3d_transpose nn.group_norm nn.instance_norm "
       "nn.l2_normalize nn.lrn nn.selu nn.shrink one_hot reverse_sequence right_shift "
-      "scatter_elements scatter_nd sign sinh take tan topk");
+      "scatter_elements scatter_nd sign sinh take tan topk random.normal random.uniform "
+      "reinterpret vision.roi_align");
   return std::set<std::string>(std::istream_iterator<std::string>(names), {});
 }();
 

@@ -105,8 +105,9 @@ Status verify(const VerifyOptions& options) {
     std::vector<Tensor> actual =
         TRY(artifact ? artifact->run(one.inputs) : program->run(one.inputs));
     for (size_t i = 0; i < actual.size(); ++i)
-      differences[i] =
-          worse_of(differences[i], compare_tensors(actual[i], one.expected[i], held_to.tolerance));
+      differences[i] = worse_of(
+          differences[i],
+          compare_tensors(actual[i], one.expected[i], one.tolerance_of(i, held_to.tolerance)));
     if (outputs.empty()) outputs = std::move(actual);
   }
   const std::map<size_t, std::string> silent = reference.silent(all);

@@ -1,20 +1,11 @@
 #include "backend/native/access.h"
 
-#include <algorithm>
 #include <utility>
-
-#include "base/integers.h"
-
 namespace collage::native {
 
 std::vector<int64_t> physical_extents(const std::vector<int64_t>& shape, ChannelLayout layout) {
-  std::vector<int64_t> extents(shape.rbegin(), shape.rend());
-  if (layout == ChannelLayout::kBlocked) {
-    const size_t channel = extents.size() - 2;
-    extents[channel] = ceil_div(extents[channel], kChannelBlock);
-    extents.insert(extents.begin(), kChannelBlock);
-  }
-  return extents;
+  const Shape physical = tensor_program::physical_shape(shape, layout);
+  return {physical.rbegin(), physical.rend()};
 }
 
 void fix_dense(Halide::OutputImageParam buffer, const std::vector<int64_t>& extents) {

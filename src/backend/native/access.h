@@ -18,6 +18,7 @@
 
 namespace collage::native {
 
+using tensor_program::ChannelLayout;
 using tensor_program::kChannelBlock;
 
 /// Where an element is read or written.
@@ -31,8 +32,6 @@ using Access = std::function<Halide::Expr(const Coords&)>;
 
 /// Given the accumulated value at `Coords`, the value to store there.
 using Epilogue = std::function<Halide::Expr(Halide::Expr, const Coords&)>;
-
-enum class ChannelLayout { kPlain, kBlocked };
 
 /// A buffer argument of a kernel: sizes outermost first, dense row-major; constant bounds and
 /// strides are attached so that the compiled code only reads the host pointer.

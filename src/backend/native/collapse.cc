@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/visitor.h"
 #include "tensor_program/emitter.h"
@@ -27,6 +28,11 @@ bool is_pointwise_conv(const CallNode& call) {
   return std::all_of(weight.begin() + 2, weight.end(), [](int64_t d) { return d == 1; }) &&
          all_are(call.attrs.ints("strides"), 1) && all_are(call.attrs.ints("padding"), 0) &&
          call.args[1]->kind() == ExprKind::kConstant;
+}
+
+/// Whether the call has scales and zero points, which are no operands that broadcast.
+bool is_quantisation(const CallNode& call) {
+  return call.op->name == "qnn.quantize" || call.op->name == "qnn.dequantize";
 }
 
 bool is_constant_product(const CallNode& call) {
@@ -85,6 +91,8 @@ class Collapser {
       for (size_t i = 0; i < call->args.size(); ++i) {
         if (call->op->name == "nn.bias_add" && i == 1) {
           if (!use_bias(*call)) return false;
+        } else if (is_quantisation(*call) && i > 0) {
+          if (!use_parameter(*call, i)) return false;
         } else if (!use(call->args[i], shape_.size(), false)) {
           return false;
         }
@@ -118,8 +126,28 @@ class Collapser {
     return note(call.args[1].get(), full);
   }
 
+  /// A scale or zero point keeps its own shape. A vector of them lies along one dimension, which is
+  /// not merged with others.
+  bool use_parameter(const CallNode& call, size_t i) {
+    const Expr& parameter = call.args[i];
+    if (parameter->kind() == ExprKind::kCall || full_.count(parameter.get()) != 0) return false;
+    parameters_.insert(parameter.get());
+    if (parameter->tensor_type().shape.empty()) return true;
+    const size_t axis = parameter_axis(call);
+    for (size_t d = 0; d < merge_.size(); ++d)
+      if ((d == axis && shape_[d + 1] != 1) || (d + 1 == axis && shape_[d] != 1)) merge_[d] = false;
+    return true;
+  }
+  /// Of a call whose data have the result's rank or less, the dimension of the result.
+  size_t parameter_axis(const CallNode& call) const {
+    const size_t rank = call.tensor_type().shape.size();
+    const int64_t axis = tensor_program::normal_axis_of(call, "axis", static_cast<int64_t>(rank));
+    return static_cast<size_t>(axis) + shape_.size() - rank;
+  }
+
   bool note(const ExprNode* node, const Shape& full) { return note(node, full, full); }
   bool note(const ExprNode* node, const Shape& full, const Shape& compared) {
+    if (parameters_.count(node) != 0) return false;
     auto [entry, fresh] = full_.try_emplace(node, full);
     if (!fresh && entry->second != full) return false;
     for (size_t i = 0; i + 1 < shape_.size(); ++i) {
@@ -140,6 +168,14 @@ class Collapser {
       }
     }
     return result;
+  }
+
+  /// Where the dimension of the vectors of the call's scales is after merging.
+  int64_t merged_dimension(const CallNode& call) const {
+    if (call.args[1]->tensor_type().shape.empty()) return -1;
+    int64_t dimension = 0;
+    for (size_t d = 0; d < parameter_axis(call); ++d) dimension += merge_[d] ? 0 : 1;
+    return dimension;
   }
 
   Function rebuild() {
@@ -181,6 +217,10 @@ class Collapser {
                            Attrs{{"groups", call->attrs.integer("groups")}});
       } else if (call->op->name == "nn.bias_add") {
         result = make_call("add", args);
+      } else if (is_quantisation(*call)) {
+        Attrs attrs = call->attrs;
+        attrs.set("axis", merged_dimension(*call));
+        result = make_call(*call->op, args, attrs);
       } else {
         result = make_call(*call->op, args, call->attrs);
       }
@@ -199,6 +239,7 @@ class Collapser {
   std::vector<bool> merge_;  // dimension i with i + 1
   const CallNode* anchor_ = nullptr;
   std::unordered_map<const ExprNode*, Shape> full_;
+  std::unordered_set<const ExprNode*> parameters_;  // scales and zero points
 };
 
 }  // namespace

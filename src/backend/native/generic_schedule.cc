@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 
 #include "backend/native/code_cache.h"
 #include "base/integers.h"
@@ -101,8 +102,8 @@ struct Axes {
   Names names;
   Extents extents;
   tp::Coords at;
-  bool lanes = false;
-  tp::Term padding;  // condition that holds on padded lanes, or undefined
+  bool lanes = false, last = false;  // channels as block and lane; innermost
+  tp::Term padding;                  // condition that holds on padded lanes, or undefined
 
   std::vector<tp::Axis> outermost_first() const {
     std::vector<tp::Axis> axes;
@@ -119,6 +120,8 @@ Axes result_axes(const TensorType& type, ChannelLayout layout) {
   for (size_t i = 0; i < axes.extents.size(); ++i) axes.names.push_back("axis" + std::to_string(i));
   std::vector<tp::Term> index;
   for (size_t i = axes.names.size(); i-- > 0;) index.push_back(tp::var(axes.names[i]));
+  axes.last = layout == ChannelLayout::kLast;
+  if (axes.last) std::rotate(index.begin() + 1, index.end() - 1, index.end());
   if (!axes.lanes) {
     axes.at.logical = std::move(index);
     return axes;
@@ -135,10 +138,33 @@ Axes result_axes(const TensorType& type, ChannelLayout layout) {
   return axes;
 }
 
+/// The widest numbers that the term computes, in bytes; 0 where it computes none of what it reads.
+/// Indices do not count, nor do bools, of which a bit is kept.
+size_t widest_number(const tp::Term& term, std::unordered_map<const tp::TermNode*, size_t>& memo) {
+  if (const auto found = memo.find(term.get()); found != memo.end()) return found->second;
+  size_t widest = 0;
+  if (term->op != tp::TermOp::kLoad)
+    for (const tp::Term& arg : term->args) widest = std::max(widest, widest_number(arg, memo));
+  const bool read = term->op == tp::TermOp::kLoad || widest > 0;
+  if (read && term.dtype() != DType::kBool) widest = std::max(widest, dtype_size(term.dtype()));
+  return memo[term.get()] = widest;
+}
+
+/// Elements that fill a register of the widest numbers computed, of a loop of that extent.
+int vector_width_of(const tp::Term& term, int64_t extent) {
+  std::unordered_map<const tp::TermNode*, size_t> memo;
+  const size_t widest = widest_number(term, memo);
+  int width = vector_width();
+  if (widest == 1 || widest == 2) width *= static_cast<int>(sizeof(float) / widest);
+  while (width > vector_width() && width > extent) width /= 2;
+  return width;
+}
+
 /// Vectorises the innermost loop and divides the outer ones into tasks.
-void schedule_loops(Steps& steps, const Names& loops, const Extents& extents, int threads) {
-  const int width = vector_width();
+void schedule_loops(Steps& steps, const Names& loops, const Extents& extents, const tp::Term& value,
+                    int threads) {
   if (loops.empty()) return;
+  const int width = vector_width_of(value, extents[0]);
   const int64_t total = product(extents);
   if (loops.size() == 1) {
     if (extents[0] < width) return;
@@ -179,7 +205,8 @@ void define_concatenation(tp::Stage& out, tp::Emitter& e, const Axes& axes, cons
   const int64_t axis = tp::normal_axis_of(call, "axis", rank);
   // Which physical dimension counts positions along the axis.
   size_t dim = static_cast<size_t>(rank - 1 - axis);
-  if (axes.lanes) ++dim;
+  if (axes.lanes || (axes.last && axis > 1)) ++dim;
+  if (axes.last && axis == 1) dim = 0;
   const int64_t unit = axes.lanes && axis == 1 ? kChannelBlock : 1;
   const std::string walked = "along";
   int64_t begin = 0;
@@ -209,7 +236,8 @@ void define_concatenation(tp::Stage& out, tp::Emitter& e, const Axes& axes, cons
       pure_extents.push_back(axes.extents[i]);
     }
     steps.reorder(std::move(order));
-    const int width = vector_width();
+    const int width =
+        vector_width_of(out.updates.back().value, dim == 0 ? extent : pure_extents[0]);
     steps.allow_races();
     const bool large = extent * product(pure_extents) >= kSerialElements;
     if (dim == 0) {
@@ -262,10 +290,11 @@ void add_result(tp::Emitter& e, const KernelGroup& group, const Expr& result,
   }
   out.value = e.value(result, axes.at);
   if (axes.padding.defined()) out.value = select(axes.padding, tp::zero(type.dtype), out.value);
+  const tp::Term value = out.value;
   e.program().stages.push_back(std::move(out));
   Steps steps(e.program(), name);
   if (!group.row_stages) {
-    schedule_loops(steps, axes.names, axes.extents, threads);
+    schedule_loops(steps, axes.names, axes.extents, value, threads);
     return;
   }
   // Row by row, the row's statistics inside.

@@ -30,4 +30,9 @@ Expr vector_tanh(const Expr& x) {
   return Halide::select(size < 0.25f, near, x < 0.0f, -far, far);
 }
 
+Expr nearest_quotient(const Expr& a, const Expr& b) {
+  using Halide::Internal::Call;
+  return Call::make(a.type(), Call::strict_div, {a, b}, Call::PureIntrinsic);
+}
+
 }  // namespace collage::native

@@ -11,4 +11,7 @@ Halide::Expr vector_tanh(const Halide::Expr& x);
 /// Halide's extents are int.
 inline int to_int(int64_t v) { return static_cast<int>(v); }
 
+/// a / b of real numbers, by a division: Halide multiplies by the reciprocal of a constant.
+Halide::Expr nearest_quotient(const Halide::Expr& a, const Halide::Expr& b);
+
 }  // namespace collage::native

@@ -25,11 +25,8 @@ Coords to_rank(const Coords& at, size_t rank) {
 
 /// A kernel while it is built: its function as terms, and those as Halide.
 struct Draft {
-  Draft(const Function& function, const std::vector<bool>& blocked_params, bool row_stages)
-      : emitter(
-            function, blocked_params,
-            std::find(blocked_params.begin(), blocked_params.end(), true) != blocked_params.end(),
-            row_stages),
+  Draft(const Function& function, std::vector<ChannelLayout> params, bool row_stages)
+      : emitter(function, std::move(params), row_stages),
         translator(emitter.program()),
         reader(emitter, translator) {}
 
@@ -202,9 +199,9 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
   if (const auto program = TRY(called_program(function))) return build_called(*program);
   const Function collapsed = collapsed_for(function, variant);
   const KernelGroup group = TRY(analyse_group(collapsed));
-  std::vector<bool> blocked;
-  for (const Encoding& input : variant.inputs) blocked.push_back(!input.layout.is_plain());
-  Draft draft(collapsed, blocked, group.row_stages);
+  std::vector<ChannelLayout> params;
+  for (const Encoding& input : variant.inputs) params.push_back(layout_of(input));
+  Draft draft(collapsed, std::move(params), group.row_stages);
   BuiltKernel built;
   if (group.anchor == nullptr) {
     for (size_t i = 0; i < group.results.size(); ++i) {
@@ -287,7 +284,7 @@ BuiltKernel build_conversion(const TensorType& type, ChannelLayout from, Channel
   const Function function = make_function({var}, var);
   KernelGroup group;
   group.function = function;
-  Draft draft(function, {from == ChannelLayout::kBlocked}, false);
+  Draft draft(function, {from}, false);
   BuiltKernel built;
   built.result_extents.push_back(physical_extents(type.shape, to));
   add_result(draft.emitter, group, var, "result", to, 2);

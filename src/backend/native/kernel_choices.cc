@@ -9,7 +9,8 @@ namespace collage::native {
 bool has_avx512() { return vector_width() >= 16; }
 
 ChannelLayout layout_of(const Encoding& encoding) {
-  return encoding.layout.is_plain() ? ChannelLayout::kPlain : ChannelLayout::kBlocked;
+  if (encoding.layout.is_plain()) return ChannelLayout::kPlain;
+  return encoding.layout.blocks().empty() ? ChannelLayout::kLast : ChannelLayout::kBlocked;
 }
 
 std::vector<bool> prologue_params(const KernelGroup& group) {

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "backend/native/depthwise_template.h"
+#include "backend/native/real_products.h"
 #include "ir/visitor.h"
 #include "ops/reduce.h"
 #include "ops/resize.h"
@@ -110,6 +111,22 @@ bool follows_blocks(const CallNode& call) {
   return false;
 }
 
+/// Whether neighbours along the channels stay neighbours, or a result of the call has few elements.
+bool keeps_channels_last(const CallNode& call) {
+  const std::string_view name = call.op->name;
+  const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(name);
+  if (rule == nullptr) return false;
+  if (rule->elementwise || starts_with(name, "nn.max_pool") || starts_with(name, "nn.avg_pool") ||
+      starts_with(name, "nn.global_") || starts_with(name, "image.resize") ||
+      name == "concatenate" || name == "split" || name == "strided_slice" || name == "nn.pad")
+    return true;
+  if (name != "mean" && name != "sum" && name != "max" && name != "min") return false;
+  const auto rank = static_cast<int64_t>(call.args[0]->tensor_type().shape.size());
+  if (rank < 4 || !call.attrs.flag("keepdims")) return false;
+  const Ints axes = reduced_axes(call.attrs, rank).value();
+  return static_cast<int64_t>(axes.size()) == rank - 2 && axes[0] == 2;
+}
+
 /// Whether the expression enlarges a two-dimensional image twice by nearest neighbour.
 bool doubles_image(const Expr& node) {
   const auto* call = as<CallNode>(node);
@@ -135,12 +152,13 @@ class Analysis {
       group_.anchor = call;
     }
     TRY(find_results());
-    find_blockable();
+    find_layouts();
     if (group_.anchor != nullptr) {
       TRY(check_anchor());
     } else {
       find_rows();
     }
+    group_.channels_last = group_.channels_last && !group_.row_stages;
     return std::move(group_);
   }
 
@@ -168,18 +186,25 @@ class Analysis {
     return {};
   }
 
-  void find_blockable() {
+  void find_layouts() {
     if (group_.results.size() != 1 || !is_image(group_.results[0]->tensor_type()) ||
         group_.results[0] != group_.function->body)
       return;
-    bool image_in = false;
-    for (const Expr& param : group_.function->params)
-      image_in = image_in || is_image(param->tensor_type());
-    group_.blockable =
-        image_in && std::all_of(group_.order.begin(), group_.order.end(), [](const Expr& node) {
-          const auto* call = as<CallNode>(node);
-          return call == nullptr || follows_blocks(*call);
-        });
+    bool image_in = false, bytes = dtype_size(group_.results[0]->tensor_type().dtype) == 1;
+    for (const Expr& param : group_.function->params) {
+      if (!is_image(param->tensor_type())) continue;
+      image_in = true;
+      bytes = bytes || dtype_size(param->tensor_type().dtype) == 1;
+    }
+    const auto all = [&](bool (*follows)(const CallNode&)) {
+      return std::all_of(group_.order.begin(), group_.order.end(), [&](const Expr& node) {
+        const auto* call = as<CallNode>(node);
+        return call == nullptr || follows(*call);
+      });
+    };
+    group_.blockable = image_in && all(follows_blocks);
+    group_.channels_last =
+        image_in && bytes && group_.anchor == nullptr && all(keeps_channels_last);
   }
 
   /// After attention only one transpose that keeps the last dimension last may follow.
@@ -319,22 +344,26 @@ class Analysis {
 
 bool is_image(const TensorType& type) {
   return type.shape.size() >= 4 && type.shape.size() <= 5 && type.shape[1] > 1 &&
-         type.dtype == DType::kFloat32;
+         (type.dtype == DType::kFloat32 || type.dtype == DType::kInt8 ||
+          type.dtype == DType::kUInt8);
 }
 
 bool is_template_anchor(const CallNode& call) {
-  return is_conv(call) || is_product(call) || call.op->name == "nn.attention";
+  return is_conv(call) || is_product(call) || call.op->name == "nn.attention" ||
+         is_quantised_product(call);
 }
 
 Status check_call(const CallNode& call) {
   if (call.op == nullptr) return unsupported("native: a call of a function");
   if (is_template_anchor(call)) {
+    const bool quantised = is_quantised_product(call);
     for (const Expr& arg : call.args) {
-      if (arg->tensor_type().dtype != DType::kFloat32)
+      if (!quantised && arg->tensor_type().dtype != DType::kFloat32)
         return unsupported("native: {} of {}", call.op->name, arg->type().to_string());
     }
     TRY(check_size(call.type()));
     for (const Expr& arg : call.args) TRY(check_size(arg->type()));
+    if (quantised) return check_quantised_product(call);
     return is_conv(call) ? check_conv(call) : Status();
   }
   const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(call.op->name);

@@ -35,10 +35,13 @@ struct KernelGroup {
   int64_t row_axis = 0;     ///< dimensions before it number the rows
   /// Whether images can be blocked by channels: the whole group follows channel blocks.
   bool blockable = false;
+  /// Whether some image is of bytes and all can have their channels innermost.
+  bool channels_last = false;
 };
 
 /// Why native cannot compute a call in any group; sees types and attributes only.
 Status check_call(const CallNode& call);
+/// Of real numbers, or of quantised ones (real_products.h).
 bool is_template_anchor(const CallNode& call);
 
 Result<KernelGroup> analyse_group(const Function& function);
@@ -47,7 +50,7 @@ Result<KernelGroup> analyse_group(const Function& function);
 /// scalars.
 std::string program_text(const Function& function);
 
-/// Whether a tensor of this type is laid out by channel blocks in a blocked variant.
+/// Whether a tensor of this type has the layout of images in variants that have one.
 bool is_image(const TensorType& type);
 
 }  // namespace collage::native

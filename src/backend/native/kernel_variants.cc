@@ -9,12 +9,14 @@
 namespace collage::native {
 namespace {
 
-Encoding encoding_of(const TensorType& type, bool blocked) {
+Encoding encoding_of(const TensorType& type, ChannelLayout layout) {
   Encoding encoding;
   encoding.dtype = type.dtype;
-  if (blocked && is_image(type))
-    encoding.layout =
-        Layout::channels_blocked(static_cast<int64_t>(type.shape.size()), kChannelBlock);
+  if (!is_image(type)) return encoding;
+  const auto rank = static_cast<int64_t>(type.shape.size());
+  if (layout == ChannelLayout::kBlocked)
+    encoding.layout = Layout::channels_blocked(rank, kChannelBlock);
+  if (layout == ChannelLayout::kLast) encoding.layout = Layout::channels_last(rank);
   return encoding;
 }
 
@@ -22,17 +24,17 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
                                    int threads) {
   std::vector<Variant> variants;
   const std::vector<bool> prologue = prologue_params(group);
+  auto layout = [](bool b) { return b ? ChannelLayout::kBlocked : ChannelLayout::kPlain; };
   auto add = [&](bool in, bool out, size_t most) {
     Variant variant;
     for (size_t i = 0; i < function->params.size(); ++i) {
       variant.inputs.push_back(
-          encoding_of(function->params[i]->tensor_type(), prologue[i] ? in : out));
+          encoding_of(function->params[i]->tensor_type(), layout(prologue[i] ? in : out)));
     }
-    variant.outputs.push_back(encoding_of(function->body->tensor_type(), out));
+    variant.outputs.push_back(encoding_of(function->body->tensor_type(), layout(out)));
     // Collapsing dimensions may change the shape, and with it the schedules.
     auto collapsed = analyse_group(collapsed_for(function, variant));
     if (!collapsed.ok()) return;
-    auto layout = [](bool b) { return b ? ChannelLayout::kBlocked : ChannelLayout::kPlain; };
     for (const ConvChoice& choice :
          conv_choices(collapsed.value(), layout(in), layout(out), threads)) {
       if (!choice.winograd && most-- == 0) break;
@@ -111,13 +113,15 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads,
     return variants;
   }
   variants.push_back(Variant::plain(group.row_stages ? "rows" : "fused", function));
-  if (group.blockable) {
-    Variant blocked{"fused", {}, {}};
+  const auto add = [&](ChannelLayout layout) {
+    Variant variant{"fused", {}, {}};
     for (const Expr& param : function->params)
-      blocked.inputs.push_back(encoding_of(param->tensor_type(), true));
-    blocked.outputs.push_back(encoding_of(function->body->tensor_type(), true));
-    variants.push_back(std::move(blocked));
-  }
+      variant.inputs.push_back(encoding_of(param->tensor_type(), layout));
+    variant.outputs.push_back(encoding_of(function->body->tensor_type(), layout));
+    variants.push_back(std::move(variant));
+  };
+  if (group.channels_last) add(ChannelLayout::kLast);
+  if (group.blockable) add(ChannelLayout::kBlocked);
   return variants;
 }
 

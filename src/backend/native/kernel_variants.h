@@ -1,6 +1,7 @@
 // The ways native offers to compute a function: for an anchor the first few schedules of its
 // templates, in the layouts that they can read and write; for other groups one loop nest, in the
-// plain layout and, where all are images, in the blocked one. Nothing is built to list them.
+// plain layout and, where all are images, in the blocked one and, where some are of bytes, with the
+// channels last, as libraries have those. Nothing is built to list them.
 #pragma once
 
 #include <vector>

@@ -10,6 +10,7 @@
 #include "backend/native/kernel_variants.h"
 #include "backend/native/linker.h"
 #include "backend/native/native_rule.h"
+#include "backend/native/real_products.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "ir/visitor.h"
@@ -36,11 +37,18 @@ std::string halide_version() {
   return fmt::format("{}.{}.{}", HALIDE_VERSION_MAJOR, HALIDE_VERSION_MINOR, HALIDE_VERSION_PATCH);
 }
 
+Result<Function> flattened(const Function& function) {
+  return with_real_products(TRY(inline_calls(function)));
+}
+
 Result<ChannelLayout> channel_layout(const Encoding& encoding, int64_t rank) {
   if (encoding.is_plain()) return ChannelLayout::kPlain;
   if (rank >= 3 && encoding.layout == Layout::channels_blocked(rank, kChannelBlock) &&
       encoding.device == VirtualDevice{})
     return ChannelLayout::kBlocked;
+  if (rank >= 3 && encoding.layout == Layout::channels_last(rank) &&
+      encoding.device == VirtualDevice{})
+    return ChannelLayout::kLast;
   return unsupported("native: no kernels for the encoding {}", encoding.to_string());
 }
 
@@ -66,7 +74,7 @@ class NativeBackend : public Backend {
   // has won yet, and each is measured.
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
-    const Function flat = TRY(inline_calls(function));
+    const Function flat = TRY(flattened(function));
     const auto external = target.options.find("external");
     return guarded([&] {
       return kernel_variants(flat, options.threads,
@@ -77,14 +85,14 @@ class NativeBackend : public Backend {
   bool lowers() const override { return true; }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions& options) const override {
-    const Function flat = TRY(inline_calls(function));
+    const Function flat = TRY(flattened(function));
     return guarded([&] { return lowered_kernel_variants(flat, options.threads); });
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
-    const Function flat = TRY(inline_calls(function));
+    const Function flat = TRY(flattened(function));
     BuiltKernel built = TRY(guarded([&] { return build_kernel(flat, variant, options.threads); }));
     return load(built, program_text(flat) + variant.to_string(), options);
   }
@@ -93,10 +101,13 @@ class NativeBackend : public Backend {
                                                      const Encoding& to,
                                                      const CompileOptions& options) const override {
     const auto rank = static_cast<int64_t>(type.shape.size());
-    if (from.dtype != to.dtype || from.dtype != DType::kFloat32)
+    const bool bytes = from.dtype == DType::kInt8 || from.dtype == DType::kUInt8;
+    if (from.dtype != to.dtype || (from.dtype != DType::kFloat32 && !bytes))
       return unsupported("native: no conversion from {} to {}", from.to_string(), to.to_string());
     const ChannelLayout source = TRY(channel_layout(from, rank)),
                         target = TRY(channel_layout(to, rank));
+    if (!bytes && (source == ChannelLayout::kLast || target == ChannelLayout::kLast))
+      return unsupported("native: no conversion from {} to {}", from.to_string(), to.to_string());
     BuiltKernel built = TRY(
         guarded([&]() -> Result<BuiltKernel> { return build_conversion(type, source, target); }));
     return load(built, "conversion " + Type(type).to_string() + from.to_string() + to.to_string(),

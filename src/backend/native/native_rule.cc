@@ -120,6 +120,12 @@ class Finder {
     }
   }
 
+  /// Whether it only says what bytes stand for, which costs less than tensors of four times the
+  /// size.
+  bool reads_bytes(PostDfsIndex i) const {
+    return as_op(graph_.node(i).expr, "qnn.dequantize") != nullptr;
+  }
+
   bool reads_other_tensor(PostDfsIndex user, PostDfsIndex chain) const {
     const auto& inputs = graph_.node(user).inputs;
     return std::any_of(inputs.begin(), inputs.end(), [&](PostDfsIndex i) {
@@ -254,7 +260,7 @@ class Finder {
           if (kind == Role::kNone || kind == Role::kAnchor) continue;
           if (stats && (statistics || moves))
             continue;  // one set of statistics, nothing moved after it
-          if (window && kind != Role::kInjective)
+          if (window && kind != Role::kInjective && !reads_bytes(p))
             continue;  // a window computes its argument many times
           if (kind == Role::kWindow && (statistics || moves || window)) continue;
           if (calls == kMostCalls) {

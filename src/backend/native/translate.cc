@@ -144,6 +144,10 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
       return vector_tanh(a);
     case tp::TermOp::kPower:
       return Halide::pow(a, b);
+    case tp::TermOp::kIsNan:
+      return Halide::is_nan(a);
+    case tp::TermOp::kQuotient:
+      return nearest_quotient(a, b);
     case tp::TermOp::kConstant:
     case tp::TermOp::kVar:
     case tp::TermOp::kLoad:

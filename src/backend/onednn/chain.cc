@@ -11,6 +11,12 @@ size_t varying_dims(const Shape& shape) {
       std::count_if(shape.begin(), shape.end(), [](int64_t d) { return d != 1; }));
 }
 
+// The type of a step's operand beside a running value of that type.
+Type type_beside(const Operand& operand, Type running) {
+  if (operand.is_constant()) return kFloat;
+  return operand.type == kFloat && running == kBrainFloat ? kBrainFloat : operand.type;
+}
+
 }  // namespace
 
 Result<std::vector<OperandForm>> operand_forms(std::span<const Step> steps, const Shape& running,
@@ -29,7 +35,7 @@ Result<std::vector<OperandForm>> operand_forms(std::span<const Step> steps, cons
     if (!operand.is_constant() && !asked.is_plain() && operand.rank != running.size())
       return unsupported("onednn: a broadcast operand of rank {} cannot be {}", operand.rank,
                          layout.to_string());
-    forms.push_back({desc_of(operand.shape, wanted, operand.is_constant() ? kFloat : type), asked});
+    forms.push_back({desc_of(operand.shape, wanted, type_beside(operand, type)), asked});
   }
   return forms;
 }

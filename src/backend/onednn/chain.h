@@ -22,7 +22,8 @@ struct OperandForm {
 // Forms of the operands of all steps (an empty descriptor for eltwise steps) beside a running value
 // of that shape and layout. Post operations of convolutions and products want operands that vary
 // along one dimension plain; elementwise primitives want them laid out as the running value is.
-// Parameters are of that type, as the running value is; constants are float32.
+// Parameters that are float32 in the function are of that type, as the running value is, unless
+// that is of integers; constants are float32.
 enum class OperandUse { kPostOperation, kPrimitive };
 Result<std::vector<OperandForm>> operand_forms(std::span<const Step> steps, const Shape& running,
                                                const Layout& layout, OperandUse use,

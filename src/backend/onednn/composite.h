@@ -4,6 +4,11 @@
 //
 //   conv2d(x, w) -> + bias -> swish -> + residual     anchor conv2d over (x, w), steps add, swish,
 //   add add(x, y) -> relu                                 no anchor, source x, steps add y, relu
+//
+// After a product of integers (qnn.*) the running value may be rounded to integers, at the end or
+// in between, and tensors of qnn.dequantize may be added to it:
+//
+//   qnn.conv2d(x, w, …) -> + bias -> quantize -> dequantize -> + dequantize(y) -> relu -> quantize
 #pragma once
 
 #include <collage/tensor.h>
@@ -18,10 +23,11 @@ namespace collage::onednn {
 
 // A tensor that flows into the composite.
 struct Operand {
-  int param = -1;   // the function's parameter, or -1:
-  Tensor constant;  // an embedded constant
-  Shape shape;      // of a step's operand: aligned with the running value, as many dimensions
-  size_t rank = 0;  // dimensions as given
+  int param = -1;      // the function's parameter, or -1:
+  Tensor constant;     // an embedded constant
+  Type type = kFloat;  // of the function's tensor, where it is one of oneDNN's
+  Shape shape;         // of a step's operand: aligned with the running value, as many dimensions
+  size_t rank = 0;     // dimensions as given
 
   bool is_constant() const { return param < 0; }
   // The value of a constant all of whose elements are one number and that has one element.
@@ -37,17 +43,27 @@ struct Step {
   Operand operand;            // of a binary step; broadcasts to the running value
 };
 
-// How a composite's tensors exist: float32, or bfloat16 in a lowered variant. The anchor reads
-// `source`; `result` is what the whole gives, and what its steps' operands are. Constants other
-// than weights stay float32.
+// How a composite's tensors exist: float32, integers of 8 bits, or bfloat16 in a lowered variant.
+// The anchor reads `source`; `result` is what the whole gives, and, where it is no integer, what
+// the operands of its steps are that are float32 in the function. Constants other than weights stay
+// float32.
 struct Types {
   Type source = kFloat, result = kFloat;
   // More than one: of how many products of bfloat16 numbers each product consists (split.h).
   int64_t parts = 1;
-  bool lowered() const { return source != kFloat || result != kFloat || parts > 1; }
+  bool lowered() const { return source == kBrainFloat || result == kBrainFloat || parts > 1; }
+  bool bytes() const { return is_byte(source) || is_byte(result); }
   // What the anchor multiplies.
   Type factors() const { return parts > 1 ? kBrainFloat : source; }
 };
+
+// What integers stand for: scale * (q - zero_point).
+struct Quantisation {
+  float scale = 1;
+  int32_t zero_point = 0;
+};
+// Of constants of one element.
+Result<Quantisation> quantisation_of(const Expr& scale, const Expr& zero_point);
 
 struct Composite {
   Types types;
@@ -55,13 +71,20 @@ struct Composite {
   const CallNode* anchor = nullptr;  // null: a chain only
   std::vector<Operand> inputs;       // the anchor's arguments, tuples flattened; or the one source
   std::vector<Step> steps;
-  Shape anchor_shape;  // of the anchor's result (the source's when there is none)
-  Shape result;        // of the whole
+  std::optional<Quantisation> rounded;  // after the steps: what the result's integers stand for
+  Shape anchor_shape;                   // of the anchor's result (the source's when there is none)
+  Shape result;                         // of the whole
+
+  // Whether the anchor multiplies integers.
+  bool quantised() const;
 };
 
-// Reads a function (which may hold Composite calls). Refuses what is not float32, has several
-// results, or is not an anchor followed by a chain.
+// Reads a function (which may hold Composite calls). Refuses what is neither float32 nor an integer
+// of 8 bits, has several results, or is not an anchor followed by a chain.
 Result<Composite> parse_composite(const Function& function);
+
+// Whether calls of this operator multiply integers of 8 bits.
+bool is_quantised_product(std::string_view op_name);
 
 // Whether a call of this operator can be a step of a chain at all; the operands decide the rest.
 bool is_step_operator(std::string_view op_name);

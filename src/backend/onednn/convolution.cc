@@ -1,13 +1,15 @@
 // Convolutions of one to three dimensions, grouped and depthwise included, and transposed ones.
 //
 // Variants: the direct algorithm in the layouts that oneDNN prefers, channels last and channels in
-// blocks of a vector, from plain where it reads few channels (stems); Winograd where it is one. The
+// blocks of a vector, from plain where it reads few channels (stems); of integers channels last,
+// which is all that oneDNN has code for; Winograd where it is one. The
 // two Winograd implementations (tiles of 2x2 and of 4x4) win on different shapes and are offered
 // both. The product-based implementation for plain layouts is two to four times slower than any of
 // these here and stands in only where there is nothing else.
 #include <numeric>
 
 #include "backend/onednn/implementation.h"
+#include "backend/onednn/quantised.h"
 #include "kernels/onednn/split.h"
 #include "ops/window.h"
 
@@ -24,6 +26,9 @@ struct Problem {
   std::optional<Operand> bias;
   std::span<const Step> steps;  // after the bias
   Dims strides, dilates, pad_begin, pad_end;
+  Tensor given;                         // the constant
+  Type weights_type;                    // that the primitive reads
+  std::vector<AttributeValues> values;  // of a product of integers
 };
 
 // A constant that varies along the channels only, added first, is the bias.
@@ -41,8 +46,7 @@ std::optional<Operand> leading_bias(const Composite& composite) {
 
 Result<Problem> read_problem(const CompositePtr& composite, bool transposed) {
   const CallNode& call = *composite->anchor;
-  if (composite->inputs.size() != 2 || !composite->inputs[1].is_constant() ||
-      composite->inputs[0].is_constant())
+  if (!composite->inputs[1].is_constant() || composite->inputs[0].is_constant())
     return unsupported("onednn: a convolution needs constant weights");
   Problem p;
   p.composite = composite;
@@ -76,7 +80,15 @@ Result<Problem> read_problem(const CompositePtr& composite, bool transposed) {
   p.weights.insert(p.weights.end(), weights.begin() + 2, weights.end());
   given.insert(given.end(), strides.begin() + 2, strides.end());
   if (groups == 1) p.weights.erase(p.weights.begin()), given.erase(given.begin());
-  p.given_weights = Desc(p.weights, kFloat, given);
+  p.given = composite->inputs[1].constant;
+  p.weights_type = p.types.factors();
+  if (composite->quantised()) {
+    const QuantisedProduct product = TRY(read_quantised(*composite));
+    p.given = product.weights;
+    p.weights_type = kSignedByte;
+    p.values = product.attributes(groups == 1 ? 1 : 3);
+  }
+  p.given_weights = Desc(p.weights, composite->quantised() ? kSignedByte : kFloat, given);
   p.bias = leading_bias(*composite);
   p.steps = composite->steps;
   if (p.bias) p.steps = p.steps.subspan(1);
@@ -112,7 +124,7 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
   // decide the forms of the steps' operands.
   auto layouts = TRY(guarded("convolution", [&]() -> Result<std::pair<Layout, Layout>> {
     auto pd = make(chosen(p->source, from, p->types.factors()),
-                   chosen(p->result, to, p->types.result), attributes());
+                   chosen(p->result, to, p->types.result), attributes({}, masks_of(p->values)));
     auto source = layout_of(pd.src_desc(), p->source);
     auto result = layout_of(pd.dst_desc(), p->result);
     if (!source || !result) return unsupported("onednn: a memory format that is no layout");
@@ -125,22 +137,22 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
   auto anchored = TRY(plan_anchor(
       p->steps, p->result, to.value_or(result),
       [&](const dnnl::primitive_attr& attr) { return make(source_desc, result_desc, attr); },
-      p->types.result));
+      p->types.result, masks_of(p->values)));
   Encodings encodings(*p->composite);
   TRY(encodings.want(p->composite->inputs[0], source, p->types.source));
   TRY(encodings.want(p->steps, anchored.tail.forms));
   auto build = [p, anchored, result_desc]() {
     const auto& pd = anchored.pd;
     ProgramBuilder builder;
-    const Tensor& weights = p->composite->inputs[1].constant;
     Bindings bindings = {
         {DNNL_ARG_SRC, source_value(builder, *p, pd.src_desc())},
-        {DNNL_ARG_WEIGHTS, builder.constant(split_weights(weights, 1, p->types.parts),
+        {DNNL_ARG_WEIGHTS, builder.constant(split_weights(p->given, 1, p->types.parts),
                                             p->given_weights, pd.weights_desc())}};
     if (p->bias) {
       Desc bias({p->result[1]}, kFloat, Tag::a);
       bindings.push_back({DNNL_ARG_BIAS, builder.constant(p->bias->constant, bias, bias)});
     }
+    bind_attribute_values(builder, p->values, bindings);
     append_anchor(builder, anchored, std::move(bindings), result_desc);
     return builder.finish();
   };
@@ -155,7 +167,7 @@ auto maker(const std::shared_ptr<const Problem>& p, dnnl::algorithm algorithm) {
   return [p, algorithm](const Desc& source, const Desc& result, const dnnl::primitive_attr& attr) {
     constexpr auto kForward = dnnl::prop_kind::forward_inference;
     using PrimitiveDesc = typename Primitive::primitive_desc;
-    Desc weights(p->weights, p->types.factors(), Tag::any);
+    Desc weights(p->weights, p->weights_type, Tag::any);
     if (!p->bias)
       return PrimitiveDesc(engine(), kForward, algorithm, source, weights, result, p->strides,
                            p->dilates, p->pad_begin, p->pad_end, attr);
@@ -196,7 +208,8 @@ Result<std::vector<Implementation>> plan_convolution(const CompositePtr& composi
   auto direct = [&](const Choice& from, const Choice& to) {
     return implement(p, "direct", from, to, make);
   };
-  if (p->types.lowered()) {
+  if (composite->quantised()) found.add(direct(std::nullopt, std::nullopt));
+  if (composite->quantised() || p->types.lowered()) {
     found.add(direct(last, last));
     return found.take();
   }

@@ -49,6 +49,7 @@ Status Encodings::want(std::span<const Step> steps, std::span<const OperandForm>
 
 Variant Encodings::variant(std::string name, const Layout& output) const {
   const Types& types = composite_.types;
+  if (composite_.quantised()) name = "int8 " + name;
   Variant variant{types.parts > 1   ? fmt::format("bf16x{} {}", types.parts, name)
                   : types.lowered() ? "bf16 " + name
                                     : std::move(name),

@@ -58,13 +58,15 @@ struct Tail {
   size_t fused = 0;
   std::vector<OperandForm> forms;
   std::vector<ChainStage> stages;
+  Masks masks;  // of the anchor's scales and zero points
 
   std::span<const Step> fused_steps() const { return steps.first(fused); }
 };
 
 // Makes an anchor with as many steps fused as it takes: `make(attributes)` gives its primitive
 // descriptor (or throws) and `accept` says whether its implementation will do. The rest of the
-// steps follow as primitives in that layout and type of the result.
+// steps follow as primitives in that layout and type of the result, unless these are integers.
+// `masks` are those of the attributes, whose scales and zero points the anchor's bindings give.
 template <typename PrimitiveDesc>
 struct Anchored {
   PrimitiveDesc pd;
@@ -72,7 +74,7 @@ struct Anchored {
 };
 template <typename Make>
 auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout& layout, Make make,
-                 Type type = kFloat)
+                 Type type = kFloat, const Masks& masks = {})
     -> Result<Anchored<typename std::invoke_result_t<Make, dnnl::primitive_attr>>>;
 
 // Adds the anchor with its own bindings and those of the fused steps, then the steps that follow.
@@ -98,21 +100,22 @@ Result<std::vector<Implementation>> plan_reduction(const CompositePtr& composite
 Result<std::vector<Implementation>> plan_resampling(const CompositePtr& composite);
 Result<std::vector<Implementation>> plan_concat(const CompositePtr& composite);
 Result<std::vector<Implementation>> plan_copy(const CompositePtr& composite);
+Result<std::vector<Implementation>> plan_quantisation(const CompositePtr& composite);
 
 // ---- definitions of templates ----
 
 template <typename Make>
 auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout& layout, Make make,
-                 Type type)
+                 Type type, const Masks& masks)
     -> Result<Anchored<typename std::invoke_result_t<Make, dnnl::primitive_attr>>> {
   using PrimitiveDesc = typename std::invoke_result_t<Make, dnnl::primitive_attr>;
   Status reason;
   for (size_t fused = steps.size() + 1; fused-- > 0;) {
     auto attempt = guarded("post operations", [&]() -> Result<Anchored<PrimitiveDesc>> {
-      Tail tail{steps, fused, {}, {}};
+      Tail tail{steps, fused, {}, {}, masks};
       tail.forms =
           TRY(operand_forms(steps.first(fused), result, layout, OperandUse::kPostOperation, type));
-      PrimitiveDesc pd = make(attributes(make_post_ops(tail.fused_steps(), tail.forms)));
+      PrimitiveDesc pd = make(attributes(make_post_ops(tail.fused_steps(), tail.forms), masks));
       if (is_naive(pd.impl_info_str())) return unsupported("onednn: only a naive implementation");
       std::vector<OperandForm> rest =
           TRY(operand_forms(steps.subspan(fused), result, layout, OperandUse::kPrimitive, type));
@@ -122,6 +125,7 @@ auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout&
     });
     if (attempt.ok()) return attempt;
     reason = attempt.status();
+    if (is_byte(type)) break;  // further primitives would round once more
   }
   return reason;
 }
@@ -134,7 +138,7 @@ void append_anchor(ProgramBuilder& builder, const Anchored<PrimitiveDesc>& ancho
   std::span<const std::optional<Value>> all = operands;
   bindings.push_back({DNNL_ARG_DST, target});
   bind_post_ops(all.first(tail.fused), bindings);
-  builder.add(anchored.pd, bindings);
+  builder.add(anchored.pd, bindings, tail.masks);
   append_chain(builder, tail.stages, all.subspan(tail.fused), running, running);
 }
 

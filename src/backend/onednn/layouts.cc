@@ -8,6 +8,11 @@ namespace collage::onednn {
 
 namespace {
 
+constexpr std::pair<DType, Type> kTypes[] = {{DType::kFloat32, kFloat},
+                                             {DType::kBFloat16, kBrainFloat},
+                                             {DType::kInt8, kSignedByte},
+                                             {DType::kUInt8, kUnsignedByte}};
+
 struct BlockedTag {
   int64_t rank;
   int64_t block;
@@ -140,13 +145,15 @@ std::optional<Layout> layout_of(const Desc& desc, const Shape& shape) {
 }
 
 Encoding encoding_of(const Layout& layout, Type type) {
-  return Encoding{type == kBrainFloat ? DType::kBFloat16 : DType::kFloat32, layout,
-                  VirtualDevice{}};
+  const auto found = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                  [&](const auto& entry) { return entry.second == type; });
+  COLLAGE_CHECK(found != std::end(kTypes), "oneDNN's type {}", static_cast<int>(type));
+  return Encoding{found->first, layout, VirtualDevice{}};
 }
 
 Result<Type> type_of(DType dtype) {
-  if (dtype == DType::kFloat32) return kFloat;
-  if (dtype == DType::kBFloat16) return kBrainFloat;
+  for (const auto& [own, type] : kTypes)
+    if (own == dtype) return type;
   return unsupported("onednn: element type {}", dtype_name(dtype));
 }
 

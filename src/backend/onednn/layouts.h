@@ -27,7 +27,7 @@ Layout canonical(const Layout& layout, const Shape& shape);
 bool same_memory(const Layout& a, const Layout& b, const Shape& shape);
 
 Encoding encoding_of(const Layout& layout, Type type);
-// Float32 or bfloat16.
+// Float32, bfloat16 or an integer of 8 bits.
 Result<Type> type_of(DType dtype);
 
 // Layouts that image-like tensors (rank 3 to 5, channels second) are computed in: plain, channels

@@ -47,7 +47,8 @@ Result<Implementation> concat_in(const CompositePtr& composite, const Layout& la
       const Operand& input = composite->inputs[i];
       Value value =
           input.is_constant()
-              ? builder.constant(input.constant, plain_desc(sources[i].get_dims()), sources[i])
+              ? builder.constant(input.constant, plain_desc(sources[i].get_dims(), input.type),
+                                 sources[i])
               : builder.input(static_cast<size_t>(input.param), sources[i]);
       bindings.push_back({DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), value});
     }
@@ -66,7 +67,7 @@ Result<Implementation> reorder(const CompositePtr& composite, std::string name, 
                                size_t source_offset, size_t zeroed_bytes) {
   if (!composite->steps.empty()) return unsupported("onednn: nothing follows a copy");
   Encodings encodings(*composite);
-  TRY(encodings.want(composite->inputs[0], from));
+  TRY(encodings.want(composite->inputs[0], from, composite->types.source));
   dnnl::reorder::primitive_desc pd(engine(), source, engine(), target, attributes());
   if (is_naive(pd.impl_info_str())) return unsupported("onednn: only a naive implementation");
   auto build = [composite, pd, source, target, source_offset, zeroed_bytes]() {
@@ -88,17 +89,19 @@ Result<Implementation> transpose(const CompositePtr& composite) {
   for (size_t d = axes.size(); d < source.size(); ++d)
     axes.push_back(static_cast<int64_t>(source.size() - 1 - d));
   if (source.empty() || source.size() > DNNL_MAX_NDIMS) return unsupported("onednn: rank");
+  const Type type = composite->types.source;
   Dims dense = plain_desc(source).get_strides(), strides;
   for (int64_t axis : axes)
     strides.push_back(dense[static_cast<size_t>(positive(axis, axes.size()))]);
-  return reorder(composite, "transpose", Layout(), Layout(), Desc(result, kFloat, strides),
-                 plain_desc(result), 0, 0);
+  return reorder(composite, "transpose", Layout(), Layout(), Desc(result, type, strides),
+                 plain_desc(result, type), 0, 0);
 }
 
 Result<Implementation> slice(const CompositePtr& composite, const Layout& layout) {
   const Shape &source = composite->inputs[0].shape, &result = composite->anchor_shape;
   Dims offsets(source.size(), 0);
-  Desc whole = desc_of(source, layout);
+  const Type type = composite->types.source;
+  Desc whole = desc_of(source, layout, type);
   Dims strides = whole.get_strides();
   bool stepped = false;
   for (const SliceRange& range : TRY(slice_ranges(source, composite->anchor->attrs))) {
@@ -111,12 +114,13 @@ Result<Implementation> slice(const CompositePtr& composite, const Layout& layout
   if (!layout.blocks().empty()) {
     if (stepped) return unsupported("onednn: a slice with steps of a blocked tensor");
     return reorder(composite, "slice", layout, layout, whole.submemory_desc(result, offsets),
-                   desc_of(result, layout), 0, 0);
+                   desc_of(result, layout, type), 0, 0);
   }
   int64_t offset = 0;
   for (size_t d = 0; d < offsets.size(); ++d) offset += offsets[d] * whole.get_strides()[d];
-  return reorder(composite, "slice", layout, layout, Desc(result, kFloat, strides),
-                 desc_of(result, layout), static_cast<size_t>(offset) * sizeof(float), 0);
+  return reorder(composite, "slice", layout, layout, Desc(result, type, strides),
+                 desc_of(result, layout, type),
+                 static_cast<size_t>(offset) * dnnl::memory::data_type_size(type), 0);
 }
 
 Result<Implementation> pad(const CompositePtr& composite, const Layout& layout) {
@@ -130,8 +134,9 @@ Result<Implementation> pad(const CompositePtr& composite, const Layout& layout) 
     if (pair[0] < 0 || pair[1] < 0) return unsupported("onednn: negative padding");
     offsets.push_back(pair[0]);
   }
-  Desc whole = desc_of(result, layout);
-  return reorder(composite, "pad", layout, layout, desc_of(source, layout),
+  const Type type = composite->types.source;
+  Desc whole = desc_of(result, layout, type);
+  return reorder(composite, "pad", layout, layout, desc_of(source, layout, type),
                  whole.submemory_desc(source, offsets), 0, whole.get_size());
 }
 

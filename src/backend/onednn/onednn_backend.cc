@@ -25,6 +25,7 @@ struct Family {
   std::vector<std::string_view> operators;
   Plan plan;
   Lowering lowering = Lowering::kNone;
+  bool bytes = false;  // takes tensors of integers of 8 bits
 };
 
 const std::vector<Family>& families() {
@@ -33,9 +34,16 @@ const std::vector<Family>& families() {
       {{"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"},
        plan_transposed_convolution},
       {{"nn.dense", "nn.matmul", "nn.batch_matmul"}, plan_product, Lowering::kProduct},
-      {{"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.avg_pool1d", "nn.avg_pool2d",
-        "nn.avg_pool3d", "nn.global_avg_pool1d", "nn.global_avg_pool2d", "nn.global_avg_pool3d",
-        "nn.global_max_pool1d", "nn.global_max_pool2d", "nn.global_max_pool3d"},
+      {{"qnn.conv1d", "qnn.conv2d", "qnn.conv3d"}, plan_convolution, Lowering::kNone, true},
+      {{"qnn.dense", "qnn.matmul"}, plan_product, Lowering::kNone, true},
+      {{"qnn.quantize", "qnn.dequantize"}, plan_quantisation, Lowering::kNone, true},
+      {{"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool1d",
+        "nn.global_max_pool2d", "nn.global_max_pool3d"},
+       plan_pooling,
+       Lowering::kSame,
+       true},
+      {{"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool1d",
+        "nn.global_avg_pool2d", "nn.global_avg_pool3d"},
        plan_pooling,
        Lowering::kSame},
       {{"nn.softmax", "nn.log_softmax"}, plan_softmax, Lowering::kRow},
@@ -43,19 +51,22 @@ const std::vector<Family>& families() {
       {{"nn.layer_norm"}, plan_layer_norm, Lowering::kRow},
       {{"mean", "sum", "max", "min", "prod"}, plan_reduction},
       {{"image.resize1d", "image.resize2d", "image.resize3d"}, plan_resampling},
-      {{"concatenate"}, plan_concat, Lowering::kSame},
-      {{"transpose", "strided_slice", "nn.pad"}, plan_copy},
+      {{"concatenate"}, plan_concat, Lowering::kSame, true},
+      {{"transpose", "strided_slice", "nn.pad"}, plan_copy, Lowering::kNone, true},
   };
   return table;
 }
 
 Result<Family> family_of(const Composite& composite) {
   if (composite.anchor == nullptr) return Family{{}, plan_elementwise, Lowering::kSame};
-  for (const Family& family : families())
-    if (std::find(family.operators.begin(), family.operators.end(), composite.anchor->op->name) !=
-        family.operators.end())
-      return family;
-  return unsupported("onednn: no primitive for {}", composite.anchor->op->name);
+  const std::string& op = composite.anchor->op->name;
+  for (const Family& family : families()) {
+    const auto& operators = family.operators;
+    if (std::find(operators.begin(), operators.end(), op) == operators.end()) continue;
+    if (composite.types.bytes() && !family.bytes) return unsupported("onednn: {} of integers", op);
+    return family;
+  }
+  return unsupported("onednn: no primitive for {}", op);
 }
 
 Result<std::vector<Implementation>> plan(const Function& function) {
@@ -92,6 +103,7 @@ std::vector<Types> lowered_types(Lowering lowering) {
 
 Result<std::vector<Implementation>> plan_lowered(const Function& function) {
   const Composite composite = TRY(parse_composite(function));
+  if (composite.types.bytes()) return unsupported("onednn: integers are not lowered");
   Family family = TRY(family_of(composite));
   Implementations found;
   for (const Types& types : lowered_types(family.lowering)) {
@@ -165,6 +177,8 @@ class OneDnnBackend : public Backend {
       if (!type_of(encoding->dtype) || encoding->device != VirtualDevice{} ||
           !expressible(encoding->layout, rank))
         return unsupported("onednn: no conversion from {} to {}", from.to_string(), to.to_string());
+    if (from.dtype != to.dtype && (is_integer(from.dtype) || is_integer(to.dtype)))
+      return unsupported("onednn: no conversion from {} to {}", from.to_string(), to.to_string());
     if (num_elements(type.shape) == 0) return unsupported("onednn: an empty tensor");
     const TeamScope team(options.threads);
     return guarded("conversion", [&]() -> Result<std::unique_ptr<Kernel>> {

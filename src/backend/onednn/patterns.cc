@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/onednn/composite.h"
+#include "backend/onednn/quantised_patterns.h"
 #include "backend/onednn/steps.h"
 #include "partition/rules/anchor_epilogue.h"
 #include "partition/rules/pattern_table.h"
@@ -11,20 +12,27 @@ namespace collage::onednn {
 
 namespace {
 
-bool is_float(const Expr& expr) {
-  return expr->type().is_tensor() && expr->tensor_type().dtype == DType::kFloat32 &&
+bool has_elements(const Expr& expr, DType dtype) {
+  return expr->type().is_tensor() && expr->tensor_type().dtype == dtype &&
          num_elements(expr->tensor_type().shape) > 0;
 }
+bool is_float(const Expr& expr) { return has_elements(expr, DType::kFloat32); }
 
-// Every tensor in and out is float32 and not empty.
-bool float_tensors(const Match& match) {
+// Every tensor in and out is of that type and not empty.
+bool has_tensors(const Match& match, DType dtype) {
+  const auto is_one = [&](const Expr& expr) { return has_elements(expr, dtype); };
   const auto* call = as<CallNode>(match.root);
-  return is_float(match.root) &&
-         std::all_of(call->args.begin(), call->args.end(), [](const Expr& arg) {
+  return is_one(match.root) &&
+         std::all_of(call->args.begin(), call->args.end(), [&](const Expr& arg) {
            if (auto* tuple = as<TupleNode>(arg))
-             return std::all_of(tuple->fields.begin(), tuple->fields.end(), is_float);
-           return is_float(arg);
+             return std::all_of(tuple->fields.begin(), tuple->fields.end(), is_one);
+           return is_one(arg);
          });
+}
+bool float_tensors(const Match& match) { return has_tensors(match, DType::kFloat32); }
+bool float_or_byte_tensors(const Match& match) {
+  return float_tensors(match) || has_tensors(match, DType::kInt8) ||
+         has_tensors(match, DType::kUInt8);
 }
 
 // A call that make_step has a word for, over a result no larger than the running value.
@@ -54,7 +62,7 @@ bool starts_chain(const Match& match) {
 }
 
 bool continues_chain(const EpilogueStep& step) {
-  return is_step(step.call, step.data_arg, step.other());
+  return continues_quantised(step) || is_step(step.call, step.data_arg, step.other());
 }
 
 // Whether the axes that are reduced can be brought into one of the forms oneDNN has code for is for
@@ -64,6 +72,7 @@ struct Row {
   std::vector<std::string> operators;
   bool constant_weights = false;
   size_t max_steps = AnchorEpiloguePartitionRule::kMaxSteps;
+  MatchPredicate predicate = float_tensors;
 };
 
 const std::vector<Row>& rows() {
@@ -73,17 +82,32 @@ const std::vector<Row>& rows() {
        {"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"},
        true},
       {"onednn.product", {"nn.dense", "nn.matmul", "nn.batch_matmul"}},
+      {"onednn.max_pool",
+       {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool1d",
+        "nn.global_max_pool2d", "nn.global_max_pool3d"},
+       false,
+       AnchorEpiloguePartitionRule::kMaxSteps,
+       float_or_byte_tensors},
       {"onednn.pool",
-       {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.avg_pool1d", "nn.avg_pool2d",
-        "nn.avg_pool3d", "nn.global_avg_pool1d", "nn.global_avg_pool2d", "nn.global_avg_pool3d",
-        "nn.global_max_pool1d", "nn.global_max_pool2d", "nn.global_max_pool3d"}},
+       {"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool1d",
+        "nn.global_avg_pool2d", "nn.global_avg_pool3d"}},
       {"onednn.softmax", {"nn.softmax", "nn.log_softmax"}},
       {"onednn.attention", {"nn.attention"}, false, 0},
       {"onednn.layer_norm", {"nn.layer_norm"}},
       {"onednn.reduce", {"mean", "sum", "max", "min", "prod"}},
       {"onednn.resize", {"image.resize1d", "image.resize2d", "image.resize3d"}},
-      {"onednn.concat", {"concatenate"}},
-      {"onednn.copy", {"transpose", "strided_slice", "nn.pad"}, false, 0},
+      {"onednn.concat",
+       {"concatenate"},
+       false,
+       AnchorEpiloguePartitionRule::kMaxSteps,
+       float_or_byte_tensors},
+      {"onednn.copy", {"transpose", "strided_slice", "nn.pad"}, false, 0, float_or_byte_tensors},
+      {"onednn.quantised",
+       {"qnn.conv1d", "qnn.conv2d", "qnn.conv3d", "qnn.dense", "qnn.matmul"},
+       false,
+       AnchorEpiloguePartitionRule::kMaxSteps,
+       is_quantised_anchor},
+      {"onednn.quantisation", {"qnn.quantize", "qnn.dequantize"}, false, 0, is_byte_conversion},
   };
   return table;
 }
@@ -117,12 +141,13 @@ class WithBiasPartitionRule : public PartitionRule {
     const DataflowGraph::Node& node = graph.node(index);
     const auto* call = as<CallNode>(node.expr);
     return call != nullptr && call->op != nullptr && !node.is_external &&
-           node.outputs.size() == 1 && is_bias(graph, node.outputs[0]) && call->args.size() == 2 &&
+           node.outputs.size() == 1 && is_bias(graph, node.outputs[0]) && call->args.size() >= 2 &&
            call->args[1]->kind() == ExprKind::kConstant &&
            graph.node(node.outputs[0]).inputs[0] == index && has_bias(call->op->name);
   }
   static bool has_bias(std::string_view op) {
-    return op.starts_with("nn.conv") || op == "nn.dense" || op == "nn.matmul";
+    return op.starts_with("nn.conv") || op == "nn.dense" || op == "nn.matmul" ||
+           is_quantised_product(op);
   }
   PartitionRulePtr rule_;
 };
@@ -134,12 +159,13 @@ PartitionRulePtr pattern_table() {
   for (const Row& row : rows()) {
     DFPattern anchor = is_op_among(row.operators);
     if (row.constant_weights) anchor = is_op_among(row.operators)(wildcard(), is_constant());
-    rules.push_back(std::make_shared<AnchorEpiloguePartitionRule>(row.name, anchor, float_tensors,
+    rules.push_back(std::make_shared<AnchorEpiloguePartitionRule>(row.name, anchor, row.predicate,
                                                                   continues_chain, row.max_steps));
   }
   rules.push_back(std::make_shared<AnchorEpiloguePartitionRule>(
       "onednn.elementwise", is_op_among(step_operators()), starts_chain, continues_chain));
-  return std::make_shared<WithBiasPartitionRule>(make_pattern_rule("onednn", {}, std::move(rules)));
+  return std::make_shared<WithDequantisedPartitionRule>(
+      std::make_shared<WithBiasPartitionRule>(make_pattern_rule("onednn", {}, std::move(rules))));
 }
 
 }  // namespace collage::onednn

@@ -1,4 +1,4 @@
-// Matrix products: nn.dense, nn.matmul and nn.batch_matmul.
+// Matrix products: nn.dense, nn.matmul, nn.batch_matmul, qnn.dense and qnn.matmul.
 //
 // A constant right operand is packed once, in the form that each variant wants: `packed` (oneDNN's
 // blocked form for matmul), `inner` (the one for inner products), and plain with rows or columns
@@ -6,6 +6,7 @@
 // matrix are merged into one large product. Products of two computed tensors are batched; with many
 // rows it can pay to pack the right operand first (`repacked`).
 #include "backend/onednn/implementation.h"
+#include "backend/onednn/quantised.h"
 #include "ir/op.h"
 #include "kernels/onednn/split.h"
 
@@ -24,6 +25,14 @@ struct Problem {
 
   bool batched() const { return result.size() == 3; }
   Types types;
+  std::optional<QuantisedProduct> quantised;
+  // What the primitive multiplies by, and how a constant is given.
+  Type right_type() const { return quantised ? kSignedByte : types.factors(); }
+  Type constant_type() const { return quantised ? kSignedByte : kFloat; }
+  // Of the weights' dimension `columns` of the primitive that has channels.
+  std::vector<AttributeValues> values(int columns) const {
+    return quantised ? quantised->attributes(1 << columns) : std::vector<AttributeValues>();
+  }
   // A matrix of that many rows and columns, or its transpose in memory, in batches.
   Desc matrix(int64_t count, int64_t rows, int64_t columns, bool transposed, Type type) const {
     Dims dims = {rows, columns}, strides = {columns, 1};
@@ -35,10 +44,15 @@ struct Problem {
     return Desc(dims, type, strides);
   }
   Desc left_desc() const { return matrix(left_batch, m, k, transpose_left, types.factors()); }
-  // As given: constants are float32.
+  // The type of the parameter.
+  Type right_param() const { return quantised ? right->type : types.source; }
+  // As given, or with integers of another type.
   Desc right_desc() const {
-    return matrix(right_batch, k, n, transpose_right, right->is_constant() ? kFloat : types.source);
+    return right_desc(right->is_constant() ? constant_type() : right_param());
   }
+  // A computed one as the primitive reads it.
+  Desc computed_desc() const { return quantised ? right_desc(kSignedByte) : right_desc(); }
+  Desc right_desc(Type type) const { return matrix(right_batch, k, n, transpose_right, type); }
   Desc result_desc() const { return plain_desc(result, types.result); }
 };
 
@@ -49,7 +63,7 @@ Result<Problem> read_problem(const CompositePtr& composite) {
   p.left = &composite->inputs[0];
   p.right = &composite->inputs[1];
   if (p.left->is_constant()) return unsupported("onednn: a product with a constant left operand");
-  bool dense = call.op->name == "nn.dense";
+  bool dense = call.op->name.ends_with("dense");
   p.transpose_left = !dense && call.attrs.flag("transpose_a");
   p.transpose_right = dense || call.attrs.flag("transpose_b");
   const Shape &a = p.left->shape, &b = p.right->shape, &result = composite->anchor_shape;
@@ -93,6 +107,7 @@ Result<Problem> read_problem(const CompositePtr& composite) {
       return unsupported("onednn: only the sums of products with a constant matrix are split");
     p.k *= p.types.parts;
   }
+  if (composite->quantised()) p.quantised = TRY(read_quantised(*composite));
   return p;
 }
 
@@ -101,7 +116,7 @@ using ProblemPtr = std::shared_ptr<const Problem>;
 Result<Encodings> encodings_of(const Problem& p, const Tail& tail) {
   Encodings encodings(*p.composite);
   TRY(encodings.want(*p.left, Layout(), p.types.source));
-  TRY(encodings.want(*p.right, Layout(), p.types.source));
+  TRY(encodings.want(*p.right, Layout(), p.right_param()));
   TRY(encodings.want(p.steps, tail.forms));
   return encodings;
 }
@@ -121,7 +136,7 @@ Value left_value(ProgramBuilder& builder, const Problem& p, const Desc& wanted) 
 // split.
 Value right_constant(ProgramBuilder& builder, const Problem& p, const Desc& given,
                      const Desc& wanted) {
-  const Tensor& constant = p.right->constant;
+  const Tensor& constant = p.quantised ? p.quantised->weights : p.right->constant;
   size_t rank = constant.shape().size();
   return builder.constant(
       split_weights(constant, p.transpose_right ? rank - 1 : rank - 2, p.types.parts), given,
@@ -132,9 +147,23 @@ Value constant_bias(ProgramBuilder& builder, const Problem& p, const Desc& desc)
   return builder.constant(p.bias->constant, desc, desc);
 }
 
+// Computed unsigned integers as the signed ones that they are less 128.
+Value with_sign(ProgramBuilder& builder, const Problem& p, Value given) {
+  const Desc from = p.right_desc(), to = p.right_desc(kSignedByte);
+  const std::vector<AttributeValues> offset = {
+      {DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_FROM, 0, Tensor::scalar<int32_t>(kSignOffset)}};
+  dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attributes({}, masks_of(offset)));
+  Value result = builder.temporary(to);
+  Bindings bindings = {{DNNL_ARG_FROM, given}, {DNNL_ARG_TO, result}};
+  bind_attribute_values(builder, offset, bindings);
+  builder.add(pd, bindings, masks_of(offset));
+  return result;
+}
+
 // matmul; `weights` is the right operand's form in the product.
 Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const Desc& weights) {
   Desc bias = plain_desc(p->batched() ? Shape{1, 1, p->n} : Shape{1, p->n});
+  const auto values = p->values(p->batched() ? 2 : 1);
   auto anchored = TRY(plan_anchor(
       p->steps, p->result, Layout(),
       [&](const dnnl::primitive_attr& attr) {
@@ -143,9 +172,9 @@ Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const 
           return PrimitiveDesc(engine(), p->left_desc(), weights, p->result_desc(), attr);
         return PrimitiveDesc(engine(), p->left_desc(), weights, bias, p->result_desc(), attr);
       },
-      p->types.result));
+      p->types.result, masks_of(values)));
   Encodings encodings = TRY(encodings_of(*p, anchored.tail));
-  auto build = [p, anchored, bias]() {
+  auto build = [p, anchored, bias, values]() {
     const auto& pd = anchored.pd;
     ProgramBuilder builder;
     Bindings bindings = {{DNNL_ARG_SRC, left_value(builder, *p, pd.src_desc())}};
@@ -155,16 +184,18 @@ Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const 
     } else {
       auto param = static_cast<size_t>(p->right->param);
       Value right = builder.input(param, p->right_desc());
-      if (pd.weights_desc() != p->right_desc()) {
+      if (p->right_param() == kUnsignedByte) right = with_sign(builder, *p, right);
+      if (pd.weights_desc() != p->computed_desc()) {
         Value packed = builder.temporary(pd.weights_desc());
-        dnnl::reorder::primitive_desc pack(engine(), p->right_desc(), engine(), pd.weights_desc(),
-                                           attributes());
+        dnnl::reorder::primitive_desc pack(engine(), p->computed_desc(), engine(),
+                                           pd.weights_desc(), attributes());
         builder.add(pack, {{DNNL_ARG_FROM, right}, {DNNL_ARG_TO, packed}});
         right = packed;
       }
       bindings.push_back({DNNL_ARG_WEIGHTS, right});
     }
     if (p->bias) bindings.push_back({DNNL_ARG_BIAS, constant_bias(builder, *p, bias)});
+    bind_attribute_values(builder, values, bindings);
     append_anchor(builder, anchored, std::move(bindings), p->result_desc());
     return builder.finish();
   };
@@ -175,7 +206,8 @@ Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const 
 Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name, Tag form) {
   if (p->batched() || p->transpose_left || !p->right->is_constant())
     return unsupported("onednn: no inner product");
-  Desc weights({p->n, p->k}, p->types.factors(), form), bias({p->n}, kFloat, Tag::a);
+  Desc weights({p->n, p->k}, p->right_type(), form), bias({p->n}, kFloat, Tag::a);
+  const auto values = p->values(0);
   auto anchored = TRY(plan_anchor(
       p->steps, p->result, Layout(),
       [&](const dnnl::primitive_attr& attr) {
@@ -186,15 +218,16 @@ Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name,
         return PrimitiveDesc(engine(), kForward, p->left_desc(), weights, bias, p->result_desc(),
                              attr);
       },
-      p->types.result));
+      p->types.result, masks_of(values)));
   Encodings encodings = TRY(encodings_of(*p, anchored.tail));
-  auto build = [p, anchored, bias]() {
+  auto build = [p, anchored, bias, values]() {
     const auto& pd = anchored.pd;
     ProgramBuilder builder;
-    Desc given({p->n, p->k}, kFloat, p->transpose_right ? Tag::ab : Tag::ba);
+    Desc given({p->n, p->k}, p->constant_type(), p->transpose_right ? Tag::ab : Tag::ba);
     Bindings bindings = {{DNNL_ARG_SRC, left_value(builder, *p, pd.src_desc())},
                          {DNNL_ARG_WEIGHTS, right_constant(builder, *p, given, pd.weights_desc())}};
     if (p->bias) bindings.push_back({DNNL_ARG_BIAS, constant_bias(builder, *p, bias)});
+    bind_attribute_values(builder, values, bindings);
     append_anchor(builder, anchored, std::move(bindings), p->result_desc());
     return builder.finish();
   };
@@ -206,7 +239,7 @@ Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name,
 Result<std::vector<Implementation>> plan_product(const CompositePtr& composite) {
   ProblemPtr p = std::make_shared<const Problem>(TRY(read_problem(composite)));
   Implementations found;
-  auto packed = [&]() { return Desc(p->right_desc().get_dims(), p->types.factors(), Tag::any); };
+  auto packed = [&]() { return Desc(p->right_desc().get_dims(), p->right_type(), Tag::any); };
   if (p->right->is_constant()) {
     if (p->m == 1) {
       found.add(with_inner_product(p, "rows", Tag::ab));
@@ -218,8 +251,9 @@ Result<std::vector<Implementation>> plan_product(const CompositePtr& composite) 
       found.add(with_inner_product(p, "columns", Tag::ba));
     }
   } else {
-    found.add(with_matmul(p, "direct", p->right_desc()));
-    if (p->m >= 32) found.add(with_matmul(p, "repacked", packed()));
+    found.add(with_matmul(p, "direct", p->computed_desc()));
+    // Packed integers come with sums that a saved program has no words for.
+    if (p->m >= 32 && !p->quantised) found.add(with_matmul(p, "repacked", packed()));
   }
   return found.take();
 }

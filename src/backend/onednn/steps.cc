@@ -105,6 +105,15 @@ Shape aligned(const CallNode& call, const Shape& shape) {
   return wide;
 }
 
+Step binary(Algorithm algorithm, const CallNode& call, const Operand& operand) {
+  Step step;
+  step.kind = Step::Kind::kBinary;
+  step.algorithm = algorithm;
+  step.operand = operand;
+  step.operand.shape = aligned(call, operand.shape);
+  return step;
+}
+
 }  // namespace
 
 bool is_step_operator(std::string_view op) {
@@ -144,12 +153,24 @@ Result<Step> make_step(const CallNode& call, size_t position, const Operand* oth
   }
   if (row->algorithm == Algorithm::undef || (position == 1 && !row->commutes))
     return unsupported("onednn: {} with the running value on the right", op);
-  Step step;
-  step.kind = Step::Kind::kBinary;
-  step.algorithm = row->algorithm;
-  step.operand = *other;
-  step.operand.shape = aligned(call, other->shape);
-  return step;
+  return binary(row->algorithm, call, *other);
+}
+
+Result<std::vector<Step>> make_dequantised_steps(const CallNode& call, const Operand& integers,
+                                                 const Quantisation& quantisation) {
+  if (call.op->name != "add") return unsupported("onednn: {} of quantised numbers", call.op->name);
+  return std::vector<Step>{
+      eltwise(Algorithm::eltwise_linear, 1 / quantisation.scale, -quantisation.zero_point),
+      binary(Algorithm::binary_add, call, integers),
+      eltwise(Algorithm::eltwise_linear, quantisation.scale, 0)};
+}
+
+std::vector<Step> make_rounding_steps(Type bytes, const Quantisation& from,
+                                      const Quantisation& to) {
+  const int low = bytes == kSignedByte ? -128 : 0;
+  return {eltwise(Algorithm::eltwise_linear, 1 / from.scale, from.zero_point),
+          eltwise(Algorithm::eltwise_round), eltwise(Algorithm::eltwise_clip_v2, low, low + 255),
+          eltwise(Algorithm::eltwise_linear, to.scale, -to.scale * to.zero_point)};
 }
 
 }  // namespace collage::onednn

@@ -62,9 +62,9 @@ Result<ov::OutputVector> convert_global(const CallView& view) {
 
 ConverterTable pool_converters() {
   return {
-      {"nn.max_pool1d", kFloat, convert_max_pool},
-      {"nn.max_pool2d", kFloat, convert_max_pool},
-      {"nn.max_pool3d", kFloat, convert_max_pool},
+      {"nn.max_pool1d", kFloat | kByte, convert_max_pool},
+      {"nn.max_pool2d", kFloat | kByte, convert_max_pool},
+      {"nn.max_pool3d", kFloat | kByte, convert_max_pool},
       {"nn.avg_pool1d", kFloat, convert_avg_pool},
       {"nn.avg_pool2d", kFloat, convert_avg_pool},
       {"nn.avg_pool3d", kFloat, convert_avg_pool},

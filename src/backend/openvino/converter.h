@@ -71,6 +71,7 @@ ConverterTable index_converters();
 ConverterTable matmul_converters();
 ConverterTable norm_converters();
 ConverterTable pool_converters();
+ConverterTable quantised_converters();
 ConverterTable reduce_converters();
 ConverterTable resize_converters();
 ConverterTable shape_converters();

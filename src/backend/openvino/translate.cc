@@ -19,8 +19,8 @@ const std::unordered_map<std::string_view, ConverterRow>& all_converters() {
     auto* rows = new std::unordered_map<std::string_view, ConverterRow>();
     for (const ConverterTable& family :
          {conv_converters(), elementwise_converters(), index_converters(), matmul_converters(),
-          norm_converters(), pool_converters(), reduce_converters(), resize_converters(),
-          shape_converters()})
+          norm_converters(), pool_converters(), quantised_converters(), reduce_converters(),
+          resize_converters(), shape_converters()})
       for (const ConverterRow& row : family) rows->emplace(row.op, row);
     return rows;
   }();
@@ -182,7 +182,7 @@ class Translator {
       case ExprKind::kConstant: {
         const auto* constant = as<ConstantNode>(expr);
         values = {TRY(make_ov_constant(*constant))};
-        if (is_float(constant->value.dtype()))
+        if (is_float(constant->value.dtype()) || dtype_size(constant->value.dtype()) == 1)
           translation_.constant_bytes += constant->value.bytes();
         break;
       }

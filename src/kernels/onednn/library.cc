@@ -19,10 +19,16 @@ std::string library_version() {
 
 bool is_naive(std::string_view implementation) { return implementation.starts_with("ref"); }
 
-dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops) {
+dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops, const Masks& masks) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attr.set_post_ops(post_ops);
+  for (const auto& [arg, mask] : masks) {
+    if ((arg & DNNL_ARG_ATTR_SCALES) != 0)
+      attr.set_scales_mask(arg & ~DNNL_ARG_ATTR_SCALES, mask);
+    else
+      attr.set_zero_points_mask(arg & ~DNNL_ARG_ATTR_ZERO_POINTS, mask);
+  }
   return attr;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -18,6 +19,8 @@ namespace collage::onednn {
 
 using Type = dnnl::memory::data_type;
 inline constexpr Type kFloat = Type::f32, kBrainFloat = Type::bf16;
+inline constexpr Type kSignedByte = Type::s8, kUnsignedByte = Type::u8;
+inline bool is_byte(Type type) { return type == kSignedByte || type == kUnsignedByte; }
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
@@ -43,7 +46,12 @@ auto guarded(std::string_view what, Body&& body) -> std::invoke_result_t<Body> {
 // Whether an implementation name is one of oneDNN's naive loops, which are never worth offering.
 bool is_naive(std::string_view implementation);
 
+// Scales and zero points that a primitive is given when it runs: DNNL_ARG_ATTR_SCALES or
+// DNNL_ARG_ATTR_ZERO_POINTS with the argument that they belong to, and the dimensions of it (a bit
+// each) that they vary along.
+using Masks = std::vector<std::pair<int, int>>;
+
 // Attributes every primitive of this backend has: the caller owns the scratchpad.
-dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {});
+dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {}, const Masks& masks = {});
 
 }  // namespace collage::onednn

@@ -173,9 +173,10 @@ Value ProgramBuilder::constant(const Tensor& tensor, const Desc& given, const De
 }
 
 void ProgramBuilder::add(const dnnl::primitive& primitive, const Desc& scratchpad,
-                         const Bindings& bindings) {
+                         const Bindings& bindings, const Masks& masks) {
   ProgramStep step;
   step.primitive = primitive;
+  step.masks = masks;
   for (const auto& [arg, value] : bindings) step.args.emplace_back(arg, value.index);
   if (size_t bytes = scratchpad.get_size()) {
     code_->scratchpad = std::max(code_->scratchpad, align(bytes));
@@ -206,7 +207,7 @@ std::unique_ptr<Kernel> ProgramBuilder::finish() {
 }
 
 void register_loaders() {
-  register_kernel_loader({"onednn", library_version() + "/1", load_program, true});
+  register_kernel_loader({"onednn", library_version() + "/2", load_program, true});
 }
 
 }  // namespace collage::onednn

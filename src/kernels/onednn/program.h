@@ -42,10 +42,12 @@ class ProgramBuilder {
   // `tensor` (whose bytes are described by `given`) reordered to `wanted` now.
   Value constant(const Tensor& tensor, const Desc& given, const Desc& wanted);
 
-  void add(const dnnl::primitive& primitive, const Desc& scratchpad, const Bindings& bindings);
+  // `masks`: those of the primitive's attributes, which do not tell them.
+  void add(const dnnl::primitive& primitive, const Desc& scratchpad, const Bindings& bindings,
+           const Masks& masks);
   template <typename PrimitiveDesc>
-  void add(const PrimitiveDesc& pd, const Bindings& bindings) {
-    add(dnnl::primitive(pd.get()), pd.scratchpad_desc(), bindings);
+  void add(const PrimitiveDesc& pd, const Bindings& bindings, const Masks& masks = {}) {
+    add(dnnl::primitive(pd.get()), pd.scratchpad_desc(), bindings, masks);
   }
   // Makes so many parts of each row (split.h): three of float32, two of bfloat16, both the row
   // itself. `target` has that many times as many elements.

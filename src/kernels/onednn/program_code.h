@@ -24,6 +24,7 @@ struct Slot {
 struct ProgramStep {
   dnnl::primitive primitive = {};
   std::vector<std::pair<int, size_t>> args = {};  // DNNL_ARG_…, slot
+  Masks masks = {};                               // of its scales and zero points
   struct Parts {
     size_t source = 0, target = 0;  // slots
     int64_t rows = 0, width = 0;

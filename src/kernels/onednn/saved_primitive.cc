@@ -50,6 +50,8 @@ class Reader {
   const_dnnl_primitive_desc_t pd_;
 };
 
+constexpr size_t kMostMasks = 16;
+
 // The dimension along which the sources differ from the result.
 int concat_axis(const std::vector<Desc>& sources, const Desc& result) {
   for (const Desc& source : sources)
@@ -90,6 +92,21 @@ Result<json> save_post_ops(const Reader& pd) {
   return list;
 }
 
+Result<Masks> masks_from(const JsonFields& fields) {
+  Masks masks;
+  if (!fields.has("masks")) return masks;
+  const std::vector<int64_t> numbers =
+      TRY(integers_from(fields, "masks", 0, 2 * (DNNL_ARG_ATTR_ZERO_POINTS - 1), 2 * kMostMasks));
+  for (size_t i = 0; i + 1 < numbers.size(); i += 2) {
+    const auto arg = static_cast<int>(numbers[i]), mask = static_cast<int>(numbers[i + 1]);
+    const bool scales = (arg & DNNL_ARG_ATTR_SCALES) != 0;
+    if (scales == ((arg & DNNL_ARG_ATTR_ZERO_POINTS) != 0) || mask >= 1 << DNNL_MAX_NDIMS)
+      return bad_model("onednn: a mask {} of argument {}", mask, arg);
+    masks.emplace_back(arg, mask);
+  }
+  return masks;
+}
+
 Result<dnnl::primitive_attr> load_attributes(const JsonFields& fields) {
   dnnl::post_ops ops;
   for (const json& entry : *TRY(fields.array("post"))) {
@@ -101,7 +118,7 @@ Result<dnnl::primitive_attr> load_attributes(const JsonFields& fields) {
       ops.append_eltwise(algorithm, TRY(float_from(own, "alpha")), TRY(float_from(own, "beta")));
     }
   }
-  return attributes(ops);
+  return attributes(ops, TRY(masks_from(fields)));
 }
 
 enum Parts : unsigned {
@@ -269,7 +286,9 @@ Desc argument_desc(const dnnl::primitive& primitive, int arg) {
   return Reader(primitive).desc(dnnl_query_exec_arg_md, arg);
 }
 
-Result<json> save_primitive(const dnnl::primitive& primitive) {
+Result<Masks> load_masks(const json& saved) { return masks_from(JsonFields(saved)); }
+
+Result<json> save_primitive(const dnnl::primitive& primitive, const Masks& masks) {
   const Reader pd(primitive);
   const int kind = pd.value<dnnl_primitive_kind_t>(dnnl_query_primitive_kind);
   const unsigned parts = TRY(parts_of(kind));
@@ -278,6 +297,10 @@ Result<json> save_primitive(const dnnl::primitive& primitive) {
                 {"scratchpad", pd.desc(dnnl_query_scratchpad_md).get_size()},
                 {"sources", json::array()},
                 {"post", TRY(save_post_ops(pd))}};
+  for (const auto& [arg, mask] : masks) {
+    saved["masks"].push_back(arg);
+    saved["masks"].push_back(mask);
+  }
   std::vector<Desc> sources;
   for (int i = 0; i == 0 || (parts & kSources); ++i) {
     const Desc source = pd.desc(dnnl_query_src_md, i);

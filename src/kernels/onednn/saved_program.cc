@@ -28,7 +28,7 @@ bool is_written(int arg) {
 Result<json> save_step(const ProgramStep& step) {
   json saved = json::object();
   if (step.primitive) {
-    saved["primitive"] = TRY(save_primitive(step.primitive));
+    saved["primitive"] = TRY(save_primitive(step.primitive, step.masks));
     saved["args"] = json::array();
     for (const auto& [arg, slot] : step.args) saved["args"].push_back({arg, slot});
   } else if (step.parts.parts > 0) {
@@ -82,7 +82,9 @@ class Loading {
     const JsonFields fields(saved);
     ProgramStep& step = code_->steps.emplace_back();
     if (fields.has("primitive")) {
-      step.primitive = TRY(load_primitive(*TRY(fields.object("primitive"))));
+      const json& primitive = *TRY(fields.object("primitive"));
+      step.primitive = TRY(load_primitive(primitive));
+      step.masks = TRY(load_masks(primitive));
       for (const json& arg : *TRY(fields.array("args"))) {
         const json wrapped = {{"arg", arg}};
         const std::vector<int64_t> pair = TRY(numbers(JsonFields(wrapped), "arg", 2));
@@ -155,6 +157,23 @@ class Loading {
     return bad_model("onednn: a step that writes an input or a constant");
   }
 
+  // That there are as many scales and zero points as the primitive reads.
+  Status check_masks(const ProgramStep& step) const {
+    constexpr int kOfArgument = ~(DNNL_ARG_ATTR_SCALES | DNNL_ARG_ATTR_ZERO_POINTS);
+    for (const auto& [arg, mask] : step.masks) {
+      const auto is_it = [wanted = arg](const auto& entry) { return entry.first == wanted; };
+      const auto given = std::find_if(step.args.begin(), step.args.end(), is_it);
+      int64_t numbers = 1;
+      const Dims dims = argument_desc(step.primitive, arg & kOfArgument).get_dims();
+      for (size_t d = 0; d < dims.size(); ++d)
+        if ((mask >> d & 1) != 0) numbers *= dims[d];
+      if (given == step.args.end() ||
+          room_[given->second] < static_cast<size_t>(numbers) * sizeof(float))
+        return bad_model("onednn: scales or zero points are missing");
+    }
+    return {};
+  }
+
   // That the step stays within what its values have room for, and writes no others.
   Status check_step(const ProgramStep& step) const {
     if (step.primitive) {
@@ -163,7 +182,7 @@ class Loading {
           return bad_model("onednn: an argument of more bytes than its value has");
         if (is_written(arg)) TRY(may_write(slot));
       }
-      return {};
+      return check_masks(step);
     }
     if (step.parts.parts == 0)
       return saved_.buffers.output_holds(step.clear_position, step.clear_bytes);

@@ -34,6 +34,12 @@ Tensor random_tensor(const TensorType& type, std::mt19937& random, bool integers
       case DType::kBool:
         tensor.data<bool>()[i] = whole(random) > 0;
         break;
+      case DType::kInt8:
+        tensor.data<int8_t>()[i] = static_cast<int8_t>(random());
+        break;
+      case DType::kUInt8:
+        tensor.data<uint8_t>()[i] = static_cast<uint8_t>(random());
+        break;
       default:
         ADD_FAILURE() << "no random " << dtype_name(type.dtype);
     }

@@ -15,8 +15,9 @@ using testing::HasSubstr;
 
 tensor_program::Program program_of(const Function& function) {
   const KernelGroup group = analyse_group(function).value();
-  tensor_program::Emitter emitter(function, std::vector<bool>(function->params.size(), false),
-                                  false, group.row_stages);
+  tensor_program::Emitter emitter(
+      function, std::vector<ChannelLayout>(function->params.size(), ChannelLayout::kPlain),
+      group.row_stages);
   add_result(emitter, group, group.results[0], "result0", ChannelLayout::kPlain, 2);
   if (!group.row_stages) schedule_stages_first(emitter);
   return emitter.program();

@@ -62,6 +62,22 @@ TEST(Rule, EachPrefixAndEachTailOfAnAnchorsChainIsOffered) {
                   "nn.bias_add+add", "nn.bias_add+add+nn.relu", "add+nn.relu"));
 }
 
+TEST(Rule, ChainsBetweenBytesAreOffered) {
+  const Expr x = var("x", {1, 16, 8, 8}, DType::kUInt8);
+  const Expr one = make_scalar(1.0f), zero = make_scalar(int32_t{0});
+  const Expr w = call("cast", {weights({16, 16, 3, 3}, true)}, {{"dtype", DType::kInt8}});
+  const Expr y = call("qnn.conv2d", {x, w, one, zero, one, zero});
+  // What another toolchain's product of bytes leaves; native itself wants constant weights.
+  const Expr chain = call("qnn.quantize", {call("nn.relu", {y}), one, zero});
+  EXPECT_THAT(labels(function({x}, chain)),
+              testing::IsSupersetOf({"nn.relu+qnn.quantize", "nn.relu", "qnn.quantize"}));
+  const Expr real = call("qnn.dequantize", {x, one, zero});
+  const Expr pool = call("nn.avg_pool2d", {real}, {{"pool_size", Ints{2, 2}}});
+  EXPECT_THAT(labels(function({x}, pool)), testing::Contains("qnn.dequantize+nn.avg_pool2d"));
+  EXPECT_THAT(labels(function({x}, call("qnn.quantize", {pool, one, zero}))),
+              testing::Contains("qnn.dequantize+nn.avg_pool2d+qnn.quantize"));
+}
+
 TEST(Rule, WhatFollowsAnAnchorOfOthersIsOfferedToo) {
   const Expr x = var("x", {1, 16, 8, 8}), w = var("w", {16, 16, 3, 3});
   const Expr y = call("nn.conv2d", {x, w}, {{"padding", Ints{1, 1, 1, 1}}});

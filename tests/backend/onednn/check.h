@@ -16,7 +16,7 @@ struct Checked {
 };
 
 // Fails the test when there is no variant, or one is wrong. `tolerance` is relative to the root of
-// the mean square of the result.
+// the mean square of the result; integers may be off by one where they are rounded.
 Checked check(const Function& function, double tolerance = 2e-5);
 // The same of the lowered variants, for processors that have some. Results' encodings stand in for
 // their layouts. Split products keep to a tolerance of their own.

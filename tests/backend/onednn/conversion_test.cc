@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "backend/onednn/check.h"
 #include "backend/onednn/layouts.h"
 #include "backend/onednn/onednn_backend.h"
+#include "backend/onednn/quantised.h"
 #include "base/check.h"
+#include "ops/random_inputs.h"
 
 namespace collage::testing {
 namespace {
@@ -54,6 +57,33 @@ TEST(Conversion, MovesEveryElementBetweenAllLayouts) {
         for (float v : result.values<float>()) sum += std::abs(v);
         EXPECT_NEAR(sum, expected, 1e-9 * expected) << "the padding is not zero";
       }
+}
+
+TEST(Conversion, MovesBytes) {
+  auto backend = make_onednn_backend();
+  const Shape shape = {2, 19, 5, 7};
+  for (const DType dtype : {DType::kInt8, DType::kUInt8})
+    for (const char* tag : {"acdb", "aBcd16b"}) {
+      SCOPED_TRACE(tag);
+      const TensorType type{shape, dtype};
+      const Layout layout = Layout::parse(tag).value();
+      const Encoding plain = plain_encoding(type), other{dtype, layout, VirtualDevice{}};
+      auto there = backend->compile_conversion(type, plain, other, {});
+      auto back = backend->compile_conversion(type, other, plain, {});
+      ASSERT_TRUE(there.ok() && back.ok());
+      const Tensor source = collage::random_tensor(type, 5, {0, 127});
+      Tensor between = Tensor::empty(dtype, layout.physical_shape(shape)),
+             result = Tensor::empty(dtype, shape);
+      void *in = const_cast<void*>(source.raw()), *middle = between.raw(), *out = result.raw();
+      ASSERT_TRUE((*there)->run({&in, &middle, nullptr}).ok());
+      ASSERT_TRUE((*back)->run({&middle, &out, nullptr}).ok());
+      EXPECT_EQ(between.data<int8_t>()[layout.offset(shape, {1, 3, 2, 4})],
+                source.data<int8_t>()[((19 + 3) * 5 + 2) * 7 + 4]);
+      EXPECT_EQ(std::memcmp(result.raw(), source.raw(), source.bytes()), 0);
+      EXPECT_FALSE(
+          backend->compile_conversion(type, plain, onednn::encoding_of({}, onednn::kFloat), {})
+              .ok());
+    }
 }
 
 TEST(Conversion, RefusesOtherTypes) {
@@ -130,6 +160,33 @@ TEST(PatternTable, LeavesIntegersAlone) {
   Graph graph;
   Expr x = make_var("x", TensorType{{4}, DType::kInt64});
   EXPECT_THAT(candidates(make_function({x}, graph.call("add", {x, x}))), ::testing::IsEmpty());
+}
+
+TEST(PatternTable, FindsProductsOfIntegersWithWhatIsAddedToThem) {
+  if (!onednn::has_dot_products()) GTEST_SKIP() << "exact only with VNNI";
+  const auto number = [](auto value) {
+    return make_constant(Tensor::scalar<decltype(value)>(value));
+  };
+  const auto quantised = [&](Shape shape) {
+    return make_constant(collage::random_tensor({std::move(shape), DType::kInt8}, 3, {-128, 127}));
+  };
+  Graph graph;
+  Expr y = graph.call("qnn.conv2d",
+                      {graph.input({1, 8, 6, 6}, DType::kUInt8), quantised({16, 8, 1, 1}),
+                       number(0.1F), number(int32_t{3}), number(0.01F), number(int32_t{0})});
+  y = graph.call("nn.bias_add", {y, graph.constant({16})});
+  Expr other = graph.call("qnn.dequantize", {graph.input({1, 16, 6, 6}, DType::kUInt8),
+                                             number(0.2F), number(int32_t{128})});
+  y = graph.call("add", {y, other});
+  y = graph.call("qnn.quantize", {y, number(0.2F), number(int32_t{128})},
+                 {{"out_dtype", std::string("uint8")}});
+  EXPECT_THAT(
+      candidates(graph.function(y)),
+      ::testing::UnorderedElementsAre("qnn.conv2d+nn.bias_add", "qnn.conv2d+nn.bias_add+add",
+                                      "qnn.conv2d+nn.bias_add+qnn.dequantize+add",
+                                      "qnn.conv2d+nn.bias_add+add+qnn.quantize",
+                                      "qnn.conv2d+nn.bias_add+qnn.dequantize+add+qnn.quantize",
+                                      "add", "qnn.dequantize", "qnn.quantize"));
 }
 
 }  // namespace

@@ -1,0 +1,255 @@
+// Quantised tensors: chains that read and write bytes in every layout, what moves bytes, and
+// products of bytes as products of real numbers.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "backend/check.h"
+#include "backend/native/generic_schedule.h"
+#include "backend/native/kernel_group.h"
+#include "backend/native/native_backend.h"
+#include "check.h"
+#include "ops/interpreter.h"
+
+namespace collage::native {
+namespace {
+
+using ::testing::HasSubstr;
+
+Expr floats(std::vector<float> values) {
+  const Shape shape{static_cast<int64_t>(values.size())};
+  return make_constant(Tensor::from<float>(shape, values));
+}
+Expr integers(std::vector<int32_t> values) {
+  const Shape shape{static_cast<int64_t>(values.size())};
+  return make_constant(Tensor::from<int32_t>(shape, values));
+}
+/// Bytes from -60 to 60.
+Expr byte_weights(Shape shape) {
+  Tensor tensor = Tensor::empty(DType::kInt8, std::move(shape));
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.data<int8_t>()[i] = static_cast<int8_t>(i * 37 % 121 - 60);
+  return make_constant(tensor);
+}
+/// A scale for each of the channels.
+Expr scales(int64_t count) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(0.002f + 0.0001f * static_cast<float>(i));
+  return floats(values);
+}
+Expr zeros(int64_t count, int32_t step = 0) {
+  std::vector<int32_t> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<int32_t>(i) % 7 * step);
+  return integers(values);
+}
+
+Expr real(const Expr& x, float scale = 0.05f, int32_t zero_point = 3) {
+  return call("qnn.dequantize", {x, make_scalar(scale), make_scalar(zero_point)});
+}
+Expr bytes(const Expr& x, float scale = 0.07f, int32_t zero_point = 0,
+           const std::string& to = "uint8") {
+  return call("qnn.quantize", {x, make_scalar(scale), make_scalar(zero_point)},
+              {{"out_dtype", to}});
+}
+/// One quantum of results that reach over most of their type.
+const CheckOptions kOneQuantum{.tolerance = 0.012};
+
+TEST(Quantised, ChainsFromBytesToBytesInEveryLayout) {
+  for (const Shape& shape : {Shape{1, 64, 14, 14}, Shape{2, 20, 7, 9}, Shape{1, 17, 3, 5, 4}}) {
+    const Expr a = var("a", shape, DType::kUInt8), b = var("b", shape, DType::kInt8);
+    const Expr sum = call("nn.relu", {call("add", {real(a), real(b, 0.1f, -5)})});
+    check_function(function({a, b}, bytes(sum)), {.tolerance = 0, .least_variants = 3});
+  }
+  const Expr a = var("a", {7, 33}, DType::kInt8);
+  check_function(function({a}, bytes(real(a), 0.02f, -4, "int8")), {.tolerance = 0});
+}
+
+TEST(Quantised, AScaleForEveryChannel) {
+  for (int64_t axis : {1, -2, 0}) {
+    SCOPED_TRACE(axis);
+    const Shape shape{2, 20, 9, 8};
+    const int64_t count = shape[static_cast<size_t>(axis < 0 ? axis + 4 : axis)];
+    const Expr x = var("x", shape, DType::kUInt8), y = var("y", shape);
+    check_function(function({x}, call("qnn.dequantize", {x, scales(count), zeros(count, 3)},
+                                      {{"axis", axis}})),
+                   {.tolerance = 0, .least_variants = 3});
+    check_function(function({y}, call("qnn.quantize", {y, scales(count), zeros(count, 5)},
+                                      {{"axis", axis}, {"out_dtype", std::string("int8")}})),
+                   {.tolerance = 0, .least_variants = 3});
+  }
+}
+
+TEST(Quantised, NumbersAtTheEdges) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  const std::vector<float> values{0,      0.5f,   1.5f,  2.5f,  -0.5f,  -1.5f, 126.5f, 127.5f,
+                                  128,    -128,   -129,  1e30f, -1e30f, inf,   -inf,   nan,
+                                  254.5f, 255.5f, 0.49f, 0.51f, 1e-30f, -nan};
+  Tensor input = Tensor::empty(DType::kFloat32, {66});
+  for (int64_t i = 0; i < input.size(); ++i)
+    input.data<float>()[i] = values[static_cast<size_t>(i) % values.size()];
+  for (const std::string to : {"int8", "uint8", "int16", "uint16", "int32"})
+    for (float scale : {1.0f, 0.1f})
+      for (int32_t zero : {0, 7}) {
+        SCOPED_TRACE(to);
+        const Expr x = var("x", {66});
+        check_with_inputs(function({x}, bytes(x, scale, zero, to)), {input}, {.tolerance = 0});
+      }
+}
+
+TEST(Quantised, ParametersThatAreComputed) {
+  const Expr x = var("x", {5, 40}), scale = var("s", {}), zero = var("z", {}, DType::kInt32);
+  const Expr q = call("qnn.quantize", {x, scale, zero}, {{"out_dtype", std::string("uint8")}});
+  Tensor data = testing::random_tensor({5, 40}, 3);
+  check_with_inputs(function({x, scale, zero}, q),
+                    {data, Tensor::from<float>({}, {0.013f}), Tensor::from<int32_t>({}, {117})},
+                    {.tolerance = 0});
+}
+
+TEST(Quantised, StatisticsBetweenBytes) {
+  for (const Shape& shape : {Shape{1, 64, 7, 7}, Shape{2, 20, 20, 20}}) {
+    const Expr x = var("x", shape, DType::kUInt8);
+    check_function(function({x}, bytes(call("nn.global_avg_pool2d", {real(x)}), 0.07f, 10, "int8")),
+                   {.tolerance = 0.012, .least_variants = 3});
+    check_function(
+        function({x}, bytes(call("mean", {real(x)}, {{"axis", Ints{2, 3}}, {"keepdims", true}}))),
+        {.tolerance = 0.012, .least_variants = 3});
+    check_function(function({x}, call("nn.global_max_pool2d", {x})),
+                   {.tolerance = 0, .least_variants = 3});
+  }
+  const Expr x = var("x", {9, 130}, DType::kInt8);
+  check_function(function({x}, bytes(call("nn.softmax", {real(x)}), 0.001f)), kOneQuantum);
+  check_function(
+      function({x}, bytes(call("nn.layer_norm", {real(x), weights({130}), weights({130})}), 0.02f,
+                          -9, "int8")),
+      kOneQuantum);
+  check_function(function({x}, bytes(call("nn.gelu", {real(x)}), 0.02f)), kOneQuantum);
+  check_function(function({x}, call("max", {x}, {{"axis", Ints{1}}})), {.tolerance = 0});
+}
+
+TEST(Quantised, BytesAreMovedAndCompared) {
+  const Expr a = var("a", {1, 32, 30, 37}, DType::kUInt8),
+             b = var("b", {1, 20, 30, 37}, DType::kUInt8);
+  const auto exact = [](const Function& f, int least = 1) {
+    check_function(f, {.tolerance = 0, .least_variants = least});
+  };
+  for (auto [size, stride, pad] : {std::array{3, 2, 1}, std::array{2, 2, 0}, std::array{3, 1, 1}}) {
+    const Attrs attrs{{"pool_size", Ints{size, size}},
+                      {"strides", Ints{stride, stride}},
+                      {"padding", Ints{pad, pad, pad, pad}}};
+    exact(function({a}, call("nn.max_pool2d", {a}, attrs)), 3);
+    check_function(function({a}, bytes(call("nn.avg_pool2d", {real(a)}, attrs))), kOneQuantum);
+  }
+  exact(function({a, b}, call("concatenate", {make_tuple({a, b})}, {{"axis", int64_t{1}}})), 2);
+  exact(
+      function({a, b}, bytes(call("nn.relu", {call("concatenate", {make_tuple({real(a), real(b)})},
+                                                   {{"axis", int64_t{1}}})}))),
+      2);
+  exact(function({a}, call("transpose", {a}, {{"axes", Ints{0, 2, 3, 1}}})));
+  exact(function({a}, call("strided_slice", {a},
+                           {{"begin", Ints{8, 1}},
+                            {"end", Ints{24, 29}},
+                            {"strides", Ints{1, 2}},
+                            {"axes", Ints{1, 2}}})),
+        2);
+  exact(function({a}, call("nn.pad", {a, make_scalar(uint8_t{9})},
+                           {{"pad_width", IntLists{{0, 0}, {0, 0}, {1, 2}, {3, 0}}}})),
+        3);
+  exact(function(
+      {a, b}, call("split", {a}, {{"indices_or_sections", Ints{16, 24}}, {"axis", int64_t{1}}})));
+  exact(function({a}, call("cast", {a}, {{"dtype", DType::kInt8}})), 3);
+  const Expr x = var("x", {3, 70});
+  exact(function(
+      {x}, call("cast", {call("multiply", {x, make_scalar(100.0f)})}, {{"dtype", DType::kInt8}})));
+}
+
+TEST(Quantised, AConvolutionOfRealNumbersWritesBytes) {
+  const Expr x = var("x", {1, 32, 14, 13}, DType::kUInt8);
+  const Expr y = call("nn.conv2d", {real(x, 0.02f, 128), weights({48, 32, 3, 3})},
+                      {{"padding", Ints{1, 1, 1, 1}}});
+  check_function(function({x}, bytes(call("nn.relu", {y}), 0.5f)),
+                 {.tolerance = 0.02, .relaxed_tolerance = 0.02, .least_variants = 2});
+}
+
+TEST(Quantised, ProductsOfBytes) {
+  const Expr x = var("x", {1, 32, 14, 13}, DType::kUInt8);
+  const auto conv = [&](const Expr& weight, int64_t groups) {
+    const int64_t out = weight->tensor_type().shape[0];
+    return call("qnn.conv2d",
+                {x, weight, make_scalar(0.02f), make_scalar(int32_t{120}), scales(out), zeros(out)},
+                {{"padding", Ints{1, 1, 1, 1}}, {"groups", groups}});
+  };
+  check_function(function({x}, conv(byte_weights({48, 32, 3, 3}), 1)), {.least_variants = 2});
+  check_function(function({x}, conv(byte_weights({32, 1, 3, 3}), 32)), {.least_variants = 2});
+  const Expr biased = call("nn.bias_add", {conv(byte_weights({48, 32, 3, 3}), 1), weights({48})});
+  check_function(function({x}, bytes(call("nn.relu", {biased}), 0.05f)),
+                 {.tolerance = 0.02, .relaxed_tolerance = 0.02, .least_variants = 2});
+
+  const Expr row = var("row", {5, 64}, DType::kInt8), other = var("other", {64, 40}, DType::kInt8);
+  const Expr dense = call("qnn.dense", {row, byte_weights({48, 64}), make_scalar(0.02f),
+                                        make_scalar(int32_t{-5}), scales(48), zeros(48)});
+  check_function(function({row}, dense));
+  check_function(function({row}, bytes(call("nn.gelu", {dense}), 0.05f)), {.tolerance = 0.02});
+  check_function(function(
+      {row, other}, call("qnn.matmul", {row, other, make_scalar(0.02f), make_scalar(int32_t{-5}),
+                                        make_scalar(0.01f), make_scalar(int32_t{4})})));
+}
+
+TEST(Quantised, WeightsOfAConvolutionAreConstant) {
+  const Expr x = var("x", {1, 8, 9, 9}, DType::kUInt8), w = var("w", {8, 8, 3, 3}, DType::kInt8);
+  EXPECT_FALSE(check_supported(
+      function({x, w}, call("qnn.conv2d", {x, w, make_scalar(0.02f), make_scalar(int32_t{0}),
+                                           make_scalar(0.02f), make_scalar(int32_t{0})}))));
+}
+
+/// The steps of the function's schedule in the plain layout.
+std::string schedule_of(const Function& f) {
+  const KernelGroup group = analyse_group(f).value();
+  tensor_program::Emitter emitter(
+      f, std::vector<ChannelLayout>(f->params.size(), ChannelLayout::kPlain), group.row_stages);
+  add_result(emitter, group, group.results[0], "result0", ChannelLayout::kPlain, 2);
+  const std::string text = emitter.program().to_string();
+  return text.substr(text.find("schedule"));
+}
+
+TEST(Quantised, VectorsFillRegistersOfTheWidestNumbers) {
+  const Expr x = var("x", {4, 300}, DType::kUInt8), y = var("y", {4, 300}, DType::kUInt8);
+  const auto vectors = [](int width) { return fmt::format("vectorise(axis0, {})", width); };
+  EXPECT_THAT(schedule_of(function({x, y}, call("maximum", {x, y}))),
+              HasSubstr(vectors(4 * vector_width())));
+  EXPECT_THAT(schedule_of(function({x}, bytes(real(x)))), HasSubstr(vectors(vector_width())));
+  const Expr narrow = var("x", {40, vector_width() + 3}, DType::kUInt8);
+  EXPECT_THAT(schedule_of(function({narrow}, call("nn.relu", {narrow}))),
+              HasSubstr(vectors(vector_width())));
+}
+
+TEST(Quantised, ConversionsOfBytesBetweenLayouts) {
+  const std::unique_ptr<Backend> backend = make_native_backend();
+  const TensorType type{{2, 20, 5, 7}, DType::kUInt8};
+  const std::vector<Layout> layouts{{}, Layout::channels_last(4), Layout::channels_blocked(4, 16)};
+  const Expr x = var("x", type.shape, DType::kUInt8);
+  const Function identity = function({x}, x);
+  for (const Layout& from : layouts)
+    for (const Layout& to : layouts) {
+      if (from == to) continue;
+      SCOPED_TRACE(from.to_string() + " to " + to.to_string());
+      Variant variant = Variant::plain("", identity);
+      variant.inputs[0].layout = from;
+      variant.outputs[0].layout = to;
+      auto kernel = backend->compile_conversion(type, variant.inputs[0], variant.outputs[0],
+                                                CompileOptions{2, ""});
+      ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+      Tensor data = Tensor::empty(DType::kUInt8, type.shape);
+      for (int64_t i = 0; i < data.size(); ++i)
+        data.data<uint8_t>()[i] = static_cast<uint8_t>(i * 7);
+      const auto got = testing::run_guarded(**kernel, identity, variant, {data});
+      ASSERT_EQ(got.size(), 1U);
+      EXPECT_EQ(std::memcmp(got[0].raw(), data.raw(), data.bytes()), 0);
+    }
+}
+
+}  // namespace
+}  // namespace collage::native
