@@ -56,7 +56,7 @@ EXTERNAL = ("nasrnn",)  # near or above the two gigabytes that a protobuf messag
 def generate(name, folder, small=False, seed=0, dynamic_batch=False, dtype="float32", quantised=False):
     """Writes FOLDER/NAME.onnx (and NAME.onnx.data for a very large model); returns its path and its builder.
 
-    NAME_float16.onnx for that type; a quantised model is NAME_int8.onnx, and the one it is made of goes again.
+    NAME_float16.onnx for that type; a quantised model is NAME_int8.onnx, and the one it is made of is not kept.
     """
     os.makedirs(folder, exist_ok=True)
     half = dtype == "float16"

@@ -8,8 +8,8 @@
 //
 // A scale is float32, its zero point int32; both are scalars, or vectors along an axis of their
 // operand: for quantize and dequantize the attribute `axis`, for r the axis that gives the result's
-// channels; q has scalars. Products have the attributes and types of shapes of their twins nn.*,
-// whose kernels sum the integers in double, which is exact.
+// channels; q has scalars. Products have the attributes and shape rules of their counterparts
+// nn.*, whose kernels sum the integers in double, which is exact.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -135,16 +135,16 @@ int64_t channels_of_operand(const Attrs& attrs, int64_t rank) {
   if (!attrs.has("transpose_b")) return 0;
   return attrs.flag("transpose_b") ? rank - 2 : rank - 1;
 }
-int64_t channels_of_result(const OpDef& twin, int64_t rank) {
-  return twin.name.starts_with("nn.conv") ? 1 : rank - 1;
+int64_t channels_of_result(const OpDef& counterpart, int64_t rank) {
+  return counterpart.name.starts_with("nn.conv") ? 1 : rank - 1;
 }
 
-Result<Type> infer_product(const OpDef& twin, Types args, const Attrs& attrs) {
+Result<Type> infer_product(const OpDef& counterpart, Types args, const Attrs& attrs) {
   TensorType a = TRY(tensor_arg(args, 0)), b = TRY(tensor_arg(args, 1));
   TRY(require_bytes(a, "the left operand"));
   TRY(require_bytes(b, "the right operand"));
   const Type real[] = {TensorType{a.shape, DType::kFloat32}, TensorType{b.shape, DType::kFloat32}};
-  Type result = TRY(twin.infer_type(real, attrs));
+  Type result = TRY(counterpart.infer_type(real, attrs));
   TRY(require_parameters(args, 2, std::nullopt));
   const int64_t axis = channels_of_operand(attrs, static_cast<int64_t>(b.shape.size()));
   TRY(require_parameters(args, 4, b.shape[static_cast<size_t>(axis)]));
@@ -164,7 +164,7 @@ Result<Tensor> centred(const Tensor& data, const Tensor& zero_point, int64_t axi
   return result;
 }
 
-Status run_product(const OpDef& twin, std::span<const Tensor> inputs, const Attrs& attrs,
+Status run_product(const OpDef& counterpart, std::span<const Tensor> inputs, const Attrs& attrs,
                    std::span<Tensor> outputs) {
   Tensor& out = outputs[0];
   if (out.size() == 0) return {};
@@ -172,12 +172,12 @@ Status run_product(const OpDef& twin, std::span<const Tensor> inputs, const Attr
       TRY(centred(inputs[0], inputs[3], 0)),
       TRY(centred(inputs[1], inputs[5], channels_of_operand(attrs, inputs[1].rank())))};
   Tensor sums[] = {TRY(Tensor::allocate(DType::kFloat64, out.shape()))};
-  TRY(twin.reference(operands, attrs, sums));
+  TRY(counterpart.reference(operands, attrs, sums));
   const auto* sum = sums[0].data<double>();
   const double scale = inputs[2].data<float>()[0];
   const auto* scales = inputs[4].data<float>();
   auto* y = out.data<float>();
-  for_each_element(out.shape(), channels_of_result(twin, out.rank()), inputs[4].size(),
+  for_each_element(out.shape(), channels_of_result(counterpart, out.rank()), inputs[4].size(),
                    [=](int64_t i, int64_t c) {  // the product of two floats is exact
                      y[i] = static_cast<float>(scale * scales[c] * sum[i]);
                    });
@@ -185,14 +185,17 @@ Status run_product(const OpDef& twin, std::span<const Tensor> inputs, const Attr
 }
 
 void register_product(const std::string& name) {
-  const OpDef& twin = *find_op(name.substr(1));
+  const OpDef& counterpart = *find_op(name.substr(1));
   register_op(make_op(
-      name, 6, twin.attrs, FusionKind::kAnchor,
-      [&twin](Types args, const Attrs& attrs) { return infer_product(twin, args, attrs); },
-      [&twin](std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
-        return run_product(twin, inputs, attrs, outputs);
+      name, 6, counterpart.attrs, FusionKind::kAnchor,
+      [&counterpart](Types args, const Attrs& attrs) {
+        return infer_product(counterpart, args, attrs);
       },
-      twin.flops));
+      [&counterpart](std::span<const Tensor> inputs, const Attrs& attrs,
+                     std::span<Tensor> outputs) {
+        return run_product(counterpart, inputs, attrs, outputs);
+      },
+      counterpart.flops));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ void register_all_ops() {
     register_norm_ops();
     register_pad_ops();
     register_pool_ops();
-    register_quantised_ops();  // after the products of real numbers, their twins
+    register_quantised_ops();  // after the products of real numbers
     register_random_ops();
     register_rearrange_ops();
     register_reduce_ops();

@@ -20,7 +20,8 @@ namespace collage {
 namespace {
 
 constexpr int64_t kMaxPooled = int64_t{1} << 20;
-constexpr double kMaxCells = 1 << 12;  // of a bin, along one axis
+constexpr double kMaxCells = 1 << 12;    // of a bin, along one axis
+constexpr double kMaxSamples = 1 << 22;  // of a region, along one axis
 
 Result<Type> infer_roi_align(Types args, const Attrs& attrs) {
   TensorType data = TRY(tensor_arg(args, 0)), rois = TRY(tensor_arg(args, 1));
@@ -88,7 +89,8 @@ Result<Axis> axis_of(double begin, double end, const Attrs& attrs, int64_t bins,
   // Rounded to float32 as in other runtimes, so that 7.0000000001 pixels are 7 cells.
   const double cells = ratio > 0 ? static_cast<double>(ratio)
                                  : std::max<double>(std::ceil(static_cast<float>(bin)), 0.0);
-  if (!std::isfinite(begin) || !std::isfinite(bin) || !(cells <= kMaxCells))
+  if (!std::isfinite(begin) || !std::isfinite(bin) || !(cells <= kMaxCells) ||
+      cells * static_cast<double>(bins) > kMaxSamples)
     return bad_model("a region of {} pixels from {} on", length, begin);
   Axis axis;
   axis.cells = static_cast<int64_t>(cells);

@@ -42,6 +42,16 @@ std::optional<Centred> constant_bytes(const Expr& expr) {
   return Centred{make_constant(std::move(*bytes), expr->origin()), make_scalar<int32_t>(0)};
 }
 
+// Whether it holds whole numbers of the range of bytes, as they are or in another type.
+bool holds_zero_points(const Expr& expr) {
+  if (const auto* constant = as<ConstantNode>(expr))
+    return narrowed<int8_t>(constant->value) || narrowed<uint8_t>(constant->value);
+  if (holds_bytes(expr)) return true;
+  const auto* call = as<CallNode>(expr);
+  return call != nullptr && call->op != nullptr &&
+         (call->op->is_view || call->op->name == "cast") && holds_zero_points(call->args[0]);
+}
+
 // cast(bytes), cast(bytes) - zero point, or a constant
 Result<std::optional<Centred>> centred(const Expr& expr, int64_t channel_axis) {
   using Nothing = std::optional<Centred>;
@@ -54,7 +64,7 @@ Result<std::optional<Centred>> centred(const Expr& expr, int64_t channel_axis) {
   const Shape& shape = expr->tensor_type().shape;
   const Shape& own = zero->tensor_type().shape;
   const int64_t count = num_elements(own);
-  if (shape != cast->tensor_type().shape) return Nothing();
+  if (shape != cast->tensor_type().shape || !holds_zero_points(zero)) return Nothing();
   Shape flat;
   if (count != 1) {
     const int64_t from_end = static_cast<int64_t>(shape.size()) - channel_axis;
@@ -96,7 +106,8 @@ Result<Expr> product_in_int32(const Expr& expr, const Uses&) {
   const CallNode& product = *found->call;
   if (inner != nullptr && product.tensor_type().dtype != DType::kFloat64) return Expr();
   // Larger sums would leave int32, and wrap.
-  constexpr int64_t kMostDepth = (int64_t{1} << 31) / (255 * 255);
+  constexpr int64_t kMostDifference = 255 + 128, kMost = int64_t{1} << 31;
+  constexpr int64_t kMostDepth = kMost / (kMostDifference * kMostDifference);
   if (depth_of(product) >= kMostDepth) return Expr();
   const std::optional<Centred> a = TRY(centred(product.args[0], -1));
   const std::optional<Centred> b = TRY(centred(product.args[1], channel_axis(product)));

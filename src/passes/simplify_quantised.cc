@@ -26,7 +26,7 @@ Result<Expr> drop_round_trip(const Expr& expr, const Uses&) {
     return Expr();
   const auto rank = static_cast<int64_t>(expr->tensor_type().shape.size());
   if (source->axis && *source->axis != from_start(call.attrs.integer("axis"), rank)) return Expr();
-  // What the type cannot hold of the largest integers' scale would come back as infinity.
+  // With larger scales what the largest integers stand for may be infinite.
   for (int64_t i = 0; i < as<ConstantNode>(source->scale)->value.size(); ++i)
     if (as<ConstantNode>(source->scale)->value.element_as_double(i) > 1e30) return Expr();
   return source->data;

@@ -98,6 +98,20 @@ TEST(Quantised, BlocksOfComputedTensorsAreComputedElementByElement) {
   expect_values(m.run({bytes({1, 4}, 100)})[0], {1, 4}, {100, 101, 107, 108});
 }
 
+TEST(Quantised, OneBlockOfAVectorIsTheWholeTensor) {
+  ModelBuilder m(21);
+  m.input("x", {"4"}, TensorProto::INT8);
+  m.constant("w", bytes({4}, -2)).constant("s", floats({1}, {0.5f}));
+  for (const char* data : {"x", "w"}) {
+    const std::string result = std::string("real_") + data;
+    m.node("DequantizeLinear", {data, "s"}, {result}).integer("axis", 0).integer("block_size", 4);
+    m.output(result);
+  }
+  const std::vector<Tensor> results = m.run({bytes({4}, 1)});
+  expect_values(results[0], {4}, {0.5, 1, 1.5, 2});
+  expect_values(results[1], {4}, {-1, -0.5, 0, 0.5});
+}
+
 TEST(Quantised, ElementsOfFourBitsAreUnpackedWithTheirSign) {
   ModelBuilder m(21);
   m.input("x", {"3"});
@@ -131,12 +145,12 @@ TEST(Quantised, PackedElementsOfTheWrongNumberAreRefused) {
 }
 
 TEST(Quantised, FloatsOfEightBitsAreRefused) {
-  ModelBuilder m(19);
+  ModelBuilder m(21);
   m.input("x", {"2"});
   m.constant("s", floats({}, {2}));
-  m.node("QuantizeLinear", {"x", "s"}, {"q"}).integer("saturate", 0);
+  m.node("QuantizeLinear", {"x", "s"}, {"q"}).integer("output_dtype", TensorProto::FLOAT8E5M2);
   m.output("q");
-  expect_error(m.import(), ErrorCode::kUnsupported, "float8 without saturation");
+  expect_error(m.import(), ErrorCode::kUnsupported, "element type FLOAT8E5M2");
 }
 
 TEST(Quantised, ConvolutionsOfIntegersAreRealOnesBetweenConversions) {

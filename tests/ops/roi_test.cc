@@ -83,6 +83,11 @@ TEST(RoiAlignTest, RefusesRegionsThatAreNone) {
   EXPECT_THAT(message({0, 0, 1, 1}, 1), ::testing::HasSubstr("index 1 is out of range"));
   EXPECT_THAT(message({0, 0, NAN, 1}, 0), ::testing::HasSubstr("a region of"));
   EXPECT_THAT(message({0, 0, 1, 1e20f}, 0), ::testing::HasSubstr("a region of"));
+  // More samples than anybody wants: 2^20 bins of 8 cells.
+  EXPECT_FALSE(try_run("vision.roi_align",
+                       {slope(2, 2), floats({1, 4}, {0, 0, 1, 1}), ints({1}, {0})},
+                       attrs_of({1 << 20, 1}, 8, false))
+                   .ok());
 }
 
 TEST(RoiAlignTest, HalfPrecisionAndDoubles) {

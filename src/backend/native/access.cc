@@ -1,6 +1,7 @@
 #include "backend/native/access.h"
 
 #include <utility>
+
 namespace collage::native {
 
 std::vector<int64_t> physical_extents(const std::vector<int64_t>& shape, ChannelLayout layout) {

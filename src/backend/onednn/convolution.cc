@@ -2,10 +2,10 @@
 //
 // Variants: the direct algorithm in the layouts that oneDNN prefers, channels last and channels in
 // blocks of a vector, from plain where it reads few channels (stems); of integers channels last,
-// which is all that oneDNN has code for; Winograd where it is one. The
-// two Winograd implementations (tiles of 2x2 and of 4x4) win on different shapes and are offered
-// both. The product-based implementation for plain layouts is two to four times slower than any of
-// these here and stands in only where there is nothing else.
+// which is all that oneDNN has code for; Winograd where it is one. The two Winograd implementations
+// (tiles of 2x2 and of 4x4) win on different shapes and are offered both. The product-based
+// implementation for plain layouts is two to four times slower than any of these here and stands in
+// only where there is nothing else.
 #include <numeric>
 
 #include "backend/onednn/implementation.h"

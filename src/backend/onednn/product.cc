@@ -252,7 +252,7 @@ Result<std::vector<Implementation>> plan_product(const CompositePtr& composite) 
     }
   } else {
     found.add(with_matmul(p, "direct", p->computed_desc()));
-    // Packed integers come with sums that a saved program has no words for.
+    // Packed integers carry compensation sums, which a saved program cannot describe.
     if (p->m >= 32 && !p->quantised) found.add(with_matmul(p, "repacked", packed()));
   }
   return found.take();

@@ -65,6 +65,7 @@ Result<Expr> positions_of_maxima(NodeContext& node, const Window& window, const 
   if (num_elements(pooled) == 0) return node.full(DType::kInt64, pooled, 0);
   if (num_elements(data) == 0) return unsupported("positions of maxima of no data");
   const Ints extents(data.begin() + 2, data.end()), windows(pooled.begin() + 2, pooled.end());
+  TRY(check_computed_shape(window.kernel));
   const int64_t plane = num_elements(extents), count = num_elements(windows);
   const int64_t taps = num_elements(window.kernel), planes = data[0] * data[1];
   if (taps > kMaxFoldedIntegers / count || planes > kMaxFoldedIntegers)

@@ -35,7 +35,8 @@ Result<Blocks> read_blocks(NodeContext& node) {
   if (scale != expected)
     return bad_model("a scale of shape {}, not {}, for blocks of {}", shape_to_string(scale),
                      shape_to_string(expected), blocks.size);
-  return blocks;
+  // One block of a vector is the whole tensor.
+  return scale == Shape{1} ? Blocks{-1, 0} : blocks;
 }
 
 // One value for each element of the data.
@@ -74,7 +75,8 @@ Result<Expr> dequantised_constant(NodeContext& node, const Tensor& data, const T
 }
 
 Result<Expr> dequantised_blocks(NodeContext& node, const Blocks& blocks) {
-  if (!is_integer(node.dtype(0))) return bad_model("data is {}", dtype_name(node.dtype(0)));
+  if (!is_integer(node.dtype(0)) || dtype_size(node.dtype(0)) > 4)
+    return bad_model("data is {}", dtype_name(node.dtype(0)));
   const QuantisationParameters by = TRY(quantisation_parameters(node, 1, 2));
   const auto* data = as<ConstantNode>(node.in(0));
   const auto* scale = as<ConstantNode>(by.scale);
@@ -107,8 +109,8 @@ Result<std::optional<DType>> chosen_type(NodeContext& node) {
   return std::optional<DType>(TRY(node.element_type("output_dtype")));
 }
 
+// Attribute "saturate" is one of float8 alone.
 Result<Expr> convert_quantize(NodeContext& node) {
-  if (!TRY(node.flag("saturate", true))) return unsupported("float8 without saturation");
   const std::optional<DType> chosen = TRY(chosen_type(node));
   DType to = chosen.value_or(DType::kUInt8);
   if (node.has(2)) {

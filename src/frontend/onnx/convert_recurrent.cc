@@ -86,7 +86,8 @@ Status read_lengths(NodeContext& node, Recurrent& r) {
     }
     if (r.shortest == r.steps) return {};
   }
-  r.lengths = TRY(node.reshape(node.in(4), {r.batch, 1}));
+  // No step is too large for int32.
+  r.lengths = TRY(node.cast(TRY(node.reshape(node.in(4), {r.batch, 1})), DType::kInt32));
   return {};
 }
 
