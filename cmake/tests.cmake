@@ -46,6 +46,11 @@ endforeach()
 target_sources(collage_test_backend_amx INTERFACE ${PROJECT_SOURCE_DIR}/tests/backend/contraction/check.cc)
 target_sources(collage_test_backend_vnni INTERFACE ${PROJECT_SOURCE_DIR}/tests/backend/contraction/check.cc)
 
+# Models for the dynamic room are built as for the importer.
+add_library(collage_test_dynamic INTERFACE)
+target_sources(collage_test_dynamic INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend_onnx/model_builder.cc)
+target_link_libraries(collage_test_dynamic INTERFACE collage_targets)
+
 set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_DIR=${PROJECT_SOURCE_DIR})
 # Libraries of backends keep memory until the process ends, in ways that no list of their functions catches; the rooms below
 # them leak nothing. Rooms are linked whole into several programs' libraries: no violation of the one-definition rule. TBB,
@@ -53,7 +58,7 @@ set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_D
 if(COLLAGE_SANITIZE)
   list(APPEND COLLAGE_TEST_ENVIRONMENT UBSAN_OPTIONS=print_stacktrace=1 TBB_ENABLE_SANITIZERS=1)
 endif()
-set(COLLAGE_LEAKFREE_ROOMS base runtime ir ops pattern tensor_program frontend_onnx passes partition fuzz_models)
+set(COLLAGE_LEAKFREE_ROOMS base runtime ir ops pattern tensor_program frontend_onnx passes partition dynamic_host fuzz_models)
 
 # Absolute paths stay off the command lines of compilers, which ccache hashes: only those who include this header depend on them.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tests/test_paths.h CONTENT

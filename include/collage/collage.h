@@ -48,6 +48,7 @@ class Model {
   const std::vector<TensorInfo>& outputs() const;
 
   explicit Model(std::shared_ptr<internal::ModelImpl> impl) : impl_(std::move(impl)) {}
+  internal::ModelImpl& impl() { return *impl_; }
   const internal::ModelImpl& impl() const { return *impl_; }
 
  private:

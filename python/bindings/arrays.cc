@@ -94,6 +94,13 @@ void raise(const Status& status) {
 Tensor view_input(nb::handle object, const TensorInfo& info, Array& array) {
   return view(object, info, array, "input", true);
 }
+Tensor view_input(nb::handle object, const std::string& name, DType dtype, Array& array) {
+  TensorInfo info{name, {}, dtype};
+  if (nb::try_cast<Array>(object, array, true))
+    for (size_t i = 0; i < array.ndim(); ++i)
+      info.shape.push_back(static_cast<int64_t>(array.shape(i)));
+  return view_input(object, info, array);
+}
 Tensor view_output(nb::handle object, const TensorInfo& info, WritableArray& array) {
   return view(object, info, array, "output", false);
 }

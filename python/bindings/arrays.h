@@ -6,6 +6,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <string>
+
 namespace collage::python {
 
 namespace nb = nanobind;
@@ -26,6 +28,8 @@ using WritableArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 // copied into `array`, which must outlive the tensor. TypeError: no such thing; collage.Error: its
 // shape or dtype is not the input's.
 Tensor view_input(nb::handle object, const TensorInfo& info, Array& array);
+// The same of any shape; an input of that name and dtype.
+Tensor view_input(nb::handle object, const std::string& name, DType dtype, Array& array);
 // The same as an output, which must be contiguous and writable.
 Tensor view_output(nb::handle object, const TensorInfo& info, WritableArray& array);
 

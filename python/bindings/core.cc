@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "arrays.h"
+#include "dynamic.h"
 #include "programs.h"
 
 namespace collage::python {
@@ -66,13 +67,6 @@ template <typename Body>
 auto unlocked(const Body& body) {
   const nb::gil_scoped_release released;
   return body();
-}
-
-Effort effort_of(const std::string& name) {
-  if (name == "fast") return Effort::kFast;
-  if (name == "default") return Effort::kDefault;
-  if (name == "max") return Effort::kMax;
-  throw nb::value_error("effort: 'fast', 'default' or 'max'");
 }
 
 SearchMethod search_of(const std::string& name) {
@@ -245,6 +239,7 @@ NB_MODULE(_core, core) {
         return value_of(unlocked([&] { return Model::load(path, options); }));
       },
       nb::arg("path"), nb::arg("shapes"), nb::arg("dims"));
+  bind_dynamic_programs(core);
   core.def(
       "explain_report",
       [](const std::string& report, const std::string& kernel) {

@@ -59,4 +59,7 @@ class LoadedProgram final : public AnyProgram {
   ContextPool contexts_;
 };
 
+// By its name in Python and in the command; ValueError for another.
+Effort effort_of(const std::string& name);
+
 }  // namespace collage::python

@@ -21,8 +21,9 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 from . import _core
 from ._core import TensorInfo, __version__, empty
 from ._error import Error, ErrorCode
+from .dynamic import DynamicProgram, load_dynamic
 
-__all__ = ["Error", "ErrorCode", "Model", "Program", "Progress", "Report", "TensorInfo", "__version__", "empty", "load"]
+__all__ = ["DynamicProgram", "Error", "ErrorCode", "Model", "Program", "Progress", "Report", "TensorInfo", "__version__", "empty", "load", "load_dynamic"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]

@@ -23,6 +23,8 @@
 
 namespace collage {
 
+struct ImportedModel;
+
 namespace internal {
 
 struct ModelImpl {
@@ -167,6 +169,8 @@ struct ProgramImpl {
 }  // namespace internal
 
 Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& options);
+// What was imported as a model, simplified.
+Result<Model> simplified_model(ImportedModel imported);
 // A module as a model, as it is: inputs named as parameters of @main.
 Model model_of(const Module& module);
 // A file of Relay text as it is, not simplified. Constants that are given by their type only are

@@ -48,18 +48,9 @@ void describe_interface(const ImportedModel& imported, internal::ModelImpl& impl
 
 }  // namespace
 
-static Result<Model> load_and_simplify(const std::filesystem::path& path,
-                                       const LoadOptions& options) {
-  register_all();
+Result<Model> simplified_model(ImportedModel imported) {
   auto impl = std::make_shared<internal::ModelImpl>();
-  impl->path = path;
-  Stopwatch watch;
-  ImportOptions import;
-  import.shapes = options.shapes;
-  import.dims = options.dims;
-  ImportedModel imported = path.extension() == ".relay" ? TRY(import_relay(path, options))
-                                                        : TRY(import_onnx(path, import));
-  impl->import_seconds = watch.restart();
+  const Stopwatch watch;
   if (coarsest_half(imported.module)) {
     TRY(tensor_program::link_programs(imported.module));  // the interpreter runs linked ones
     impl->in_halves = imported.module;
@@ -69,6 +60,22 @@ static Result<Model> load_and_simplify(const std::filesystem::path& path,
   describe_interface(imported, *impl);
   impl->module = std::move(imported.module);
   return Model(std::move(impl));
+}
+
+static Result<Model> load_and_simplify(const std::filesystem::path& path,
+                                       const LoadOptions& options) {
+  register_all();
+  const Stopwatch watch;
+  ImportOptions import;
+  import.shapes = options.shapes;
+  import.dims = options.dims;
+  ImportedModel imported = path.extension() == ".relay" ? TRY(import_relay(path, options))
+                                                        : TRY(import_onnx(path, import));
+  const double seconds = watch.seconds();
+  Model model = TRY(simplified_model(std::move(imported)));
+  model.impl().path = path;
+  model.impl().import_seconds = seconds;
+  return model;
 }
 
 Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& options) {

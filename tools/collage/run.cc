@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "artifact.h"
+#include "dynamic.h"
 #include "options.h"
 #include "report/report.h"
 #include "select/cover_timing.h"
@@ -15,7 +16,9 @@ constexpr int kBlocks = 3;
 
 Status run(const SharedOptions& options) {
   if (runs_artifact(options)) return run_artifact(options);
-  Model model = TRY(load(options));
+  Result<Model> loaded = load(options);
+  if (!loaded && is_dynamic(options, loaded.status())) return run_dynamic(options);
+  const Model model = TRY(std::move(loaded));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;
   facts.threads = thread_count(options);

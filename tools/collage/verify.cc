@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "artifact.h"
+#include "dynamic.h"
 #include "options.h"
 #include "report/model_reference.h"
 #include "report/report.h"
@@ -86,7 +87,10 @@ Status verify(const VerifyOptions& options) {
           options.model);
     artifact.emplace(TRY(open_artifact(options, EmbeddedWeights::kRead)));
   }
-  const Model model = artifact ? artifact->model : TRY(load(options));
+  Result<Model> loaded = artifact ? Result<Model>(artifact->model) : load(options);
+  if (!loaded && expect.empty() && is_dynamic(options, loaded.status()))
+    return verify_dynamic(options);
+  const Model model = TRY(std::move(loaded));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   ReferenceCheckOptions judging;
   judging.given = {inputs};

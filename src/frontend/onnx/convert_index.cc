@@ -4,6 +4,7 @@
 
 #include "frontend/onnx/converters.h"
 #include "frontend/onnx/limits.h"
+#include "frontend/onnx/non_zero.h"
 
 namespace collage::frontend {
 
@@ -175,22 +176,7 @@ Result<Expr> convert_trilu(NodeContext& node) {
 Result<Expr> convert_non_zero(NodeContext& node) {
   Tensor data = TRY(node.constant(0, "the data"));
   if (data.size() > kMaxFoldedIntegers) return unsupported("{} elements", data.size());
-  std::vector<int64_t> found;
-  for (int64_t i = 0; i < data.size(); ++i)
-    if (data.element_as_double(i) != 0) found.push_back(i);
-  const int64_t rank = std::max<int64_t>(data.rank(), 1),
-                count = static_cast<int64_t>(found.size());
-  Tensor result = Tensor::empty(DType::kInt64, {rank, count});
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = found[static_cast<size_t>(i)];
-    for (int64_t axis = data.rank(); axis-- > 0;) {
-      const int64_t extent = data.shape()[static_cast<size_t>(axis)];
-      result.data<int64_t>()[axis * count + i] = rest % extent;
-      rest /= extent;
-    }
-    if (data.rank() == 0) result.data<int64_t>()[i] = 0;
-  }
-  return node.constant_of(std::move(result));
+  return node.constant_of(TRY(find_non_zero(data)));
 }
 
 // Selects slices by a constant condition.

@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "frontend/onnx/limits.h"
@@ -22,6 +23,32 @@ std::string label_of(const NodeProto& node, const std::string& scope, size_t pos
   return scope.empty() ? own : scope + "/" + own;
 }
 
+// Names of the graph that belong to it and not to what is around it.
+void add_own_names(const ::onnx::GraphProto& graph, std::unordered_set<std::string>& own) {
+  for (const auto& input : graph.input()) own.insert(input.name());
+  for (const auto& tensor : graph.initializer()) own.insert(tensor.name());
+  for (const auto& tensor : graph.sparse_initializer()) own.insert(tensor.values().name());
+  for (const auto& node : graph.node())
+    for (const auto& name : node.output()) own.insert(name);
+}
+
+// What graphs in the node's attributes read from outside. Their depth is limited (kMaxGraphDepth).
+void rename_outer(::onnx::GraphProto& graph, std::unordered_set<std::string> own,
+                  const Rename& rename) {
+  add_own_names(graph, own);
+  const auto rename_one = [&](std::string* name) {
+    if (!name->empty() && own.count(*name) == 0) rename(name);
+  };
+  for (auto& output : *graph.mutable_output()) rename_one(output.mutable_name());
+  for (auto& node : *graph.mutable_node()) {
+    for (auto& name : *node.mutable_input()) rename_one(&name);
+    for (auto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) rename_outer(*attribute.mutable_g(), own, rename);
+      for (auto& nested : *attribute.mutable_graphs()) rename_outer(nested, own, rename);
+    }
+  }
+}
+
 class Flattener {
  public:
   Flattener(const ::onnx::ModelProto& model, FlatGraph& graph) : graph_(graph) {
@@ -34,19 +61,20 @@ class Flattener {
     return it == functions_.end() ? nullptr : it->second;
   }
 
-  Status add(NodeProto& node, int64_t opset, const std::string& scope, size_t position, int depth) {
+  Status add(std::shared_ptr<NodeProto> node, int64_t opset, const std::string& scope,
+             size_t position, int depth) {
     if (graph_.nodes.size() >= kMaxNodes)
       return bad_model("more than {} nodes once functions are inlined", kMaxNodes);
-    const FunctionProto* function = find(node);
-    std::string label = label_of(node, scope, position);
+    const FunctionProto* function = find(*node);
+    std::string label = label_of(*node, scope, position);
     if (function == nullptr) {
-      graph_.nodes.push_back({&node, opset, std::move(label)});
+      graph_.nodes.push_back({std::move(node), opset, std::move(label)});
       return {};
     }
-    Status status = inline_call(node, *function, label, opset, depth);
+    Status status = inline_call(*node, *function, label, opset, depth);
     if (!status.ok())
       return std::move(status).with_context(
-          fmt::format("node '{}' ({})", label, qualified_op(node)));
+          fmt::format("node '{}' ({})", label, qualified_op(*node)));
     return {};
   }
 
@@ -78,7 +106,6 @@ class Flattener {
     for (const auto& attribute : call.attribute()) attributes[attribute.name()] = &attribute;
 
     auto rename = [&](std::string* name) {
-      if (name->empty()) return;
       auto [it, fresh] = names.emplace(*name, "");
       if (fresh) it->second = prefix + *name;
       *name = it->second;
@@ -88,21 +115,17 @@ class Flattener {
       copied_bytes_ += inner.ByteSizeLong();
       if (copied_bytes_ > kMaxCopiedBytes)
         return bad_model("functions expand to more than {} bytes", kMaxCopiedBytes);
-      auto copy = std::make_unique<NodeProto>(inner);
-      for (auto& name : *copy->mutable_input()) rename(&name);
-      for (auto& name : *copy->mutable_output()) rename(&name);
+      auto copy = std::make_shared<NodeProto>(inner);
+      rename_values(*copy, rename);
       bind_attributes(*copy, attributes);
-      NodeProto& node = *copy;
-      graph_.owned.push_back(std::move(copy));
-      TRY(add(node, own_opset == 0 ? opset : own_opset, label, position++, depth + 1));
+      TRY(add(std::move(copy), own_opset == 0 ? opset : own_opset, label, position++, depth + 1));
     }
     for (const auto& [from, to] : copies) {
-      auto copy = std::make_unique<NodeProto>();
+      auto copy = std::make_shared<NodeProto>();
       copy->set_op_type("Identity");
       copy->add_input(from);
       copy->add_output(to);
-      graph_.nodes.push_back({copy.get(), opset, label});
-      graph_.owned.push_back(std::move(copy));
+      graph_.nodes.push_back({std::move(copy), opset, label});
     }
     return {};
   }
@@ -132,6 +155,17 @@ class Flattener {
 
 }  // namespace
 
+void rename_values(NodeProto& node, const Rename& rename) {
+  for (auto& name : *node.mutable_input())
+    if (!name.empty()) rename(&name);
+  for (auto& name : *node.mutable_output())
+    if (!name.empty()) rename(&name);
+  for (auto& attribute : *node.mutable_attribute()) {
+    if (attribute.has_g()) rename_outer(*attribute.mutable_g(), {}, rename);
+    for (auto& graph : *attribute.mutable_graphs()) rename_outer(graph, {}, rename);
+  }
+}
+
 std::string qualified_op(const NodeProto& node) {
   return is_standard_domain(node.domain()) ? node.op_type() : node.domain() + "::" + node.op_type();
 }
@@ -140,13 +174,15 @@ std::string describe(const FlatNode& node) {
   return fmt::format("node '{}' ({})", node.label, qualified_op(*node.proto));
 }
 
-Result<FlatGraph> flatten(::onnx::ModelProto& model, int64_t opset) {
-  FlatGraph graph;
-  Flattener flattener(model, graph);
+Result<FlatGraph> flatten(const ::onnx::ModelProto& model, ::onnx::GraphProto& graph, int64_t opset,
+                          const std::string& scope) {
+  FlatGraph flat;
+  Flattener flattener(model, flat);
   size_t position = 0;
-  for (NodeProto& node : *model.mutable_graph()->mutable_node())
-    TRY(flattener.add(node, opset, "", position++, 0));
-  return graph;
+  for (NodeProto& node : *graph.mutable_node())
+    TRY(flattener.add(std::shared_ptr<NodeProto>(std::shared_ptr<void>(), &node), opset, scope,
+                      position++, 0));
+  return flat;
 }
 
 }  // namespace collage::frontend

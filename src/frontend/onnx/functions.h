@@ -5,6 +5,7 @@
 
 #include <onnx/onnx-ml.pb.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,14 +15,13 @@
 namespace collage::frontend {
 
 struct FlatNode {
-  ::onnx::NodeProto* proto;  // in the model, or in `FlatGraph::owned`
-  int64_t opset;             // of the standard operators where the node stands
-  std::string label;         // its name, or operator and position where it has none
+  std::shared_ptr<::onnx::NodeProto> proto;  // the model's own (not owned), or a copy
+  int64_t opset;                             // of the standard operators where the node stands
+  std::string label;                         // its name, or operator and position where it has none
 };
 
 struct FlatGraph {
   std::vector<FlatNode> nodes;  // in the order of the file
-  std::vector<std::unique_ptr<::onnx::NodeProto>> owned;
 };
 
 // "node 'conv1' (Conv)".
@@ -29,6 +29,13 @@ std::string describe(const FlatNode& node);
 // "Conv", or "com.microsoft::FusedConv".
 std::string qualified_op(const ::onnx::NodeProto& node);
 
-Result<FlatGraph> flatten(::onnx::ModelProto& model, int64_t opset);
+// The nodes of `graph`, the model's own or one inside an attribute. Labels start with `scope`.
+Result<FlatGraph> flatten(const ::onnx::ModelProto& model, ::onnx::GraphProto& graph, int64_t opset,
+                          const std::string& scope = "");
+
+// Renames the values that a node reads and gives, those that graphs inside its attributes take from
+// outside included.
+using Rename = std::function<void(std::string* name)>;
+void rename_values(::onnx::NodeProto& node, const Rename& rename);
 
 }  // namespace collage::frontend

@@ -35,17 +35,6 @@ void outer_names(const ::onnx::GraphProto& graph, std::vector<const std::string*
     if (!name->empty() && inside.count(*name) == 0) names.push_back(name);
 }
 
-std::vector<const std::string*> used_names(const ::onnx::NodeProto& node) {
-  std::vector<const std::string*> names;
-  for (const auto& name : node.input())
-    if (!name.empty()) names.push_back(&name);
-  for (const auto& attribute : node.attribute()) {
-    if (attribute.has_g()) outer_names(attribute.g(), names);
-    for (const auto& graph : attribute.graphs()) outer_names(graph, names);
-  }
-  return names;
-}
-
 // The error for nodes that wait for each other: follows unordered predecessors from `start` until
 // one comes again.
 Status cycle_error(const FlatGraph& graph, const std::vector<std::vector<size_t>>& predecessors,
@@ -75,6 +64,17 @@ Status cycle_error(const FlatGraph& graph, const std::vector<std::vector<size_t>
 }
 
 }  // namespace
+
+std::vector<const std::string*> used_names(const ::onnx::NodeProto& node) {
+  std::vector<const std::string*> names;
+  for (const auto& name : node.input())
+    if (!name.empty()) names.push_back(&name);
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.has_g()) outer_names(attribute.g(), names);
+    for (const auto& graph : attribute.graphs()) outer_names(graph, names);
+  }
+  return names;
+}
 
 Result<std::vector<size_t>> import_order(const FlatGraph& graph,
                                          const std::unordered_set<std::string>& given,

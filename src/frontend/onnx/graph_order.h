@@ -11,6 +11,9 @@
 
 namespace collage::frontend {
 
+// What a node reads: its inputs, and what graphs inside its attributes take from outside.
+std::vector<const std::string*> used_names(const ::onnx::NodeProto& node);
+
 // Indices into graph.nodes: those that `outputs` need, inputs first, otherwise in the file's order.
 // `given` are the values that exist without a node: inputs and initializers.
 Result<std::vector<size_t>> import_order(const FlatGraph& graph,

@@ -46,6 +46,7 @@ struct UnsupportedNode {
   std::string node;  // its name, or the operator and its position
   std::string op;    // "Loop", "com.microsoft::FusedConv"
   std::string reason;
+  bool dynamic = false;  // a model that is imported in stages, as it runs, may have it (stages.h)
 };
 
 // On kUnsupported `unsupported`, when given, holds every node that was refused, not only those the

@@ -10,71 +10,6 @@ namespace collage::frontend {
 
 using ::onnx::AttributeProto;
 
-const AttributeProto* NodeContext::find(std::string_view name) const {
-  for (const AttributeProto& attribute : proto_.attribute())
-    if (attribute.name() == name) return &attribute;
-  return nullptr;
-}
-
-Result<const AttributeProto*> NodeContext::find(std::string_view name,
-                                                AttributeProto::AttributeType type,
-                                                bool required) const {
-  const AttributeProto* attribute = find(name);
-  if (attribute == nullptr) {
-    if (required) return bad_model("attribute '{}' is missing", name);
-    return attribute;
-  }
-  if (attribute->type() != type)
-    return bad_model("attribute '{}' has type {}, not {}", name,
-                     ::onnx::AttributeProto_AttributeType_Name(attribute->type()),
-                     ::onnx::AttributeProto_AttributeType_Name(type));
-  return attribute;
-}
-
-Result<int64_t> NodeContext::integer(std::string_view name, std::optional<int64_t> fallback) const {
-  const auto* attribute = TRY(find(name, AttributeProto::INT, !fallback.has_value()));
-  return attribute == nullptr ? *fallback : attribute->i();
-}
-
-Result<bool> NodeContext::flag(std::string_view name, bool fallback) const {
-  const int64_t value = TRY(integer(name, fallback ? 1 : 0));
-  if (value != 0 && value != 1) return bad_model("attribute '{}' is {}, not 0 or 1", name, value);
-  return value != 0;
-}
-
-Result<double> NodeContext::real(std::string_view name, std::optional<double> fallback) const {
-  const auto* attribute = TRY(find(name, AttributeProto::FLOAT, !fallback.has_value()));
-  return attribute == nullptr ? *fallback : static_cast<double>(attribute->f());
-}
-
-Result<std::string> NodeContext::text(std::string_view name,
-                                      std::optional<std::string> fallback) const {
-  const auto* attribute = TRY(find(name, AttributeProto::STRING, !fallback.has_value()));
-  return attribute == nullptr ? *fallback : attribute->s();
-}
-
-Result<Ints> NodeContext::ints(std::string_view name, std::optional<Ints> fallback) const {
-  const auto* attribute = TRY(find(name, AttributeProto::INTS, !fallback.has_value()));
-  if (attribute == nullptr) return *fallback;
-  return Ints(attribute->ints().begin(), attribute->ints().end());
-}
-
-Result<std::vector<double>> NodeContext::reals(std::string_view name) const {
-  const auto* attribute = TRY(find(name, AttributeProto::FLOATS, true));
-  return std::vector<double>(attribute->floats().begin(), attribute->floats().end());
-}
-
-Result<std::vector<std::string>> NodeContext::texts(std::string_view name) const {
-  const auto* attribute = TRY(find(name, AttributeProto::STRINGS, true));
-  return std::vector<std::string>(attribute->strings().begin(), attribute->strings().end());
-}
-
-Result<DType> NodeContext::element_type(std::string_view name) const {
-  const int64_t value = TRY(integer(name));
-  if (value < 0 || value > INT32_MAX) return bad_model("attribute '{}' is {}", name, value);
-  return dtype_from_onnx(static_cast<int32_t>(value));
-}
-
 Result<Tensor> NodeContext::tensor(std::string_view name) {
   const auto* attribute = TRY(find(name, AttributeProto::TENSOR, true));
   // Nobody could tell its values from bytes, as the importer can those of an initializer.
@@ -86,8 +21,10 @@ Result<Tensor> NodeContext::tensor(std::string_view name) {
 
 Result<Tensor> NodeContext::constant(size_t i, std::string_view what) const {
   const auto* node = as<ConstantNode>(inputs_[i]);
-  if (node == nullptr)
+  if (node == nullptr) {
+    if (wanted_ != nullptr) wanted_->push_back(inputs_[i]);
     return unsupported("{} is computed at run time; only a constant is supported", what);
+  }
   return node->value;
 }
 
@@ -172,21 +109,6 @@ Result<Expr> NodeContext::cast(const Expr& data, DType dtype) {
 Result<Expr> NodeContext::broadcast_to(const Expr& data, const Shape& shape) {
   if (shape_of(data) == shape) return data;
   return call("broadcast_to", {data}, {{"shape", shape}});
-}
-
-Result<int64_t> normal_axis(int64_t axis, int64_t rank) {
-  if (axis < -rank || axis >= rank)
-    return bad_model("axis {} is out of range for rank {}", axis, rank);
-  return axis < 0 ? axis + rank : axis;
-}
-
-Result<Ints> normal_axes(const Ints& axes, int64_t rank) {
-  Ints result;
-  for (int64_t axis : axes) result.push_back(TRY(normal_axis(axis, rank)));
-  std::sort(result.begin(), result.end());
-  auto twice = std::adjacent_find(result.begin(), result.end());
-  if (twice != result.end()) return bad_model("axis {} is named twice", *twice);
-  return result;
 }
 
 int64_t product(const Shape& shape, size_t begin, size_t end) {

@@ -16,26 +16,30 @@
 
 #include "base/result.h"
 #include "frontend/onnx/folding.h"
+#include "frontend/onnx/node_attributes.h"
 #include "frontend/onnx/tensor_data.h"
 #include "ir/expr.h"
 
 namespace collage::frontend {
 
-class NodeContext {
+class NodeContext : public NodeAttributes {
  public:
-  // Absent optional inputs are null.
+  // Absent optional inputs are null. `wanted` receives the inputs that had to be constant and were
+  // not; it may be null.
   NodeContext(::onnx::NodeProto& proto, int64_t opset, std::string origin, std::vector<Expr> inputs,
-              Folder& folder, TensorData& data)
-      : proto_(proto),
+              Folder& folder, TensorData& data, std::vector<Expr>* wanted = nullptr)
+      : NodeAttributes(proto),
+        proto_(proto),
         opset_(opset),
         origin_(std::move(origin)),
         inputs_(std::move(inputs)),
         folder_(folder),
-        data_(data) {}
+        data_(data),
+        wanted_(wanted) {}
 
   // The same node with other inputs, for what another operator's converter makes of them.
   NodeContext with_inputs(std::vector<Expr> inputs) const {
-    return NodeContext(proto_, opset_, origin_, std::move(inputs), folder_, data_);
+    return NodeContext(proto_, opset_, origin_, std::move(inputs), folder_, data_, wanted_);
   }
 
   int64_t opset() const { return opset_; }
@@ -55,17 +59,7 @@ class NodeContext {
   // That of the first output, which no other node of the model has.
   std::string output_name() const { return num_outputs() == 0 ? origin_ : proto_.output(0); }
 
-  // Attributes. Without a default the attribute is required.
-  bool has_attr(std::string_view name) const { return find(name) != nullptr; }
-  Result<int64_t> integer(std::string_view name, std::optional<int64_t> fallback = {}) const;
-  Result<bool> flag(std::string_view name, bool fallback) const;
-  Result<double> real(std::string_view name, std::optional<double> fallback = {}) const;
-  Result<std::string> text(std::string_view name, std::optional<std::string> fallback = {}) const;
-  Result<Ints> ints(std::string_view name, std::optional<Ints> fallback = {}) const;
-  Result<std::vector<double>> reals(std::string_view name) const;
-  Result<std::vector<std::string>> texts(std::string_view name) const;
-  Result<DType> element_type(std::string_view name) const;  // an attribute such as "to"
-  Result<Tensor> tensor(std::string_view name);
+  Result<Tensor> tensor(std::string_view name);  // an attribute
 
   // Inputs that must be constant; `what` names them in the error.
   Result<Tensor> constant(size_t i, std::string_view what) const;
@@ -91,27 +85,19 @@ class NodeContext {
   Result<Expr> broadcast_to(const Expr& data, const Shape& shape);
 
  private:
-  const ::onnx::AttributeProto* find(std::string_view name) const;
-  Result<const ::onnx::AttributeProto*> find(std::string_view name,
-                                             ::onnx::AttributeProto::AttributeType type,
-                                             bool required) const;
-
   ::onnx::NodeProto& proto_;
   int64_t opset_;
   std::string origin_;
   std::vector<Expr> inputs_;
   Folder& folder_;
   TensorData& data_;
+  std::vector<Expr>* wanted_;
 };
 
 inline const Shape& shape_of(const Expr& expr) { return expr->tensor_type().shape; }
 inline DType dtype_of(const Expr& expr) { return expr->tensor_type().dtype; }
 inline int64_t rank_of(const Expr& expr) { return static_cast<int64_t>(shape_of(expr).size()); }
 
-// -1 becomes rank - 1; an error outside [-rank, rank).
-Result<int64_t> normal_axis(int64_t axis, int64_t rank);
-// All of them, sorted; an error when one is named twice.
-Result<Ints> normal_axes(const Ints& axes, int64_t rank);
 // The product of the dimensions from `begin` to before `end`.
 int64_t product(const Shape& shape, size_t begin, size_t end);
 // Numpy's broadcasting of two shapes.

@@ -1,0 +1,105 @@
+"""A decoder with a cache, token after token: Collage, which keeps the cache as states, and ONNX Runtime, which is given it each time.
+
+    python bench/decode.py gpt2_cache.onnx [--prompt 64] [--tokens 128] [--buckets 192] [--limit 1.0]
+
+The model has inputs input_ids, attention_mask, position_ids (if it wants them) and past_key_values.N.key/value, and outputs logits and
+present.N.key/value, as models/gpt2.py writes it. Every token's logits are compared. The two take turns, a token each. Exit status 1: logits differ, or
+Collage's median token takes more than --limit times ONNX Runtime's.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import time
+
+import numpy as np
+import onnxruntime
+
+import collage
+
+
+def resident_bytes():
+    """Anonymous memory of this process: files that are mapped are nobody's copy."""
+    with open("/proc/self/smaps_rollup", encoding="ascii") as file:
+        fields = dict(line.split(":", 1) for line in file if ":" in line)
+    return 1024 * int(fields["Anonymous"].split()[0])
+
+
+class Cached:
+    """ONNX Runtime with the cache handed from run to run."""
+
+    def __init__(self, path, threads):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self.names = [value.name for value in self.session.get_outputs()]
+        self.cache = {}
+        for value in self.session.get_inputs():
+            if value.name.startswith("past"):
+                heads, width = value.shape[1], value.shape[3]
+                self.cache[value.name] = np.zeros((1, heads, 0, width), np.float32)
+
+    def __call__(self, inputs):
+        results = dict(zip(self.names, self.session.run(None, inputs | self.cache)))
+        for name in self.cache:
+            self.cache[name] = results[name.replace("past_key_values", "present")]
+        return results["logits"]
+
+
+def feeds(names, tokens, past):
+    length = tokens.shape[1]
+    given = {"input_ids": tokens, "attention_mask": np.ones((1, past + length), np.int64),
+             "position_ids": np.arange(past, past + length, dtype=np.int64)[None]}
+    return {name: value for name, value in given.items() if name in names}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("model")
+    parser.add_argument("--prompt", type=int, default=64)
+    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--buckets", type=int, nargs="+", default=[192], help="of the past")
+    parser.add_argument("--database", default="")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--targets", default="")
+    parser.add_argument("--limit", type=float, default=1.0, help="Collage's median by ONNX Runtime's")
+    options = parser.parse_args()
+
+    theirs = Cached(options.model, options.threads)
+    before = resident_bytes()
+    states = {name: name.replace("past_key_values", "present") for name in theirs.cache}
+    ours = collage.load_dynamic(options.model, buckets={"past": options.buckets}, states=states, database=options.database,
+                                threads=options.threads, targets=options.targets)
+    names = [info.name for info in ours.inputs]
+    random = np.random.default_rng(7)
+    tokens = random.integers(0, 50000, (1, options.prompt))
+    past, worst, seconds = 0, 0.0, {"collage": [], "onnxruntime": []}
+    for step in range(options.tokens + 1):
+        inputs = feeds(names, tokens, past)
+        begin = time.perf_counter()
+        logits = ours.run(inputs)["logits"]
+        middle = time.perf_counter()
+        expected = theirs(inputs)
+        end = time.perf_counter()
+        if step > 1:  # the first two compile: the prompt, and a token
+            seconds["collage"].append(middle - begin)
+            seconds["onnxruntime"].append(end - middle)
+        worst = max(worst, float(np.abs(logits - expected).max() / np.abs(expected).max()))
+        if logits[0, -1].argmax() != expected[0, -1].argmax():
+            print(f"token {step}: {logits[0, -1].argmax()} instead of {expected[0, -1].argmax()}")
+            worst = max(worst, 1.0)
+        past += tokens.shape[1]
+        tokens = expected[:, -1:].argmax(axis=-1)
+    for made in ours.specialisations:
+        what = "interpreted" if made.interpreted else f"{made.kernels} kernels, compiled in {made.compile_seconds:.1f} s"
+        print(f"{made.part}: {what}, {made.runs} runs: {made.shapes[:100]}")
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    ratio = medians["collage"] / medians["onnxruntime"]
+    print(f"median token: collage {1e3 * medians['collage']:.2f} ms, onnxruntime {1e3 * medians['onnxruntime']:.2f} ms, ratio {ratio:.2f}")
+    print(f"largest error of logits: {worst:.2e} of the largest; memory of collage: {(resident_bytes() - before) / 2**20:.0f} MiB anonymous")
+    return 1 if worst > 1e-3 or ratio > options.limit else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+// Models whose shapes are not known before they run: dimensions that inputs decide (batch,
+// sequence), tensors whose shapes depend on values (NonZero, NonMaxSuppression), and control flow.
+//
+//   collage::DynamicOptions options;
+//   options.buckets["past"] = {128, 512, 1024};
+//   auto program = collage::DynamicProgram::load("decoder.onnx", options);
+//   auto outputs = program->run({tokens, mask, past_keys, past_values});
+//
+// The program is compiled for the shapes that come, once for each (a specialisation), and keeps
+// them; all share one set of weights. Where shapes depend on values the model is cut: each part is
+// compiled once the tensors before it exist.
+#pragma once
+
+#include <collage/collage.h>
+#include <collage/result.h>
+#include <collage/tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace collage {
+
+struct DynamicOptions {
+  ProgramOptions program;
+  // kUnavailable for shapes that were not prepared, instead of compiling for them.
+  bool compile_on_demand = true;
+  // Sizes to compile for, by named dimension: a tensor is padded at the end of that dimension to
+  // the smallest that holds it, and results are cut back. A dimension of two parts, "past +
+  // sequence", is padded at the end of each part. Only for models whose results do not depend on
+  // what padding holds, by a mask for example; that is tried when the model is loaded
+  // (kVerification otherwise).
+  std::map<std::string, std::vector<int64_t>> buckets;
+  std::map<std::string, double> padding;  // what an input is padded with; 0 where it is not named
+  // Inputs whose values the program keeps from run to run: the output that gives the next one's, by
+  // the input's name (present.0.key by past.0.key). Such an input has a dimension that buckets
+  // name, its output the same dimension with further parts after it; each run appends those to what
+  // is kept, in place. States are no inputs and outputs of `run` any more.
+  std::map<std::string, std::string> states;
+  std::map<std::string, Tensor> constants;  // inputs fixed to a value
+};
+
+// An input or output: dimensions are numbers, names ("batch"), sums ("past + sequence"), or "?"
+// where only a run tells.
+struct DynamicTensorInfo {
+  std::string name;
+  std::vector<std::string> dims;
+  DType dtype = DType::kFloat32;
+  bool has_shape = true;  // false: the rank is not known either, and dims is empty
+};
+
+// A part of the model compiled for some shapes.
+struct SpecialisationInfo {
+  std::string part;          // "main", "main/1" after the first cut, "loop 'NAME'"
+  std::string shapes;        // of its inputs: "tokens (1, 64), mask (1, 64)"
+  bool interpreted = false;  // too little work to compile
+  size_t kernels = 0;
+  double compile_seconds = 0;
+  size_t runs = 0;
+};
+
+namespace internal {
+struct DynamicProgramImpl;
+}
+
+// Movable. Any thread may run it; its runs take turns.
+class DynamicProgram {
+ public:
+  // Reads ONNX. Errors as Model::load's; what needs shapes shows only in `run`.
+  static Result<DynamicProgram> load(const std::filesystem::path& path,
+                                     const DynamicOptions& options = {});
+
+  const std::vector<DynamicTensorInfo>& inputs() const;  // without states
+  const std::vector<DynamicTensorInfo>& outputs() const;
+
+  // Inputs in the order of inputs(), of any shapes that fit the dimensions' names (kBadModel
+  // otherwise). The first run with new shapes compiles.
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+  // Compiles what these inputs need, also where compile_on_demand is off, and forgets the results.
+  Status prepare(const std::vector<Tensor>& inputs);
+  // States become empty.
+  void reset();
+
+  std::vector<SpecialisationInfo> specialisations() const;
+
+  explicit DynamicProgram(std::unique_ptr<internal::DynamicProgramImpl> impl);
+  DynamicProgram(DynamicProgram&&) noexcept;
+  DynamicProgram& operator=(DynamicProgram&&) noexcept;
+  ~DynamicProgram();
+  internal::DynamicProgramImpl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<internal::DynamicProgramImpl> impl_;
+};
+
+}  // namespace collage

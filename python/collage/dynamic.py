@@ -1,0 +1,86 @@
+"""Programs of models whose shapes are not known before they run (docs/dynamic.md)."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from . import _core
+from ._core import DynamicTensorInfo, Specialisation
+
+Array = Any
+
+
+class DynamicProgram:
+    """Compiled for the shapes that come, once for each: `program(array, ...)` or `program.run({"name": array})`.
+
+    Arrays and results are those of `collage.Program`. Runs take turns.
+    """
+
+    def __init__(self, core: _core.DynamicProgram) -> None:
+        self._core = core
+        self.inputs: list[DynamicTensorInfo] = core.inputs
+        self.outputs: list[DynamicTensorInfo] = core.outputs
+
+    def __call__(self, *arrays: Array) -> Any:
+        """The output, or a tuple where there are several; inputs by position."""
+        outputs = self._core.run(list(arrays))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Outputs by name."""
+        return dict(zip((info.name for info in self.outputs), self._core.run(self._in_order(inputs))))
+
+    def prepare(self, inputs: Mapping[str, Array]) -> None:
+        """Compiles what these inputs need and forgets the results."""
+        self._core.prepare(self._in_order(inputs))
+
+    def reset(self) -> None:
+        """States become empty."""
+        self._core.reset()
+
+    @property
+    def specialisations(self) -> list[Specialisation]:
+        """What was compiled so far."""
+        return self._core.specialisations
+
+    def _in_order(self, inputs: Mapping[str, Array]) -> list[Array]:
+        from . import _pick
+
+        return _pick(inputs, [info.name for info in self.inputs], "input")
+
+    def __repr__(self) -> str:
+        shown = (", ".join(f"{i.name}: {i.dtype}[{', '.join(i.dims)}]" for i in infos) for infos in (self.inputs, self.outputs))
+        return "<collage.DynamicProgram ({}) -> ({})>".format(*shown)
+
+
+def load_dynamic(
+    path: Any,
+    *,
+    targets: Union[str, Sequence[str]] = (),
+    exclude: Union[str, Sequence[str]] = (),
+    threads: int = 0,
+    effort: str = "default",
+    patience: float = 10,
+    database: Any = "",
+    worker: Any = "",
+    frozen_costs: bool = False,
+    strict_accuracy: bool = False,
+    max_error: float = 0,
+    compile_on_demand: bool = True,
+    buckets: Optional[Mapping[str, Sequence[int]]] = None,
+    padding: Optional[Mapping[str, float]] = None,
+    states: Optional[Mapping[str, str]] = None,
+) -> DynamicProgram:
+    """A program of an ONNX model with dimensions that inputs decide, shapes that depend on values, or control flow.
+
+    `buckets`: sizes to compile for, by named dimension; tensors are padded to the smallest that holds them.
+    `padding`: what an input is padded with, where it is not 0. `states`: inputs that the program keeps from run to run, with
+    the output that each grows by. The others are those of `Model.compile`.
+    """
+    from . import _words
+
+    return DynamicProgram(_core.load_dynamic(
+        path, targets=_words(targets), exclude=_words(exclude), threads=threads, effort=effort, patience=patience,
+        database=database, worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy, max_error=max_error,
+        compile_on_demand=compile_on_demand, buckets={name: list(sizes) for name, sizes in (buckets or {}).items()},
+        padding=dict(padding or {}), states=dict(states or {})))

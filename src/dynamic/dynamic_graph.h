@@ -1,0 +1,50 @@
+// A graph that is run in stages: the model's own, or the body of a loop. It remembers every stage
+// that it compiled, by what decided it: the shapes of the tensors that the stage reads, and the
+// contents of those that decide shapes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "dynamic/stage_program.h"
+#include "frontend/onnx/stages.h"
+
+namespace collage {
+
+using frontend::TensorsByName;
+
+class DynamicGraph {
+ public:
+  // `name` is for reports.
+  DynamicGraph(StageContext& context, frontend::RemainingGraph graph, std::string name);
+  ~DynamicGraph();
+
+  // The graph's outputs, in order, from its inputs and what it reads of the graph around it.
+  Result<std::vector<Tensor>> run(TensorsByName tensors);
+
+ private:
+  struct Specialisation;
+  struct Stage;
+  struct LoopBody;
+  struct HostRun;
+
+  Result<Specialisation*> specialise(Stage& stage, const TensorsByName& tensors);
+  Result<std::unique_ptr<Specialisation>> make(Stage& stage, const TensorsByName& tensors);
+  Status run_stage(Specialisation& stage, TensorsByName& tensors) const;
+  Result<HostRun> run_late_nodes(const Specialisation& made, TensorsByName& tensors);
+  Result<std::unique_ptr<Stage>> stage_after(const Stage& stage, const Specialisation& made,
+                                             const HostRun& host);
+  Status run_on_host(const frontend::FlatNode& node, TensorsByName& tensors);
+  Result<LoopBody*> body_of(const frontend::FlatNode& node);
+  const Tensor* find(const std::string& name, const TensorsByName& tensors) const;
+
+  StageContext& context_;
+  std::string name_;
+  std::unique_ptr<Stage> first_;
+  std::map<std::string, std::unique_ptr<LoopBody>> bodies_;  // by the loop's first output
+};
+
+}  // namespace collage

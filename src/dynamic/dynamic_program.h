@@ -1,0 +1,46 @@
+// What stands behind DynamicProgram (collage/dynamic.h).
+#pragma once
+
+#include <collage/dynamic.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "dynamic/dynamic_graph.h"
+#include "dynamic/padding.h"
+#include "dynamic/stage_program.h"
+#include "dynamic/states.h"
+
+namespace collage {
+
+namespace internal {
+
+struct DynamicProgramImpl {
+  DynamicOptions options;
+  StageContext context;
+  std::vector<DynamicTensorInfo> inputs, outputs;
+  States states;
+  std::optional<DynamicGraph> graph;
+  std::mutex running;
+};
+
+}  // namespace internal
+
+// Seeded values for inputs, such as the model can take as far as its first stage tells. Dimensions
+// are of `shapes` by the input's name, else of `sizes` by their own; kBadModel for one that is not
+// known.
+Result<TensorsByName> random_tensors(frontend::StagedModel& model,
+                                     const std::vector<DynamicTensorInfo>& inputs,
+                                     const DimSizes& sizes,
+                                     const std::map<std::string, Shape>& shapes, uint64_t seed);
+
+// The outputs of the whole model, computed by the reference.
+Result<std::vector<Tensor>> run_reference(const std::shared_ptr<frontend::StagedModel>& model,
+                                          TensorsByName tensors);
+
+}  // namespace collage

@@ -1,0 +1,20 @@
+// Whether a model's results depend on what its inputs are padded with: tried on small sizes, by the
+// reference.
+#pragma once
+
+#include <collage/dynamic.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "frontend/onnx/stages.h"
+
+namespace collage {
+
+// kVerification, naming an output that changes. `inputs` and `outputs` are the whole model's.
+Status check_padding(const std::shared_ptr<frontend::StagedModel>& model,
+                     const DynamicOptions& options, const std::vector<DynamicTensorInfo>& inputs,
+                     const std::vector<DynamicTensorInfo>& outputs);
+
+}  // namespace collage

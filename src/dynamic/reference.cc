@@ -1,0 +1,56 @@
+#include "dynamic/dynamic_program.h"
+#include "ops/random_inputs.h"
+
+namespace collage {
+
+namespace {
+
+Result<Shape> shape_of(const DynamicTensorInfo& input, const DimSizes& sizes) {
+  if (!input.has_shape) return bad_model("input '{}' has no shape: give one", input.name);
+  Shape shape;
+  for (const std::string& dim : input.dims) {
+    const std::optional<DimSum> sum = DimSum::parse(dim);
+    int64_t extent = 0;
+    bool known = sum.has_value();
+    for (size_t i = 0; known && i < sum->terms.size(); ++i) {
+      const DimSum::Term& term = sum->terms[i];
+      known = term.name.empty() || sizes.count(term.name) != 0;
+      if (known) extent += term.name.empty() ? term.number : sizes.at(term.name);
+    }
+    if (!known)
+      return bad_model("input '{}': dimension '{}' has no value: give one", input.name, dim);
+    shape.push_back(extent);
+  }
+  return shape;
+}
+
+}  // namespace
+
+Result<TensorsByName> random_tensors(frontend::StagedModel& model,
+                                     const std::vector<DynamicTensorInfo>& inputs,
+                                     const DimSizes& sizes,
+                                     const std::map<std::string, Shape>& shapes, uint64_t seed) {
+  TensorsByName tensors;
+  uint64_t own = seed;
+  for (const DynamicTensorInfo& input : inputs) {
+    const auto given = shapes.find(input.name);
+    const Shape shape = given != shapes.end() ? given->second : TRY(shape_of(input, sizes));
+    TRY(checked_num_elements(shape));
+    tensors[input.name] = random_tensor({shape, input.dtype}, ++own, {0, 1});
+  }
+  const frontend::ImportedStage stage = TRY(model.import(model.whole(), tensors));
+  if (!stage.module) return tensors;
+  const std::vector<Tensor> fitting = random_inputs(stage.module->main(), seed);
+  for (size_t i = 0; i < fitting.size(); ++i) tensors[stage.inputs[i]] = fitting[i];
+  return tensors;
+}
+
+Result<std::vector<Tensor>> run_reference(const std::shared_ptr<frontend::StagedModel>& model,
+                                          TensorsByName tensors) {
+  StageContext context;
+  context.model = model;
+  context.interpret_all = true;
+  return DynamicGraph(context, model->whole(), "reference").run(std::move(tensors));
+}
+
+}  // namespace collage

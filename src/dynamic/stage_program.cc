@@ -1,0 +1,96 @@
+#include "dynamic/stage_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/stopwatch.h"
+#include "compiler/compile.h"
+#include "frontend/onnx/importer.h"
+#include "ir/visitor.h"
+#include "ir/work.h"
+#include "ops/interpreter.h"
+
+namespace collage {
+
+namespace {
+
+// Compiling takes milliseconds; the reference computes this in less than one.
+constexpr double kFewFlops = 2e5;
+constexpr double kFewBytes = 1 << 20;
+// Compiles anything well enough without measuring.
+constexpr const char* kUnmeasuredTarget = "onednn";
+
+class Interpreted : public StageProgram {
+ public:
+  explicit Interpreted(Function function) : function_(std::move(function)) {}
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
+    return interpret(function_, inputs);
+  }
+
+ private:
+  Function function_;
+};
+
+class Compiled : public StageProgram {
+ public:
+  explicit Compiled(Program program) : program_(std::move(program)) {}
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
+    return program_.run(inputs);
+  }
+
+ private:
+  Program program_;
+};
+
+bool has_empty_tensors(const Function& function) {
+  const std::vector<Expr> nodes = post_order(function->body);
+  return std::any_of(nodes.begin(), nodes.end(), [](const Expr& node) {
+    const std::vector<TensorType> leaves = node->type().leaves();
+    return std::any_of(leaves.begin(), leaves.end(),
+                       [](const TensorType& leaf) { return num_elements(leaf.shape) == 0; });
+  });
+}
+
+bool is_little_work(const Function& function) {
+  return function_flops(function) < kFewFlops && function_bytes(function) < kFewBytes;
+}
+
+ProgramOptions unmeasured(ProgramOptions options) {
+  options.targets = {kUnmeasuredTarget};
+  options.config.clear();
+  options.search = SearchMethod::kDijkstra;
+  options.effort = std::min(options.effort, Effort::kDefault);
+  options.always_measure = false;
+  options.max_error = 0;
+  options.pin.clear();
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::ImportedStage& stage,
+                                                         bool measured, StageContext& context,
+                                                         SpecialisationInfo& info) {
+  const Function& main = stage.module->main();
+  if (context.interpret_all || is_little_work(main) || has_empty_tensors(main)) {
+    info.interpreted = true;
+    return std::make_unique<Interpreted>(main);
+  }
+  if (!context.compile_on_demand)
+    return error(ErrorCode::kUnavailable,
+                 "{} was not compiled for {}, and compiling on demand is off", info.part,
+                 info.shapes);
+  const Stopwatch watch;
+  ImportedModel imported;
+  imported.module = *stage.module;
+  imported.input_names = stage.inputs;
+  imported.output_names = stage.outputs;
+  const Model model = TRY(simplified_model(std::move(imported)));
+  Program program = TRY(compile_model(
+      model, measured ? context.options : unmeasured(context.options), context.progress));
+  info.kernels = program.impl().report.kernels.size();
+  info.compile_seconds = watch.seconds();
+  return std::make_unique<Compiled>(std::move(program));
+}
+
+}  // namespace collage

@@ -1,0 +1,41 @@
+// A stage of a model (frontend/onnx/stages.h) made ready to run: compiled, or interpreted where it
+// is too little work for that, as loop conditions and the arithmetic of shapes are.
+#pragma once
+
+#include <collage/collage.h>
+#include <collage/dynamic.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/result.h"
+#include "frontend/onnx/stages.h"
+
+namespace collage {
+
+// What all stages of a program share.
+struct StageContext {
+  std::shared_ptr<frontend::StagedModel> model;
+  ProgramOptions options;
+  bool compile_on_demand = true;
+  bool interpret_all = false;  // by the reference, whatever the work
+  Progress* progress = nullptr;
+  std::vector<std::unique_ptr<SpecialisationInfo>> made;
+};
+
+class StageProgram {
+ public:
+  virtual ~StageProgram() = default;
+  virtual Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) = 0;
+};
+
+// `measured`: with the options' targets by measured cost; otherwise with one toolchain, without
+// measuring, for stages whose shapes change from run to run.
+Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::ImportedStage& stage,
+                                                         bool measured, StageContext& context,
+                                                         SpecialisationInfo& info);
+
+}  // namespace collage

@@ -1,0 +1,172 @@
+#include "dynamic/states.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace collage {
+
+namespace {
+
+using frontend::FlatNode;
+
+constexpr int64_t kOpset = 17;  // of the nodes that are added
+
+size_t index_of(const std::vector<DynamicTensorInfo>& infos, const std::string& name) {
+  const auto it = std::find_if(infos.begin(), infos.end(),
+                               [&](const DynamicTensorInfo& info) { return info.name == name; });
+  return static_cast<size_t>(it - infos.begin());
+}
+
+std::string text_of(const DimSum& sum, size_t first) {
+  std::string text;
+  for (size_t i = first; i < sum.terms.size(); ++i) {
+    const DimSum::Term& term = sum.terms[i];
+    text +=
+        (text.empty() ? "" : " + ") + (term.name.empty() ? std::to_string(term.number) : term.name);
+  }
+  return text;
+}
+
+FlatNode node_of(const char* op, const std::vector<std::string>& inputs,
+                 const std::string& output) {
+  auto proto = std::make_shared<::onnx::NodeProto>();
+  proto->set_op_type(op);
+  for (const std::string& input : inputs) proto->add_input(input);
+  proto->add_output(output);
+  return {std::move(proto), kOpset, output};
+}
+
+void set_integer(FlatNode& node, const char* name, int64_t value) {
+  auto* attribute = node.proto->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(::onnx::AttributeProto::INT);
+  attribute->set_i(value);
+}
+
+// `output` without what `input` is of it along the axis.
+std::string add_cut(frontend::RemainingGraph& graph, const std::string& input,
+                    const std::string& output, size_t axis) {
+  const std::string length = output + "/kept", ends = output + "/ends", axes = output + "/axes",
+                    added = output + "/added";
+  FlatNode shape = node_of("Shape", {input}, length);
+  set_integer(shape, "start", static_cast<int64_t>(axis));
+  set_integer(shape, "end", static_cast<int64_t>(axis) + 1);
+  graph.constants[ends] = Tensor::from<int64_t>({1}, {std::numeric_limits<int64_t>::max()});
+  graph.constants[axes] = Tensor::from<int64_t>({1}, {static_cast<int64_t>(axis)});
+  graph.nodes.push_back(std::move(shape));
+  graph.nodes.push_back(node_of("Slice", {output, length, ends, axes}, added));
+  return added;
+}
+
+}  // namespace
+
+Result<States> States::take(const DynamicOptions& options, std::vector<DynamicTensorInfo>& inputs,
+                            std::vector<DynamicTensorInfo>& outputs,
+                            frontend::RemainingGraph& graph) {
+  States result;
+  result.padding_ = options.padding;
+  std::vector<std::string> added;
+  for (const auto& [input_name, output_name] : options.states) {
+    const size_t input = index_of(inputs, input_name), output = index_of(outputs, output_name);
+    if (input == inputs.size()) return usage_error("state '{}' is no input", input_name);
+    if (output == outputs.size())
+      return usage_error("'{}', which gives state '{}', is no output", output_name, input_name);
+    State state;
+    state.input = inputs[input];
+    state.added = outputs[output];
+    std::optional<size_t> axis;
+    for (size_t i = 0; i < state.input.dims.size(); ++i)
+      if (options.buckets.count(state.input.dims[i]) != 0) axis = i;
+    if (!axis) return usage_error("state '{}' has no dimension with buckets", input_name);
+    state.axis = *axis;
+    state.dim = state.input.dims[*axis];
+    const std::optional<DimSum> sum = state.added.dims.size() == state.input.dims.size()
+                                          ? DimSum::parse(state.added.dims[*axis])
+                                          : std::nullopt;
+    if (!sum || sum->terms.size() < 2 || sum->terms[0].name != state.dim)
+      return usage_error("dimension {} of output '{}' is not '{} + …'", *axis, output_name,
+                         state.dim);
+    state.added.dims[*axis] = text_of(*sum, 1);
+    added.push_back(add_cut(graph, input_name, output_name, *axis));
+    result.sizes_[state.dim] = 0;
+    result.states_.push_back(std::move(state));
+    inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(input));
+    outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(output));
+    graph.outputs.erase(std::find(graph.outputs.begin(), graph.outputs.end(), output_name));
+  }
+  graph.outputs.insert(graph.outputs.end(), added.begin(), added.end());
+  return result;
+}
+
+Status States::add_to(frontend::TensorsByName& tensors, const DimSizes& sizes,
+                      const DimSizes& padded) {
+  for (State& state : states_) {
+    Shape own;
+    for (const std::string& dim : state.input.dims) {
+      const std::optional<DimSum> sum = DimSum::parse(dim);
+      if (!sum || sum->terms.size() != 1 ||
+          (!sum->terms[0].name.empty() && sizes.count(sum->terms[0].name) == 0))
+        return bad_model("dimension '{}' of state '{}' is not known from the inputs", dim,
+                         state.input.name);
+      own.push_back(sum->terms[0].name.empty() ? sum->terms[0].number
+                                               : sizes.at(sum->terms[0].name));
+    }
+    const PaddedShape shape = PaddedShape::of(state.input, own, sizes, padded);
+    const Shape wanted = shape.padded();
+    if (!state.buffer.defined() || state.buffer.shape() != wanted) {
+      auto value = padding_.find(state.input.name);
+      PaddedShape nothing = shape;
+      for (auto& parts : nothing.dims)
+        for (PaddedShape::Part& part : parts) part.size = 0;
+      Tensor grown = TRY(pad_tensor(Tensor::empty(state.input.dtype, nothing.shape()), nothing,
+                                    value == padding_.end() ? 0 : value->second));
+      if (state.buffer.defined()) {
+        for (size_t i = 0; i < wanted.size(); ++i)
+          if (i != state.axis && wanted[i] != state.buffer.shape()[i])
+            return bad_model("state '{}' is kept in shape {}, this run needs {}; reset it first",
+                             state.input.name, shape_to_string(state.buffer.shape()),
+                             shape_to_string(wanted));
+        if (wanted[state.axis] < state.buffer.shape()[state.axis])
+          return internal_error("state '{}' would shrink", state.input.name);
+        write_part(state.buffer, grown, state.axis, 0);
+      }
+      state.buffer = std::move(grown);
+    }
+    tensors[state.input.name] = state.buffer;
+  }
+  return {};
+}
+
+Status States::append(const std::vector<Tensor>& added, const DimSizes& sizes,
+                      const DimSizes& padded) {
+  DimSizes grown = sizes_;
+  for (size_t i = 0; i < states_.size(); ++i) {
+    State& state = states_[i];
+    const PaddedShape shape = PaddedShape::of(state.added, added[i].shape(), sizes, padded);
+    const Tensor part = shape.is_padded() ? TRY(cut_tensor(added[i], shape)) : added[i];
+    const int64_t kept = sizes_.at(state.dim), more = part.shape()[state.axis];
+    // Room for all of it, in the next bucket where this one is full: made when the next run knows
+    // its size. Until then the buffer is as large as it must be.
+    if (kept + more > state.buffer.shape()[state.axis]) {
+      Shape larger = state.buffer.shape();
+      larger[state.axis] = kept + more;
+      Tensor whole = TRY(Tensor::allocate(state.buffer.dtype(), larger));
+      write_part(state.buffer, whole, state.axis, 0);
+      state.buffer = std::move(whole);
+    }
+    write_part(part, state.buffer, state.axis, kept);
+    grown[state.dim] = kept + more;
+  }
+  sizes_ = std::move(grown);
+  return {};
+}
+
+void States::reset() {
+  for (State& state : states_) state.buffer = Tensor();
+  for (auto& [name, size] : sizes_) size = 0;
+}
+
+}  // namespace collage

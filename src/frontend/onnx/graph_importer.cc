@@ -1,0 +1,181 @@
+#include "frontend/onnx/graph_importer.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "frontend/onnx/control_flow.h"
+#include "frontend/onnx/converters.h"
+#include "frontend/onnx/graph_order.h"
+#include "frontend/onnx/model_file.h"
+#include "frontend/onnx/subgraphs.h"
+
+namespace collage::frontend {
+
+namespace {
+
+// Operators that give the elements of their first input, moved.
+bool moves_elements(const std::string& op) {
+  static constexpr std::array kMoves = {"Identity",  "Reshape", "Squeeze", "Unsqueeze", "Flatten",
+                                        "Transpose", "Slice",   "Gather",  "Expand",    "Concat"};
+  return std::find(kMoves.begin(), kMoves.end(), op) != kMoves.end();
+}
+
+bool has_tensor(const ::onnx::NodeProto& node) {
+  return std::any_of(node.attribute().begin(), node.attribute().end(),
+                     [](const auto& attribute) { return attribute.has_t(); });
+}
+
+}  // namespace
+
+bool GraphImporter::is_late(const std::string& name) const {
+  auto it = values_.find(name);
+  return it != values_.end() && it->second == nullptr;
+}
+
+Result<Expr> GraphImporter::value(const std::string& name) {
+  if (auto it = values_.find(name); it != values_.end()) return it->second;
+  Expr made = TRY(options_.initializer(name));
+  if (made == nullptr) return bad_model("'{}' is no output of a node, input or initializer", name);
+  values_[name] = made;
+  return made;
+}
+
+bool GraphImporter::had_four_bits(const std::string& name) const {
+  return four_bits_.count(name) != 0 ||
+         (options_.had_four_bits != nullptr && options_.had_four_bits(name));
+}
+
+void GraphImporter::add_late(const FlatNode& node, Lateness why, std::string reason,
+                             std::vector<std::string> wanted) {
+  late_.push_back({node, why, std::move(reason), std::move(wanted)});
+  for (const std::string& name : node.proto->output())
+    if (!name.empty()) values_[name] = nullptr;
+}
+
+bool GraphImporter::waits(const FlatNode& node) const {
+  const std::vector<const std::string*> names = used_names(*node.proto);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string* name) { return is_late(*name); });
+}
+
+// Values that nobody reads any more go.
+void GraphImporter::release(const std::string& name) {
+  if (--uses_[name] == 0) values_.erase(name);
+}
+
+Result<std::vector<Expr>> GraphImporter::convert(const FlatNode& node, std::vector<Expr> inputs,
+                                                 std::vector<Expr>& wanted) {
+  const ConverterRow& row = *find_converter(node.proto->domain(), node.proto->op_type());
+  while (!inputs.empty() && inputs.back() == nullptr) inputs.pop_back();
+  const int count = static_cast<int>(inputs.size());
+  if (row.max_inputs >= 0 && count > row.max_inputs)
+    return bad_model("{} inputs, at most {} are allowed", count, row.max_inputs);
+  for (int i = 0; i < row.min_inputs; ++i)
+    if (i >= count || inputs[static_cast<size_t>(i)] == nullptr)
+      return bad_model("input {} of {} is missing", i, row.min_inputs);
+  // A converter takes the tensors out of a node's attributes.
+  ::onnx::NodeProto copy;
+  const bool copied = options_.keeps_nodes && has_tensor(*node.proto);
+  if (copied) copy = *node.proto;
+  NodeContext context(copied ? copy : *node.proto, node.opset, node.label, std::move(inputs),
+                      folder_, data_, &wanted);
+  std::vector<Expr> outputs = TRY(row.convert(context));
+  for (size_t i = 0; i < context.num_outputs(); ++i)
+    if ((i >= outputs.size() || outputs[i] == nullptr) && context.wants(i) &&
+        uses_.count(node.proto->output(static_cast<int>(i))) != 0)
+      return unsupported("output {} ('{}') is used", i, node.proto->output(static_cast<int>(i)));
+  return outputs;
+}
+
+Status GraphImporter::import_node(const FlatNode& node) {
+  const std::string &domain = node.proto->domain(), &op = node.proto->op_type();
+  if (is_standard_domain(domain) && node.opset == 0)
+    return bad_model("the operator set is not imported");
+  const bool control = is_control_flow(*node.proto);
+  const bool on_host = options_.runs_on_host != nullptr && options_.runs_on_host(domain, op);
+  if (!control && !on_host && find_converter(domain, op) == nullptr) {
+    const std::string_view reason = reason_left_out(domain, op);
+    add_late(node, Lateness::kNever, reason.empty() ? "unknown operator" : std::string(reason));
+    return {};
+  }
+  if (waits(node)) {
+    add_late(node, Lateness::kWaits, "");
+    return {};
+  }
+  if (control) return import_control_flow(*this, node).with_context(describe(node));
+  // Zero points of 4 bits, which became bytes, would decide the type of the result.
+  if (op == "QuantizeLinear" && node.proto->input_size() > 2 &&
+      had_four_bits(node.proto->input(2))) {
+    add_late(node, Lateness::kNever, "a quantised type of 4 bits");
+    return {};
+  }
+  std::vector<Expr> inputs, wanted;
+  bool constants = true;
+  for (const std::string& name : node.proto->input()) {
+    inputs.push_back(name.empty() ? nullptr : TRY(value(name)));
+    constants = constants && (name.empty() || as<ConstantNode>(inputs.back()) != nullptr);
+  }
+  if (on_host && (!constants || find_converter(domain, op) == nullptr)) {
+    add_late(node, Lateness::kRun, "the shape of the result depends on values");
+    return {};
+  }
+  Result<std::vector<Expr>> outputs = convert(node, inputs, wanted);
+  if (!outputs) {
+    if (outputs.status().code() != ErrorCode::kUnsupported)
+      return std::move(outputs).status().with_context(describe(node));
+    std::vector<std::string> names;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (std::find(wanted.begin(), wanted.end(), inputs[i]) != wanted.end())
+        names.push_back(node.proto->input(static_cast<int>(i)));
+    add_late(node, names.empty() ? Lateness::kNever : Lateness::kNeedsValues,
+             outputs.status().to_string(), std::move(names));
+    return {};
+  }
+  const bool four_bits =
+      moves_elements(op) && node.proto->input_size() > 0 && had_four_bits(node.proto->input(0));
+  for (size_t i = 0; i < outputs->size() && i < static_cast<size_t>(node.proto->output_size()); ++i)
+    if (const std::string& name = node.proto->output(static_cast<int>(i)); uses_.count(name) != 0) {
+      values_[name] = (*outputs)[i];
+      if (four_bits) four_bits_.insert(name);
+    }
+  ++node_count_;
+  return {};
+}
+
+Status GraphImporter::import(const std::vector<FlatNode>& nodes) {
+  for (const FlatNode& node : nodes)
+    for (const std::string* name : used_names(*node.proto)) ++uses_[*name];
+  for (const FlatNode& node : nodes) {
+    const size_t late = late_.size();
+    TRY(import_node(node));
+    const bool done =
+        std::none_of(late_.begin() + static_cast<std::ptrdiff_t>(late), late_.end(),
+                     [&](const LateNode& added) { return added.node.proto == node.proto; });
+    for (const std::string* name : used_names(*node.proto)) {
+      if (done && options_.keeps_nodes) read_.insert(*name);
+      // What late nodes read stays.
+      if (done) release(*name);
+    }
+  }
+  return {};
+}
+
+Status GraphImporter::import_inlined(const std::vector<FlatNode>& nodes,
+                                     const std::vector<std::string>& outputs) {
+  for (const std::string& name : outputs) keep(name);
+  return import(nodes);
+}
+
+Status GraphImporter::rename(const std::string& from, const std::string& to, const FlatNode& node) {
+  if (to.empty()) return {};
+  Expr made = TRY(value(from));
+  if (made == nullptr) {
+    add_late(identity_node(from, to, node), Lateness::kWaits, "");
+  } else {
+    values_[to] = std::move(made);
+  }
+  return {};
+}
+
+}  // namespace collage::frontend

@@ -1,0 +1,102 @@
+// Imports the nodes of a graph, in order, as far as shapes and values are known. What is not known
+// before the model runs is late: control flow on computed conditions, operators whose results'
+// shapes depend on values, nodes that need the values of computed tensors, and all that reads
+// results of such nodes.
+#pragma once
+
+#include <onnx/onnx-ml.pb.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/result.h"
+#include "frontend/onnx/folding.h"
+#include "frontend/onnx/functions.h"
+#include "frontend/onnx/tensor_data.h"
+#include "ir/expr.h"
+
+namespace collage::frontend {
+
+enum class Lateness {
+  kNever,        // cannot be imported whatever is known
+  kRun,          // the host runs it: control flow, an operator of data-dependent shapes
+  kNeedsValues,  // of `wanted`
+  kWaits,        // for another late node
+};
+
+struct LateNode {
+  FlatNode node;
+  Lateness why = Lateness::kWaits;
+  std::string reason;               // for people; empty where it waits
+  std::vector<std::string> wanted;  // inputs whose values it needs
+};
+
+struct GraphImportOptions {
+  // The initializer of that name, or null where there is none.
+  std::function<Result<Expr>(const std::string& name)> initializer;
+  // Whether its elements had 4 bits before they became bytes.
+  std::function<bool(const std::string& name)> had_four_bits;
+  // Nodes are imported again, so the tensors in their attributes stay.
+  bool keeps_nodes = false;
+  // Operators that the host runs although they have a converter for constants.
+  std::function<bool(const std::string& domain, const std::string& op)> runs_on_host;
+};
+
+class GraphImporter {
+ public:
+  GraphImporter(const ::onnx::ModelProto& model, TensorData& data, GraphImportOptions options)
+      : model_(model), data_(data), options_(std::move(options)) {}
+
+  void define(const std::string& name, Expr value) { values_[name] = std::move(value); }
+  // Somebody reads `name` in the end; values that nobody reads any more go, so that weights used
+  // up by folding leave the memory.
+  void keep(const std::string& name) { ++uses_[name]; }
+  // Inputs of a node come before it. Fails for malformed nodes; the rest is done or late.
+  Status import(const std::vector<FlatNode>& nodes);
+  // Null where it is late. kBadModel where nobody defines it.
+  Result<Expr> value(const std::string& name);
+  // Whether anybody has defined it, as an initializer or as a value.
+  bool is_late(const std::string& name) const;
+
+  const std::vector<LateNode>& late() const { return late_; }
+  size_t node_count() const { return node_count_; }
+  // Values that imported nodes read.
+  const std::unordered_set<std::string>& values_read() const { return read_; }
+
+  // What control flow is built with (control_flow.h).
+  const ::onnx::ModelProto& model() const { return model_; }
+  TensorData& data() { return data_; }
+  Folder& folder() { return folder_; }
+  void add_late(const FlatNode& node, Lateness why, std::string reason,
+                std::vector<std::string> wanted = {});
+  // Imports the nodes of a graph inside a node that takes the node's place.
+  Status import_inlined(const std::vector<FlatNode>& nodes,
+                        const std::vector<std::string>& outputs);
+  // An output of the node is the value of that name, which may be late.
+  Status rename(const std::string& from, const std::string& to, const FlatNode& node);
+
+ private:
+  Status import_node(const FlatNode& node);
+  Result<std::vector<Expr>> convert(const FlatNode& node, std::vector<Expr> inputs,
+                                    std::vector<Expr>& wanted);
+  bool waits(const FlatNode& node) const;
+  void release(const std::string& name);
+  bool had_four_bits(const std::string& name) const;
+
+  const ::onnx::ModelProto& model_;
+  TensorData& data_;
+  GraphImportOptions options_;
+  Folder folder_;
+  std::unordered_map<std::string, Expr> values_;  // null: late
+  std::unordered_map<std::string, size_t> uses_;
+  std::unordered_set<std::string> read_;
+  std::unordered_set<std::string> four_bits_;  // computed values that had them
+  std::vector<LateNode> late_;
+  size_t node_count_ = 0;
+};
+
+}  // namespace collage::frontend

@@ -1,0 +1,30 @@
+// What a graph says of its initializers, inputs and outputs.
+#pragma once
+
+#include <onnx/onnx-ml.pb.h>
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "frontend/onnx/tensor_data.h"
+#include "ir/expr.h"
+
+namespace collage::frontend {
+
+// By name. They are checked, but not read.
+using Initializers = std::unordered_map<std::string, ::onnx::TensorProto*>;
+
+// `max_bytes` of all together; 0: 80% of this machine's memory.
+Result<Initializers> check_initializers(::onnx::GraphProto& graph, TensorData& data,
+                                        uint64_t max_bytes);
+
+// The inputs that no initializer gives a value.
+Result<std::vector<const ::onnx::ValueInfoProto*>> inputs_of(const ::onnx::GraphProto& graph,
+                                                             const Initializers& initializers);
+
+// That the value has the element type that is declared, if one is.
+Status check_output(const ::onnx::ValueInfoProto& output, const Expr& value);
+
+}  // namespace collage::frontend

@@ -1,0 +1,18 @@
+// The error for nodes that cannot be imported.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "frontend/onnx/graph_importer.h"
+#include "frontend/onnx/importer.h"
+
+namespace collage::frontend {
+
+// kUnsupported with a row for each (the first few), success when there is none. `all`: late nodes
+// of every kind count, not only those that can never be imported. `rows` may be null; it receives
+// all of them.
+Status refusal_of(const std::vector<LateNode>& nodes, bool all,
+                  std::vector<UnsupportedNode>* rows = nullptr);
+
+}  // namespace collage::frontend

@@ -1,0 +1,90 @@
+// A model imported in stages, for models whose shapes are not all known before they run. A stage is
+// what can be imported from the shapes of the tensors that exist; the model is run that far, by
+// whoever compiled the stage, and what could not be imported (the late nodes) has more to go by
+// then:
+//
+//   RemainingGraph rest = model->whole();
+//   ImportedStage stage = TRY(model->import(rest, tensors));   // tensors: the model's inputs
+//   … run stage.module, add its results to the tensors …
+//   … run those of stage.late that the host runs (NonZero, Loop) …
+//   rest.nodes = the other late nodes; and again
+#pragma once
+
+#include <onnx/onnx-ml.pb.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "frontend/onnx/graph_importer.h"
+#include "frontend/onnx/importer.h"
+#include "frontend/onnx/subgraphs.h"
+#include "ir/module.h"
+
+namespace collage::frontend {
+
+using TensorsByName = std::map<std::string, Tensor>;
+
+struct RemainingGraph {
+  std::vector<FlatNode> nodes;             // inputs first
+  std::vector<std::string> outputs;        // values that are wanted in the end
+  std::set<std::string> by_value;          // tensors whose contents decide shapes
+  TensorsByName constants;                 // values that are the same in every run
+  std::vector<std::string> reads() const;  // by nodes and as outputs, sorted
+};
+
+struct ImportedStage {
+  std::optional<Module> module;                // none: no node could be imported
+  std::vector<std::string> inputs, outputs;    // of @main
+  std::map<std::string, std::string> aliases;  // results that are an input under another name
+  TensorsByName constants;                     // results that are the same in every run
+  std::set<std::string> reads;                 // tensors that decided what was imported
+  std::vector<LateNode> late;                  // in order
+};
+
+struct StagedModelOptions {
+  uint64_t max_bytes = 0;   // as in ImportOptions
+  TensorsByName constants;  // inputs fixed to a value
+  std::function<bool(const std::string& domain, const std::string& op)> runs_on_host;
+};
+
+class StagedModel {
+ public:
+  static Result<std::shared_ptr<StagedModel>> open(const std::filesystem::path& file,
+                                                   StagedModelOptions options);
+
+  const std::vector<ModelInput>& inputs() const { return inputs_; }
+  const std::vector<ModelInput>& outputs() const { return outputs_; }
+  const RemainingGraph& whole() const { return whole_; }
+
+  // What `rest` computes as far as `tensors` tell: shapes of all, contents of those by value.
+  // kUnsupported for nodes that cannot be imported whatever is known, all of them listed.
+  Result<ImportedStage> import(const RemainingGraph& rest, const TensorsByName& tensors);
+  // The graph inside an attribute of a node; its initializers are constants of it.
+  Result<RemainingGraph> graph_inside(const FlatNode& node, const std::string& attribute,
+                                      const std::string& prefix, std::vector<std::string>& inputs);
+  // Null where there is none of that name.
+  const Tensor* initializer(const std::string& name) const;
+
+ private:
+  StagedModel(const std::filesystem::path& file, StagedModelOptions options)
+      : options_(std::move(options)), data_(file.parent_path()) {}
+  Status read(const std::filesystem::path& file);
+
+  StagedModelOptions options_;
+  TensorData data_;
+  std::unique_ptr<::onnx::ModelProto> model_;
+  std::unordered_map<std::string, Tensor> weights_;
+  std::set<std::string> four_bits_;
+  std::vector<ModelInput> inputs_, outputs_;
+  RemainingGraph whole_;
+};
+
+}  // namespace collage::frontend

@@ -1,0 +1,38 @@
+// Graphs inside attributes of nodes: the branches of If, the bodies of Loop and Scan.
+#pragma once
+
+#include <onnx/onnx-ml.pb.h>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "frontend/onnx/functions.h"
+
+namespace collage::frontend {
+
+// A copy of such a graph that can stand among the nodes around it: names defined inside have a
+// prefix of their own, names from outside are as they were.
+struct InlinedGraph {
+  std::vector<FlatNode> nodes;  // those that the outputs need, inputs first
+  std::vector<std::string> inputs, outputs;
+  std::vector<std::pair<std::string, ::onnx::TensorProto>> initializers;  // by their new names
+};
+
+// The graph in the attribute of that name. `model` has the functions that its nodes call.
+Result<InlinedGraph> inline_graph(const ::onnx::ModelProto& model, const FlatNode& node,
+                                  const std::string& attribute, const std::string& prefix);
+
+// The same graph; kBadModel where the node has none.
+Result<const ::onnx::GraphProto*> graph_attribute(const ::onnx::NodeProto& node,
+                                                  const std::string& name);
+
+// What names inside the node's graphs may start with, and no other names do.
+std::string inner_prefix(const FlatNode& node);
+
+// A node that gives a value another name.
+FlatNode identity_node(const std::string& from, const std::string& to, const FlatNode& like);
+
+}  // namespace collage::frontend

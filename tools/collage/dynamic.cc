@@ -1,0 +1,150 @@
+#include "dynamic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/stopwatch.h"
+#include "dynamic/dynamic_program.h"
+#include "frontend/onnx/importer.h"
+#include "runtime/npy.h"
+#include "verify/comparison.h"
+
+namespace collage::tool {
+
+namespace {
+
+constexpr int kRuns = 20;
+
+// A program with what it is run on.
+struct Opened {
+  DynamicProgram program;
+  TensorsByName tensors;
+
+  std::vector<Tensor> inputs() const {
+    std::vector<Tensor> result;
+    for (const DynamicTensorInfo& info : program.inputs()) result.push_back(tensors.at(info.name));
+    return result;
+  }
+};
+
+Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,
+                                   const SharedOptions& options) {
+  TensorsByName given;
+  for (const std::string& text : options.inputs) {
+    const auto info = std::find_if(infos.begin(), infos.end(), [&](const DynamicTensorInfo& one) {
+      return text.rfind(one.name + "=", 0) == 0 && text.size() > one.name.size() + 1;
+    });
+    if (info == infos.end()) return usage_error("--inputs {}: the model has no such input", text);
+    given[info->name] = TRY(read_npy(text.substr(info->name.size() + 1)));
+  }
+  return given;
+}
+
+Result<Opened> open(const SharedOptions& options) {
+  TRY(check_destinations(options));
+  if (!options.json.empty())
+    return unsupported("{}: --json: a model with data-dependent shapes has no report of one plan",
+                       options.model);
+  DynamicOptions dynamic;
+  dynamic.program = TRY(program_options(options));
+  const LoadOptions load = TRY(load_options(options));
+  DynamicProgram program = TRY(DynamicProgram::load(options.model, dynamic));
+  TensorsByName given = TRY(given_inputs(program.inputs(), options));
+  std::map<std::string, Shape> shapes = load.shapes;
+  for (const auto& [name, tensor] : given) shapes[name] = tensor.shape();
+  TensorsByName tensors =
+      TRY(random_tensors(*program.impl().context.model, program.inputs(), load.dims, shapes,
+                         static_cast<uint64_t>(options.seed) + 1));
+  for (auto& [name, tensor] : given) tensors[name] = std::move(tensor);
+  return Opened{std::move(program), std::move(tensors)};
+}
+
+std::vector<TensorInfo> infos_of(const DynamicProgram& program,
+                                 const std::vector<Tensor>& outputs) {
+  std::vector<TensorInfo> infos;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    infos.push_back({program.outputs()[i].name, outputs[i].shape(), outputs[i].dtype()});
+  return infos;
+}
+
+}  // namespace
+
+bool is_dynamic(const SharedOptions& options, const Status& failure) {
+  if (failure.code() != ErrorCode::kUnsupported) return false;
+  const Result<LoadOptions> load = load_options(options);
+  if (!load) return false;
+  ImportOptions import;
+  import.shapes = load->shapes;
+  import.dims = load->dims;
+  std::vector<UnsupportedNode> refused;
+  if (import_onnx(options.model, import, &refused)) return false;
+  return !refused.empty() && std::all_of(refused.begin(), refused.end(),
+                                         [](const UnsupportedNode& node) { return node.dynamic; });
+}
+
+Status run_dynamic(const SharedOptions& options) {
+  Opened opened = TRY(open(options));
+  const std::vector<Tensor> inputs = opened.inputs();
+  const Stopwatch compiling;
+  std::vector<Tensor> outputs = TRY(opened.program.run(inputs));
+  const double first = compiling.seconds();
+  std::vector<double> seconds;
+  for (int i = 0; i < kRuns; ++i) {
+    const Stopwatch watch;
+    outputs = TRY(opened.program.run(inputs));
+    seconds.push_back(watch.seconds());
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + kRuns / 2, seconds.end());
+  const std::vector<TensorInfo> infos = infos_of(opened.program, outputs);
+  if (!options.save_outputs.empty()) TRY(save_tensors(options.save_outputs, infos, outputs));
+  size_t kernels = 0, interpreted = 0;
+  for (const SpecialisationInfo& made : opened.program.specialisations()) {
+    if (made.interpreted) {
+      ++interpreted;
+      continue;
+    }
+    kernels += made.kernels;
+    fmt::print("{}: {} kernels for {}\n", made.part, made.kernels, made.shapes);
+  }
+  for (const TensorInfo& info : infos)
+    fmt::print("output '{}': {} {}\n", info.name, dtype_name(info.dtype),
+               shape_to_string(info.shape));
+  fmt::print(
+      "{}: {:.2f} ms (median of {} runs); shapes depend on values: {} kernels, {} small parts "
+      "interpreted; the first run compiled, {:.1f} s\n",
+      options.model, seconds[kRuns / 2] * 1e3, kRuns, kernels, interpreted, first);
+  return {};
+}
+
+Status verify_dynamic(const SharedOptions& options) {
+  Opened opened = TRY(open(options));
+  const std::vector<Tensor> expected =
+      TRY(run_reference(opened.program.impl().context.model, opened.tensors));
+  const std::vector<Tensor> outputs = TRY(opened.program.run(opened.inputs()));
+  std::string failure;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string& name = opened.program.outputs()[i].name;
+    if (outputs[i].shape() != expected[i].shape()) {
+      failure =
+          fmt::format("output '{}' has shape {} instead of {}", name,
+                      shape_to_string(outputs[i].shape()), shape_to_string(expected[i].shape()));
+      continue;
+    }
+    const Difference difference =
+        compare_tensors(outputs[i], expected[i], model_tolerance(options.max_error));
+    fmt::print("output {} '{}' {}: largest error {:.3g}, {:.3g} of the largest value{}\n", i, name,
+               shape_to_string(outputs[i].shape()), difference.max_abs, difference.max_rel,
+               difference.within ? "" : "  WRONG");
+    if (!difference.within && failure.empty())
+      failure = fmt::format("output '{}': {}", name, difference.reason);
+  }
+  if (!options.save_outputs.empty())
+    TRY(save_tensors(options.save_outputs, infos_of(opened.program, outputs), outputs));
+  if (!failure.empty()) return error(ErrorCode::kVerification, "{}: {}", options.model, failure);
+  fmt::print("{}: verified against the reference interpreter\n", options.model);
+  return {};
+}
+
+}  // namespace collage::tool
