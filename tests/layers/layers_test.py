@@ -36,6 +36,7 @@ ROOMS = [
     "precision",
     "compiler",
     "report",
+    "dynamic",
     "emit",
 ]
 # Folders that are no backends, but hold what several share: who may include each, beside those of its own name.
