@@ -16,12 +16,26 @@
 #include <collage/tensor.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace collage {
+
+// An operator that Collage does not have, computed by whoever gave it.
+using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>,
+                               std::vector<double>, std::vector<std::string>, Tensor>;
+struct ForeignCall {
+  std::string node;  // its name, for messages
+  const std::map<std::string, Attribute>& attributes;
+  const std::vector<Tensor>& inputs;  // undefined for one that is absent
+  size_t outputs = 1;                 // how many are wanted
+};
+// Must not keep or write the inputs. Called from the thread that runs the program.
+using ForeignOperator = std::function<Result<std::vector<Tensor>>(const ForeignCall& call)>;
 
 struct DynamicOptions {
   ProgramOptions program;
@@ -40,6 +54,9 @@ struct DynamicOptions {
   // is kept, in place. States are no inputs and outputs of `run` any more.
   std::map<std::string, std::string> states;
   std::map<std::string, Tensor> constants;  // inputs fixed to a value
+  // Operators by domain and name, "my.domain::Smooth". They stand before what Collage has of that
+  // name.
+  std::map<std::string, ForeignOperator> operators;
 };
 
 // An input or output: dimensions are numbers, names ("batch"), sums ("past + sequence"), or "?"

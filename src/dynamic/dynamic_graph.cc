@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "dynamic/foreign.h"
 #include "dynamic/host/host_operators.h"
 #include "dynamic/loops.h"
 #include "frontend/onnx/control_flow.h"
@@ -202,6 +203,9 @@ Status DynamicGraph::run_on_host(const FlatNode& node, TensorsByName& tensors) {
     outputs =
         TRY(node.proto->op_type() == "Loop" ? run_loop(*body->proto, inputs, run)
                                             : run_scan(*node.proto, *body->proto, inputs, run));
+  } else if (auto given = context_.operators.find(frontend::qualified_op(*node.proto));
+             given != context_.operators.end()) {
+    outputs = TRY(call_foreign(given->second, *node.proto, node.label, inputs));
   } else {
     outputs = TRY(dynamic::run_host_operator(*node.proto, node.opset, inputs));
   }

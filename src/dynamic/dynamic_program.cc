@@ -1,6 +1,7 @@
 #include "dynamic/dynamic_program.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/no_exceptions.h"
@@ -19,6 +20,12 @@ std::vector<DynamicTensorInfo> infos_of(const std::vector<ModelInput>& declared)
   for (const ModelInput& tensor : declared)
     infos.push_back({tensor.name, tensor.dims, tensor.dtype, tensor.has_shape});
   return infos;
+}
+
+std::set<std::string> names_of(const std::map<std::string, ForeignOperator>& operators) {
+  std::set<std::string> names;
+  for (const auto& [name, function] : operators) names.insert(name);
+  return names;
 }
 
 // Options that name nothing of the model are mistakes.
@@ -65,15 +72,17 @@ Result<std::unique_ptr<DynamicProgramImpl>> load(const std::filesystem::path& pa
   impl->context.compile_on_demand = options.compile_on_demand;
   frontend::StagedModelOptions staged;
   staged.constants = options.constants;
-  staged.runs_on_host = [](const std::string& domain, const std::string& op) {
-    return dynamic::is_host_operator(domain, op);
+  staged.runs_on_host = [names = names_of(options.operators)](const ::onnx::NodeProto& node) {
+    return dynamic::is_host_operator(node.domain(), node.op_type()) ||
+           names.count(frontend::qualified_op(node)) != 0;
   };
+  impl->context.operators = options.operators;
   impl->context.model = TRY(frontend::StagedModel::open(path, std::move(staged)));
   impl->inputs = infos_of(impl->context.model->inputs());
   impl->outputs = infos_of(impl->context.model->outputs());
   TRY(check_names(options, impl->inputs));
   if (!options.buckets.empty())
-    TRY(check_padding(impl->context.model, options, impl->inputs, impl->outputs));
+    TRY(check_padding(impl->context, options, impl->inputs, impl->outputs));
   frontend::RemainingGraph graph = impl->context.model->whole();
   impl->states = TRY(States::take(options, impl->inputs, impl->outputs, graph));
   impl->graph.emplace(impl->context, std::move(graph), "main");

@@ -39,8 +39,7 @@ Result<TensorsByName> random_tensors(frontend::StagedModel& model,
                                      const DimSizes& sizes,
                                      const std::map<std::string, Shape>& shapes, uint64_t seed);
 
-// The outputs of the whole model, computed by the reference.
-Result<std::vector<Tensor>> run_reference(const std::shared_ptr<frontend::StagedModel>& model,
-                                          TensorsByName tensors);
+// The outputs of the whole model, computed by the reference, its operators by those of `like`.
+Result<std::vector<Tensor>> run_reference(const StageContext& like, TensorsByName tensors);
 
 }  // namespace collage

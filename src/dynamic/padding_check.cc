@@ -29,14 +29,14 @@ DimSizes sizes_to_try(const std::vector<DynamicTensorInfo>& inputs, const Dynami
   return sizes;
 }
 
-Status check(const std::shared_ptr<frontend::StagedModel>& model, const DynamicOptions& options,
+Status check(const StageContext& context, const DynamicOptions& options,
              const std::vector<DynamicTensorInfo>& inputs,
              const std::vector<DynamicTensorInfo>& outputs) {
   const DimSizes sizes = sizes_to_try(inputs, options);
   DimSizes padded = sizes;
   int64_t more = kPaddedBy;
   for (const auto& [name, buckets] : options.buckets) padded[name] += more++;
-  const TensorsByName tensors = TRY(random_tensors(*model, inputs, sizes, {}, kSeed));
+  const TensorsByName tensors = TRY(random_tensors(*context.model, inputs, sizes, {}, kSeed));
   TensorsByName large;
   for (const DynamicTensorInfo& input : inputs) {
     const Tensor& tensor = tensors.at(input.name);
@@ -45,8 +45,8 @@ Status check(const std::shared_ptr<frontend::StagedModel>& model, const DynamicO
         TRY(pad_tensor(tensor, PaddedShape::of(input, tensor.shape(), sizes, padded),
                        value == options.padding.end() ? 0 : value->second));
   }
-  const std::vector<Tensor> expected = TRY(run_reference(model, tensors));
-  const std::vector<Tensor> results = TRY(run_reference(model, std::move(large)));
+  const std::vector<Tensor> expected = TRY(run_reference(context, tensors));
+  const std::vector<Tensor> results = TRY(run_reference(context, std::move(large)));
   for (size_t i = 0; i < outputs.size(); ++i) {
     PaddedShape shape = PaddedShape::of(outputs[i], results[i].shape(), sizes, padded);
     if (shape.shape() != expected[i].shape())
@@ -67,10 +67,10 @@ Status check(const std::shared_ptr<frontend::StagedModel>& model, const DynamicO
 
 }  // namespace
 
-Status check_padding(const std::shared_ptr<frontend::StagedModel>& model,
-                     const DynamicOptions& options, const std::vector<DynamicTensorInfo>& inputs,
+Status check_padding(const StageContext& context, const DynamicOptions& options,
+                     const std::vector<DynamicTensorInfo>& inputs,
                      const std::vector<DynamicTensorInfo>& outputs) {
-  return check(model, options, inputs, outputs).with_context("buckets");
+  return check(context, options, inputs, outputs).with_context("buckets");
 }
 
 }  // namespace collage

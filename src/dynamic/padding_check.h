@@ -4,17 +4,16 @@
 
 #include <collage/dynamic.h>
 
-#include <memory>
 #include <vector>
 
 #include "base/result.h"
-#include "frontend/onnx/stages.h"
+#include "dynamic/stage_program.h"
 
 namespace collage {
 
 // kVerification, naming an output that changes. `inputs` and `outputs` are the whole model's.
-Status check_padding(const std::shared_ptr<frontend::StagedModel>& model,
-                     const DynamicOptions& options, const std::vector<DynamicTensorInfo>& inputs,
+Status check_padding(const StageContext& context, const DynamicOptions& options,
+                     const std::vector<DynamicTensorInfo>& inputs,
                      const std::vector<DynamicTensorInfo>& outputs);
 
 }  // namespace collage

@@ -45,12 +45,12 @@ Result<TensorsByName> random_tensors(frontend::StagedModel& model,
   return tensors;
 }
 
-Result<std::vector<Tensor>> run_reference(const std::shared_ptr<frontend::StagedModel>& model,
-                                          TensorsByName tensors) {
+Result<std::vector<Tensor>> run_reference(const StageContext& like, TensorsByName tensors) {
   StageContext context;
-  context.model = model;
+  context.model = like.model;
+  context.operators = like.operators;
   context.interpret_all = true;
-  return DynamicGraph(context, model->whole(), "reference").run(std::move(tensors));
+  return DynamicGraph(context, like.model->whole(), "reference").run(std::move(tensors));
 }
 
 }  // namespace collage

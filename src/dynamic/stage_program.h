@@ -5,8 +5,8 @@
 #include <collage/collage.h>
 #include <collage/dynamic.h>
 
+#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -22,6 +22,7 @@ struct StageContext {
   ProgramOptions options;
   bool compile_on_demand = true;
   bool interpret_all = false;  // by the reference, whatever the work
+  std::map<std::string, ForeignOperator> operators;
   Progress* progress = nullptr;
   std::vector<std::unique_ptr<SpecialisationInfo>> made;
 };

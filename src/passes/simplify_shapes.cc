@@ -114,6 +114,45 @@ Result<Expr> whole_slice(const Expr& expr, const Uses&) {
   return call.args[0];
 }
 
+// strided_slice, along the axis of a concatenate, of what one of its fields holds: of that field
+Result<Expr> slice_of_field(const Expr& expr, const Uses&) {
+  const CallNode& call = call_of(expr);
+  const CallNode* join = as_op(call.args[0], "concatenate");
+  const auto* tuple = join == nullptr ? nullptr : as<TupleNode>(join->args[0]);
+  if (tuple == nullptr) return Expr();
+  const Shape &whole = call.args[0]->tensor_type().shape, &part = expr->tensor_type().shape;
+  const int64_t rank = rank_of(expr), axis = from_start(join->attrs.integer("axis"), rank);
+  const auto along = static_cast<size_t>(axis);
+  const auto *begins = std::get_if<Ints>(call.attrs.find("begin")),
+             *steps = std::get_if<Ints>(call.attrs.find("strides")),
+             *axes = std::get_if<Ints>(call.attrs.find("axes"));
+  if (begins == nullptr || part[along] == 0) return Expr();
+  for (int64_t i = 0; i < rank; ++i)
+    if (i != axis && whole[static_cast<size_t>(i)] != part[static_cast<size_t>(i)]) return Expr();
+  if (steps != nullptr &&
+      std::any_of(steps->begin(), steps->end(), [](int64_t step) { return step != 1; }))
+    return Expr();
+  int64_t begin = 0;
+  for (size_t i = 0; i < begins->size(); ++i)
+    if ((axes == nullptr ? static_cast<int64_t>(i) : from_start((*axes)[i], rank)) == axis)
+      begin = std::clamp<int64_t>(from_start((*begins)[i], whole[along]), 0, whole[along]);
+  for (const Expr& field : tuple->fields) {
+    const int64_t extent = field->tensor_type().shape[along];
+    if (begin >= extent) {
+      begin -= extent;
+      continue;
+    }
+    if (begin + part[along] > extent) return Expr();
+    return make_call("strided_slice", {field},
+                     {{"begin", Ints{begin}},
+                      {"end", Ints{begin + part[along]}},
+                      {"strides", Ints{1}},
+                      {"axes", Ints{axis}}},
+                     expr->origin());
+  }
+  return Expr();
+}
+
 // nn.pad by nothing: nothing
 Result<Expr> pad_by_nothing(const Expr& expr, const Uses&) {
   const CallNode& call = call_of(expr);
@@ -163,6 +202,7 @@ const std::vector<RewriteRule> kRules = {
     {"drop a split in one", {kProjection}, split_in_one},
     {"flatten concatenate", {"concatenate"}, flat_concatenate},
     {"drop a slice of the whole", {"strided_slice"}, whole_slice},
+    {"slice a field of a concatenate", {"strided_slice"}, slice_of_field},
     {"drop padding by nothing", {"nn.pad"}, pad_by_nothing},
     {"take to slice", {"take"}, take_to_slice},
     {"drop an empty reduction", {"sum", "mean", "max", "min", "prod"}, reduce_nothing},

@@ -93,7 +93,7 @@ Status GraphImporter::import_node(const FlatNode& node) {
   if (is_standard_domain(domain) && node.opset == 0)
     return bad_model("the operator set is not imported");
   const bool control = is_control_flow(*node.proto);
-  const bool on_host = options_.runs_on_host != nullptr && options_.runs_on_host(domain, op);
+  const bool on_host = options_.runs_on_host != nullptr && options_.runs_on_host(*node.proto);
   if (!control && !on_host && find_converter(domain, op) == nullptr) {
     const std::string_view reason = reason_left_out(domain, op);
     add_late(node, Lateness::kNever, reason.empty() ? "unknown operator" : std::string(reason));

@@ -42,8 +42,8 @@ struct GraphImportOptions {
   std::function<bool(const std::string& name)> had_four_bits;
   // Nodes are imported again, so the tensors in their attributes stay.
   bool keeps_nodes = false;
-  // Operators that the host runs although they have a converter for constants.
-  std::function<bool(const std::string& domain, const std::string& op)> runs_on_host;
+  // Nodes that the host runs; a converter, where there is one, is for constants alone.
+  std::function<bool(const ::onnx::NodeProto& node)> runs_on_host;
 };
 
 class GraphImporter {

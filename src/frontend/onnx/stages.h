@@ -52,7 +52,8 @@ struct ImportedStage {
 struct StagedModelOptions {
   uint64_t max_bytes = 0;   // as in ImportOptions
   TensorsByName constants;  // inputs fixed to a value
-  std::function<bool(const std::string& domain, const std::string& op)> runs_on_host;
+  // Nodes that the host runs, although there may be a converter.
+  std::function<bool(const ::onnx::NodeProto& node)> runs_on_host;
 };
 
 class StagedModel {
@@ -63,6 +64,9 @@ class StagedModel {
   const std::vector<ModelInput>& inputs() const { return inputs_; }
   const std::vector<ModelInput>& outputs() const { return outputs_; }
   const RemainingGraph& whole() const { return whole_; }
+  bool runs_on_host(const ::onnx::NodeProto& node) const {
+    return options_.runs_on_host != nullptr && options_.runs_on_host(node);
+  }
 
   // What `rest` computes as far as `tensors` tell: shapes of all, contents of those by value.
   // kUnsupported for nodes that cannot be imported whatever is known, all of them listed.
