@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "artifact.h"
-#include "dynamic.h"
+#include "dynamic_model.h"
 #include "options.h"
 #include "report/report.h"
 #include "select/cover_timing.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "artifact.h"
-#include "dynamic.h"
+#include "dynamic_model.h"
 #include "options.h"
 #include "report/model_reference.h"
 #include "report/report.h"

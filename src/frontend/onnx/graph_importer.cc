@@ -128,8 +128,8 @@ Status GraphImporter::import_node(const FlatNode& node) {
     for (size_t i = 0; i < inputs.size(); ++i)
       if (std::find(wanted.begin(), wanted.end(), inputs[i]) != wanted.end())
         names.push_back(node.proto->input(static_cast<int>(i)));
-    add_late(node, names.empty() ? Lateness::kNever : Lateness::kNeedsValues,
-             outputs.status().to_string(), std::move(names));
+    const Lateness why = names.empty() ? Lateness::kNever : Lateness::kNeedsValues;
+    add_late(node, why, outputs.status().to_string(), std::move(names));
     return {};
   }
   const bool four_bits =

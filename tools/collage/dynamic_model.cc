@@ -1,4 +1,4 @@
-#include "dynamic.h"
+#include "dynamic_model.h"
 
 #include <fmt/format.h>
 
@@ -121,7 +121,7 @@ Status run_dynamic(const SharedOptions& options) {
 Status verify_dynamic(const SharedOptions& options) {
   Opened opened = TRY(open(options));
   const std::vector<Tensor> expected =
-      TRY(run_reference(opened.program.impl().context.model, opened.tensors));
+      TRY(run_reference(opened.program.impl().context, opened.tensors));
   const std::vector<Tensor> outputs = TRY(opened.program.run(opened.inputs()));
   std::string failure;
   for (size_t i = 0; i < outputs.size(); ++i) {

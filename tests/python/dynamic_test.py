@@ -1,0 +1,155 @@
+"""Programs of models whose shapes a run decides, against ONNX Runtime: dimensions padded to buckets, a decoder that keeps its cache, loops and
+conditions whose bodies are compiled.
+
+    python tests/python/dynamic_test.py [CHECK...]
+
+Takes the build that COLLAGE_BIN lies in (default build/release). Prints "N passed, 0 failed" or what went wrong.
+"""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+BUILD = os.path.dirname(os.environ.get("COLLAGE_BIN") or os.path.join(ROOT, "build", "release", "collage"))
+sys.path[:0] = [os.path.join(BUILD, "python"), os.path.join(ROOT, "tests"), os.path.join(ROOT, "models")]
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+import checks
+import generate
+
+PACKAGE = os.path.join(BUILD, "python", "collage")
+if os.path.exists(os.path.join(PACKAGE, "_core.pyi")):
+    import collage
+
+
+def loaded(folder, path, **options):
+    """With one toolchain, for which nothing is measured."""
+    return collage.load_dynamic(path, targets="onednn", database=os.path.join(folder, "costs.db"), **options)
+
+
+def model(folder, name):
+    path, _ = generate.generate(name, folder, small=True)
+    return path, onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+
+def agree(actual, expected):
+    assert actual.shape == expected.shape, (actual.shape, expected.shape)
+    np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-4 * max(1e-30, float(np.abs(expected).max())))
+
+
+def check_buckets(folder):
+    """A BERT with a mask: two sizes of batch and two of length serve all."""
+    path, session = model(folder, "bert_dynamic")
+    program = loaded(folder, path, buckets={"batch": [1, 4], "sequence": [8, 24]})
+    random = np.random.default_rng(3)
+    for batch, length in ((1, 8), (1, 5), (3, 24), (4, 2), (1, 17), (2, 9)):
+        given = {}
+        for value in session.get_inputs():
+            shape = [{"batch": batch, "sequence": length}[dim] for dim in value.shape]
+            given[value.name] = (np.ones(shape, np.int64) if "mask" in value.name
+                                 else random.integers(0, 2, shape) if "type" in value.name else random.integers(0, 100, shape))
+        expected = session.run(None, given)
+        for name, output in zip((value.name for value in session.get_outputs()), expected):
+            agree(program.run(given)[name], output)
+    compiled = [made for made in program.specialisations if not made.interpreted]
+    assert len(compiled) == 4, [made.shapes for made in compiled]
+
+
+def check_states(folder):
+    """A GPT-2 that keeps its cache: a prompt, then token after token, through two buckets."""
+    path, session = model(folder, "gpt2_cache")
+    cache = {value.name: np.zeros((1, value.shape[1], 0, value.shape[3]), np.float32)
+             for value in session.get_inputs() if value.name.startswith("past")}
+    names = [value.name for value in session.get_outputs()]
+    present = {name: name.replace("past_key_values", "present") for name in cache}
+    program = loaded(folder, path, buckets={"past": [12, 40]}, states=present)
+    assert not any(info.name in cache for info in program.inputs)
+    tokens, past = np.arange(7, dtype=np.int64)[None] * 3, 0
+    for _ in range(12):
+        length = tokens.shape[1]
+        given = {"input_ids": tokens, "attention_mask": np.ones((1, past + length), np.int64),
+                 "position_ids": np.arange(past, past + length, dtype=np.int64)[None]}
+        given = {info.name: given[info.name] for info in program.inputs}
+        expected = dict(zip(names, session.run(None, given | cache)))
+        agree(program.run(given)["logits"], expected["logits"])
+        cache = {name: expected[present[name]] for name in cache}
+        past += length
+        tokens = expected["logits"][:, -1:].argmax(axis=-1)
+    compiled = [made for made in program.specialisations if not made.interpreted]
+    assert len(compiled) == 3, [made.shapes for made in compiled]
+    program.reset()
+    given = {"input_ids": np.ones((1, 7), np.int64), "attention_mask": np.ones((1, 7), np.int64),
+             "position_ids": np.arange(7, dtype=np.int64)[None]}
+    given = {info.name: given[info.name] for info in program.inputs}
+    program.run(given)
+
+
+def check_loop(folder):
+    """A loop whose body is worth compiling, until a norm is small, with a condition inside."""
+    weights = np.random.default_rng(1).standard_normal((256, 256)).astype(np.float32) / 40
+    value = lambda name, kind, shape: helper.make_tensor_value_info(name, kind, shape)
+    branch = lambda op, name: helper.make_graph([helper.make_node(op, ["product"], [name])], name, [], [value(name, TensorProto.FLOAT, None)])
+    body = helper.make_graph(
+        [helper.make_node("MatMul", ["v", "weights"], ["product"]),
+         helper.make_node("ReduceMax", ["product"], ["largest"], keepdims=0),
+         helper.make_node("Greater", ["largest", "one"], ["large"]),
+         helper.make_node("If", ["large"], ["next"], then_branch=branch("Tanh", "a"), else_branch=branch("Relu", "b")),
+         helper.make_node("ReduceSum", ["next"], ["sum"], keepdims=0),
+         helper.make_node("Greater", ["sum", "limit"], ["again"])],
+        "body", [value("i", TensorProto.INT64, []), value("go", TensorProto.BOOL, []), value("v", TensorProto.FLOAT, ["rows", 256])],
+        [value("again", TensorProto.BOOL, []), value("next", TensorProto.FLOAT, ["rows", 256]), value("sum", TensorProto.FLOAT, [])])
+    graph = helper.make_graph([helper.make_node("Loop", ["", "", "x"], ["y", "sums"], body=body)], "whole",
+                              [value("x", TensorProto.FLOAT, ["rows", 256])],
+                              [value("y", TensorProto.FLOAT, ["rows", 256]), value("sums", TensorProto.FLOAT, ["steps"])],
+                              [numpy_helper.from_array(weights, "weights"), numpy_helper.from_array(np.float32(1), "one"),
+                               numpy_helper.from_array(np.float32(50), "limit")])
+    path = os.path.join(folder, "loop.onnx")
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    made.ir_version = 8
+    onnx.save(made, path)
+    session = onnxruntime.InferenceSession(path)
+    program = loaded(folder, path)
+    steps = set()
+    for rows, scale in ((64, 1), (64, 9), (32, 3)):
+        x = scale * np.random.default_rng(rows).standard_normal((rows, 256)).astype(np.float32)
+        expected = session.run(None, {"x": x})
+        for actual, wanted in zip(program(x), expected):
+            agree(actual, wanted)
+        steps.add(len(expected[1]))
+    assert len(steps) > 1 and any(not made.interpreted for made in program.specialisations)
+
+
+def check_refusals(folder):
+    path, _ = model(folder, "bert_dynamic")
+    program = loaded(folder, path, compile_on_demand=False)
+    given = {info.name: np.ones((1, 8), np.int64) for info in program.inputs}
+    try:
+        program.run(given)
+        raise AssertionError("compiled on demand")
+    except collage.Error as wrong:
+        assert wrong.code == collage.ErrorCode.UNAVAILABLE and "compiling on demand is off" in str(wrong), wrong
+    program.prepare(given)
+    program.run(given)
+    for wrong_inputs, told in (({name: array[:, :4] if "mask" in name else array for name, array in given.items()}, "is not 'sequence'"),
+                               ({name: array.astype(np.float32) for name, array in given.items()}, "expected int64")):
+        try:
+            program.run(wrong_inputs)
+            raise AssertionError("was not refused")
+        except collage.Error as wrong:
+            assert told in str(wrong), wrong
+
+
+def main(arguments):
+    if not os.path.exists(os.path.join(PACKAGE, "_core.pyi")):
+        print("SKIPPED package: this build has no Python package (nanobind, python3-dev)\n1 passed, 0 failed")
+        return 0
+    return checks.run([check_buckets, check_states, check_loop, check_refusals], arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
