@@ -40,8 +40,9 @@ struct GraphImportOptions {
   std::function<Result<Expr>(const std::string& name)> initializer;
   // Whether its elements had 4 bits before they became bytes.
   std::function<bool(const std::string& name)> had_four_bits;
-  // Nodes are imported again, so the tensors in their attributes stay.
-  bool keeps_nodes = false;
+  // Nodes are imported again, so the tensors in their attributes stay; and those whose results jump
+  // with the last digits of what they read (TopK) wait until that is an input.
+  bool in_stages = false;
   // Nodes that the host runs; a converter, where there is one, is for constants alone.
   std::function<bool(const ::onnx::NodeProto& node)> runs_on_host;
 };

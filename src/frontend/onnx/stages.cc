@@ -143,7 +143,7 @@ Result<ImportedStage> StagedModel::import(const RemainingGraph& rest,
     return weight == nullptr ? Expr() : make_constant(*weight, name);
   };
   with.had_four_bits = [this](const std::string& name) { return four_bits_.count(name) != 0; };
-  with.keeps_nodes = true;
+  with.in_stages = true;
   with.runs_on_host = options_.runs_on_host;
   GraphImporter importer(*model_, data_, std::move(with));
   for (const auto& [name, value] : rest.constants)
