@@ -1,13 +1,14 @@
 """Exports torchvision's mobile detectors, random weights, for what only such models have: boxes counted at run time.
 
-    python models/torchvision_detection.py [NAME...] [-o DIR] [--seed N] [--dynamic]
+    python models/torchvision_detection.py [NAME...] [-o DIR] [--seed N] [--dynamic] [--small]
 
 NAME is ssdlite320_mobilenet_v3_large or fasterrcnn_mobilenet_v3_large_320_fpn, both by default. Needs torch, torchvision, onnx
 and onnxscript. One image (3, 320, 320) goes in, with --dynamic one of any height and width; boxes, labels and scores come
 out, as many as are found. Heads are scaled so that random weights find some, and not the same number in every image:
 the mean of class scores over a batch of images is taken out, what is left is widened.
 
-The TorchScript exporter writes them: torch.export of torch 2.15 refuses both, since torchvision branches on the number
+What `--small --dynamic` gives is kept, packed by xz, in tests/models/detectors, so that tests need no torch. The TorchScript
+exporter writes the models: torch.export of torch 2.15 refuses both, since torchvision branches on the number
 of boxes (GuardOnDataDependentSymNode).
 """
 
@@ -15,27 +16,32 @@ import argparse
 import os
 import sys
 
+import numpy as np
+import onnx
+
+from random_inputs import random_image
+
 OPSET = 17
 SIZE = 320
+SMALL, SMALL_CLASSES = 128, 7
 try:
     import torch
     import torchvision
+    from torchvision.models import mobilenetv3
+    from torchvision.models.detection import _utils, backbone_utils, faster_rcnn, ssdlite
+    from torchvision.models.detection.anchor_utils import AnchorGenerator, DefaultBoxGenerator
+    from torchvision.models.detection.ssd import SSD
+    from torchvision.ops.feature_pyramid_network import LastLevelMaxPool
 except ImportError as missing:
     sys.exit(f"error: {missing.name} is missing: pip install torch torchvision onnx onnxscript")
 
 
-def images(seed, count, height=SIZE, width=SIZE):
-    """Noise of several scales between 0 and 1: flat in places, busy in others, as photographs are."""
-    generator = torch.Generator().manual_seed(seed)
-    total = torch.zeros(count, 3, height, width)
-    for cells in (3, 8, 20, 50, 160):
-        noise = torch.randn(count, 3, cells, cells, generator=generator)
-        total += torch.nn.functional.interpolate(noise, (height, width), mode="bilinear")
-    return torch.sigmoid(total)
+def _images(size):
+    return [torch.from_numpy(random_image(seed, size, size)) for seed in range(100, 108)]
 
 
-def _prepared(model):
-    return model.transform(list(images(1, 8)))[0].tensors
+def _prepared(model, images):
+    return model.transform(images)[0].tensors
 
 
 def _normalise(model, layers, batch):
@@ -71,10 +77,25 @@ def _outputs_of(layer, call):
     return torch.cat(seen, -1)
 
 
-def ssdlite320_mobilenet_v3_large():
-    model = torchvision.models.detection.ssdlite320_mobilenet_v3_large(
-        weights=None, weights_backbone=None, score_thresh=0.35, topk_candidates=100).eval()
-    batch = _prepared(model)
+def _small_backbone(width):
+    blocks, last = mobilenetv3._mobilenet_v3_conf("mobilenet_v3_large", width_mult=width, reduced_tail=True)
+    return mobilenetv3.MobileNetV3(blocks, last, norm_layer=torch.nn.BatchNorm2d)
+
+
+def _small_ssd(**settings):
+    size, classes, norm = (SMALL, SMALL), SMALL_CLASSES, torch.nn.BatchNorm2d
+    backbone = ssdlite.SSDLiteFeatureExtractorMobileNet(_small_backbone(0.15).features, 13, norm, 0.1, 8)
+    anchors = DefaultBoxGenerator([[2, 3]] * 6, min_ratio=0.2, max_ratio=0.95)
+    channels = _utils.retrieve_out_channels(backbone, size)
+    head = ssdlite.SSDLiteHead(channels, anchors.num_anchors_per_location(), classes, norm)
+    return SSD(backbone, anchors, size, classes, head=head, image_mean=[0.5] * 3, image_std=[0.5] * 3, **settings)
+
+
+def ssdlite320_mobilenet_v3_large(small):
+    settings = {"score_thresh": 0.85 if small else 0.35, "topk_candidates": 100}
+    model = _small_ssd(**settings) if small else torchvision.models.detection.ssdlite320_mobilenet_v3_large(
+        weights=None, weights_backbone=None, **settings)
+    batch = _prepared(model.eval(), _images(SMALL if small else SIZE))
     _normalise(model, lambda x: model.head(list(model.backbone(x).values())), batch)
     features = list(model.backbone(batch).values())
     for head, spread in ((model.head.classification_head, 1.2), (model.head.regression_head, 0.7)):
@@ -84,14 +105,28 @@ def ssdlite320_mobilenet_v3_large():
     return model
 
 
-def fasterrcnn_mobilenet_v3_large_320_fpn():
-    model = torchvision.models.detection.fasterrcnn_mobilenet_v3_large_320_fpn(
-        weights=None, weights_backbone=None, box_score_thresh=0.35).eval()
-    _normalise(model, model.backbone, _prepared(model))
-    whole = list(images(1, 8))
+def _small_rcnn(**settings):
+    features = _small_backbone(0.15).features
+    stages = (13, 16)
+    backbone = backbone_utils.BackboneWithFPN(
+        features, {str(stage): str(i) for i, stage in enumerate(stages)}, [features[s].out_channels for s in stages], 16,
+        LastLevelMaxPool(), torch.nn.BatchNorm2d)
+    anchors = AnchorGenerator(((16, 32, 64),) * 3, ((0.5, 1.0, 2.0),) * 3)
+    return faster_rcnn.FasterRCNN(
+        backbone, None, min_size=SMALL, max_size=2 * SMALL, rpn_anchor_generator=anchors, rpn_pre_nms_top_n_test=60,
+        rpn_post_nms_top_n_test=40, box_head=faster_rcnn.TwoMLPHead(16 * 7 ** 2, 32),
+        box_predictor=faster_rcnn.FastRCNNPredictor(32, SMALL_CLASSES), **settings)
+
+
+def fasterrcnn_mobilenet_v3_large_320_fpn(small):
+    settings = {"box_score_thresh": 0.35}
+    model = _small_rcnn(**settings) if small else torchvision.models.detection.fasterrcnn_mobilenet_v3_large_320_fpn(
+        weights=None, weights_backbone=None, **settings)
+    images = _images(SMALL if small else SIZE)
+    _normalise(model.eval(), model.backbone, _prepared(model, images))
     for layer, spread in ((model.rpn.head.cls_logits, 1.5), (model.rpn.head.bbox_pred, 0.4),
                           (model.roi_heads.box_predictor.cls_score, 1.7), (model.roi_heads.box_predictor.bbox_pred, 1.0)):
-        _widen(layer, _outputs_of(layer, lambda: model(whole)), spread)
+        _widen(layer, _outputs_of(layer, lambda: model(images)), spread)
     return model
 
 
@@ -112,15 +147,31 @@ class OneImage(torch.nn.Module):
         return found[0]["boxes"], found[0]["labels"], found[0]["scores"]
 
 
-def export(name, path, seed=0, dynamic=False):
+def _round(path):
+    """Weights with few bits, which pack well: a small model is a file in the repository."""
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT:
+            fraction, exponent = np.frexp(onnx.numpy_helper.to_array(tensor))
+            rounded = np.ldexp(np.round(fraction * 16) / 16, exponent).astype(np.float32)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(rounded, tensor.name))
+    for node in model.graph.node:
+        node.doc_string = ""
+        del node.metadata_props[:]
+    onnx.save(model, path)
+
+
+def export(name, path, seed=0, dynamic=False, small=False):
     torch.manual_seed(seed)
     torch.set_grad_enabled(False)
-    model = OneImage(DETECTORS[name]()).eval()
+    model = OneImage(DETECTORS[name](small)).eval()
     axes = {"boxes": {0: "found"}, "labels": {0: "found"}, "scores": {0: "found"}}
     if dynamic:
         axes["image"] = {1: "height", 2: "width"}
-    torch.onnx.export(model, (images(2, 1)[0],), path, dynamo=False, dynamic_axes=axes, opset_version=OPSET,
-                      input_names=["image"], output_names=["boxes", "labels", "scores"])
+    torch.onnx.export(model, (_images(SMALL if small else SIZE)[0],), path, dynamo=False, dynamic_axes=axes,
+                      opset_version=OPSET, input_names=["image"], output_names=["boxes", "labels", "scores"])
+    if small:
+        _round(path)
 
 
 def main():
@@ -129,6 +180,7 @@ def main():
     parser.add_argument("-o", "--output", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "out"),
                         metavar="DIR", help="where the files go (default: out/ beside this file)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the weights (default 0)")
+    parser.add_argument("--small", action="store_true", help="few channels and classes, images of 128 x 128")
     parser.add_argument("--dynamic", action="store_true", help="an image of any height and width")
     options = parser.parse_args()
     if unknown := [n for n in options.names if n not in DETECTORS]:
@@ -136,7 +188,7 @@ def main():
     os.makedirs(options.output, exist_ok=True)
     for name in options.names or DETECTORS:
         path = os.path.join(options.output, f"{name}_dynamic.onnx" if options.dynamic else f"{name}.onnx")
-        export(name, path, options.seed, options.dynamic)
+        export(name, path, options.seed, options.dynamic, options.small)
         print(path)
     return 0
 
