@@ -334,7 +334,7 @@ def grouped_with_cache():
         made(2, 1, 5, 6, [5, 3], local_window_size=2),
         made(1, 2, 8, 6, [5], local_window_size=3),
         made(2, 1, 8, 6, [5, 4], *rotation, do_rotary=1),
-        made(2, 4, 6, 4, [3, 2], *rotation, do_rotary=1),
+        made(2, 4, 6, 4, [3, 3], *rotation, do_rotary=1),
         made(2, 1, 5, 6, [5, 3], *rotation, ints([[2], [9]], np.int64), do_rotary=1),
     ]
 
