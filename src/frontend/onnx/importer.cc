@@ -11,6 +11,7 @@
 #include "frontend/onnx/graph_order.h"
 #include "frontend/onnx/input_shapes.h"
 #include "frontend/onnx/model_file.h"
+#include "frontend/onnx/narrow_values.h"
 #include "frontend/onnx/tensor_data.h"
 #include "ops/registry.h"
 
@@ -43,7 +44,6 @@ class Importer {
   Status import_node(const FlatNode& node);
   Result<std::vector<Expr>> convert(const FlatNode& node, std::vector<Expr> inputs);
   Result<Expr> value(const std::string& name);
-  Status check_rounds_to_bytes(const ::onnx::NodeProto& node) const;
   void count_uses(const FlatGraph& graph, const std::vector<size_t>& order,
                   const std::vector<std::string>& outputs);
   void release(const std::string& name);
@@ -58,6 +58,7 @@ class Importer {
   // Initializers not read yet. A null value is the output of a node that was refused.
   std::unordered_map<std::string, ::onnx::TensorProto*> initializers_;
   std::unordered_map<std::string, Expr> values_;
+  NarrowValues narrow_;
   std::unordered_map<std::string, size_t> uses_;
   std::unordered_set<std::string> given_;
   std::vector<UnsupportedNode> unsupported_;
@@ -77,6 +78,7 @@ Status Importer::declare_initializers(::onnx::GraphProto& graph) {
     if (total > limit)
       return bad_model("initializers of more than {} bytes, the limit is {}", total, limit);
     initializers_[tensor.name()] = &tensor;
+    narrow_.declare(tensor.name(), tensor.data_type());
   }
   if (graph.sparse_initializer_size() > 0)
     return unsupported("sparse initializer '{}'", graph.sparse_initializer(0).values().name());
@@ -93,6 +95,7 @@ Status Importer::declare_inputs(const ::onnx::GraphProto& graph) {
     // Before IR version 4 every initializer was listed as an input too.
     if (initializers_.count(input.name()) != 0) continue;
     given_.insert(input.name());
+    narrow_.declare(input.name(), input.type().tensor_type().elem_type());
     if (auto fixed = options_.constants.find(input.name()); fixed != options_.constants.end()) {
       TRY(check_fixed_input(input, fixed->second));
       values_[input.name()] = make_constant(fixed->second, input.name());
@@ -100,9 +103,13 @@ Status Importer::declare_inputs(const ::onnx::GraphProto& graph) {
       inputs.push_back(&input);
     }
   }
+  std::string known;
+  for (const auto& input : graph.input())
+    if (initializers_.count(input.name()) == 0) known += (known.empty() ? "" : ", ") + input.name();
   for (const auto& [name, value] : options_.constants)
-    if (names.count(name) == 0)
-      return usage_error("a value is given for input '{}', which the model does not have", name);
+    if (names.count(name) == 0 || initializers_.count(name) != 0)
+      return usage_error("a value is given for input '{}', the model's inputs are: {}", name,
+                         known.empty() ? "none" : known);
   GraphInputs made = TRY(make_inputs(inputs, options_));
   for (size_t i = 0; i < inputs.size(); ++i) {
     values_[inputs[i]->name()] = made.variables[i];
@@ -152,21 +159,14 @@ Result<std::vector<Expr>> Importer::convert(const FlatNode& node, std::vector<Ex
     if (i >= count || inputs[static_cast<size_t>(i)] == nullptr)
       return bad_model("input {} of {} is missing", i, row.min_inputs);
   NodeContext context(*node.proto, node.opset, node.label, std::move(inputs), folder_, data_);
+  TRY(narrow_.before(*node.proto, context));
   std::vector<Expr> outputs = TRY(row.convert(context));
+  narrow_.after(*node.proto, context);
   for (size_t i = 0; i < context.num_outputs(); ++i)
     if ((i >= outputs.size() || outputs[i] == nullptr) && context.wants(i) &&
         uses_.count(node.proto->output(static_cast<int>(i))) != 0)
       return unsupported("output {} ('{}') is used", i, node.proto->output(static_cast<int>(i)));
   return outputs;
-}
-
-// Where zero points of 4 bits, which became bytes, would decide the type of a result.
-Status Importer::check_rounds_to_bytes(const ::onnx::NodeProto& node) const {
-  if (node.op_type() != "QuantizeLinear" || node.input_size() < 3) return {};
-  const auto zero_point = initializers_.find(node.input(2));
-  if (zero_point == initializers_.end() || !holds_four_bits(zero_point->second->data_type()))
-    return {};
-  return unsupported("quantised type {}", onnx_type_name(zero_point->second->data_type()));
 }
 
 Status Importer::import_node(const FlatNode& node) {
@@ -176,10 +176,6 @@ Status Importer::import_node(const FlatNode& node) {
   if (find_converter(domain, op) == nullptr) {
     std::string_view reason = reason_left_out(domain, op);
     refuse(node, reason.empty() ? "unknown operator" : std::string(reason));
-    return {};
-  }
-  if (Status four_bits = check_rounds_to_bytes(*node.proto); !four_bits.ok()) {
-    refuse(node, four_bits.to_string());
     return {};
   }
   std::vector<Expr> inputs;
@@ -240,8 +236,8 @@ Result<ImportedModel> Importer::run(::onnx::ModelProto& model) {
     Expr made = TRY(value(output.name()));
     const int32_t declared = output.type().tensor_type().elem_type();
     if (declared != 0) {
-      Result<DType> dtype = dtype_from_onnx(declared);
-      if (!dtype || *dtype != dtype_of(made))
+      Result<DType> dtype = carrier_from_onnx(declared);
+      if (!dtype || *dtype != dtype_of(made) || !narrow_.is_of(output.name(), declared))
         return bad_model("output '{}' is declared as {}, but computed as {}", output.name(),
                          onnx_type_name(declared), dtype_name(dtype_of(made)));
     }

@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "frontend/onnx/folding.h"
+#include "frontend/onnx/narrow_types.h"
 #include "frontend/onnx/tensor_data.h"
 #include "ir/expr.h"
 
@@ -55,6 +56,13 @@ class NodeContext {
   // That of the first output, which no other node of the model has.
   std::string output_name() const { return num_outputs() == 0 ? origin_ : proto_.output(0); }
 
+  // What the numbers of an input are, where its type is narrower than the tensor's; else null. And
+  // what the outputs become.
+  const NarrowType* narrow(size_t i) const { return i < narrow_.size() ? narrow_[i] : nullptr; }
+  void set_narrow(std::vector<const NarrowType*> inputs) { narrow_ = std::move(inputs); }
+  void make_narrow(const NarrowType* outputs) { made_narrow_ = outputs; }
+  const NarrowType* made_narrow() const { return made_narrow_; }
+
   // Attributes. Without a default the attribute is required.
   bool has_attr(std::string_view name) const { return find(name) != nullptr; }
   Result<int64_t> integer(std::string_view name, std::optional<int64_t> fallback = {}) const;
@@ -65,7 +73,11 @@ class NodeContext {
   Result<std::vector<double>> reals(std::string_view name) const;
   Result<std::vector<std::string>> texts(std::string_view name) const;
   Result<DType> element_type(std::string_view name) const;  // an attribute such as "to"
+  // The same attribute where it names a narrow type; null where it names another.
+  Result<const NarrowType*> narrow_element_type(std::string_view name) const;
   Result<Tensor> tensor(std::string_view name);
+  // Of that attribute's tensor.
+  const NarrowType* narrow_tensor_type(std::string_view name) const;
 
   // Inputs that must be constant; `what` names them in the error.
   Result<Tensor> constant(size_t i, std::string_view what) const;
@@ -100,6 +112,8 @@ class NodeContext {
   int64_t opset_;
   std::string origin_;
   std::vector<Expr> inputs_;
+  std::vector<const NarrowType*> narrow_;
+  const NarrowType* made_narrow_ = nullptr;
   Folder& folder_;
   TensorData& data_;
 };
