@@ -28,6 +28,9 @@ namespace collage {
 struct LoadOptions {
   std::map<std::string, Shape> shapes;  // of inputs by name; for models with dynamic dimensions
   std::map<std::string, int64_t> dims;  // of symbolic dimensions by name: {"batch", 8}
+  // Values of inputs by name, which are none of the loaded model's: for those that decide shapes (a
+  // reshape's target, a number of repeats). kUsage: no input of that name, type and shape.
+  std::map<std::string, Tensor> constants = {};
 };
 
 namespace internal {
