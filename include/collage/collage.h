@@ -90,6 +90,9 @@ class CostModel {
   }
 };
 
+class WeightForms;  // opaque
+std::shared_ptr<WeightForms> make_weight_forms();
+
 struct ProgramOptions {
   std::vector<std::string>
       targets;  // "onednn", "native -option=value" …; empty: everything this machine offers
@@ -123,6 +126,11 @@ struct ProgramOptions {
   std::vector<std::string> exclude;  // "backend" or "backend:operator"
   std::vector<std::string>
       pin;  // "regex=backend": kernels of nodes whose origin matches run on that backend
+  // Of programs that are to have one set of weights in memory, such as a model's specialisations
+  // for several shapes: each keeps large weights in the form that those compiled with the same one
+  // before it chose, as far as some backend can. From make_weight_forms(); compile one after the
+  // other, the most important first.
+  std::shared_ptr<WeightForms> weight_forms;
   // The `collage` command, which measures candidates in processes of its own; empty: beside this
   // library, then on PATH.
   std::filesystem::path worker;
