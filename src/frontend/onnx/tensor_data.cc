@@ -9,6 +9,7 @@
 #include "base/integers.h"
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/narrow_types.h"
+#include "runtime/shared_constants.h"
 
 namespace collage::frontend {
 
@@ -225,6 +226,15 @@ Result<uint64_t> TensorData::check(const TensorProto& tensor) {
 Result<Tensor> TensorData::take(TensorProto& tensor) {
   const uint64_t bytes = TRY(check(tensor));
   const Storage storage = TRY(storage_of(tensor));
+  if (is_external(tensor) && bytes >= kLeastSharedBytes && storage.narrow == nullptr &&
+      storage.dtype != DType::kBool) {
+    const ExternalPlace place = TRY(external_place(tensor));
+    if (place.offset % dtype_size(storage.dtype) == 0)
+      if (auto mapped = external_.map(place.location, place.offset, bytes)) {
+        const auto owner = std::const_pointer_cast<void>(*mapped);
+        return Tensor::share(storage.dtype, storage.shape, owner, owner.get());
+      }
+  }
   Tensor result = TRY(Tensor::allocate(storage.dtype, storage.shape));
   if (is_external(tensor)) {
     ExternalPlace place = TRY(external_place(tensor));
@@ -248,7 +258,7 @@ Result<Tensor> TensorData::take(TensorProto& tensor) {
       auto* values = static_cast<uint8_t*>(result.raw());
       values[i] = values[i] != 0;
     }
-  return result;
+  return shared_constant(result);
 }
 
 }  // namespace collage::frontend
