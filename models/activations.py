@@ -28,13 +28,16 @@ def _expose(model):
     return model
 
 
-def run_exposed(path, seeds=(1, 2)):
-    """Yields (names of the graph's own outputs, producer of each tensor, {tensor: array}) for each seed."""
+def run_exposed(path, seeds=(1, 2), dims=None):
+    """Yields (names of the graph's own outputs, producer of each tensor, {tensor: array}) for each seed.
+
+    `dims` are the sizes of named dimensions.
+    """
     folder = os.path.dirname(os.path.abspath(path))
     original = onnx.load(path, load_external_data=False)
     own = [o.name for o in original.graph.output]
     producer = {name: node for node in original.graph.node for name in node.output}
-    feeds = [random_inputs(original, seed) for seed in seeds]
+    feeds = [random_inputs(original, seed, dims=dims) for seed in seeds]
     exposed = _expose(original)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -47,18 +50,18 @@ def run_exposed(path, seeds=(1, 2)):
         yield own, producer, dict(zip(names, session.run(names, feed)))
 
 
-def dead_reason(array):
-    """Why a tensor is not alive, or None."""
+def dead_reason(array, hides=False):
+    """Why a tensor is not alive, or None; `hides`: scores, which may be -inf where a key is hidden."""
     if array.dtype.kind != "f":
         return None
-    if not np.isfinite(array).all():
+    if not np.isfinite(array[array != -np.inf] if hides else array).all():
         return "not finite"
     if not array.any():
         return "all zeros"
     return None
 
 
-def amplification(path, noise=1e-4):
+def amplification(path, noise=1e-4, dims=None):
     """How much larger a relative change of the inputs is in the outputs: well above 1, rounding errors grow likewise.
 
     None where no input is a float. A chaotic model (deep, random, every weight centred) reaches 100 and then no two
@@ -68,7 +71,7 @@ def amplification(path, noise=1e-4):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    feed = random_inputs(model, 1)
+    feed = random_inputs(model, 1, dims=dims)
     generator = np.random.Generator(np.random.PCG64(2))
     moved = {name: (a * (1 + noise * generator.standard_normal(a.shape))).astype(a.dtype) if a.dtype.kind == "f" else a
              for name, a in feed.items()}
@@ -78,19 +81,21 @@ def amplification(path, noise=1e-4):
     return max(float(np.linalg.norm(b - a) / np.linalg.norm(a)) for a, b in pairs) / noise
 
 
-def problems(path):
+def problems(path, dims=None):
     """Everything wrong with a model's activations, as text."""
     found = []
-    runs = list(run_exposed(path))
-    for own, _, tensors in runs:
-        found += [f"{name}: {reason}" for name, a in tensors.items() if (reason := dead_reason(a))]
+    runs = list(run_exposed(path, dims=dims))
+    scores = {n.input[0] for n in onnx.load(path, load_external_data=False).graph.node if n.op_type == "Softmax"}
+    for own, producer, tensors in runs:
+        found += [f"{name}: {reason}" for name, a in tensors.items()
+                  if producer[name].op_type != "ConstantOfShape" and (reason := dead_reason(a, name in scores))]
         found += [f"output {name}: constant" for name in own if np.ptp(tensors[name]) == 0 and tensors[name].size > 1]
     (own, _, first), (_, _, second) = runs
     for name in own:
         spread = max(float(np.abs(first[name]).max()), 1e-30)
         if float(np.abs(first[name] - second[name]).max()) < 0.01 * spread:
             found.append(f"output {name}: two inputs give the same result to 1%")
-    if (growth := amplification(path)) is not None and growth > 10:
+    if (growth := amplification(path, dims=dims)) is not None and growth > 10:
         found.append(f"chaotic: a relative change of the input grows {growth:.0f} times")
     return found
 

@@ -66,11 +66,13 @@ def _encoder_layer(b, x, mask, heads, inner):
         return b.layer_norm(b.add(b.linear(y, x.shape[-1], 1.5, name="dense"), x), 1e-12, decomposed=True)
 
 
-def _embed(b, ids, types, words, positions, hidden):
+def _embed(b, ids, types, words, positions, hidden, open_length):
     with b.scope("embeddings"):
         word = b.gather(b.weight("word_embeddings.weight", (words, hidden), 1.0), ids)
         kind = b.gather(b.weight("token_type_embeddings.weight", (2, hidden), 1.0, 0.5), types)
-        row = b.constant(np.arange(ids.shape[1], dtype=np.int64)[None], "position_ids")
+        row = b.constant(np.arange(positions if open_length else ids.shape[1], dtype=np.int64)[None], "position_ids")
+        if open_length:
+            row = b.node("Slice", [row, b.shape_of(0), b.dim(ids, 1), b.shape_of(1)], (1, ids.shape[1]), TensorProto.INT64)
         place = b.gather(b.weight("position_embeddings.weight", (positions, hidden), 1.0, 0.5), row)
         return b.layer_norm(b.add(b.add(word, kind), place), 1e-12, decomposed=True)
 
@@ -82,21 +84,31 @@ def _mask_bias(b, mask):
     return b.mul(b.sub(b.scalar(1.0), seen), b.scalar(-10000.0))
 
 
-def bert_base(seed, small):
-    b = GraphBuilder("bert_base", seed, opset=11)
-    layers, tokens, hidden, heads, inner, words, positions = 12, 128, 768, 12, 3072, 30522, 512
+def _exported(name, seed, small, rows, tokens, dims=None):
+    """`dims` names the dimensions of the inputs where they are open; rows and tokens are then an example."""
+    b = GraphBuilder(name, seed, opset=11)
+    layers, hidden, heads, inner, words, positions = 12, 768, 12, 3072, 30522, 512
     if small:
-        layers, tokens, hidden, heads, inner, words, positions = 2, 16, 64, 4, 128, 100, 32
-    ids, mask, types = (b.input(n, (1, tokens), TensorProto.INT64)
+        layers, hidden, heads, inner, words, positions = 2, 64, 4, 128, 100, 32
+    ids, mask, types = (b.input(n, (rows, tokens), TensorProto.INT64, dims)
                         for n in ("input_ids", "attention_mask", "token_type_ids"))
     bias = _mask_bias(b, mask)
-    x = _embed(b, ids, types, words, positions, hidden)
+    x = _embed(b, ids, types, words, positions, hidden, dims is not None)
     for layer in range(layers):
         with b.scope(f"encoder.layer.{layer}"):
             x = _encoder_layer(b, x, bias, heads, inner)
     with b.scope("pooler"):
         first = b.gather(x, b.scalar(0, np.int64), axis=1)
         pooled = b.tanh(b.dense(first, hidden))
-    b.output(x, "last_hidden_state")
-    b.output(pooled, "pooler_output")
+    b.output(x, "last_hidden_state", dims and (*dims, hidden))
+    b.output(pooled, "pooler_output", dims and (dims[0], hidden))
     return b
+
+
+def bert_base(seed, small):
+    return _exported("bert_base", seed, small, 1, 16 if small else 128)
+
+
+def bert_dynamic(seed, small):
+    """bert_base for any number of texts of any length."""
+    return _exported("bert_dynamic", seed, small, 2, 12, ("batch", "sequence"))

@@ -2,7 +2,8 @@
 
     python models/generate.py NAME... [-o DIR] [--small] [--seed N] [--dynamic-batch] [--dtype float16] [--quantise] [--stats] [--list]
 
-NAME is one of --list, or `workloads` (the ten benchmark models), `exports` (the second family) or `all`. `--small` keeps
+NAME is one of --list, or `workloads` (the ten benchmark models), `exports` (the second family), `open` (models whose
+dimensions have names, to be given sizes when they run) or `all`. `--small` keeps
 a model's structure and shrinks its channels, depth and sizes to under 3 MB and 0.1 GFLOP. `--dtype float16` rounds
 weights to it and has every tensor in it; the file is NAME_float16.onnx. `--quantise` makes NAME_int8.onnx with ONNX Runtime's
 tool (quantise.py). The same seed gives a byte-identical file.
@@ -15,14 +16,19 @@ import tempfile
 
 import bert
 import dcgan
+import diffusion_unet
 import gpt2
+import gpt2_cache
 import half_precision
+import llama
+import lstm_lengths
 import mnist
 import mobilenet
 import nasnet_a
 import nasrnn
 import resnet
 import vit
+import whisper
 import yolov3
 
 WORKLOADS = {
@@ -46,8 +52,18 @@ EXPORTS = {
     "efficientnet_b0": mobilenet.efficientnet_b0,
 }
 VARIANTS = {"mobilenet_v2_b32": mobilenet.mobilenet_v2_b32}
-MODELS = WORKLOADS | EXPORTS | VARIANTS
-GROUPS = {"workloads": WORKLOADS, "exports": EXPORTS, "all": MODELS}
+OPEN = {  # dimensions have names and no sizes
+    "bert_dynamic": bert.bert_dynamic,
+    "gpt2_cache": gpt2_cache.gpt2_cache,
+    "whisper_encoder": whisper.whisper_encoder,
+    "whisper_decoder": whisper.whisper_decoder,
+    "whisper_decoder_with_past": whisper.whisper_decoder_with_past,
+    "lstm_lengths": lstm_lengths.lstm_lengths,
+    "diffusion_unet": diffusion_unet.diffusion_unet,
+    "llama": llama.llama,
+}
+MODELS = WORKLOADS | EXPORTS | VARIANTS | OPEN
+GROUPS = {"workloads": WORKLOADS, "exports": EXPORTS, "open": OPEN, "all": MODELS}
 DYNAMIC_BATCH = ("resnet50", "resnext50", "resnet50_3d", "resnet50_full", "mobilenet_v2", "efficientnet_b0", "mnist")
 QUANTISED = ("mnist", "resnet50", "mobilenet_v2", "bert_base")
 EXTERNAL = ("nasrnn",)  # near or above the two gigabytes that a protobuf message may hold
@@ -75,13 +91,13 @@ def generate(name, folder, small=False, seed=0, dynamic_batch=False, dtype="floa
 
 def stats_line(name, builder):
     s = builder.stats()
-    return (f"{name:17} opset {builder.opset:2} {s['nodes']:4} nodes {s['flops'] / 1e9:9.3f} GFLOP, "
+    return (f"{name:25} opset {builder.opset:2} {s['nodes']:4} nodes {s['flops'] / 1e9:9.3f} GFLOP, "
             f"{s['flops_folded'] / 1e9:.3f} of them between constants {s['weight_bytes'] / 2**20:9.2f} MiB of weights")
 
 
 def main():
     parser = argparse.ArgumentParser(description="Write benchmark models as ONNX files with seeded weights.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a model, `workloads`, `exports` or `all`")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a model, `workloads`, `exports`, `open` or `all`")
     parser.add_argument("-o", "--output", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "out"),
                         metavar="DIR", help="where the files go (default: out/ beside this file)")
     parser.add_argument("--small", action="store_true", help="the same structure, small enough for a test")

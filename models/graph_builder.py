@@ -64,6 +64,7 @@ class GraphBuilder:
         self._nodes, self._initializers, self._inputs, self._outputs = [], [], [], []
         self._names, self._scopes, self._constants = set(), [], {}
         self.shapes = {}  # of every input, initializer and node output
+        self._dims, self._domains = {}, set()
         self._external_path = external_path
         self._external_file = None
 
@@ -85,15 +86,18 @@ class GraphBuilder:
 
     # ---- graph ends ----
 
-    def input(self, name, shape, dtype=TensorProto.FLOAT):
+    def input(self, name, shape, dtype=TensorProto.FLOAT, dims=None):
+        """`dims` is what the file says of the shape: names of dimensions that are open, which have `shape` here as an example."""
         self._names.add(name)
+        self._dims[name] = dims
         value = Value(name, tuple(shape), dtype)
         self._inputs.append(value)
         self.shapes[name] = value.shape
         return value
 
-    def output(self, value, name):
-        """Makes `value` an output of the graph, under `name`."""
+    def output(self, value, name, dims=None):
+        """Makes `value` an output of the graph, under `name`; `dims` as for input()."""
+        self._dims[name] = dims
         for node in self._nodes:
             for i, produced in enumerate(node.output):
                 if produced == value.name:
@@ -108,16 +112,18 @@ class GraphBuilder:
     # ---- nodes ----
 
     def node(self, op, inputs, shape, dtype=TensorProto.FLOAT, **attributes):
-        """Adds a node with one output of the given shape; an input of None is an omitted one."""
+        """Adds a node with one output of the given shape; an input of None is an omitted one. `domain` is that of the operator."""
         return self.nodes(op, inputs, [shape], dtype, **attributes)[0]
 
     def nodes(self, op, inputs, shapes, dtype=TensorProto.FLOAT, **attributes):
+        """A node with an output for each shape; None is an output that is omitted."""
         name = self._unique("/" + "/".join(self._scopes + [op]))
-        outputs = [self._unique(f"{name}_output_{i}") for i in range(len(shapes))]
+        outputs = ["" if s is None else self._unique(f"{name}_output_{i}") for i, s in enumerate(shapes)]
         names = ["" if value is None else value.name for value in inputs]
         self._nodes.append(helper.make_node(op, names, outputs, name=name, **attributes))
-        self.shapes.update((o, tuple(s)) for o, s in zip(outputs, shapes))
-        return [Value(o, tuple(s), dtype) for o, s in zip(outputs, shapes)]
+        self._domains.add(attributes.get("domain", ""))
+        self.shapes.update((o, tuple(s)) for o, s in zip(outputs, shapes) if s is not None)
+        return [None if s is None else Value(o, tuple(s), dtype) for o, s in zip(outputs, shapes)]
 
     def constant(self, array, name="const"):
         """An initializer holding `array`; equal unnamed small constants are shared, as exporters do."""
@@ -188,7 +194,7 @@ class GraphBuilder:
         kernel, stride, padding = _tuple(kernel, rank), _tuple(stride, rank), _tuple(padding, rank)
         fan_in = x.channels // groups * math.prod(kernel)
         centred = groups != x.channels if centred is None else centred  # a centred depthwise filter passes no mean at all
-        name = self._layer("conv")
+        name = self.layer_name("conv")
         weight = self.weight(f"{name}.weight", (channels, x.channels // groups) + kernel, fan_in, gain,
                              tuple(range(1, rank + 2)) if centred and fan_in > 1 else None)
         inputs = [x, weight] + ([self.vector(f"{name}.bias", channels)] if bias else [])
@@ -198,21 +204,21 @@ class GraphBuilder:
 
     def dense(self, x, size, gain=1.0, bias_spread=0.05):
         """Gemm with a transposed weight, as torch exports nn.Linear on a matrix."""
-        name = self._layer("fc")
+        name = self.layer_name("fc")
         weight = self.weight(f"{name}.weight", (size, x.shape[1]), x.shape[1], gain, 1)
         bias = self.vector(f"{name}.bias", size, spread=bias_spread)
         return self.node("Gemm", [x, weight, bias], (x.shape[0], size), alpha=1.0, beta=1.0, transB=1)
 
     def linear(self, x, size, gain=1.0, bias=True, name=None):
         """MatMul and Add, as torch exports nn.Linear on a tensor of rank 3."""
-        name = name or self._layer("linear")
+        name = name or self.layer_name("linear")
         weight = self.weight(f"{name}.weight", (x.shape[-1], size), x.shape[-1], gain, 0)
         y = self.matmul(x, weight)
         return self.add(self.vector(f"{name}.bias", size), y) if bias else y
 
     def batch_norm(self, x, scale=1.0, epsilon=1e-5):
         """Inference-time batch norm with running statistics of its own, not folded into its convolution."""
-        name = self._layer("bn")
+        name = self.layer_name("bn")
         statistics = [self.vector(f"{name}.weight", x.channels, scale, 0.2 * scale),
                       self.vector(f"{name}.bias", x.channels, 0.0, 0.1),
                       self.vector(f"{name}.running_mean", x.channels, 0.0, 0.2),
@@ -220,7 +226,7 @@ class GraphBuilder:
         return self.node("BatchNormalization", [x] + statistics, x.shape, epsilon=epsilon, momentum=0.9)
 
     def layer_norm(self, x, epsilon=1e-5, decomposed=False):
-        name = self._layer("norm")
+        name = self.layer_name("norm")
         weight = self.vector(f"{name}.weight", x.shape[-1], 1.0, 0.2)
         bias = self.vector(f"{name}.bias", x.shape[-1], 0.0, 0.1)
         if not decomposed:
@@ -233,7 +239,7 @@ class GraphBuilder:
         deviation = self.node("Sqrt", [self.add(variance, self.scalar(epsilon))], rows)
         return self.add(self.mul(self.node("Div", [centred, deviation], x.shape), weight), bias)
 
-    def _layer(self, kind):
+    def layer_name(self, kind):
         """`conv1`, `conv2` … within the current scope."""
         count = 1
         while ".".join(self._scopes + [f"{kind}{count}"]) in self._names:
@@ -340,6 +346,10 @@ class GraphBuilder:
         shape = self.node("Shape", [x], (len(x.shape),), TensorProto.INT64)
         return self.unsqueeze(self.gather(shape, self.scalar(axis, np.int64)), 0)
 
+    def size(self, x, axis):
+        """One dimension for view(): as the graph reads it, and as it is here."""
+        return self.dim(x, axis), x.shape[axis]
+
     def view(self, x, *dims):
         """Reshape to a shape put together at run time; an element of `dims` is an integer or a value from dim()."""
         parts = [self.constant(np.array([d], dtype=np.int64)) if isinstance(d, int) else d[0] for d in dims]
@@ -355,6 +365,11 @@ class GraphBuilder:
                          mode="nearest", nearest_mode="floor")
 
     # ---- the file ----
+
+    def open_dims(self):
+        """The named dimensions of the inputs, with the sizes that they have here."""
+        return {dim: size for value in self._inputs for dim, size in zip(self._dims[value.name] or (), value.shape)
+                if isinstance(dim, str)}
 
     def stats(self):
         """Counts twice the multiply-adds of convolutions and products; other operations count nothing, as is customary."""
@@ -375,12 +390,13 @@ class GraphBuilder:
     def save(self, path, dynamic_batch=False, change=None):
         """Writes the model, as `change` leaves it where that is given."""
         def info(value):
-            dims = ["batch" if dynamic_batch and i == 0 else d for i, d in enumerate(value.shape)]
+            dims = self._dims.get(value.name) or ["batch" if dynamic_batch and i == 0 else d for i, d in enumerate(value.shape)]
             return helper.make_tensor_value_info(value.name, value.dtype, dims)
 
         graph = helper.make_graph(self._nodes, self.name, [info(v) for v in self._inputs],
                                   [info(v) for v in self._outputs], self._initializers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)],
+        opsets = [helper.make_opsetid(d, 1 if d else self.opset) for d in sorted(self._domains | {""})]
+        model = helper.make_model(graph, opset_imports=opsets,
                                   ir_version=IR_VERSION_OF_OPSET[self.opset], producer_name="collage-models")
         if change is not None:
             change(model)

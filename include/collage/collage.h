@@ -28,6 +28,9 @@ namespace collage {
 struct LoadOptions {
   std::map<std::string, Shape> shapes;  // of inputs by name; for models with dynamic dimensions
   std::map<std::string, int64_t> dims;  // of symbolic dimensions by name: {"batch", 8}
+  // Values of inputs by name, which are none of the loaded model's: for those that decide shapes (a
+  // reshape's target, a number of repeats). kUsage: no input of that name, type and shape.
+  std::map<std::string, Tensor> constants = {};
 };
 
 namespace internal {
@@ -88,6 +91,9 @@ class CostModel {
   }
 };
 
+class WeightForms;  // opaque
+std::shared_ptr<WeightForms> make_weight_forms();
+
 struct ProgramOptions {
   std::vector<std::string>
       targets;  // "onednn", "native -option=value" …; empty: everything this machine offers
@@ -121,6 +127,11 @@ struct ProgramOptions {
   std::vector<std::string> exclude;  // "backend" or "backend:operator"
   std::vector<std::string>
       pin;  // "regex=backend": kernels of nodes whose origin matches run on that backend
+  // Of programs that are to have one set of weights in memory, such as a model's specialisations
+  // for several shapes: each keeps large weights in the form that those compiled with the same one
+  // before it chose, as far as some backend can. From make_weight_forms(); compile one after the
+  // other, the most important first.
+  std::shared_ptr<WeightForms> weight_forms;
   // The `collage` command, which measures candidates in processes of its own; empty: beside this
   // library, then on PATH.
   std::filesystem::path worker;

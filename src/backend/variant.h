@@ -10,6 +10,9 @@
 
 namespace collage {
 
+// As the constant is given.
+inline const std::string kPlainWeights = "plain";
+
 struct Variant {
   // Algorithm and schedule, unique among the variants of a candidate that have equal encodings:
   // "direct", "winograd", "tile14x1". Part of the cost key and of the report; the backend must be
@@ -25,6 +28,9 @@ struct Variant {
   bool lowered = false;
   // What it rounds, by which its tolerance grows. Every relaxed or lowered variant should say so.
   Rounding rounding = {};
+  // The form in which its kernel keeps large constants that anchors take: kernels of one form, of
+  // whatever variants and functions, keep equal constants in equal bytes. Empty: a form of its own.
+  std::string weights = kPlainWeights;
   bool operator==(const Variant&) const = default;
   std::string to_string() const;  // "direct(float32:aBcd16b)->(float32:aBcd16b)"
   // `rounding`; of a lowered or relaxed variant that states none: bfloat16's, or Winograd's.

@@ -4,11 +4,13 @@
 #include <type_traits>
 
 #include "base/interrupt.h"
+#include "base/mapped_file.h"
 #include "base/no_exceptions.h"
 #include "base/stopwatch.h"
 #include "compiler/check_options.h"
 #include "compiler/decision.h"
 #include "compiler/report_decision.h"
+#include "ir/large_constants.h"
 #include "runtime/thread_team.h"
 #include "targets/backends.h"
 
@@ -52,6 +54,9 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   impl->executor = TRY(Executor::create(impl->plan, impl->threads));
   context->end_phase("report");
   impl->report.phase_seconds = context->phase_seconds;
+  if (const auto& weights = decision.demands.weights)
+    weights->remember(decision.cover(), decision.found.candidates);
+  forget_mapped_pages();
   return Program(std::move(impl));
 }
 
@@ -89,7 +94,9 @@ Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions
 }
 
 Result<Program> Program::compile(const Model& model, const ProgramOptions& options) {
-  return compile_model(model, options);
+  Result<Program> program = compile_model(model, options);
+  if (program) forget_large_constants(program->impl().report);  // kernels hold what they need
+  return program;
 }
 Program::Program(std::unique_ptr<internal::ProgramImpl> impl) : impl_(std::move(impl)) {}
 Program::Program(Program&&) noexcept = default;

@@ -209,7 +209,8 @@ void allow_checking(CompileContext& context) {
 }  // namespace
 
 VariantDemands demands_of(const ProgramOptions& options) {
-  return {options.strict_accuracy, options.deterministic};
+  return {options.strict_accuracy, options.deterministic,
+          options.weight_forms ? std::make_shared<WeightDemands>(options.weight_forms) : nullptr};
 }
 
 Result<std::optional<CoverSearch>> search(const Candidates& candidates, CompileContext& context) {

@@ -22,7 +22,7 @@ void name_interface(ImportedModel& imported) {
 }
 
 Result<ImportedModel> import_relay(const std::filesystem::path& path, const LoadOptions& options) {
-  if (!options.shapes.empty() || !options.dims.empty())
+  if (!options.shapes.empty() || !options.dims.empty() || !options.constants.empty())
     return usage_error("{}: shapes are part of Relay text and cannot be given", path.string());
   ImportedModel imported;
   ParseOptions parse;
@@ -69,6 +69,7 @@ static Result<Model> load_and_simplify(const std::filesystem::path& path,
   ImportOptions import;
   import.shapes = options.shapes;
   import.dims = options.dims;
+  import.constants = options.constants;
   ImportedModel imported = path.extension() == ".relay" ? TRY(import_relay(path, options))
                                                         : TRY(import_onnx(path, import));
   const double seconds = watch.seconds();

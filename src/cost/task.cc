@@ -58,6 +58,7 @@ json to_json(const Variant& v) {
   json result = {
       {"name", v.name}, {"inputs", inputs}, {"outputs", outputs}, {"relaxed", v.relaxed}};
   if (v.lowered) result["lowered"] = true;
+  if (v.weights != kPlainWeights) result["weights"] = v.weights;
   if (!v.rounding.none())
     result["rounding"] = {{"sums", v.rounding.sums},
                           {"factors", v.rounding.factors},
@@ -88,6 +89,7 @@ Result<Variant> variant_from_json(const json& j) {
   v.inputs = TRY(list_from<Encoding>(*TRY(fields.array("inputs")), encoding_from));
   v.relaxed = TRY(fields.flag("relaxed", false));
   v.lowered = TRY(fields.flag("lowered", false));
+  v.weights = TRY(fields.text("weights", kPlainWeights));
   if (fields.has("rounding")) v.rounding = TRY(rounding_from_json(*TRY(fields.object("rounding"))));
   v.outputs = TRY(list_from<Encoding>(*TRY(fields.array("outputs")), encoding_from));
   return v;

@@ -122,20 +122,33 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
   return std::move(all.candidates);
 }
 
-void leave_out(TargetCosts& costs, const VariantDemands& demands) {
+void leave_out(const Function& function, TargetCosts& costs, const VariantDemands& demands) {
   for (MeasuredVariant& row : costs.variants) {
     if (demands.strict_accuracy && row.variant.relaxed)
       row.cost = Invalid{"left out by strict accuracy"};
     if (demands.deterministic && !row.repeatable)
       row.cost = Invalid{"its results differ in bits from run to run"};
   }
+  if (demands.weights != nullptr) demands.weights->leave_out(function, costs);
 }
 
 void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& demands) {
-  if (!demands.strict_accuracy && !demands.deterministic) return;
-  auto is_costed = [](const CostedCandidate& candidate) { return candidate.costs != nullptr; };
-  change_costs(candidates, candidates, is_costed,
-               [&](const CostedCandidate&, TargetCosts& costs) { leave_out(costs, demands); });
+  if (!demands.strict_accuracy && !demands.deterministic && demands.weights == nullptr) return;
+  if (demands.weights != nullptr) demands.weights->decide(candidates);
+  // Candidates that share costs still do, where the same is asked of their weights.
+  std::map<std::pair<const TargetCosts*, std::string>, std::shared_ptr<const TargetCosts>> left;
+  for (CostedCandidate& candidate : candidates) {
+    if (candidate.costs == nullptr) continue;
+    const std::string text =
+        demands.weights != nullptr ? demands.weights->text(candidate.function) : "";
+    std::shared_ptr<const TargetCosts>& costs = left[{candidate.costs.get(), text}];
+    if (costs == nullptr) {
+      auto copy = std::make_shared<TargetCosts>(*candidate.costs);
+      leave_out(candidate.function, *copy, demands);
+      costs = std::move(copy);
+    }
+    candidate.costs = costs;
+  }
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "cost/measured_costs.h"
 #include "cover/candidates.h"
 #include "cover/tuning_task.h"
+#include "cover/weight_forms.h"
 #include "partition/candidate.h"
 
 namespace collage {
@@ -53,10 +54,11 @@ void change_costs(const std::vector<CostedCandidate>& given,
 
 // What the user demands of variants beside being right. Others become Invalid.
 struct VariantDemands {
-  bool strict_accuracy = false;  // no algorithms with larger rounding errors
-  bool deterministic = false;    // none that gave other bits when it was run again
+  bool strict_accuracy = false;                 // no algorithms with larger rounding errors
+  bool deterministic = false;                   // none that gave other bits when it was run again
+  std::shared_ptr<WeightDemands> weights = {};  // none that keep weights as other programs cannot
 };
-void leave_out(TargetCosts& costs, const VariantDemands& demands);
+void leave_out(const Function& function, TargetCosts& costs, const VariantDemands& demands);
 // Of all candidates; those that shared costs still do.
 void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& demands);
 

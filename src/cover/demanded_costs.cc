@@ -34,7 +34,7 @@ Result<std::vector<TargetCosts>> DemandedCosts::kernel_costs(
     const auto begin = questions.begin() + static_cast<ptrdiff_t>(first);
     const auto end = begin + static_cast<ptrdiff_t>(std::min(kSaid, questions.size() - first));
     for (TargetCosts& costs : TRY(CostLayer::kernel_costs({begin, end}))) {
-      leave_out(costs, demands_);
+      leave_out(questions[answers.size()].function, costs, demands_);
       ++asked_;
       failed_ += !costs.refusal.empty();
       answers.push_back(std::move(costs));

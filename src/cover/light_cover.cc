@@ -130,7 +130,7 @@ class LightSearch : private CostEstimator {
   Status try_candidate(size_t position, const Variant* wanted) {
     CostedCandidate& entry = seen_[position];
     TargetCosts costs = TRY(costs_.tried_function(entry.function, target_of(entry), wanted));
-    leave_out(costs, options_.demands);
+    leave_out(entry.function, costs, options_.demands);
     for (MeasuredVariant& row : costs.variants) {
       if (auto it = refused_.find({position, row.variant.to_string()}); it != refused_.end())
         row.cost = Invalid{it->second};

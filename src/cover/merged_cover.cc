@@ -50,7 +50,7 @@ Result<CoverSearch> with_merged_cover(const DataflowGraph& graph, CoverSearch se
       const Target& target = whole.partition.spec->target;
       if (costs.is_frozen() && !costs.is_known(whole.function, target)) return search;
       TargetCosts entry = std::move(TRY(costs.function_costs(whole.function, {target})).at(0));
-      leave_out(entry, demands);
+      leave_out(whole.function, entry, demands);
       whole.costs = std::make_shared<const TargetCosts>(std::move(entry));
     }
     if (candidates[known].has_cost()) {

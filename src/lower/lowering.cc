@@ -9,6 +9,7 @@
 #include "ir/visitor.h"
 #include "kernels/memory/pieces_kernel.h"
 #include "lower/memory_planner.h"
+#include "runtime/shared_constants.h"
 
 namespace collage {
 
@@ -22,6 +23,11 @@ struct Value {
   TensorRef tensor;  // of the graph
   std::map<Encoding, BufferId> buffers;
 };
+
+// Kernels are given aligned buffers; a constant in a mapped file may lie anywhere.
+Tensor aligned(const Tensor& value) {
+  return reinterpret_cast<uintptr_t>(value.raw()) % kArenaAlignment == 0 ? value : value.clone();
+}
 
 class Lowering {
  public:
@@ -92,7 +98,7 @@ class Lowering {
       ValueId value = add_value(expr->tensor_type(), {index, 0});
       BufferId buffer = add_buffer(Buffer::Place::kConstant, expr->tensor_type(),
                                    plain_encoding(expr->tensor_type()));
-      plan_->buffers[buffer].constant = constant->value;
+      plan_->buffers[buffer].constant = shared_constant(aligned(constant->value));
       values_[value].buffers[plain_encoding(expr->tensor_type())] = buffer;
       known = {value};
     } else if (const auto* tuple = as<TupleNode>(expr)) {

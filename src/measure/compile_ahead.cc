@@ -5,6 +5,7 @@
 #include "backend/compile_kernel.h"
 #include "ir/visitor.h"
 #include "measure/guarded_call.h"
+#include "runtime/shared_constants.h"
 #include "runtime/thread_team.h"
 
 namespace collage {
@@ -24,6 +25,7 @@ Result<Function> with_own_constants(const Function& function) {
 
 Result<std::unique_ptr<Kernel>> compile_to_time(const Function& function, const Variant& variant,
                                                 const Target& target, const MeasureTask& task) {
+  const ConstantsApart apart;
   const bool turns = task.cache == CacheState::kStreaming && !task.until_right;
   return compile_kernel(*find_backend(target.kind),
                         turns ? TRY(with_own_constants(function)) : function, variant, target,

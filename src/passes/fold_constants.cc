@@ -3,6 +3,7 @@
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
+#include "runtime/shared_constants.h"
 
 namespace collage {
 
@@ -33,7 +34,7 @@ bool constant_leaves(const Expr& expr, std::vector<Tensor>& leaves) {
 
 Expr from_leaves(const Type& type, const std::vector<Tensor>& leaves, size_t& next,
                  const std::string& origin) {
-  if (type.is_tensor()) return make_constant(leaves[next++], origin);
+  if (type.is_tensor()) return make_constant(shared_constant(leaves[next++]), origin);
   std::vector<Expr> fields;
   for (const Type& field : type.fields())
     fields.push_back(from_leaves(field, leaves, next, origin));

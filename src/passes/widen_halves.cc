@@ -9,6 +9,7 @@
 #include "ir/structural.h"
 #include "ir/visitor.h"
 #include "ops/half.h"
+#include "runtime/shared_constants.h"
 #include "tensor_program/call.h"
 
 namespace collage {
@@ -44,7 +45,7 @@ Result<Expr> widened_constant(const Expr& expr) {
   if (!is_half(value.dtype())) return expr;
   Tensor wide = TRY(Tensor::allocate(DType::kFloat32, value.shape()));
   halves_to_floats(value.data<uint16_t>(), value.dtype(), value.size(), wide.data<float>());
-  return make_constant(std::move(wide), expr->origin());
+  return make_constant(shared_constant(std::move(wide)), expr->origin());
 }
 
 Result<Expr> field_of(const Expr& expr, size_t index) {

@@ -16,7 +16,9 @@ constexpr const char* kImport = "import";
 // Gives what the file leaves open the size 1, and says how to give another.
 void assume_sizes(const ModelSummary& file, LoadOptions& load, std::vector<std::string>& open) {
   for (const ModelInput& input : file.inputs) {
-    if (!input.has_shape || load.shapes.count(input.name) != 0) continue;
+    if (!input.has_shape || load.shapes.count(input.name) != 0 ||
+        load.constants.count(input.name) != 0)
+      continue;
     const bool all_named = std::all_of(input.dims.begin(), input.dims.end(), [](const auto& dim) {
       return !is_open_dimension(dim) || is_named_dimension(dim);
     });
@@ -85,7 +87,8 @@ void describe_claims(const DataflowGraph& graph, const Claims& claims, Inspectio
 void describe_refusals(const std::filesystem::path& path, const LoadOptions& load,
                        Inspection& inspection) {
   std::vector<UnsupportedNode> nodes;
-  const Result<ImportedModel> imported = import_onnx(path, {load.shapes, load.dims, {}, 0}, &nodes);
+  const Result<ImportedModel> imported =
+      import_onnx(path, {load.shapes, load.dims, load.constants, 0}, &nodes);
   if (imported) return;
   for (const UnsupportedNode& node : nodes)
     inspection.unsupported.push_back({node.node, node.op, kImport, node.reason});

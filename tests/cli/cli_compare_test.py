@@ -43,6 +43,14 @@ def check_comparison_of_shapes(bench):
             assert peer["difference"]["within"] and peer["difference"]["max_rel"] < 1e-4, (flags, peer)
 
 
+def check_comparison_of_constants(bench):
+    """Inputs that --constant made part of the program are given to the other runtimes."""
+    name = bench.save("reshape.onnx", tiny_models.reshape_model())
+    np.save(bench.path("shape.npy"), np.int64([3, 2]))
+    report, _ = bench.report("bench", name, "--iterations", "4", "--compare", "onnxruntime", "--constant", "shape=shape.npy")
+    assert report["peers"]["onnxruntime"]["difference"]["max_abs"] == 0, report["peers"]
+
+
 def check_comparison_tells_wrong_outputs(bench):
     """A runtime whose outputs are others is told apart from one that rounds otherwise."""
     name = bench.save("net.onnx", tiny_models.small_net())
@@ -57,7 +65,7 @@ def check_comparison_tells_wrong_outputs(bench):
     assert 0.009 < found["max_rel"] < 0.011 and ", which is too much: output 0 element" in printed, (found, printed)
 
 
-CHECKS = (check_comparison_decides, check_comparison_of_shapes, check_comparison_tells_wrong_outputs)
+CHECKS = (check_comparison_decides, check_comparison_of_shapes, check_comparison_of_constants, check_comparison_tells_wrong_outputs)
 
 
 if __name__ == "__main__":

@@ -231,6 +231,22 @@ def check_dynamic_dimension(bench):
         assert bench.outputs(str(batch))["0_y.npy"].shape == (batch, 3)
 
 
+def check_constant(bench):
+    """--constant gives an input that decides shapes its value, for the program and for what is saved of it."""
+    name = bench.save("reshape.onnx", tiny_models.reshape_model())
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.save(bench.path("x.npy"), values)
+    np.save(bench.path("shape.npy"), np.int64([3, 2]))
+    given = ("--targets", "reference", "--constant", "shape=shape.npy")
+    bench.run("run", name, *given, "--inputs", "x=x.npy", "--save-outputs", "outputs")
+    assert np.array_equal(bench.outputs()["0_y.npy"], np.maximum(values, 0).reshape(3, 2))
+    bench.run("compile", name, *given, "-o", "reshape.collage")
+    bench.run("run", "reshape.collage", "--inputs", "x=x.npy", "--save-outputs", "loaded")
+    assert np.array_equal(bench.outputs("loaded")["0_y.npy"], np.maximum(values, 0).reshape(3, 2))
+    for verb in ("verify", "explain", "partition", "tune"):
+        bench.run(verb, name, *given)
+
+
 def check_tensor_programs(bench):
     """A module of a graph, a tensor program and a library's function."""
     tiny_models.write(bench.folder, "program.relay", tiny_models.PROGRAM)
@@ -254,7 +270,7 @@ def check_relay(bench):
 
 CHECKS = (check_run, check_warm, check_every_target, check_seeds, check_verify, check_verify_proves_something,
           check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
-          check_targets, check_strange_names, check_dynamic_dimension, check_relay, check_tensor_programs)
+          check_targets, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_tensor_programs)
 
 
 if __name__ == "__main__":

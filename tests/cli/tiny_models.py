@@ -61,6 +61,14 @@ def relu_model(shape=(1, 4), input_name="x", output_name="y"):
     return model([node], {input_name: list(shape)}, {output_name: list(shape)})
 
 
+def reshape_model():
+    """A reshape whose target is an input."""
+    made = model([helper.make_node("Relu", ["x"], ["positive"], "relu"),
+                  helper.make_node("Reshape", ["positive", "shape"], ["y"], "reshape")], {"x": [2, 3]}, {"y": ["a", "b"]})
+    made.graph.input.append(helper.make_tensor_value_info("shape", TensorProto.INT64, [2]))
+    return made
+
+
 def external_model(location):
     """A sum with a weight kept in another file, wherever `location` says that it is."""
     made = model([helper.make_node("Add", ["x", "w"], ["y"], "add")], {"x": [1, 4]}, {"y": [1, 4]},

@@ -312,6 +312,30 @@ def grouped():
         case("GroupQueryAttention", packed_inputs, None, None, None, None, lengths, total, *cosines, outputs=3, do_rotary=1, **heads),
         case("GroupQueryAttention", normal(1, 1, 32), normal(1, 1, 8), normal(1, 1, 8), None, None, ints([0]), ints([1]), outputs=3,
              num_heads=4, kv_num_heads=1),
+    ] + grouped_with_cache()
+
+
+def grouped_with_cache():
+    """One token or several behind a cache, caches longer than what is in them, and a first prompt, which reads no cache."""
+    size = 16
+
+    def made(batch, length, past, total, lasts, *more, **attributes):
+        rows = [normal(batch, length, heads * size) for heads in (4, 2, 2)]
+        caches_before = [normal(batch, 2, past, size) for _ in range(2)]
+        return case("GroupQueryAttention", *rows, *caches_before, ints(lasts), ints([total]), *more, outputs=3, constants=(6,),
+                    **{"num_heads": 4, "kv_num_heads": 2} | attributes)
+
+    rotation = caches(16, size // 2)
+    return [
+        made(2, 1, 5, 6, [5, 3]),
+        made(2, 1, 5, 6, [[5], [4]], *rotation, do_rotary=1),
+        made(1, 3, 5, 8, [7], *rotation, do_rotary=1, rotary_interleaved=1),
+        made(1, 3, 5, 8, [6], softcap=2.0),
+        made(2, 1, 5, 6, [5, 3], local_window_size=2),
+        made(1, 2, 8, 6, [5], local_window_size=3),
+        made(2, 1, 8, 6, [5, 4], *rotation, do_rotary=1),
+        made(2, 4, 6, 4, [3, 3], *rotation, do_rotary=1),
+        made(2, 1, 5, 6, [5, 3], *rotation, ints([[2], [9]], np.int64), do_rotary=1),
     ]
 
 

@@ -4,7 +4,9 @@
 
 #include <fstream>
 
+#include "base/mapped_file.h"
 #include "frontend_onnx/model_builder.h"
+#include "ir/visitor.h"
 
 namespace collage {
 namespace {
@@ -49,6 +51,52 @@ TEST(ExternalData, IsReadAtItsOffset) {
   e.data();
   e.entry("location", "w.bin").entry("offset", "16").entry("length", "16");
   expect_values(e.m.run({ramp({4})})[0], {4}, {4, 6, 8, 10});
+}
+
+// y = x + w with w's 64 KiB of floats, behind that many bytes in a file.
+struct LargeExternalModel : ExternalModel {
+  static constexpr int64_t kCount = 16384;
+  explicit LargeExternalModel(size_t offset) {
+    TensorProto* w = m.graph().mutable_initializer(0);
+    w->set_dims(0, kCount);
+    m.graph()
+        .mutable_input(0)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->mutable_dim(0)
+        ->set_dim_value(kCount);
+    std::ofstream out(m.folder() / "w.bin", std::ios::binary);
+    out << std::string(offset, 'x');
+    const Tensor values = ramp({kCount});
+    out.write(static_cast<const char*>(values.raw()), static_cast<std::streamsize>(values.bytes()));
+    entry("location", "w.bin").entry("offset", std::to_string(offset));
+  }
+  // The initializer as it was imported.
+  Tensor weight() {
+    Result<ImportedModel> model = m.import();
+    EXPECT_TRUE(model.ok()) << model.status().to_string();
+    for (const Expr& expr : post_order(model->module.main()->body))
+      if (const auto* constant = as<ConstantNode>(expr)) return constant->value;
+    return {};
+  }
+};
+
+TEST(ExternalData, IsMappedWhereItIsLarge) {
+  LargeExternalModel e(4);
+  const Tensor first = e.weight(), second = e.weight();
+  EXPECT_TRUE(lies_in_mapped_file(first.raw()));
+  EXPECT_EQ(first.raw(), second.raw());
+  EXPECT_EQ(first.data<float>()[LargeExternalModel::kCount - 1], LargeExternalModel::kCount - 1);
+}
+
+// Elements have to lie on multiples of their sizes. A copy is shared all the same.
+TEST(ExternalData, IsCopiedFromOddOffsets) {
+  LargeExternalModel e(5);
+  const Tensor first = e.weight(), second = e.weight();
+  EXPECT_FALSE(lies_in_mapped_file(first.raw()));
+  EXPECT_EQ(first.raw(), second.raw());
+  EXPECT_EQ(first.data<float>()[LargeExternalModel::kCount - 1], LargeExternalModel::kCount - 1);
 }
 
 TEST(ExternalData, MayStandInAFolderBelow) {

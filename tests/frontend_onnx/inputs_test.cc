@@ -108,7 +108,8 @@ TEST(Inputs, OptionsThatNameNothingAreUsageErrors) {
   expect_error(m.import(dims), ErrorCode::kUsage, "the model's named dimensions are: batch, seq");
   ImportOptions constants;
   constants.constants["x"] = Tensor::scalar<float>(1);
-  expect_error(m.import(constants), ErrorCode::kUsage, "input 'x', which the model does not have");
+  expect_error(m.import(constants), ErrorCode::kUsage,
+               "a value is given for input 'x', the model's inputs are: ids, mask");
 }
 
 TEST(Inputs, ShapesThatContradictTheModelOrEachOther) {

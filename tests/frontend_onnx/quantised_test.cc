@@ -123,15 +123,16 @@ TEST(Quantised, ElementsOfFourBitsAreUnpackedWithTheirSign) {
   expect_values(m.run({floats({3}, {0, 0, 0})})[0], {3}, {14, -16, -2});
 }
 
-TEST(Quantised, RoundingToFourBitsIsRefused) {
+TEST(Quantised, FourBitsAreRoundedToAndKeptInBytes) {
   ModelBuilder m(21);
-  m.input("x", {"2"});
+  m.input("x", {"5"});
   m.constant("s", floats({}, {2}));
   add_nibbles(m, "z", {}, std::string("\x01", 1), true);
-  m.node("QuantizeLinear", {"x", "s", "z"}, {"q"}).name("q");
-  m.output("q");
-  expect_error(m.import(), ErrorCode::kUnsupported,
-               "node 'q' (QuantizeLinear): quantised type INT4");
+  m.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+  m.output("q", TensorProto::INT4);
+  const Tensor q = m.run({floats({5}, {3, -3, 100, -100, 5})})[0];
+  EXPECT_EQ(q.dtype(), DType::kInt8);
+  expect_values(q, {5}, {3, -1, 7, -8, 3});
 }
 
 TEST(Quantised, PackedElementsOfTheWrongNumberAreRefused) {
@@ -144,13 +145,16 @@ TEST(Quantised, PackedElementsOfTheWrongNumberAreRefused) {
   expect_error(m.import(), ErrorCode::kBadModel, "raw_data has 3 bytes, shape (3) of INT4 needs 2");
 }
 
-TEST(Quantised, FloatsOfEightBitsAreRefused) {
+TEST(Quantised, FloatsOfEightBitsAreRoundedToAndKeptInFloat32) {
   ModelBuilder m(21);
-  m.input("x", {"2"});
+  m.input("x", {"4"});
   m.constant("s", floats({}, {2}));
   m.node("QuantizeLinear", {"x", "s"}, {"q"}).integer("output_dtype", TensorProto::FLOAT8E5M2);
-  m.output("q");
-  expect_error(m.import(), ErrorCode::kUnsupported, "element type FLOAT8E5M2");
+  m.node("DequantizeLinear", {"q", "s"}, {"y"});
+  m.output("q", TensorProto::FLOAT8E5M2).output("y");
+  const std::vector<Tensor> made = m.run({floats({4}, {2.2f, -7, 1e9f, 0})});
+  expect_values(made[0], {4}, {1, -3.5, 57344, 0});
+  expect_values(made[1], {4}, {2, -7, 114688, 0});
 }
 
 TEST(Quantised, ConvolutionsOfIntegersAreRealOnesBetweenConversions) {

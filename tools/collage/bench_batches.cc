@@ -40,6 +40,7 @@ Result<BenchOptions> with_batch(const BenchOptions& options, int64_t batch) {
   bool found = false;
   for (const ModelInput& input : summary.inputs) {
     if (input.dims.empty() || !is_open_dimension(input.dims[0])) continue;
+    if (given.constants.count(input.name) != 0) continue;
     if (is_given(options.shapes, input.name))
       return usage_error(
           "--batch and --shapes {} exclude each other: use --dim for the other "

@@ -116,7 +116,8 @@ Result<TimedModel> time_streams(const BenchOptions& options) {
   facts.threads = each.threads;
   Streams streams = TRY(Streams::compile(model, each, inputs, &facts.compile_seconds));
   Rivals rivals = TRY(Rivals::start(options.compare, options.model, model, inputs,
-                                    thread_count(options), options.max_error, options.streams));
+                                    TRY(load_options(options)).constants, thread_count(options),
+                                    options.max_error, options.streams));
 
   RunFacts::Throughput throughput;
   throughput.streams = options.streams;

@@ -102,8 +102,9 @@ Result<TimedModel> time_in_turns(const BenchOptions& options) {
   RunFacts facts;
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
-  Rivals rivals = TRY(Rivals::start(options.compare, options.model, model, inputs, facts.threads,
-                                    options.max_error, 0));
+  Rivals rivals =
+      TRY(Rivals::start(options.compare, options.model, model, inputs,
+                        TRY(load_options(options)).constants, facts.threads, options.max_error, 0));
   TimedModel timed{std::move(model),  std::move(program), std::move(inputs), {},
                    std::move(rivals), std::move(facts)};
   reset_peak_resident_bytes();

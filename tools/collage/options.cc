@@ -75,6 +75,10 @@ Result<LoadOptions> load_options(const SharedOptions& options) {
     auto [name, value] = TRY(split_assignment("--dim", text));
     result.dims[name] = TRY(parse_extent("--dim", text, value));
   }
+  for (const std::string& text : options.constants) {
+    auto [name, file] = TRY(split_assignment("--constant", text));
+    result.constants[name] = TRY(read_npy(file));
+  }
   return result;
 }
 
@@ -134,6 +138,11 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
                   "NAME=1x3x224x224, for inputs with dynamic dimensions")
       ->allow_extra_args(false);
   command.add_option("--dim", options.dims, "NAME=8, for a symbolic dimension")
+      ->allow_extra_args(false);
+  command
+      .add_option(
+          "--constant", options.constants,
+          "NAME=FILE.npy: the value of an input that decides shapes; it is an input no more")
       ->allow_extra_args(false);
   command.add_option("--plugin", options.plugins, "a shared library with a backend of its own")
       ->allow_extra_args(false);
@@ -211,7 +220,7 @@ Result<Model> load(const SharedOptions& options) {
   LoadOptions given = TRY(load_options(options));
   TRY(check_destinations(options));
   if (is_artifact(options.model)) {
-    if (!given.shapes.empty() || !given.dims.empty())
+    if (!given.shapes.empty() || !given.dims.empty() || !given.constants.empty())
       return usage_error("{}: shapes are those of the model inside it and cannot be given",
                          options.model);
     return load_embedded(options.model);

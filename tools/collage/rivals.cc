@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/statistics.h"
+#include "frontend/onnx/importer.h"
 #include "options.h"
 #include "report/model_reference.h"
 
@@ -23,8 +24,39 @@ ScratchFolder::~ScratchFolder() {
   if (!path_.empty()) fs::remove_all(path_, ec);
 }
 
+namespace {
+
+// All inputs of the file, in its order.
+struct AllInputs {
+  std::vector<TensorInfo> infos;
+  std::vector<Tensor> tensors;
+  std::vector<Shape> shapes;
+};
+
+Result<AllInputs> all_inputs(const std::string& file, const Model& model,
+                             const std::vector<Tensor>& inputs,
+                             const std::map<std::string, Tensor>& constants) {
+  AllInputs all{model.inputs(), inputs, {}};
+  if (!constants.empty()) {
+    const ModelSummary summary = TRY(inspect_onnx(file));
+    for (size_t i = 0; i < summary.inputs.size(); ++i) {
+      const auto fixed = constants.find(summary.inputs[i].name);
+      if (fixed == constants.end()) continue;
+      const Tensor& value = fixed->second;
+      const auto place = static_cast<ptrdiff_t>(i);
+      all.infos.insert(all.infos.begin() + place, {fixed->first, value.shape(), value.dtype()});
+      all.tensors.insert(all.tensors.begin() + place, value);
+    }
+  }
+  for (const TensorInfo& info : all.infos) all.shapes.push_back(info.shape);
+  return all;
+}
+
+}  // namespace
+
 Result<Rivals> Rivals::start(const std::vector<std::string>& runtimes, const std::string& file,
-                             const Model& model, const std::vector<Tensor>& inputs, int threads,
+                             const Model& model, const std::vector<Tensor>& inputs,
+                             const std::map<std::string, Tensor>& constants, int threads,
                              double max_error, int streams) {
   Rivals rivals;
   if (runtimes.empty()) return rivals;
@@ -33,19 +65,19 @@ Result<Rivals> Rivals::start(const std::vector<std::string>& runtimes, const std
   if (rivals.scratch_->path().empty())
     return internal_error("no folder for the inputs of --compare below {}",
                           fs::temp_directory_path().string());
-  TRY(save_tensors(rivals.scratch_->path() / "inputs", model.inputs(), inputs));
+  const AllInputs all = TRY(all_inputs(file, model, inputs, constants));
+  TRY(save_tensors(rivals.scratch_->path() / "inputs", all.infos, all.tensors));
   for (const std::string& runtime : runtimes) {
-    TRY(rivals.add(runtime, "f32", file, model, threads, streams));
+    TRY(rivals.add(runtime, "f32", file, all.shapes, threads, streams));
     if (max_error > 0 && runtime == "openvino")
-      TRY(rivals.add(runtime, "bf16", file, model, threads, streams));
+      TRY(rivals.add(runtime, "bf16", file, all.shapes, threads, streams));
   }
   return rivals;
 }
 
 Status Rivals::add(const std::string& runtime, const std::string& precision,
-                   const std::string& file, const Model& model, int threads, int streams) {
-  std::vector<Shape> shapes;
-  for (const TensorInfo& info : model.inputs()) shapes.push_back(info.shape);
+                   const std::string& file, const std::vector<Shape>& shapes, int threads,
+                   int streams) {
   peers_.push_back(TRY(Peer::start(runtime, file, shapes, threads, precision, streams)));
   TRY(peers_.back()->set_inputs(scratch_->path() / "inputs"));
   names_.push_back(precision == "f32" ? runtime : runtime + " " + precision);

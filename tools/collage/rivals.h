@@ -28,11 +28,13 @@ class ScratchFolder {
 
 class Rivals {
  public:
+  // `constants`: of inputs that the file has and the model has not (LoadOptions).
   // `streams` > 0: in their modes of throughput, with so many inferences at a time, on all of the
   // threads together. `max_error` > 0: OpenVINO in bfloat16 too, whatever its errors are: whoever
   // allows errors wants to know what it does with them.
   static Result<Rivals> start(const std::vector<std::string>& runtimes, const std::string& file,
-                              const Model& model, const std::vector<Tensor>& inputs, int threads,
+                              const Model& model, const std::vector<Tensor>& inputs,
+                              const std::map<std::string, Tensor>& constants, int threads,
                               double max_error, int streams);
   bool none() const { return peers_.empty(); }
   size_t size() const { return peers_.size(); }
@@ -52,7 +54,7 @@ class Rivals {
  private:
   Rivals() = default;
   Status add(const std::string& runtime, const std::string& precision, const std::string& file,
-             const Model& model, int threads, int streams);
+             const std::vector<Shape>& shapes, int threads, int streams);
 
   std::unique_ptr<ScratchFolder> scratch_;
   std::vector<std::unique_ptr<Peer>> peers_;

@@ -27,6 +27,12 @@ bool follows(const EpilogueStep& step) {
   return step.before.empty() && is_scale(step.call, step.data_arg);
 }
 
+Variant variant_of(const Method& method, const Function& function) {
+  Variant variant = Variant::plain(method.to_string(), function);
+  if (method.repacked) variant.weights = "transposed";
+  return variant;
+}
+
 class BlasBackend : public Backend {
  public:
   std::string name() const override { return "blas"; }
@@ -57,7 +63,7 @@ class BlasBackend : public Backend {
     const Product product = TRY(read_product(TRY(inline_calls(function))));
     std::vector<Variant> list;
     for (const Method& method : methods(product, options.threads))
-      list.push_back(Variant::plain(method.to_string(), function));
+      list.push_back(variant_of(method, function));
     return list;
   }
 
@@ -66,7 +72,7 @@ class BlasBackend : public Backend {
                                           const CompileOptions& options) const override {
     Product product = TRY(read_product(TRY(inline_calls(function))));
     for (const Method& method : methods(product, options.threads))
-      if (variant == Variant::plain(method.to_string(), function))
+      if (variant == variant_of(method, function))
         return make_product_kernel(std::move(product), method);
     return unsupported("blas: no variant {}", variant.to_string());
   }

@@ -65,6 +65,12 @@ Result<Contraction> read(const Function& function, std::span<const Parts> offere
 /// The variant of the schedule: images are blocked by channels, matrices plain.
 Variant variant_of(const Contraction& c, const Schedule& schedule, const Function& function) {
   Variant variant = plain_variant(schedule.to_string(), schedule.parts, function);
+  // Weights of products are packed alike whatever the rows.
+  const Parts& parts = schedule.parts;
+  variant.weights = c.channels_last && !schedule.winograd
+                        ? fmt::format("contraction {}{}{}", parts.right, parts.integers ? "i" : "",
+                                      parts.coarse ? "c" : "")
+                        : "";
   // Transformed numbers are rounded, and the way back makes small differences of large results.
   if (schedule.winograd)
     variant.rounding.fixed_point = *schedule.winograd == winograd::Form::kTwo ? 0x1p-12 : 0x1p-11;

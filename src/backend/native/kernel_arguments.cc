@@ -2,23 +2,30 @@
 
 #include <cstring>
 
+#include "base/mapped_file.h"
 #include "runtime/huge_pages.h"
+#include "runtime/shared_constants.h"
 
 namespace collage::native {
 namespace {
 
 constexpr size_t kAlignment = 64;
 
-/// The constant's own storage where it is aligned, else a copy. Vector loads may read up to a line
-/// beyond the end.
+/// Vector loads may read up to a line beyond the end, where a mapped file may end.
+bool is_readable_beyond(const Tensor& tensor) {
+  const char* data = static_cast<const char*>(tensor.raw());
+  return !lies_in_mapped_file(data) || lies_in_mapped_file(data + tensor.bytes() + kAlignment - 1);
+}
+
+/// The constant's own storage where that will do, else a copy.
 Result<SharedBytes> storage_of(const Tensor& tensor) {
-  if (reinterpret_cast<uintptr_t>(tensor.raw()) % kAlignment == 0) {
+  if (reinterpret_cast<uintptr_t>(tensor.raw()) % kAlignment == 0 && is_readable_beyond(tensor)) {
     auto holder = std::make_shared<Tensor>(tensor);
     return SharedBytes{{holder, holder->raw()}, tensor.bytes()};
   }
   std::shared_ptr<void> copy = TRY(allocate_on_huge_pages(tensor.bytes() + kAlignment));
   std::memcpy(copy.get(), tensor.raw(), tensor.bytes());
-  return SharedBytes{std::move(copy), tensor.bytes()};
+  return shared_constant({std::move(copy), tensor.bytes()});
 }
 
 }  // namespace
@@ -32,7 +39,7 @@ Result<std::vector<KernelArgument>> kernel_arguments(const BuiltKernel& built) {
     argument.input = binding.param;
     if (binding.param >= 0) continue;
     argument.constant = binding.packed != nullptr
-                            ? SharedBytes{binding.packed, binding.packed_bytes}
+                            ? shared_constant({binding.packed, binding.packed_bytes})
                             : TRY(storage_of(binding.constant));
   }
   for (size_t i = 0; i < built.result_extents.size(); ++i) {

@@ -1,6 +1,9 @@
 #include "backend/native/kernel_choices.h"
 
+#include <fmt/ranges.h>
+
 #include "backend/native/collapse.h"
+#include "backend/native/conv_weights.h"
 #include "backend/native/generic_schedule.h"
 #include "ir/visitor.h"
 
@@ -53,6 +56,24 @@ std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in,
   for (const ConvSchedule& s : conv_schedules(problem, threads, has_avx512()))
     choices.push_back({problem, s, {}, {}, {}, s.to_string()});
   return choices;
+}
+
+std::string weight_form(const ConvChoice& c, bool depthwise) {
+  const auto form = [](std::string_view kind, const std::vector<int64_t>& extents) {
+    return fmt::format("native {} {}", kind, fmt::join(extents, "x"));
+  };
+  if (c.upsampled) return form("upsampled", packed_upsampled_extents(c.problem));
+  if (c.winograd)
+    return form("winograd" + std::to_string(c.winograd->outputs),
+                packed_winograd_extents(c.problem, *c.winograd));
+  if (depthwise) return form("depthwise", packed_depthwise_extents(c.problem));
+  return form("convolution", packed_conv_extents(c.problem, c.conv));
+}
+
+std::string weight_form(const MatmulProblem& problem, bool lowered) {
+  if (!problem.constant_b) return kPlainWeights;
+  return fmt::format("native {} panels {}", lowered ? "bfloat16" : "float32",
+                     fmt::join(packed_matmul_extents(problem.shape), "x"));
 }
 
 MatmulProblem matmul_problem(const KernelGroup& group) {

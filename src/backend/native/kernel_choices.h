@@ -40,6 +40,10 @@ struct ConvChoice {
   std::string name;
 };
 
+/// Variant::weights: how the template packs them.
+std::string weight_form(const ConvChoice& choice, bool depthwise);
+std::string weight_form(const MatmulProblem& problem, bool lowered);
+
 std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in, ChannelLayout out,
                                      int threads);
 

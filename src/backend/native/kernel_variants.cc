@@ -40,6 +40,7 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
       if (!choice.winograd && most-- == 0) break;
       variant.name = choice.name;
       variant.relaxed = choice.winograd.has_value();
+      variant.weights = weight_form(choice, group.kind == KernelGroup::Kind::kDepthwise);
       variant.rounding = !choice.winograd                ? Rounding()
                          : choice.winograd->outputs == 2 ? rounding::kWinograd2
                                                          : rounding::kWinograd4;
@@ -79,6 +80,7 @@ std::vector<Variant> matmul_variants(const Function& function, const MatmulProbl
     if (lowered && s.ahead) continue;
     Variant variant = Variant::plain(matmul_name(s, lowered), function);
     variant.lowered = lowered;
+    variant.weights = weight_form(problem, lowered);
     if (lowered) variant.rounding = rounding::kBFloat16Factors;
     if (std::find(variants.begin(), variants.end(), variant) == variants.end())
       variants.push_back(variant);

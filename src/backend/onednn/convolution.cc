@@ -157,6 +157,7 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
     return builder.finish();
   };
   Variant variant = encodings.variant(std::move(name), result);
+  variant.weights = weight_form(p->given_weights, anchored.pd.weights_desc(), p->types.parts);
   variant.relaxed = variant.name.starts_with("winograd");
   if (variant.relaxed) variant.rounding = rounding::kWinograd4;
   return Implementation{std::move(variant), std::move(build)};

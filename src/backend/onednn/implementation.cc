@@ -1,5 +1,7 @@
 #include "backend/onednn/implementation.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace collage::onednn {
@@ -19,6 +21,15 @@ Result<std::vector<Implementation>> Implementations::take() {
   if (!list_.empty()) return std::move(list_);
   if (reason_.ok()) return unsupported("onednn: no implementation");
   return reason_;
+}
+
+std::string weight_form(const Desc& given, const Desc& kept, int64_t parts) {
+  if (parts == 1 && given == kept) return kPlainWeights;
+  if (kept.get_format_kind() != dnnl::memory::format_kind::blocked) return "";
+  return fmt::format("onednn type {} parts {} strides {} blocks {} of {}, {} bytes",
+                     static_cast<int>(kept.get_data_type()), parts,
+                     fmt::join(kept.get_strides(), "x"), fmt::join(kept.get_inner_blks(), "x"),
+                     fmt::join(kept.get_inner_idxs(), "x"), kept.get_size());
 }
 
 Encodings::Encodings(const Composite& composite)

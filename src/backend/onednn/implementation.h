@@ -34,6 +34,10 @@ class Implementations {
   Status reason_;
 };
 
+// Variant::weights of a constant given as one descriptor says and kept as another. `parts`: it is
+// split along a dimension first.
+std::string weight_form(const Desc& given, const Desc& kept, int64_t parts);
+
 // The encodings of a composite's parameters, collected operand by operand.
 class Encodings {
  public:

@@ -2,9 +2,10 @@
 //
 // A constant right operand is packed once, in the form that each variant wants: `packed` (oneDNN's
 // blocked form for matmul), `inner` (the one for inner products), and plain with rows or columns
-// contiguous, which stream best when the left operand is a single row. Left rows over one right
-// matrix are merged into one large product. Products of two computed tensors are batched; with many
-// rows it can pay to pack the right operand first (`repacked`).
+// contiguous, which stream best when the left operand is a single row, and which programs for one
+// row and for many can share. Left rows over one right matrix are merged into one large product.
+// Products of two computed tensors are batched; with many rows it can pay to pack the right operand
+// first (`repacked`).
 #include "backend/onednn/implementation.h"
 #include "backend/onednn/quantised.h"
 #include "ir/op.h"
@@ -160,6 +161,20 @@ Value with_sign(ProgramBuilder& builder, const Problem& p, Value given) {
   return result;
 }
 
+// Variant::weights. What is packed one way for these rows and in another for others is of no use to
+// programs for other shapes. `make(rows)`: the descriptor for so many.
+template <typename Make>
+std::string form_for_any_rows(const Problem& p, const Desc& given, const Desc& kept, Make make) {
+  if (!p.right->is_constant()) return kPlainWeights;
+  constexpr int64_t kFew = 1, kMany = 64;
+  const bool for_any = guarded("weights", [&]() -> Status {
+                         for (const int64_t rows : {kFew, kMany})
+                           if (make(rows).weights_desc() != kept) return unsupported("packed");
+                         return {};
+                       }).ok();
+  return for_any ? weight_form(given, kept, p.types.parts) : "";
+}
+
 // matmul; `weights` is the right operand's form in the product.
 Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const Desc& weights) {
   Desc bias = plain_desc(p->batched() ? Shape{1, 1, p->n} : Shape{1, p->n});
@@ -174,6 +189,14 @@ Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const 
       },
       p->types.result, masks_of(values)));
   Encodings encodings = TRY(encodings_of(*p, anchored.tail));
+  Variant variant = encodings.variant(std::move(name), Layout());
+  variant.weights =
+      form_for_any_rows(*p, p->right_desc(), anchored.pd.weights_desc(), [&](int64_t rows) {
+        const Desc left = p->matrix(p->left_batch, rows, p->k, false, p->types.factors());
+        const Desc result = p->matrix(p->batch, rows, p->n, false, p->types.result);
+        return dnnl::matmul::primitive_desc(engine(), left, weights, result,
+                                            attributes({}, masks_of(values)));
+      });
   auto build = [p, anchored, bias, values]() {
     const auto& pd = anchored.pd;
     ProgramBuilder builder;
@@ -199,7 +222,7 @@ Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const 
     append_anchor(builder, anchored, std::move(bindings), p->result_desc());
     return builder.finish();
   };
-  return Implementation{encodings.variant(std::move(name), Layout()), std::move(build)};
+  return Implementation{std::move(variant), std::move(build)};
 }
 
 // inner_product, whose weights are (n, k) with k or n contiguous, or packed (Tag::any).
@@ -220,10 +243,16 @@ Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name,
       },
       p->types.result, masks_of(values)));
   Encodings encodings = TRY(encodings_of(*p, anchored.tail));
-  auto build = [p, anchored, bias, values]() {
+  const Desc given({p->n, p->k}, p->constant_type(), p->transpose_right ? Tag::ab : Tag::ba);
+  Variant variant = encodings.variant(std::move(name), Layout());
+  variant.weights = form_for_any_rows(*p, given, anchored.pd.weights_desc(), [&](int64_t rows) {
+    return dnnl::inner_product_forward::primitive_desc(
+        engine(), dnnl::prop_kind::forward_inference, plain_desc({rows, p->k}, p->types.factors()),
+        weights, plain_desc({rows, p->n}, p->types.result), attributes({}, masks_of(values)));
+  });
+  auto build = [p, anchored, bias, values, given]() {
     const auto& pd = anchored.pd;
     ProgramBuilder builder;
-    Desc given({p->n, p->k}, p->constant_type(), p->transpose_right ? Tag::ab : Tag::ba);
     Bindings bindings = {{DNNL_ARG_SRC, left_value(builder, *p, pd.src_desc())},
                          {DNNL_ARG_WEIGHTS, right_constant(builder, *p, given, pd.weights_desc())}};
     if (p->bias) bindings.push_back({DNNL_ARG_BIAS, constant_bias(builder, *p, bias)});
@@ -231,7 +260,7 @@ Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name,
     append_anchor(builder, anchored, std::move(bindings), p->result_desc());
     return builder.finish();
   };
-  return Implementation{encodings.variant(std::move(name), Layout()), std::move(build)};
+  return Implementation{std::move(variant), std::move(build)};
 }
 
 }  // namespace
@@ -248,6 +277,7 @@ Result<std::vector<Implementation>> plan_product(const CompositePtr& composite) 
     found.add(with_matmul(p, "packed", packed()));
     if (p->m > 1) {
       found.add(with_inner_product(p, "inner", Tag::any));
+      found.add(with_inner_product(p, "rows", Tag::ab));
       found.add(with_inner_product(p, "columns", Tag::ba));
     }
   } else {

@@ -39,11 +39,17 @@ PartitionRulePtr make_rule() {
       "openvino", std::vector<PartitionRulePtr>{operators, combined, siblings, stacked, regions});
 }
 
-Variant plain_variant(const Function& function) { return Variant::plain("ov", function); }
+// The library packs weights in memory of its own.
+Variant plain_variant(const Function& function) {
+  Variant variant = Variant::plain("ov", function);
+  variant.weights.clear();
+  return variant;
+}
 
 // Float tensors at the boundary, bfloat16 inside.
 Variant lowered_variant(const Function& function) {
-  Variant variant = Variant::plain("ov bf16", function);
+  Variant variant = plain_variant(function);
+  variant.name = "ov bf16";
   variant.lowered = true;
   variant.rounding = rounding::kBFloat16;
   return variant;

@@ -10,7 +10,10 @@ namespace collage::frontend {
 namespace {
 
 Result<Expr> convert_constant(NodeContext& node) {
-  if (node.has_attr("value")) return node.constant_of(TRY(node.tensor("value")));
+  if (node.has_attr("value")) {
+    node.make_narrow(node.narrow_tensor_type("value"));
+    return node.constant_of(TRY(node.tensor("value")));
+  }
   if (node.has_attr("value_float"))
     return node.constant_of(
         Tensor::scalar<float>(static_cast<float>(TRY(node.real("value_float")))));
@@ -35,7 +38,10 @@ Result<Expr> convert_constant_of_shape(NodeContext& node) {
   const Ints shape = TRY(node.constant_ints(0, "shape"));
   TRY(check_computed_shape(shape));
   Tensor value = Tensor::scalar<float>(0);
-  if (node.has_attr("value")) value = TRY(node.tensor("value"));
+  if (node.has_attr("value")) {
+    node.make_narrow(node.narrow_tensor_type("value"));
+    value = TRY(node.tensor("value"));
+  }
   if (value.size() != 1) return bad_model("value has {} elements, not 1", value.size());
   return node.call("full", {node.constant_of(value.reshaped({}))}, {{"shape", shape}});
 }

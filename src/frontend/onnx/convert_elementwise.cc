@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "frontend/onnx/converters.h"
-#include "ops/half.h"
 
 namespace collage::frontend {
 
@@ -98,22 +97,6 @@ Result<Expr> convert_is_inf(NodeContext& node) {
   return node.call("logical_and", {infinite, sign});
 }
 
-Result<Expr> convert_cast(NodeContext& node) {
-  const DType to = TRY(node.element_type("to"));
-  return node.cast(node.in(0), to);
-}
-
-// Models of half precision are computed in single, where those bits are gone.
-Result<Expr> convert_bit_cast(NodeContext& node) {
-  const DType dtype = TRY(node.element_type("to"));
-  for (DType type : {node.dtype(0), dtype})
-    if (is_half(type)) return unsupported("the bits of {}", dtype_name(type));
-  if (node.dtype(0) == dtype) return node.in(0);
-  return node.call("reinterpret", {node.in(0)}, {{"dtype", dtype}});
-}
-
-Result<Expr> convert_cast_like(NodeContext& node) { return node.cast(node.in(0), node.dtype(1)); }
-
 }  // namespace
 
 ConverterRows elementwise_converters() {
@@ -127,14 +110,11 @@ ConverterRows elementwise_converters() {
       {"Asinh", 1, 1, unary("asinh")},
       {"Atan", 1, 1, unary("atan")},
       {"Atanh", 1, 1, unary("atanh")},
-      {"BitCast", 1, 1, single(convert_bit_cast)},
       {"BitShift", 2, 2, single(convert_bit_shift)},
       {"BitwiseAnd", 2, 2, binary("bitwise_and")},
       {"BitwiseNot", 1, 1, unary("bitwise_not")},
       {"BitwiseOr", 2, 2, binary("bitwise_or")},
       {"BitwiseXor", 2, 2, binary("bitwise_xor")},
-      {"Cast", 1, 1, single(convert_cast)},
-      {"CastLike", 2, 2, single(convert_cast_like)},
       {"Ceil", 1, 1, unary("ceil")},
       {"Cos", 1, 1, unary("cos")},
       {"Cosh", 1, 1, unary("cosh")},

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/integers.h"
+#include "frontend/onnx/narrowing.h"
 #include "frontend/onnx/quantisation.h"
 #include "runtime/dispatch.h"
 
@@ -103,14 +104,69 @@ Result<Expr> quantised_blocks(NodeContext& node, DType to, const Blocks& blocks)
   return node.cast(TRY(node.call("clip", {shifted}, {{"a_min", low}, {"a_max", high}})), to);
 }
 
+// The data by its scale, for a type of which QuantizeLinear is a cast of what comes out.
+Result<Expr> by_scale(NodeContext& node, const char* op, const Expr& data, const Blocks& blocks) {
+  Expr scale = TRY(node.cast(node.in(1), DType::kFloat32));
+  if (blocks.size > 0) {
+    scale = TRY(spread(node, scale, blocks));
+  } else if (num_elements(shape_of(scale)) == 1) {
+    scale = TRY(node.reshape(scale, {}));
+  } else {
+    Shape shape(static_cast<size_t>(node.rank(0)), 1);
+    shape[static_cast<size_t>(blocks.axis)] = num_elements(shape_of(scale));
+    scale = TRY(node.reshape(scale, std::move(shape)));
+  }
+  Expr result = TRY(node.call(op, {TRY(node.cast(data, DType::kFloat32)), scale}));
+  if (shape_of(result) != node.shape(0))
+    return bad_model("a scale of shape {} for data of shape {}", shape_to_string(node.shape(1)),
+                     shape_to_string(node.shape(0)));
+  return result;
+}
+
+// Zero points of floats are zeros: the standard says so, and it is checked where they are known.
+Status check_zero_point_of_floats(NodeContext& node) {
+  if (!node.has(2)) return {};
+  const auto* zero = as<ConstantNode>(node.in(2));
+  if (zero == nullptr) return {};
+  for (int64_t i = 0; i < zero->value.size(); ++i)
+    if (zero->value.element_as_double(i) != 0)
+      return bad_model("a zero point of floats that is not 0");
+  return {};
+}
+
+Result<Expr> quantised_narrow(NodeContext& node, const NarrowType& to) {
+  node.make_narrow(&to);
+  const Blocks blocks = TRY(read_blocks(node));
+  if (to.is_float()) {
+    TRY(check_zero_point_of_floats(node));
+    return narrowed(node, TRY(by_scale(node, "divide", node.in(0), blocks)), to,
+                    {TRY(node.flag("saturate", true))});
+  }
+  const Expr wide = blocks.size > 0
+                        ? TRY(quantised_blocks(node, to.carrier, blocks))
+                        : TRY(quantised(node, node.in(0), TRY(quantisation_parameters(node, 1, 2)),
+                                        to.carrier, blocks.axis));
+  const double span = 1 << to.bits, least = to.is_signed() ? -span / 2 : 0;
+  return node.call("clip", {wide}, {{"a_min", least}, {"a_max", least + span - 1}});
+}
+
 // Attributes that name an element type, where 0 stands for none.
 Result<std::optional<DType>> chosen_type(NodeContext& node) {
   if (TRY(node.integer("output_dtype", 0)) == 0) return std::optional<DType>();
   return std::optional<DType>(TRY(node.element_type("output_dtype")));
 }
 
-// Attribute "saturate" is one of float8 alone.
+// The type of the result where it is a narrow one; null where not.
+Result<const NarrowType*> chosen_narrow_type(NodeContext& node) {
+  const NarrowType* chosen = TRY(node.narrow_element_type("output_dtype"));
+  const NarrowType* of_zero_point = node.narrow(2);
+  if (chosen != nullptr && node.has(2) && chosen != of_zero_point)
+    return bad_model("output_dtype and the zero point's type differ");
+  return chosen != nullptr ? chosen : of_zero_point;
+}
+
 Result<Expr> convert_quantize(NodeContext& node) {
+  if (const NarrowType* to = TRY(chosen_narrow_type(node))) return quantised_narrow(node, *to);
   const std::optional<DType> chosen = TRY(chosen_type(node));
   DType to = chosen.value_or(DType::kUInt8);
   if (node.has(2)) {
@@ -128,6 +184,10 @@ Result<Expr> convert_quantize(NodeContext& node) {
 Result<Expr> convert_dequantize(NodeContext& node) {
   const DType to = TRY(chosen_type(node)).value_or(node.dtype(1));
   const Blocks blocks = TRY(read_blocks(node));
+  if (node.narrow(0) != nullptr && node.narrow(0)->is_float()) {
+    TRY(check_zero_point_of_floats(node));
+    return node.cast(TRY(by_scale(node, "multiply", node.in(0), blocks)), to);
+  }
   Expr real = blocks.size > 0 ? TRY(dequantised_blocks(node, blocks))
                               : TRY(dequantised(node, {0, 1, 2}, blocks.axis));
   return node.cast(real, to);

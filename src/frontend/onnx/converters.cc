@@ -25,30 +25,16 @@ Table make_table(std::initializer_list<ConverterRows> families) {
 }
 
 const Table& standard_table() {
-  static const Table* table = new Table(make_table({activation_converters(),
-                                                    attention_converters(),
-                                                    constant_converters(),
-                                                    conv_converters(),
-                                                    deform_converters(),
-                                                    determinant_converters(),
-                                                    einsum_converters(),
-                                                    elementwise_converters(),
-                                                    grid_converters(),
-                                                    index_converters(),
-                                                    linear_attention_converters(),
-                                                    loss_converters(),
-                                                    matmul_converters(),
-                                                    norm_converters(),
-                                                    pool_converters(),
-                                                    quantised_converters(),
-                                                    random_converters(),
-                                                    recurrent_converters(),
-                                                    reduce_converters(),
-                                                    resize_converters(),
-                                                    roi_converters(),
-                                                    shape_converters(),
-                                                    signal_converters(),
-                                                    unpool_converters()}));
+  static const Table* table = new Table(
+      make_table({activation_converters(),  attention_converters(), cast_converters(),
+                  constant_converters(),    conv_converters(),      deform_converters(),
+                  determinant_converters(), einsum_converters(),    elementwise_converters(),
+                  grid_converters(),        index_converters(),     linear_attention_converters(),
+                  loss_converters(),        matmul_converters(),    ngram_converters(),
+                  norm_converters(),        pool_converters(),      quantised_converters(),
+                  random_converters(),      recurrent_converters(), reduce_converters(),
+                  resize_converters(),      roi_converters(),       shape_converters(),
+                  signal_converters(),      unpool_converters()}));
   return *table;
 }
 
@@ -107,7 +93,6 @@ std::string_view reason_standard(const std::string& op) {
       {"StringNormalizer", "strings"},
       {"StringSplit", "strings"},
       {"RegexFullMatch", "strings"},
-      {"TfIdfVectorizer", "strings"},
   };
   if (op.find("Sequence") != std::string::npos) return "sequences";
   if (op.find("Optional") != std::string::npos) return "optional values";

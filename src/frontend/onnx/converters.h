@@ -43,6 +43,7 @@ inline Converter single(std::function<Result<Expr>(NodeContext&)> convert) {
 using ConverterRows = std::vector<ConverterRow>;
 ConverterRows activation_converters();
 ConverterRows attention_converters();
+ConverterRows cast_converters();
 ConverterRows constant_converters();
 ConverterRows conv_converters();
 ConverterRows deform_converters();
@@ -54,6 +55,7 @@ ConverterRows index_converters();
 ConverterRows linear_attention_converters();
 ConverterRows loss_converters();
 ConverterRows matmul_converters();
+ConverterRows ngram_converters();
 ConverterRows norm_converters();
 ConverterRows pool_converters();
 ConverterRows quantised_converters();

@@ -99,6 +99,17 @@ Status ExternalData::check(const std::string& location, uint64_t offset, uint64_
   return {};
 }
 
+Result<std::shared_ptr<const void>> ExternalData::map(const std::string& location, uint64_t offset,
+                                                      uint64_t length) {
+  TRY(check(location, offset, length));
+  File& file = files_.at(location);
+  if (file.mapped == nullptr) file.mapped = TRY(MappedFile::open(file.fd));
+  // It may be shorter by now.
+  if (offset + length > file.mapped->bytes())
+    return bad_model("external data '{}' ended while it was read", location);
+  return std::shared_ptr<const void>(file.mapped, file.mapped->data() + offset);
+}
+
 Status ExternalData::read(const std::string& location, uint64_t offset, uint64_t length,
                           void* target) {
   TRY(check(location, offset, length));

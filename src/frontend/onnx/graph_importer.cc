@@ -1,7 +1,6 @@
 #include "frontend/onnx/graph_importer.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "frontend/onnx/control_flow.h"
@@ -13,13 +12,6 @@
 namespace collage::frontend {
 
 namespace {
-
-// Operators that give the elements of their first input, moved.
-bool moves_elements(const std::string& op) {
-  static constexpr std::array kMoves = {"Identity",  "Reshape", "Squeeze", "Unsqueeze", "Flatten",
-                                        "Transpose", "Slice",   "Gather",  "Expand",    "Concat"};
-  return std::find(kMoves.begin(), kMoves.end(), op) != kMoves.end();
-}
 
 // Operators that order what they read. Two kernels' results that differ in their last digits only
 // may come out in another order, so nothing behind them could be compared.
@@ -45,11 +37,6 @@ Result<Expr> GraphImporter::value(const std::string& name) {
   if (made == nullptr) return bad_model("'{}' is no output of a node, input or initializer", name);
   values_[name] = made;
   return made;
-}
-
-bool GraphImporter::had_four_bits(const std::string& name) const {
-  return four_bits_.count(name) != 0 ||
-         (options_.had_four_bits != nullptr && options_.had_four_bits(name));
 }
 
 void GraphImporter::add_late(const FlatNode& node, Lateness why, std::string reason,
@@ -86,7 +73,9 @@ Result<std::vector<Expr>> GraphImporter::convert(const FlatNode& node, std::vect
   if (copied) copy = *node.proto;
   NodeContext context(copied ? copy : *node.proto, node.opset, node.label, std::move(inputs),
                       folder_, data_, &wanted);
+  TRY(narrow_.before(*node.proto, context));
   std::vector<Expr> outputs = TRY(row.convert(context));
+  narrow_.after(*node.proto, context);
   for (size_t i = 0; i < context.num_outputs(); ++i)
     if ((i >= outputs.size() || outputs[i] == nullptr) && context.wants(i) &&
         uses_.count(node.proto->output(static_cast<int>(i))) != 0)
@@ -110,12 +99,6 @@ Status GraphImporter::import_node(const FlatNode& node) {
     return {};
   }
   if (control) return import_control_flow(*this, node).with_context(describe(node));
-  // Zero points of 4 bits, which became bytes, would decide the type of the result.
-  if (op == "QuantizeLinear" && node.proto->input_size() > 2 &&
-      had_four_bits(node.proto->input(2))) {
-    add_late(node, Lateness::kNever, "a quantised type of 4 bits");
-    return {};
-  }
   std::vector<Expr> inputs, wanted;
   bool constants = true;
   for (const std::string& name : node.proto->input()) {
@@ -143,13 +126,9 @@ Status GraphImporter::import_node(const FlatNode& node) {
     add_late(node, why, outputs.status().to_string(), std::move(names));
     return {};
   }
-  const bool four_bits =
-      moves_elements(op) && node.proto->input_size() > 0 && had_four_bits(node.proto->input(0));
   for (size_t i = 0; i < outputs->size() && i < static_cast<size_t>(node.proto->output_size()); ++i)
-    if (const std::string& name = node.proto->output(static_cast<int>(i)); uses_.count(name) != 0) {
+    if (const std::string& name = node.proto->output(static_cast<int>(i)); uses_.count(name) != 0)
       values_[name] = (*outputs)[i];
-      if (four_bits) four_bits_.insert(name);
-    }
   ++node_count_;
   return {};
 }

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "frontend/onnx/folding.h"
 #include "frontend/onnx/functions.h"
+#include "frontend/onnx/narrow_values.h"
 #include "frontend/onnx/tensor_data.h"
 #include "ir/expr.h"
 
@@ -38,8 +39,6 @@ struct LateNode {
 struct GraphImportOptions {
   // The initializer of that name, or null where there is none.
   std::function<Result<Expr>(const std::string& name)> initializer;
-  // Whether its elements had 4 bits before they became bytes.
-  std::function<bool(const std::string& name)> had_four_bits;
   // Nodes are imported again, so the tensors in their attributes stay; and those whose results jump
   // with the last digits of what they read (TopK) wait until that is an input.
   bool in_stages = false;
@@ -62,6 +61,9 @@ class GraphImporter {
   Result<Expr> value(const std::string& name);
   // Whether anybody has defined it, as an initializer or as a value.
   bool is_late(const std::string& name) const;
+
+  // Who declares inputs and initializers of narrow types; the rest is learned.
+  NarrowValues& narrow() { return narrow_; }
 
   const std::vector<LateNode>& late() const { return late_; }
   size_t node_count() const { return node_count_; }
@@ -86,7 +88,6 @@ class GraphImporter {
                                     std::vector<Expr>& wanted);
   bool waits(const FlatNode& node) const;
   void release(const std::string& name);
-  bool had_four_bits(const std::string& name) const;
 
   const ::onnx::ModelProto& model_;
   TensorData& data_;
@@ -95,7 +96,7 @@ class GraphImporter {
   std::unordered_map<std::string, Expr> values_;  // null: late
   std::unordered_map<std::string, size_t> uses_;
   std::unordered_set<std::string> read_;
-  std::unordered_set<std::string> four_bits_;  // computed values that had them
+  NarrowValues narrow_;
   std::vector<LateNode> late_;
   size_t node_count_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "frontend/onnx/narrow_values.h"
 #include "frontend/onnx/tensor_data.h"
 #include "ir/expr.h"
 
@@ -25,6 +26,7 @@ Result<std::vector<const ::onnx::ValueInfoProto*>> inputs_of(const ::onnx::Graph
                                                              const Initializers& initializers);
 
 // That the value has the element type that is declared, if one is.
-Status check_output(const ::onnx::ValueInfoProto& output, const Expr& value);
+Status check_output(const ::onnx::ValueInfoProto& output, const Expr& value,
+                    const NarrowValues& narrow);
 
 }  // namespace collage::frontend

@@ -43,16 +43,18 @@ class Importer {
 
 Status Importer::declare_inputs(const ::onnx::GraphProto& graph, GraphImporter& importer) {
   std::vector<const ::onnx::ValueInfoProto*> inputs = TRY(inputs_of(graph, initializers_));
-  std::unordered_set<std::string> names;
+  std::string known;
   for (const auto* input : inputs) {
-    names.insert(input->name());
+    known += (known.empty() ? "" : ", ") + input->name();
     given_.insert(input->name());
+    importer.narrow().declare(input->name(), input->type().tensor_type().elem_type());
   }
   for (const auto& [name, value] : options_.constants) {
     const auto input = std::find_if(inputs.begin(), inputs.end(),
                                     [&name = name](const auto* i) { return i->name() == name; });
     if (input == inputs.end())
-      return usage_error("a value is given for input '{}', which the model does not have", name);
+      return usage_error("a value is given for input '{}', the model's inputs are: {}", name,
+                         known.empty() ? "none" : known);
     TRY(check_fixed_input(**input, value));
     importer.define(name, make_constant(value, name));
     inputs.erase(input);
@@ -83,14 +85,13 @@ Result<ImportedModel> Importer::run(::onnx::ModelProto& model) {
   result_.producer = model.producer_name();
   ::onnx::GraphProto& graph = *model.mutable_graph();
   initializers_ = TRY(check_initializers(graph, data_, options_.max_bytes));
-  for (const auto& [name, tensor] : initializers_) given_.insert(name);
   GraphImportOptions with;
   with.initializer = [this](const std::string& name) { return initializer(name); };
-  with.had_four_bits = [this](const std::string& name) {
-    auto it = initializers_.find(name);
-    return it != initializers_.end() && holds_four_bits(it->second->data_type());
-  };
   GraphImporter importer(model, data_, std::move(with));
+  for (const auto& [name, tensor] : initializers_) {
+    given_.insert(name);
+    importer.narrow().declare(name, tensor->data_type());
+  }
   TRY(declare_inputs(graph, importer));
   for (const auto& output : graph.output()) result_.output_names.push_back(output.name());
   if (result_.output_names.empty()) return bad_model("the graph has no outputs");
@@ -107,7 +108,7 @@ Result<ImportedModel> Importer::run(::onnx::ModelProto& model) {
   std::vector<Expr> results;
   for (const auto& output : graph.output()) {
     results.push_back(TRY(importer.value(output.name())));
-    TRY(check_output(output, results.back()));
+    TRY(check_output(output, results.back(), importer.narrow()));
   }
   Expr body = results.size() == 1 ? results[0] : make_tuple(std::move(results));
   result_.module = Module(make_function(std::move(parameters_), std::move(body)));

@@ -156,7 +156,7 @@ Result<ModelInput> describe_input(const ValueInfoProto& input) {
   const auto* type = TRY(tensor_type_of(input));
   ModelInput result;
   result.name = input.name();
-  Result<DType> dtype = dtype_from_onnx(type->elem_type());
+  Result<DType> dtype = carrier_from_onnx(type->elem_type());
   if (!dtype)
     return std::move(dtype).status().with_context(fmt::format("input '{}'", input.name()));
   result.dtype = *dtype;

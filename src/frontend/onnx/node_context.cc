@@ -10,11 +10,20 @@ namespace collage::frontend {
 
 using ::onnx::AttributeProto;
 
+Result<const NarrowType*> NodeContext::narrow_element_type(std::string_view name) const {
+  const int64_t value = TRY(integer(name, 0));
+  if (value < 0 || value > INT32_MAX) return bad_model("attribute '{}' is {}", name, value);
+  return narrow_type(static_cast<int32_t>(value));
+}
+
+const NarrowType* NodeContext::narrow_tensor_type(std::string_view name) const {
+  for (const AttributeProto& attribute : proto_.attribute())
+    if (attribute.name() == name) return narrow_type(attribute.t().data_type());
+  return nullptr;
+}
+
 Result<Tensor> NodeContext::tensor(std::string_view name) {
   const auto* attribute = TRY(find(name, AttributeProto::TENSOR, true));
-  // Nobody could tell its values from bytes, as the importer can those of an initializer.
-  if (holds_four_bits(attribute->t().data_type()))
-    return unsupported("a value of type {}", onnx_type_name(attribute->t().data_type()));
   // The message is ours to take the data from; a node is converted once.
   return data_.take(*const_cast<AttributeProto*>(attribute)->mutable_t());
 }

@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "frontend/onnx/folding.h"
+#include "frontend/onnx/narrow_types.h"
 #include "frontend/onnx/node_attributes.h"
 #include "frontend/onnx/tensor_data.h"
 #include "ir/expr.h"
@@ -59,7 +60,18 @@ class NodeContext : public NodeAttributes {
   // That of the first output, which no other node of the model has.
   std::string output_name() const { return num_outputs() == 0 ? origin_ : proto_.output(0); }
 
-  Result<Tensor> tensor(std::string_view name);  // an attribute
+  // What the numbers of an input are, where its type is narrower than the tensor's; else null. And
+  // what the outputs become.
+  const NarrowType* narrow(size_t i) const { return i < narrow_.size() ? narrow_[i] : nullptr; }
+  void set_narrow(std::vector<const NarrowType*> inputs) { narrow_ = std::move(inputs); }
+  void make_narrow(const NarrowType* outputs) { made_narrow_ = outputs; }
+  const NarrowType* made_narrow() const { return made_narrow_; }
+
+  // Attributes. As element_type, where it names a narrow type; null where it names another.
+  Result<const NarrowType*> narrow_element_type(std::string_view name) const;
+  Result<Tensor> tensor(std::string_view name);
+  // Of that attribute's tensor.
+  const NarrowType* narrow_tensor_type(std::string_view name) const;
 
   // Inputs that must be constant; `what` names them in the error.
   Result<Tensor> constant(size_t i, std::string_view what) const;
@@ -89,6 +101,8 @@ class NodeContext : public NodeAttributes {
   int64_t opset_;
   std::string origin_;
   std::vector<Expr> inputs_;
+  std::vector<const NarrowType*> narrow_;
+  const NarrowType* made_narrow_ = nullptr;
   Folder& folder_;
   TensorData& data_;
   std::vector<Expr>* wanted_;

@@ -91,10 +91,11 @@ Status StagedModel::read(const std::filesystem::path& file) {
   const Initializers initializers = TRY(check_initializers(graph, data_, options_.max_bytes));
   for (const auto& [name, proto] : initializers) {
     given.insert(name);
-    if (holds_four_bits(proto->data_type())) four_bits_.insert(name);
+    types_[name] = proto->data_type();
   }
   for (const auto* input : TRY(inputs_of(graph, initializers))) {
     given.insert(input->name());
+    types_[input->name()] = input->type().tensor_type().elem_type();
     if (auto fixed = options_.constants.find(input->name()); fixed != options_.constants.end()) {
       TRY(check_fixed_input(*input, fixed->second));
       whole_.constants[input->name()] = fixed->second;
@@ -115,7 +116,7 @@ Status StagedModel::read(const std::filesystem::path& file) {
     const FlatNode& node = flat.nodes[i];
     if (is_big_constant(node)) {
       auto& tensor = *node.proto->mutable_attribute(0)->mutable_t();
-      if (!holds_four_bits(tensor.data_type())) {
+      if (narrow_type(tensor.data_type()) == nullptr) {
         weights_[node.proto->output(0)] = TRY(data_.take(tensor).with_context(describe(node)));
         continue;
       }
@@ -142,10 +143,10 @@ Result<ImportedStage> StagedModel::import(const RemainingGraph& rest,
     const Tensor* weight = initializer(name);
     return weight == nullptr ? Expr() : make_constant(*weight, name);
   };
-  with.had_four_bits = [this](const std::string& name) { return four_bits_.count(name) != 0; };
   with.in_stages = true;
   with.runs_on_host = options_.runs_on_host;
   GraphImporter importer(*model_, data_, std::move(with));
+  for (const auto& [name, type] : types_) importer.narrow().declare(name, type);
   for (const auto& [name, value] : rest.constants)
     importer.define(name, make_constant(value, name));
   for (const auto& [name, value] : tensors)

@@ -86,7 +86,7 @@ class StagedModel {
   TensorData data_;
   std::unique_ptr<::onnx::ModelProto> model_;
   std::unordered_map<std::string, Tensor> weights_;
-  std::set<std::string> four_bits_;
+  std::map<std::string, int32_t> types_;  // of initializers and inputs, as the model has them
   std::vector<ModelInput> inputs_, outputs_;
   RemainingGraph whole_;
 };

@@ -6,7 +6,10 @@
 #include <memory>
 #include <string>
 
+#include "base/integers.h"
 #include "frontend/onnx/limits.h"
+#include "frontend/onnx/narrow_types.h"
+#include "runtime/shared_constants.h"
 
 namespace collage::frontend {
 
@@ -150,8 +153,9 @@ Result<DType> dtype_from_onnx(int32_t data_type) {
   }
 }
 
-bool holds_four_bits(int32_t data_type) {
-  return data_type == TensorProto::INT4 || data_type == TensorProto::UINT4;
+Result<DType> carrier_from_onnx(int32_t data_type) {
+  if (const NarrowType* narrow = narrow_type(data_type)) return narrow->carrier;
+  return dtype_from_onnx(data_type);
 }
 
 namespace {
@@ -159,30 +163,38 @@ namespace {
 // How a tensor's elements stand in the message or file.
 struct Storage {
   Shape shape;
-  DType dtype = DType::kFloat32;  // of the tensor that they become
-  bool packed = false;            // two elements a byte
+  DType dtype = DType::kFloat32;       // of the tensor that they become
+  const NarrowType* narrow = nullptr;  // in bytes that hold one or several
   int64_t count() const { return num_elements(shape); }
-  int64_t items() const { return packed ? (count() + 1) / 2 : count(); }
-  uint64_t bytes() const { return static_cast<uint64_t>(items()) * dtype_size(dtype); }
+  int64_t items() const {
+    return narrow != nullptr ? ceil_div(count(), 8 / narrow->bits) : count();
+  }
+  uint64_t bytes() const {
+    return static_cast<uint64_t>(items()) * (narrow != nullptr ? 1 : dtype_size(dtype));
+  }
 };
 
 Result<Storage> storage_of(const TensorProto& tensor) {
   Storage storage;
   storage.shape = TRY(checked_shape(tensor));
-  storage.packed = holds_four_bits(tensor.data_type());
-  if (storage.packed) {
-    storage.dtype = tensor.data_type() == TensorProto::INT4 ? DType::kInt8 : DType::kUInt8;
-  } else {
-    storage.dtype = TRY(dtype_from_onnx(tensor.data_type()));
-  }
+  storage.narrow = narrow_type(tensor.data_type());
+  storage.dtype = TRY(carrier_from_onnx(tensor.data_type()));
   return storage;
 }
 
-// In place: bytes of two elements, the first in the low half, to bytes of one each.
-void unpack_halves(uint8_t* data, int64_t count, bool is_signed) {
+// In place, from the last element on: none is written over bits that are still to be read.
+void unpack(void* tensor, int64_t count, const NarrowType& type) {
+  auto* bytes = static_cast<uint8_t*>(tensor);
+  auto* floats = static_cast<float*>(tensor);
+  const int64_t in_byte = 8 / type.bits;
+  const int span = 1 << type.bits;
   for (int64_t i = count; i-- > 0;) {
-    const int value = data[i / 2] >> (i % 2 * 4) & 15;
-    data[i] = static_cast<uint8_t>(is_signed && value > 7 ? value - 16 : value);
+    const int value = bytes[i / in_byte] >> (i % in_byte * type.bits) & (span - 1);
+    if (type.is_float()) {
+      floats[i] = narrow_float(type, static_cast<unsigned>(value));
+    } else {
+      bytes[i] = static_cast<uint8_t>(type.is_signed() && value >= span / 2 ? value - span : value);
+    }
   }
 }
 
@@ -192,8 +204,8 @@ Result<uint64_t> TensorData::check(const TensorProto& tensor) {
   const Storage storage = TRY(storage_of(tensor));
   if (tensor.has_segment()) return unsupported("a tensor in segments");
   const uint64_t bytes = storage.bytes();
-  const std::string type =
-      storage.packed ? onnx_type_name(tensor.data_type()) : std::string(dtype_name(storage.dtype));
+  const std::string type = storage.narrow != nullptr ? onnx_type_name(tensor.data_type())
+                                                     : std::string(dtype_name(storage.dtype));
   if (is_external(tensor)) {
     ExternalPlace place = TRY(external_place(tensor));
     if (place.has_length && place.length != bytes)
@@ -214,6 +226,15 @@ Result<uint64_t> TensorData::check(const TensorProto& tensor) {
 Result<Tensor> TensorData::take(TensorProto& tensor) {
   const uint64_t bytes = TRY(check(tensor));
   const Storage storage = TRY(storage_of(tensor));
+  if (is_external(tensor) && bytes >= kLeastSharedBytes && storage.narrow == nullptr &&
+      storage.dtype != DType::kBool) {
+    const ExternalPlace place = TRY(external_place(tensor));
+    if (place.offset % dtype_size(storage.dtype) == 0)
+      if (auto mapped = external_.map(place.location, place.offset, bytes)) {
+        const auto owner = std::const_pointer_cast<void>(*mapped);
+        return Tensor::share(storage.dtype, storage.shape, owner, owner.get());
+      }
+  }
   Tensor result = TRY(Tensor::allocate(storage.dtype, storage.shape));
   if (is_external(tensor)) {
     ExternalPlace place = TRY(external_place(tensor));
@@ -231,14 +252,13 @@ Result<Tensor> TensorData::take(TensorProto& tensor) {
     tensor.mutable_int64_data()->Swap(taken.mutable_int64_data());
     tensor.mutable_uint64_data()->Swap(taken.mutable_uint64_data());
   }
-  if (storage.packed)
-    unpack_halves(result.data<uint8_t>(), storage.count(), storage.dtype == DType::kInt8);
+  if (storage.narrow != nullptr) unpack(result.raw(), storage.count(), *storage.narrow);
   if (storage.dtype == DType::kBool)
     for (uint64_t i = 0; i < bytes; ++i) {
       auto* values = static_cast<uint8_t*>(result.raw());
       values[i] = values[i] != 0;
     }
-  return result;
+  return shared_constant(result);
 }
 
 }  // namespace collage::frontend

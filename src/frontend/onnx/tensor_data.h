@@ -13,11 +13,11 @@
 
 namespace collage::frontend {
 
-// kUnsupported for element types that have no DType (strings, complex, quantised).
+// kUnsupported for element types that have no DType (strings, complex, narrow ones).
 Result<DType> dtype_from_onnx(int32_t data_type);
+// The same, and of narrow types (narrow_types.h) what their tensors have.
+Result<DType> carrier_from_onnx(int32_t data_type);
 std::string onnx_type_name(int32_t data_type);  // "FLOAT", "STRING", "type 99"
-// INT4 and UINT4, two elements a byte. Tensors of them become int8 and uint8.
-bool holds_four_bits(int32_t data_type);
 
 class TensorData {
  public:

@@ -9,6 +9,7 @@
 #include "ops/strided.h"
 #include "runtime/huge_pages.h"
 #include "runtime/saved_fields.h"
+#include "runtime/shared_constants.h"
 
 namespace collage::blas {
 namespace {
@@ -193,7 +194,7 @@ class ProductKernel : public Kernel {
       std::memcpy(copy.get(), constant.raw(), constant.bytes());
     }
     constant_bytes_ += constant.bytes();
-    return std::shared_ptr<const void>(std::move(copy));
+    return shared_constant({std::move(copy), constant.bytes()}).data;
   }
 
   static const float* data(const Operand& operand, const std::shared_ptr<const void>& kept,

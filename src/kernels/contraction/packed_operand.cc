@@ -8,6 +8,7 @@
 #include "kernels/contraction/integers.h"
 #include "ops/half.h"
 #include "runtime/huge_pages.h"
+#include "runtime/shared_constants.h"
 
 namespace collage::contraction {
 namespace {
@@ -76,10 +77,10 @@ Result<PackedOperand> PackedOperand::create(const Extents& c, const Branch& bran
   PackedOperand packed = planned(c, branch.out_channels, parts);
   std::shared_ptr<void> memory = TRY(allocate_on_huge_pages(packed.bytes()));
   auto* data = static_cast<uint16_t*>(memory.get());
-  packed.memory_ = std::move(memory);
-  packed.data_ = data;
   parts.integers ? packed.fill_integers(c, branch, parts.coarse, data)
                  : packed.fill_parts(c, branch, data);
+  packed.memory_ = shared_constant({std::move(memory), packed.bytes()}).data;
+  packed.data_ = static_cast<const uint16_t*>(packed.memory_.get());
   return packed;
 }
 

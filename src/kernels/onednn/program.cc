@@ -6,10 +6,12 @@
 
 #include "base/check.h"
 #include "base/integers.h"
+#include "base/mapped_file.h"
 #include "kernels/onednn/loaders.h"
 #include "kernels/onednn/program_code.h"
 #include "kernels/onednn/split.h"
 #include "runtime/huge_pages.h"
+#include "runtime/shared_constants.h"
 
 namespace collage::onednn {
 
@@ -158,7 +160,7 @@ Value ProgramBuilder::view(Value temporary, const Desc& desc) {
 Value ProgramBuilder::constant(const Tensor& tensor, const Desc& given, const Desc& wanted) {
   Slot slot{Slot::Source::kConstant, 0, 0, wanted};
   slot.constant.bytes = wanted.get_size();
-  if (given == wanted) {
+  if (given == wanted && !lies_in_mapped_file(tensor.raw())) {
     // The kernel shares the model's own bytes: unpacked constants cost no memory twice.
     auto holder = std::make_shared<Tensor>(tensor);
     slot.constant.data = {holder, holder->raw()};
@@ -167,7 +169,7 @@ Value ProgramBuilder::constant(const Tensor& tensor, const Desc& given, const De
     dnnl::memory from(given, engine(), const_cast<void*>(tensor.raw()));
     dnnl::memory to(wanted, engine(), packed.get());
     dnnl::reorder(from, to).execute(stream(), from, to);
-    slot.constant.data = std::move(packed);
+    slot.constant = shared_constant({std::move(packed), slot.constant.bytes});
   }
   return add_slot(*code_, std::move(slot));
 }

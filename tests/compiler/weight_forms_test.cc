@@ -1,0 +1,139 @@
+// Programs of one model for several shapes keep one set of weights: their kernels pack these in one
+// form, and hold equal ones once.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "base/scratch_folder.h"
+#include "compiler/compile.h"
+#include "ir/op.h"
+#include "ir/visitor.h"
+#include "ops/interpreter.h"
+#include "targets/backends.h"
+#include "verify/comparison.h"
+#include "verify/synthetic.h"
+
+namespace collage {
+namespace {
+
+constexpr int64_t kHidden = 512;  // weights of 1 MiB
+
+// x · w of that many rows; of equal seeds the weights are equal, in different memory.
+Model product(int64_t rows, uint64_t seed = 1) {
+  Tensor w = Tensor::empty(DType::kFloat32, {kHidden, kHidden});
+  for (int64_t i = 0; i < w.size(); ++i)
+    w.data<float>()[i] = static_cast<float>((static_cast<uint64_t>(i) * 7919 + seed) % 1000) / 1e4F;
+  const Expr x = make_var("x", TensorType{{rows, kHidden}, DType::kFloat32});
+  const Expr y = make_call("nn.dense", {x, make_constant(std::move(w))}).value();
+  Module module(make_function({x}, y));
+  return model_of(module);
+}
+
+bool has_openvino() {
+  return find_backend("openvino") != nullptr && find_backend("openvino")->available().ok();
+}
+
+class SharedWeights : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    register_all();
+    options_.threads = 1;
+    options_.worker = std::filesystem::read_symlink("/proc/self/exe");
+    options_.database = folder_.path() / "costs.db";
+    options_.effort = Effort::kFast;
+    options_.always_measure = true;
+  }
+
+  Program compile(const Model& model, std::vector<std::string> targets) {
+    options_.targets = std::move(targets);
+    Result<Program> program = Program::compile(model, options_);
+    EXPECT_TRUE(program.ok()) << program.status().to_string();
+    const std::vector<Tensor> inputs = synthetic_inputs(model.impl().module.main(), 5).value();
+    const Tensor expected = interpret(model.impl().module.main(), inputs).value()[0];
+    const Difference difference =
+        compare_tensors(program->run(inputs).value()[0], expected, model_tolerance());
+    EXPECT_TRUE(difference.within) << difference.reason;
+    return std::move(program).value();
+  }
+  // Where its kernels keep large constants, and how.
+  static std::set<const void*> kept(const Program& program) {
+    std::set<const void*> found;
+    for (const Step& step : program.impl().plan->steps) {
+      const SavedKernel saved = step.kernel->save().value();
+      for (const SharedBytes& constant : saved.constants)
+        if (constant.bytes >= size_t{1} << 20) found.insert(constant.data.get());
+    }
+    return found;
+  }
+  static std::string target(const Program& program) {
+    return program.impl().report.kernels.at(0).target;
+  }
+
+  const ScratchFolder folder_ =
+      ScratchFolder::create(std::filesystem::temp_directory_path(), "collage_weight_forms").value();
+  ProgramOptions options_;
+};
+
+TEST_F(SharedWeights, OfOneFormAreOnce) {
+  const Program one = compile(product(1), {"native"}), many = compile(product(64), {"native"});
+  EXPECT_EQ(kept(one).size(), 1U);
+  EXPECT_EQ(kept(one), kept(many));
+  EXPECT_NE(kept(one), kept(compile(product(64, 2), {"native"})));
+}
+
+TEST_F(SharedWeights, OfSeveralFormsAreApart) {
+  const Program one = compile(product(1), {"native"}), many = compile(product(64), {"onednn"});
+  EXPECT_EQ(kept(one).size(), 1U);
+  EXPECT_NE(kept(one), kept(many));
+}
+
+// Whichever is faster.
+TEST_F(SharedWeights, LaterProgramsKeepTheFormOfTheFirst) {
+  for (const std::string first : {"native", "onednn"}) {
+    options_.weight_forms = make_weight_forms();
+    const Program one = compile(product(1), {first}),
+                  many = compile(product(64), {"native", "onednn"});
+    EXPECT_EQ(target(many), first);
+    EXPECT_EQ(kept(one), kept(many)) << first;
+  }
+}
+
+TEST_F(SharedWeights, FormsThatNobodyElseCanUseAreLeftOut) {
+  if (!has_openvino()) GTEST_SKIP() << "openvino is not here";
+  options_.weight_forms = make_weight_forms();
+  EXPECT_EQ(target(compile(product(64), {"native", "openvino"})), "native");
+}
+
+// A toolchain that packs weights in its own way: nothing is left to choose.
+TEST_F(SharedWeights, AnyFormIsBetterThanTheHost) {
+  if (!has_openvino()) GTEST_SKIP() << "openvino is not here";
+  options_.weight_forms = make_weight_forms();
+  for (const bool measure : {true, false}) {
+    options_.always_measure = measure;
+    EXPECT_EQ(target(compile(product(64), {"openvino"})), "openvino");
+  }
+  // Nor where the form in memory is nobody's here.
+  compile(product(1), {"native"});
+  EXPECT_EQ(target(compile(product(64), {"openvino"})), "openvino");
+}
+
+TEST_F(SharedWeights, TheReportHoldsNone) {
+  options_.weight_forms = make_weight_forms();
+  std::weak_ptr<const ExprNode> weights;
+  std::optional<Program> program;
+  {
+    const Model model = product(64);
+    for (const Expr& expr : post_order(model.impl().module.main()->body))
+      if (expr->kind() == ExprKind::kConstant) weights = expr;
+    program.emplace(compile(model, {"native"}));
+    EXPECT_FALSE(weights.expired());
+  }
+  EXPECT_TRUE(weights.expired());
+  const ReportedKernel& kernel = program->impl().report.kernels.at(0);
+  EXPECT_EQ(kernel.function->result_type().leaves()[0].shape, (Shape{64, kHidden}));
+}
+
+}  // namespace
+}  // namespace collage

@@ -1,0 +1,138 @@
+"""Models with open dimensions against ONNX Runtime, at reduced size: for sizes given to the command, and one program for all of them.
+
+    python tests/models/open_models_test.py [CHECK...]
+
+Takes the build that COLLAGE_BIN lies in (default build/release). The detectors, whose boxes are counted at run time, are
+those of detectors/. Prints "N passed, 0 failed" or what went wrong.
+"""
+
+import lzma
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+BUILD = os.path.dirname(os.environ.get("COLLAGE_BIN") or os.path.join(ROOT, "build", "release", "collage"))
+sys.path[:0] = [os.path.join(BUILD, "python")] + [os.path.join(ROOT, *room) for room in (
+    ["tests"], ["tests", "cli"], ["models"], ["bench", "peers"])]
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import checks
+import command
+import generate
+import tensor_files
+from random_inputs import random_image, random_inputs
+
+if os.path.exists(os.path.join(BUILD, "python", "collage", "_core.pyi")):
+    import collage
+else:
+    collage = None
+
+SIZES = {
+    "bert_dynamic": [{"batch": 1, "sequence": 7}, {"batch": 3, "sequence": 16}, {"batch": 2, "sequence": 1}],
+    "gpt2_cache": [{"batch": 1, "sequence": 6, "past": 0}, {"batch": 1, "sequence": 1, "past": 6}, {"batch": 3, "sequence": 4, "past": 9}],
+    "whisper_encoder": [{"batch": 1}, {"batch": 3}],
+    "whisper_decoder": [{"batch": 1, "sequence": 4, "encoder_sequence": 20}, {"batch": 2, "sequence": 7, "encoder_sequence": 20}],
+    "whisper_decoder_with_past": [{"batch": 1, "sequence": 1, "past": 4, "encoder_sequence": 20},
+                                  {"batch": 2, "sequence": 3, "past": 7, "encoder_sequence": 20}],
+    "lstm_lengths": [{"batch": 1, "length": 5}, {"batch": 4, "length": 9}],
+    "diffusion_unet": [{"batch": 1, "height": 16, "width": 16, "words": 5}, {"batch": 2, "height": 8, "width": 24, "words": 3}],
+    "llama": [{"batch_size": 2, "sequence_length": 5, "past_sequence_length": 0},
+              {"batch_size": 1, "sequence_length": 3, "past_sequence_length": 4},
+              {"batch_size": 3, "sequence_length": 1, "past_sequence_length": 8}],
+}
+DETECTORS = ("ssdlite320_mobilenet_v3_large", "fasterrcnn_mobilenet_v3_large_320_fpn")
+
+
+def whole(sizes):
+    """With the sizes that follow from others."""
+    sizes = dict(sizes)
+    if "past" in sizes:
+        sizes["past + sequence"] = sizes["past"] + sizes["sequence"]
+    if "past_sequence_length" in sizes:
+        sizes["total_sequence_length"] = sizes["past_sequence_length"] + sizes["sequence_length"]
+    return sizes
+
+
+def inputs_of(model, sizes, seed):
+    """Masks of a decoder with a cache hide what pads the end of a sequence's cache; several new tokens are all there."""
+    feed = random_inputs(model, seed, dims=sizes)
+    if "total_sequence_length" in sizes and sizes["sequence_length"] > 1:
+        feed["attention_mask"][:] = 1
+    return feed
+
+
+def expected_of(path, feed):
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return dict(zip([value.name for value in session.get_outputs()], session.run(None, feed)))
+
+
+def given_sizes(name):
+    """One command for each set of sizes, every output within tolerance of ONNX Runtime's."""
+    def check(folder):
+        path = generate.generate(name, folder, small=True)[0]
+        model = onnx.load(path)
+        used = {d.dim_param for value in model.graph.input for d in value.type.tensor_type.shape.dim}
+        for seed, sizes in enumerate(map(whole, SIZES[name])):
+            here = os.path.join(folder, str(seed))
+            feed = inputs_of(model, sizes, seed)
+            saved = tensor_files.save(os.path.join(here, "inputs"), list(feed.items()))
+            tensor_files.save(os.path.join(here, "outputs"), list(expected_of(path, feed).items()))
+            flags = [f for key, file in zip(feed, saved) for f in ("--inputs", f"{key}={file}")]
+            flags += [f for key in sizes if key in used for f in ("--dim", f"{key}={sizes[key]}")]
+            result = command.run(["verify", path, *flags, "--expect", os.path.join(here, "outputs"), "--targets", "onednn",
+                                  "--progress", "none"], folder, cache=folder)
+            assert result.returncode == 0, f"{sizes}: exit status {result.returncode}: {result.stderr}{result.stdout}"
+
+    return f"given sizes: {name}", check
+
+
+def agree(actual, expected, where):
+    assert actual.shape == expected.shape and actual.dtype == expected.dtype, (where, actual.shape, expected.shape)
+    np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-4 * max(1e-30, float(np.abs(expected).max(initial=0))),
+                               err_msg=str(where))
+
+
+def one_program(name):
+    """One program runs all sets of sizes, one after the other and again."""
+    def check(folder):
+        path = generate.generate(name, folder, small=True)[0]
+        model = onnx.load(path)
+        program = collage.load_dynamic(path, targets="onednn", database=os.path.join(folder, "costs.db"))
+        for seed, sizes in enumerate(map(whole, SIZES[name] * 2)):
+            feed = inputs_of(model, sizes, seed)
+            outputs = program.run(feed)
+            for key, expected in expected_of(path, feed).items():
+                agree(outputs[key], expected, (sizes, key))
+
+    return f"one program: {name}", check
+
+
+def detector(name):
+    """Images of several sizes, in which different numbers of boxes are found."""
+    def check(folder):
+        path = os.path.join(folder, f"{name}.onnx")
+        with lzma.open(os.path.join(HERE, "detectors", f"{name}.onnx.xz")) as packed, open(path, "wb") as file:
+            file.write(packed.read())
+        program = collage.load_dynamic(path, targets="onednn", database=os.path.join(folder, "costs.db"))
+        counts = set()
+        for seed, size in enumerate(((128, 128), (128, 128), (96, 160), (128, 128))):
+            feed = {"image": random_image(seed, *size)}
+            expected, outputs = expected_of(path, feed), program.run(feed)
+            counts.add(len(expected["labels"]))
+            for key in expected:
+                agree(outputs[key], expected[key], (seed, key))
+        assert len(counts) > 2, counts
+
+    return f"detector: {name}", check
+
+
+CHECKS = [given_sizes(name) for name in SIZES]
+if hasattr(collage, "load_dynamic"):
+    CHECKS += [one_program(name) for name in SIZES] + [detector(name) for name in DETECTORS]
+
+if __name__ == "__main__":
+    sys.exit(checks.run(CHECKS, sys.argv[1:]))
