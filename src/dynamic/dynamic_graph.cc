@@ -90,9 +90,16 @@ DynamicGraph::DynamicGraph(StageContext& context, RemainingGraph graph, std::str
 }
 DynamicGraph::~DynamicGraph() = default;
 
-const Tensor* DynamicGraph::find(const std::string& name, const TensorsByName& tensors) const {
+bool DynamicGraph::is_known(const std::string& name, const TensorsByName& tensors) const {
+  return tensors.count(name) != 0 || context_.model->has_initializer(name);
+}
+
+Result<Tensor> DynamicGraph::find(const std::string& name, const TensorsByName& tensors) const {
   auto it = tensors.find(name);
-  return it != tensors.end() ? &it->second : context_.model->initializer(name);
+  if (it != tensors.end()) return it->second;
+  if (!context_.model->has_initializer(name))
+    return internal_error("{}: '{}' was not computed", name_, name);
+  return context_.model->initializer(name);
 }
 
 Result<std::unique_ptr<DynamicGraph::Specialisation>> DynamicGraph::make(
@@ -124,6 +131,9 @@ Result<std::unique_ptr<DynamicGraph::Specialisation>> DynamicGraph::make(
   made->program = TRY(make_stage_program(made->imported, measured, context_, *info));
   made->imported.module.reset();
   made->info = info.get();
+  // A model of one stage is imported again only for other shapes.
+  if (stage.depth == 0 && made->imported.late.empty() && !info->interpreted)
+    context_.model->forget_initializers();
   context_.made.push_back(std::move(info));
   return made;
 }
@@ -176,7 +186,7 @@ Result<DynamicGraph::LoopBody*> DynamicGraph::body_of(const FlatNode& node) {
     const bool inside = own.count(name) != 0 || graph.constants.count(name) != 0 ||
                         std::any_of(graph.nodes.begin(), graph.nodes.end(),
                                     [&](const FlatNode& inner) { return gives(inner, name); });
-    if (!inside && context_.model->initializer(name) == nullptr) made->captured.push_back(name);
+    if (!inside && !context_.model->has_initializer(name)) made->captured.push_back(name);
   }
   made->graph = std::make_unique<DynamicGraph>(
       context_, std::move(graph),
@@ -189,7 +199,7 @@ Result<DynamicGraph::LoopBody*> DynamicGraph::body_of(const FlatNode& node) {
 Status DynamicGraph::run_on_host(const FlatNode& node, TensorsByName& tensors) {
   std::vector<Tensor> inputs;
   for (const std::string& name : node.proto->input())
-    inputs.push_back(name.empty() ? Tensor() : *find(name, tensors));
+    inputs.push_back(name.empty() ? Tensor() : TRY(find(name, tensors)));
   std::vector<Tensor> outputs;
   if (frontend::is_control_flow(*node.proto)) {
     LoopBody* body = TRY(body_of(node));
@@ -227,12 +237,12 @@ Result<DynamicGraph::HostRun> DynamicGraph::run_late_nodes(const Specialisation&
       continue;
     const bool is_if = control && node.proto->op_type() == "If";
     const auto known = [&](const std::string& name) {
-      return name.empty() || find(name, tensors) != nullptr;
+      return name.empty() || is_known(name, tensors);
     };
     if (is_if) {
       // Its graphs may read what does not exist yet: their nodes wait for it by themselves.
       if (node.proto->input_size() != 1 || !known(node.proto->input(0))) continue;
-      const Tensor& condition = *find(node.proto->input(0), tensors);
+      const Tensor condition = TRY(find(node.proto->input(0), tensors));
       host.branches[i] =
           TRY(frontend::scalar_value(condition, "the condition").with_context(describe(node))) != 0;
       host.done[i] = true;
@@ -310,13 +320,12 @@ Result<std::vector<Tensor>> DynamicGraph::run(TensorsByName tensors) {
   }
   std::vector<Tensor> outputs;
   for (const std::string& name : first_->rest.outputs) {
-    const Tensor* value = find(name, tensors);
-    if (value == nullptr) return internal_error("{}: output '{}' was not computed", name_, name);
+    Tensor value = TRY(find(name, tensors));
     // What every run gives is ours.
-    const bool constant = context_.model->initializer(name) != nullptr ||
+    const bool constant = context_.model->has_initializer(name) ||
                           stage->rest.constants.count(name) != 0 ||
                           made->imported.constants.count(name) != 0;
-    outputs.push_back(constant ? value->clone() : *value);
+    outputs.push_back(constant ? value.clone() : std::move(value));
   }
   return outputs;
 }

@@ -39,7 +39,9 @@ class DynamicGraph {
                                              const HostRun& host);
   Status run_on_host(const frontend::FlatNode& node, TensorsByName& tensors);
   Result<LoopBody*> body_of(const frontend::FlatNode& node);
-  const Tensor* find(const std::string& name, const TensorsByName& tensors) const;
+  // Values that exist: tensors of this run, and initializers.
+  bool is_known(const std::string& name, const TensorsByName& tensors) const;
+  Result<Tensor> find(const std::string& name, const TensorsByName& tensors) const;
 
   StageContext& context_;
   std::string name_;

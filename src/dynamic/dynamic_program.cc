@@ -69,6 +69,8 @@ Result<std::unique_ptr<DynamicProgramImpl>> load(const std::filesystem::path& pa
   auto impl = std::make_unique<DynamicProgramImpl>();
   impl->options = options;
   impl->context.options = options.program;
+  if (impl->context.options.weight_forms == nullptr)
+    impl->context.options.weight_forms = make_weight_forms();
   impl->context.compile_on_demand = options.compile_on_demand;
   frontend::StagedModelOptions staged;
   staged.constants = options.constants;

@@ -6,6 +6,7 @@
 #include "base/stopwatch.h"
 #include "compiler/compile.h"
 #include "frontend/onnx/importer.h"
+#include "ir/large_constants.h"
 #include "ir/visitor.h"
 #include "ir/work.h"
 #include "ops/interpreter.h"
@@ -88,6 +89,7 @@ Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::Importe
   const Model model = TRY(simplified_model(std::move(imported)));
   Program program = TRY(compile_model(
       model, measured ? context.options : unmeasured(context.options), context.progress));
+  forget_large_constants(program.impl().report);
   info.kernels = program.impl().report.kernels.size();
   info.compile_seconds = watch.seconds();
   return std::make_unique<Compiled>(std::move(program));

@@ -78,13 +78,15 @@ Result<std::shared_ptr<StagedModel>> StagedModel::open(const std::filesystem::pa
                                                        StagedModelOptions options) {
   register_all_ops();
   std::shared_ptr<StagedModel> model(new StagedModel(file, std::move(options)));
-  Status read = model->read(file);
+  Status read = model->read();
   if (!read.ok()) return std::move(read).with_context(file.string());
   return model;
 }
 
-Status StagedModel::read(const std::filesystem::path& file) {
-  model_ = TRY(read_model_file(file));
+Status StagedModel::read() {
+  std::error_code missing;
+  written_ = std::filesystem::last_write_time(file_, missing);
+  model_ = TRY(read_model_file(file_));
   const int64_t opset = TRY(standard_opset(model_->opset_import()));
   ::onnx::GraphProto& graph = *model_->mutable_graph();
   std::unordered_set<std::string> given;
@@ -117,31 +119,54 @@ Status StagedModel::read(const std::filesystem::path& file) {
     if (is_big_constant(node)) {
       auto& tensor = *node.proto->mutable_attribute(0)->mutable_t();
       if (narrow_type(tensor.data_type()) == nullptr) {
-        weights_[node.proto->output(0)] = TRY(data_.take(tensor).with_context(describe(node)));
+        const std::string& name = node.proto->output(0);
+        constants_[name] = TRY(data_.take(tensor).with_context(describe(node)));
+        names_.insert(name);
         continue;
       }
     }
     whole_.nodes.push_back(node);
   }
-  std::unordered_set<std::string> wanted;
-  for (std::string& name : whole_.reads()) wanted.insert(std::move(name));
-  for (const auto& [name, proto] : initializers)
-    if (wanted.count(name) != 0)
-      weights_[name] = TRY(data_.take(*proto).with_context(fmt::format("initializer '{}'", name)));
+  for (std::string& name : whole_.reads())
+    if (initializers.count(name) != 0) names_.insert(std::move(name));
+  return read_initializers(graph);
+}
+
+// The message is left without them.
+Status StagedModel::read_initializers(::onnx::GraphProto& graph) {
+  for (::onnx::TensorProto& proto : *graph.mutable_initializer())
+    if (names_.count(proto.name()) != 0)
+      initializers_[proto.name()] =
+          TRY(data_.take(proto).with_context(fmt::format("initializer '{}'", proto.name())));
+  graph.clear_initializer();
   return {};
 }
 
-const Tensor* StagedModel::initializer(const std::string& name) const {
-  auto it = weights_.find(name);
-  return it == weights_.end() ? nullptr : &it->second;
+void StagedModel::forget_initializers() { initializers_.clear(); }
+
+Result<Tensor> StagedModel::initializer(const std::string& name) {
+  if (auto it = constants_.find(name); it != constants_.end()) return it->second;
+  auto it = initializers_.find(name);
+  if (it == initializers_.end()) {
+    const auto changed = [&] {
+      return bad_model("{}: the file has changed since it was loaded", file_.string());
+    };
+    std::error_code missing;
+    if (std::filesystem::last_write_time(file_, missing) != written_) return changed();
+    auto again = TRY(read_model_file(file_).with_context(file_.string()));
+    TRY(read_initializers(*again->mutable_graph()));
+    it = initializers_.find(name);
+    if (it == initializers_.end()) return changed();
+  }
+  return it->second;
 }
 
 Result<ImportedStage> StagedModel::import(const RemainingGraph& rest,
                                           const TensorsByName& tensors) {
   GraphImportOptions with;
   with.initializer = [this](const std::string& name) -> Result<Expr> {
-    const Tensor* weight = initializer(name);
-    return weight == nullptr ? Expr() : make_constant(*weight, name);
+    if (!has_initializer(name)) return Expr();
+    return make_constant(TRY(initializer(name)), name);
   };
   with.in_stages = true;
   with.runs_on_host = options_.runs_on_host;
@@ -167,7 +192,7 @@ Result<ImportedStage> StagedModel::import(const RemainingGraph& rest,
   for (const LateNode& late : stage.late) next.nodes.push_back(late.node);
   StageResults results(stage);
   for (const std::string& name : next.reads()) {
-    if (tensors.count(name) != 0 || weights_.count(name) != 0) continue;
+    if (tensors.count(name) != 0 || has_initializer(name)) continue;
     const bool made_late =
         std::any_of(stage.late.begin(), stage.late.end(), [&](const LateNode& late) {
           const auto& outputs = late.node.proto->output();

@@ -20,6 +20,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -74,18 +75,27 @@ class StagedModel {
   // The graph inside an attribute of a node; its initializers are constants of it.
   Result<RemainingGraph> graph_inside(const FlatNode& node, const std::string& attribute,
                                       const std::string& prefix, std::vector<std::string>& inputs);
-  // Null where there is none of that name.
-  const Tensor* initializer(const std::string& name) const;
+  bool has_initializer(const std::string& name) const { return names_.count(name) != 0; }
+  // kBadModel where it was forgotten and the file has changed since.
+  Result<Tensor> initializer(const std::string& name);
+  // Gives the memory of initializers back; they are read again when somebody asks. What was made of
+  // them stays.
+  void forget_initializers();
 
  private:
-  StagedModel(const std::filesystem::path& file, StagedModelOptions options)
-      : options_(std::move(options)), data_(file.parent_path()) {}
-  Status read(const std::filesystem::path& file);
+  StagedModel(std::filesystem::path file, StagedModelOptions options)
+      : file_(std::move(file)), options_(std::move(options)), data_(file_.parent_path()) {}
+  Status read();
+  Status read_initializers(::onnx::GraphProto& graph);
+
+  const std::filesystem::path file_;
+  std::filesystem::file_time_type written_;  // the file, when it was read
 
   StagedModelOptions options_;
   TensorData data_;
   std::unique_ptr<::onnx::ModelProto> model_;
-  std::unordered_map<std::string, Tensor> weights_;
+  std::unordered_set<std::string> names_;  // of initializers that nodes read, and of constants
+  std::unordered_map<std::string, Tensor> initializers_, constants_;
   std::map<std::string, int32_t> types_;  // of initializers and inputs, as the model has them
   std::vector<ModelInput> inputs_, outputs_;
   RemainingGraph whole_;
