@@ -1,4 +1,5 @@
-"""Runs the node tests of the installed onnx package, newer than Debian's, through conformance_test.
+"""Runs the node tests of the installed onnx package, newer than Debian's, through conformance_test: the interpreter, and the
+whole pipeline with default targets. long_newest_test.py runs them on each backend.
 
 They come as Python code, so they are first written out as files. Expectations: expectations_newest.txt.
 """
@@ -46,8 +47,9 @@ def write_suite(root):
     return len(cases)
 
 
-def main():
-    program = os.path.join(os.path.dirname(os.environ["COLLAGE_BIN"]), "tests", "conformance_test")
+def run(program, tests):
+    """The exit status of those tests of a program, named as --gtest_filter has them."""
+    program = os.path.join(os.path.dirname(os.environ["COLLAGE_BIN"]), "tests", program)
     with tempfile.TemporaryDirectory() as root:
         count = write_suite(root)
         print(f"{count} node tests of the onnx package", flush=True)
@@ -59,8 +61,8 @@ def main():
             "COLLAGE_ONNX_SUITE": root,
             "COLLAGE_ONNX_EXPECTATIONS": os.path.join(HERE, "expectations_newest.txt"),
         }
-        return subprocess.run([program, "--gtest_filter=*/node"], env=environment, check=False).returncode
+        return subprocess.run([program, f"--gtest_filter={tests}"], env=environment, check=False).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("conformance_test", "*Conformance*/node:Backends.*"))

@@ -80,10 +80,9 @@ std::string difference(const Tensor& value, const Tensor& expected, Near toleran
   return "";
 }
 
-// What is wrong with what the module computes; empty when nothing is.
-std::string run_and_compare(const Module& module, const std::vector<Tensor>& arguments,
-                            const std::vector<Tensor>& expected, Near (*tolerance)(DType)) {
-  Result<std::vector<Tensor>> outputs = interpret(module.main(), arguments);
+// What is wrong with these outputs; empty when nothing is.
+std::string compare(const Result<std::vector<Tensor>>& outputs, const std::vector<Tensor>& expected,
+                    Near (*tolerance)(DType)) {
   if (!outputs) return outputs.status().to_string();
   if (outputs->size() != expected.size())
     return fmt::format("{} outputs instead of {}", outputs->size(), expected.size());
@@ -96,10 +95,24 @@ std::string run_and_compare(const Module& module, const std::vector<Tensor>& arg
   return "";
 }
 
-// Imports with the inputs from number `first_constant` on fixed, runs and compares.
+// What is wrong with an imported module; empty when nothing is. It may change the module.
+using Check = std::function<std::string(Module& module, const std::vector<Tensor>& arguments,
+                                        const std::vector<Tensor>& expected)>;
+
+std::string check_by_interpreter(Module& module, const std::vector<Tensor>& arguments,
+                                 const std::vector<Tensor>& expected) {
+  std::string problem = compare(interpret(module.main(), arguments), expected, as_imported);
+  if (!problem.empty()) return problem;
+  if (const auto simplified = simplification_pipeline().run(module); !simplified)
+    return "simplifying: " + simplified.status().to_string();
+  problem = compare(interpret(module.main(), arguments), expected, as_run);
+  return problem.empty() ? "" : "simplified: " + problem;
+}
+
+// Imports with the inputs from number `first_constant` on fixed, and checks.
 CaseResult attempt(const std::filesystem::path& folder, const std::vector<std::string>& names,
                    const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
-                   size_t first_constant) {
+                   size_t first_constant, const Check& check) {
   ImportOptions options;
   std::vector<Tensor> arguments;
   for (size_t i = 0; i < inputs.size() && i < names.size(); ++i) {
@@ -122,24 +135,12 @@ CaseResult attempt(const std::filesystem::path& folder, const std::vector<std::s
     for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
     return {Outcome::kUnsupported, text};
   }
-  std::string problem = run_and_compare(model->module, arguments, expected, as_imported);
-  if (!problem.empty()) return {Outcome::kFail, problem};
-  if (Result<std::vector<PassRecord>> simplified = simplification_pipeline().run(model->module);
-      !simplified)
-    return {Outcome::kFail, "simplifying: " + simplified.status().to_string()};
-  problem = run_and_compare(model->module, arguments, expected, as_run);
-  if (!problem.empty()) return {Outcome::kFail, "simplified: " + problem};
+  std::string problem = check(model->module, arguments, expected);
+  if (!problem.empty()) return {Outcome::kFail, std::move(problem)};
   return {first_constant < inputs.size() ? Outcome::kConstant : Outcome::kPass, ""};
 }
 
-}  // namespace
-
-const char* outcome_name(Outcome outcome) {
-  static constexpr const char* kNames[] = {"pass", "constant", "unsupported", "fail"};
-  return kNames[static_cast<size_t>(outcome)];
-}
-
-CaseResult run_onnx_case(const std::filesystem::path& folder) {
+CaseResult run_case(const std::filesystem::path& folder, const Check& check) {
   Result<ModelSummary> summary = inspect_onnx(folder / "model.onnx");
   if (!summary)
     return {
@@ -163,17 +164,38 @@ CaseResult run_onnx_case(const std::filesystem::path& folder) {
       if (dtypes[i] == DType::kBFloat16) (*inputs)[i] = as_bfloat16((*inputs)[i]);
     const std::vector<Tensor> none;
     result = attempt(folder, names, readable ? *inputs : none, readable ? *outputs : none,
-                     readable ? inputs->size() : 0);
+                     readable ? inputs->size() : 0, check);
     if (!readable && result.outcome != Outcome::kUnsupported)
       return {Outcome::kFail, (inputs.ok() ? outputs.status() : inputs.status()).message()};
     // Inputs that decide shapes must be known: all but the first, then all.
     const std::string reason = result.reason;
     for (size_t first : {size_t{1}, size_t{0}})
       if (readable && result.outcome == Outcome::kUnsupported && first < inputs->size())
-        result = attempt(folder, names, *inputs, *outputs, first);
+        result = attempt(folder, names, *inputs, *outputs, first, check);
     if (result.outcome == Outcome::kUnsupported) result.reason = reason;
     if (result.outcome == Outcome::kFail || result.outcome == Outcome::kUnsupported) return result;
   }
+}
+
+}  // namespace
+
+const char* outcome_name(Outcome outcome) {
+  static constexpr const char* kNames[] = {"pass", "constant", "unsupported", "fail"};
+  return kNames[static_cast<size_t>(outcome)];
+}
+
+CaseResult run_onnx_case(const std::filesystem::path& folder) {
+  return run_case(folder, check_by_interpreter);
+}
+
+CaseResult run_onnx_case(const std::filesystem::path& folder, const Compute& compute) {
+  return run_case(folder,
+                  [&](Module& module, const std::vector<Tensor>& arguments,
+                      const std::vector<Tensor>& expected) -> std::string {
+                    if (const auto simplified = simplification_pipeline().run(module); !simplified)
+                      return "simplifying: " + simplified.status().to_string();
+                    return compare(compute(module, arguments), expected, as_run);
+                  });
 }
 
 }  // namespace collage

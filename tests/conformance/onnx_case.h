@@ -1,10 +1,13 @@
 // One case of the ONNX test suite: a folder with model.onnx and
-// test_data_set_N/{input,output}_N.pb. It is imported, run by the reference interpreter and
-// compared with the expected outputs.
+// test_data_set_N/{input,output}_N.pb. It is imported, run and compared with the expected outputs.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
+
+#include "ir/module.h"
 
 namespace collage {
 
@@ -21,6 +24,12 @@ struct CaseResult {
   std::string reason;  // empty for a pass
 };
 
+// By the reference interpreter, as imported and simplified.
 CaseResult run_onnx_case(const std::filesystem::path& folder);
+
+// By whoever computes the outputs of the simplified module's main.
+using Compute = std::function<Result<std::vector<Tensor>>(const Module& simplified,
+                                                          const std::vector<Tensor>& inputs)>;
+CaseResult run_onnx_case(const std::filesystem::path& folder, const Compute& compute);
 
 }  // namespace collage

@@ -44,6 +44,7 @@ Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>
                                 .with_feature(Halide::Target::NoRuntime)
                                 .with_feature(Halide::Target::NoBoundsQuery);
     if (!built.checked) target.set_feature(Halide::Target::NoAsserts);
+    if (built.strict) target.set_feature(Halide::Target::StrictFloat);
     if (built.prefetches) {
       const fs::path assembly = scratch.path() / "kernel.s";
       built.pipeline.compile_to_assembly(assembly.string(), built.inputs, kSymbol, target);

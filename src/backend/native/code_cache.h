@@ -21,6 +21,7 @@ struct BuiltPipeline {
   std::vector<Halide::Argument> inputs;
   bool prefetches = false;  ///< the pipeline prefetches: into the caches of the core
   bool checked = false;     ///< with Halide's assertions: of a program that a user wrote
+  bool strict = false;      ///< infinities and NaN are numbers like others
 };
 
 /// The instruction set kernels are compiled for: this processor's.

@@ -1,5 +1,6 @@
 #include "backend/native/native_backend.h"
 
+#include <cmath>
 #include <mutex>
 
 #include "backend/fingerprint.h"
@@ -52,6 +53,19 @@ Result<ChannelLayout> channel_layout(const Encoding& encoding, int64_t rank) {
   return unsupported("native: no kernels for the encoding {}", encoding.to_string());
 }
 
+/// Whether the code itself holds an infinity or NaN, as that of a mask does. LLVM may take them for
+/// impossible and drop what would lead to one, unless arithmetic is strict; then it fuses no
+/// multiplication with an addition either. Those that tensors hold are computed with as they come.
+bool holds_non_finite(const Function& function) {
+  for (const Expr& expr : post_order(function->body)) {
+    const auto* constant = as<ConstantNode>(expr);
+    if (constant != nullptr && is_float(constant->value.dtype()) && constant->value.size() == 1 &&
+        !std::isfinite(constant->value.element_as_double(0)))
+      return true;
+  }
+  return false;
+}
+
 class NativeBackend : public Backend {
  public:
   std::string name() const override { return "native"; }
@@ -94,7 +108,7 @@ class NativeBackend : public Backend {
                                           const CompileOptions& options) const override {
     const Function flat = TRY(flattened(function));
     BuiltKernel built = TRY(guarded([&] { return build_kernel(flat, variant, options.threads); }));
-    return load(built, program_text(flat) + variant.to_string(), options);
+    return load(built, program_text(flat) + variant.to_string(), options, holds_non_finite(flat));
   }
 
   Result<std::unique_ptr<Kernel>> compile_conversion(const TensorType& type, const Encoding& from,
@@ -116,11 +130,11 @@ class NativeBackend : public Backend {
 
  private:
   Result<std::unique_ptr<Kernel>> load(BuiltKernel& built, const std::string& text,
-                                       const CompileOptions& options) const {
+                                       const CompileOptions& options, bool strict = false) const {
     const std::string key = fmt::format("{}\n{}\n{} threads\n{}", version(),
                                         kernel_target().to_string(), options.threads, text);
     auto code = TRY(CodeCache(options.cache_folder).get(key, [&]() -> Result<BuiltPipeline> {
-      BuiltPipeline pipeline{built.pipeline, {}, false, built.checked};
+      BuiltPipeline pipeline{built.pipeline, {}, false, built.checked, strict};
       for (const Binding& binding : built.bindings) {
         pipeline.inputs.push_back(binding.buffer.param());
         pipeline.prefetches = pipeline.prefetches || binding.ahead;

@@ -52,9 +52,10 @@ Result<Expr> to_float(NodeContext& node, const Expr& data, const NarrowType& to,
   const Expr below = TRY(node.call("less", {rounded, TRY(real(node, -to.largest))}));
   const Expr not_below = TRY(node.call("where", {below, TRY(real(node, -beyond)), rounded}));
   const Expr within = TRY(node.call("where", {above, TRY(real(node, beyond)), not_below}));
-  if (to.special != NarrowType::Special::kNone) return within;
-  // As of integers, NaN is 0 where there is none.
-  return node.call("where", {TRY(node.call("isnan", {data})), TRY(real(node, 0)), within});
+  // NaN stays, whatever comparisons make of it; as of integers it is 0 where there is none.
+  const bool has_nan = to.special != NarrowType::Special::kNone;
+  const Expr of_nan = TRY(real(node, has_nan ? std::numeric_limits<double>::quiet_NaN() : 0));
+  return node.call("where", {TRY(node.call("isnan", {data})), of_nan, within});
 }
 
 // The exponent of the absolute value, which stands for 2^exponent in float32's own bias; 0 is the

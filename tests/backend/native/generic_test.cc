@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "check.h"
 
@@ -34,6 +36,36 @@ TEST(Generic, BroadcastingBinaryOperators) {
   }
   const Expr a = var("a", {5, 1, 20}), b = var("b", {7, 20});
   check_function(function({a, b}, call("add", {a, b})));
+}
+
+// Scores of a softmax under a mask: an infinity that stands in the code is added to what it hides.
+TEST(Generic, InfinitiesInTheCode) {
+  const Expr scores = var("scores", {6, 40}), mask = var("mask", {6, 40}, DType::kBool);
+  Tensor numbers = Tensor::empty(DType::kFloat32, {6, 40});
+  Tensor hidden = Tensor::empty(DType::kBool, {6, 40});
+  for (int64_t i = 0; i < numbers.size(); ++i) {
+    numbers.data<float>()[i] = static_cast<float>(i % 7) - 3;
+    hidden.data<bool>()[i] = i % 3 == 0;
+  }
+  const Expr infinity = make_scalar(-std::numeric_limits<float>::infinity());
+  const Expr masked = call("add", {scores, call("where", {mask, infinity, make_scalar(0.0f)})});
+  check_with_inputs(function({scores, mask}, masked), {numbers, hidden}, {.tolerance = 0});
+  check_with_inputs(function({scores, mask}, call("exp", {masked})), {numbers, hidden});
+  check_with_inputs(function({mask}, call("max", {call("where", {mask, infinity, infinity})},
+                                          {{"axis", Ints{1}}, {"keepdims", true}})),
+                    {hidden}, {.tolerance = 0});
+}
+
+TEST(Generic, NaNInTheCodeAndInTheData) {
+  const Expr x = var("x", {64});
+  Tensor data = Tensor::empty(DType::kFloat32, {64});
+  for (int64_t i = 0; i < data.size(); ++i)
+    data.data<float>()[i] = i % 5 == 0 ? std::nanf("") : static_cast<float>(i - 30);
+  const Expr low = make_scalar(-8.0f), high = make_scalar(8.0f), nan = make_scalar(std::nanf(""));
+  const Expr within = call(
+      "where", {call("greater", {x, high}), high, call("where", {call("less", {x, low}), low, x})});
+  check_with_inputs(function({x}, call("where", {call("isnan", {x}), nan, within})), {data},
+                    {.tolerance = 0});
 }
 
 TEST(Generic, ComparisonsAndWhere) {
