@@ -24,7 +24,8 @@ Result<Function> function_with_seeded_constants(const std::string& text) {
   options.constant = [&seed](const TensorType& type, size_t) {
     return synthetic_constant(type, seed++);
   };
-  return with_weight_scales(TRY(parse_function(text, options)));
+  const Function parsed = TRY(parse_function(text, options));
+  return with_weight_scales(TRY(with_usable_integers(parsed)));
 }
 
 Result<RoundingErrors> on_synthetic_inputs(const Function& function) {

@@ -10,6 +10,8 @@
 // operand: for quantize and dequantize the attribute `axis`, for r the axis that gives the result's
 // channels; q has scalars. Products have the attributes and shape rules of their counterparts
 // nn.*, whose kernels sum the integers in double, which is exact.
+#include "ops/quantised.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,8 +25,7 @@ namespace collage {
 namespace {
 
 Status require_quantised(const TensorType& type, std::string_view what) {
-  for (DType dtype : {DType::kInt8, DType::kUInt8, DType::kInt16, DType::kUInt16, DType::kInt32})
-    if (type.dtype == dtype) return {};
+  if (holds_quanta(type.dtype)) return {};
   return bad_model("{} must be of integers of 8, 16 or signed 32 bits, not {}", what,
                    dtype_name(type.dtype));
 }
@@ -199,6 +200,13 @@ void register_product(const std::string& name) {
 }
 
 }  // namespace
+
+bool is_quantised_product(std::string_view op) {
+  return op.starts_with("qnn.conv") || op == "qnn.dense" || op == "qnn.matmul";
+}
+
+bool holds_narrow_quanta(DType dtype) { return is_integer(dtype) && dtype_size(dtype) <= 2; }
+bool holds_quanta(DType dtype) { return holds_narrow_quanta(dtype) || dtype == DType::kInt32; }
 
 // After the products of real numbers.
 void register_quantised_ops() {

@@ -201,6 +201,13 @@ std::vector<ValueRange> input_ranges(const Function& function) {
   return ranges;
 }
 
+std::optional<ValueRange> demanded_range(const Expr& integers, const Expr& body) {
+  const Bounds bounds = bounds_of(integers, post_order(body));
+  if (!bounds.indices && bounds.low == 0) return std::nullopt;
+  return ValueRange{static_cast<double>(bounds.low),
+                    static_cast<double>(std::max(bounds.low, bounds.high))};
+}
+
 std::vector<Tensor> random_inputs(const Function& function, uint64_t seed) {
   const std::vector<ValueRange> ranges = input_ranges(function);
   std::vector<Tensor> inputs;

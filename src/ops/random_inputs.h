@@ -5,6 +5,7 @@
 #include <collage/tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/expr.h"
@@ -29,5 +30,9 @@ std::vector<Tensor> random_inputs(const Function& function, uint64_t seed);
 
 // The range from which random_inputs draws for one parameter leaf.
 std::vector<ValueRange> input_ranges(const Function& function);
+
+// What operators of `body` demand of integers in it, which they use as indices, divisors or
+// lengths, possibly through operators that move or compute integers. None where nobody does.
+std::optional<ValueRange> demanded_range(const Expr& integers, const Expr& body);
 
 }  // namespace collage

@@ -1,5 +1,7 @@
 #include "ops/window.h"
 
+#include "base/integers.h"
+
 namespace collage {
 
 namespace {
@@ -46,6 +48,18 @@ Result<int64_t> window_positions(const Window& window, size_t dim, int64_t exten
   Wide positions = (free + (ceil_mode ? stride - 1 : 0)) / stride + 1;
   if (ceil_mode && (positions - 1) * stride >= Wide{extent} + window.pad_begin[dim]) --positions;
   return static_cast<int64_t>(positions);
+}
+
+bool sees_only_padding(const Window& window, size_t dim, int64_t extent, int64_t positions) {
+  const int64_t stride = window.strides[dim], step = window.dilation[dim];
+  int64_t start = -window.pad_begin[dim];
+  if (positions > 0 && start + (positions - 1) * stride >= extent) return true;
+  // Where the first element is inside or before, only dilation skips the rest.
+  for (int64_t i = 0; i < positions && start < 0; ++i, start += stride) {
+    const int64_t before = ceil_div(-start, step);  // elements
+    if (before >= window.kernel[dim] || start + before * step >= extent) return true;
+  }
+  return false;
 }
 
 std::string spatial_name(std::string_view prefix, size_t spatial, std::string_view suffix) {

@@ -21,6 +21,9 @@ Window known_window(const Attrs& attrs, Ints kernel);
 // ceil_mode a last partial window counts if it starts inside the input or the padding before it.
 Result<int64_t> window_positions(const Window& window, size_t dim, int64_t extent, bool ceil_mode);
 
+// Whether at some of so many positions along that dimension no element of the window is inside.
+bool sees_only_padding(const Window& window, size_t dim, int64_t extent, int64_t positions);
+
 // "nn.conv" + 2 + "d"
 std::string spatial_name(std::string_view prefix, size_t spatial, std::string_view suffix = "d");
 

@@ -6,6 +6,7 @@
 
 #include "ir/structural.h"
 #include "ops/interpreter.h"
+#include "ops/window.h"
 #include "passes/constants.h"
 #include "runtime/dispatch.h"
 
@@ -43,10 +44,18 @@ Result<Expr> move_elements(const Expr& expr, const Uses&) {
   return dequantise(TRY(on_integers(call, *source)), *source, expr->origin());
 }
 
-// The same for the largest of some elements, where larger integers stand for larger numbers
+// The same for the largest of some elements, where larger integers stand for larger numbers; no
+// integer stands for the largest of none
 Result<Expr> choose_largest(const Expr& expr, const Uses& uses) {
-  std::optional<Dequantised> source = dequantised(call_of(expr).args[0]);
+  const CallNode& call = call_of(expr);
+  std::optional<Dequantised> source = dequantised(call.args[0]);
   if (!source || !is_positive(source->scale)) return Expr();
+  const Shape &from = call.args[0]->tensor_type().shape, &to = expr->tensor_type().shape;
+  if (call.attrs.has("pool_size")) {
+    const Window window = known_window(call.attrs, call.attrs.ints("pool_size"));
+    for (size_t d = 0; d < window.rank(); ++d)
+      if (sees_only_padding(window, d, from[d + 2], to[d + 2])) return Expr();
+  }
   return move_elements(expr, uses);
 }
 

@@ -4,6 +4,7 @@
 
 #include "ir/visitor.h"
 #include "passes/constants.h"
+#include "passes/padding.h"
 #include "passes/products.h"
 #include "passes/quantised.h"
 #include "passes/simplify.h"
@@ -31,21 +32,15 @@ Result<Expr> quantised_product(const Expr& expr, const Uses&) {
 Result<Expr> pad_into_convolution(const Expr& expr, const Uses&) {
   const CallNode& call = call_of(expr);
   const CallNode* pad = as_op(call.args[0], "nn.pad");
-  if (pad == nullptr || pad->attrs.string("pad_mode") != "constant") return Expr();
+  if (pad == nullptr) return Expr();
   const std::optional<double> value = scalar_value(pad->args[1]), zero = scalar_value(call.args[3]);
   if (!value || value != zero) return Expr();
-  const IntLists& widths = pad->attrs.int_lists("pad_width");
-  Ints padding = call.attrs.ints("padding");
-  const size_t spatial = padding.size() / 2;
-  for (size_t i = 0; i < widths.size(); ++i)
-    for (size_t side = 0; side < 2; ++side) {
-      if (widths[i][side] < 0 || (i < 2 && widths[i][side] != 0)) return Expr();
-      if (i >= 2) padding[i - 2 + side * spatial] += widths[i][side];
-    }
+  const std::optional<Ints> padding = padding_with(*pad, call);
+  if (!padding) return Expr();
   std::vector<Expr> args = call.args;
   args[0] = pad->args[0];
   Attrs attrs = call.attrs;
-  attrs.set("padding", std::move(padding));
+  attrs.set("padding", *padding);
   return remake(call, std::move(args), std::move(attrs));
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "passes/constants.h"
+#include "passes/padding.h"
 #include "passes/products.h"
 #include "passes/simplify.h"
 
@@ -15,7 +16,7 @@ const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
 Result<Expr> pad_into_window(const Expr& expr, const Uses&) {
   const CallNode& call = call_of(expr);
   const CallNode* pad = as_op(call.args[0], "nn.pad");
-  if (pad == nullptr || pad->attrs.string("pad_mode") != "constant") return Expr();
+  if (pad == nullptr) return Expr();
   std::string_view op = call.op->name;
   std::optional<double> value = scalar_value(pad->args[1]);
   if (op.starts_with("nn.max_pool")) {
@@ -28,22 +29,15 @@ Result<Expr> pad_into_window(const Expr& expr, const Uses&) {
       if (width != 0) return Expr();
   }
   if (op.find("pool") != op.npos && call.attrs.flag("ceil_mode")) return Expr();
-  const IntLists& widths = pad->attrs.int_lists("pad_width");
-  Ints padding = call.attrs.ints("padding");
-  size_t spatial = padding.size() / 2;
-  if (widths.size() != spatial + 2) return Expr();
-  for (size_t i = 0; i < widths.size(); ++i)
-    for (size_t side = 0; side < 2; ++side) {
-      if (widths[i][side] < 0 || (i < 2 && widths[i][side] != 0)) return Expr();
-      if (i >= 2) padding[i - 2 + side * spatial] += widths[i][side];
-    }
+  const std::optional<Ints> padding = padding_with(*pad, call);
+  if (!padding) return Expr();
   Attrs attrs = call.attrs;
-  attrs.set("padding", padding);
+  attrs.set("padding", *padding);
   // Padding wider than the window is refused by poolings.
   if (op.find("pool") != op.npos) {
     const Ints& size = call.attrs.ints("pool_size");
-    for (size_t i = 0; i < padding.size(); ++i)
-      if (padding[i] >= size[i % spatial]) return Expr();
+    for (size_t i = 0; i < padding->size(); ++i)
+      if ((*padding)[i] >= size[i % size.size()]) return Expr();
     // What nn.pad added was counted.
     if (op.starts_with("nn.avg_pool")) attrs.set("count_include_pad", true);
   }

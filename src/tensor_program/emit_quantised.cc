@@ -1,5 +1,6 @@
 // Emission of qnn.quantize and qnn.dequantize, exactly as their reference kernels round. The
 // products of quantised tensors stand beside those of real numbers (emit_product.cc).
+#include "ops/quantised.h"
 #include "tensor_program/emitter.h"
 
 namespace collage::tensor_program {
@@ -63,8 +64,6 @@ Term dequantize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const bool by_one = scale->op == TermOp::kConstant && scale->real == 1;
   return by_one ? value : value * scale;
 }
-
-bool holds_quanta(DType dtype) { return is_narrow_integer(dtype) || dtype == DType::kInt32; }
 
 Status check_quantize(const CallNode& call) {
   const DType to = call.tensor_type().dtype;

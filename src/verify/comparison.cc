@@ -8,15 +8,11 @@
 #include <vector>
 
 #include "base/integers.h"
+#include "ops/quantised.h"
 
 namespace collage {
 
 namespace {
-
-bool holds_quanta(DType dtype) {
-  return dtype == DType::kInt8 || dtype == DType::kUInt8 || dtype == DType::kInt16 ||
-         dtype == DType::kUInt16;
-}
 
 // Of one rounding, relative; none of types that hold all that others do.
 double rounding_of(DType dtype) {
@@ -230,7 +226,7 @@ Difference compare_tensors(const Tensor& actual, const Tensor& expected,
         [&](int64_t i) { return expected.element_as_double(i); }, tolerance, difference);
     return difference;
   }
-  if (tolerance.quanta > 0 && holds_quanta(expected.dtype())) {
+  if (tolerance.quanta > 0 && holds_narrow_quanta(expected.dtype())) {
     compare_floats(
         count, [&](int64_t i) { return static_cast<double>(actual.element_as_int64(i)); },
         [&](int64_t i) { return static_cast<double>(expected.element_as_int64(i)); },

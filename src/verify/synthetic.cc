@@ -102,6 +102,14 @@ Result<Tensor> small_floats(const TensorType& type, float low, float high, uint6
   return tensor;
 }
 
+bool lies_within(const Tensor& integers, const ValueRange& range) {
+  for (int64_t i = 0; i < integers.size(); ++i) {
+    const double value = integers.element_as_double(i);
+    if (value < range.low || value > range.high) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Tensor> synthetic_constant(const TensorType& type, uint64_t seed) {
@@ -115,6 +123,19 @@ Result<Tensor> synthetic_constant(const TensorType& type, uint64_t seed) {
                       : elements / static_cast<double>(std::max<int64_t>(1, type.shape[0]));
   auto bound = static_cast<float>(std::sqrt(6.0 / std::max(1.0, fan_in)));
   return small_floats(type, -bound, bound, seed);
+}
+
+Result<Function> with_usable_integers(const Function& function) {
+  uint64_t seed = 0;
+  Rewriter rewriter([&](const Expr& expr, const Expr& rebuilt) -> Result<Expr> {
+    const auto* constant = as<ConstantNode>(expr);
+    if (constant == nullptr || !is_integer(constant->value.dtype())) return rebuilt;
+    const std::optional<ValueRange> range = demanded_range(expr, function->body);
+    if (!range || lies_within(constant->value, *range)) return rebuilt;
+    const auto low = static_cast<int64_t>(range->low), high = static_cast<int64_t>(range->high);
+    return make_constant(TRY(integers(expr->tensor_type(), {low, high - low + 1}, ++seed)));
+  });
+  return rewriter.rewrite(function);
 }
 
 Result<Function> with_weight_scales(const Function& function) {

@@ -10,6 +10,9 @@ namespace collage {
 
 // A constant of that type for a place where only shapes are known.
 Result<Tensor> synthetic_constant(const TensorType& type, uint64_t seed);
+// The function with constants of integers drawn anew where its operators could not take them: as
+// indices beyond what they index, or as divisors of zero. synthetic_constant knows no uses.
+Result<Function> with_usable_integers(const Function& function);
 // The function with other weight scales, where a quantised product has one an output channel: those
 // that synthetic_constant gives, which knows no uses, would have nearly all results saturate that
 // are quantised again.

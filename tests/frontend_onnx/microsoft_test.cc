@@ -194,6 +194,22 @@ TEST(Microsoft, NoStandardOperatorsNeeded) {
   EXPECT_TRUE(m.import().ok()) << m.import().status().to_string();
 }
 
+// ONNX Runtime's default, whatever operator set the attribute names.
+TEST(Microsoft, QuantisedSoftmaxIsOverTheLastAxisByDefault) {
+  for (const int64_t opset : {12, 13}) {
+    ModelBuilder m(opset);
+    m.input("x", {"1", "2", "2"}, onnx::TensorProto::UINT8);
+    m.constant("s", floats({}, {0.1f})).constant("t", floats({}, {0.01f}));
+    m.constant("z", Tensor::from<uint8_t>({}, {0}));
+    m.node("QLinearSoftmax", {"x", "s", "z", "t", "z"}, {"y"})
+        .domain("com.microsoft")
+        .integer("opset", opset);
+    m.output("y");
+    const Tensor y = m.run({Tensor::from<uint8_t>({1, 2, 2}, {7, 7, 0, 0})})[0];
+    expect_values(y, {1, 2, 2}, {50, 50, 50, 50});
+  }
+}
+
 TEST(Microsoft, ReasonsForWhatIsLeftOut) {
   ModelBuilder m;
   m.input("x", {"2"});

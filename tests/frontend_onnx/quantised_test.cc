@@ -131,7 +131,30 @@ TEST(Quantised, RoundingToFourBitsIsRefused) {
   m.node("QuantizeLinear", {"x", "s", "z"}, {"q"}).name("q");
   m.output("q");
   expect_error(m.import(), ErrorCode::kUnsupported,
-               "node 'q' (QuantizeLinear): quantised type INT4");
+               "node 'q' (QuantizeLinear): a quantised type of 4 bits");
+}
+
+// A zero point stays one of four bits whatever only moves it.
+TEST(Quantised, RoundingToFourBitsIsRefusedBehindWhatMovesTheZeroPoint) {
+  const auto refuse = [](const std::string& op, const std::vector<std::string>& more) {
+    SCOPED_TRACE(op);
+    ModelBuilder m(21);
+    m.input("x", {"2"});
+    m.constant("s", floats({}, {2}));
+    m.constant("none", Tensor::from<int64_t>({0}, {})).constant("axis", int64s({0}));
+    add_nibbles(m, "z", {1}, std::string("\x01", 1), true);
+    std::vector<std::string> inputs = {"z"};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    m.node(op, inputs, {"moved"});
+    m.node("Identity", {"moved"}, {"again"});
+    m.node("QuantizeLinear", {"x", "s", "again"}, {"q"}).name("q");
+    m.output("q");
+    expect_error(m.import(), ErrorCode::kUnsupported,
+                 "node 'q' (QuantizeLinear): a quantised type of 4 bits");
+  };
+  refuse("Identity", {});
+  refuse("Reshape", {"none"});
+  refuse("Squeeze", {"axis"});
 }
 
 TEST(Quantised, PackedElementsOfTheWrongNumberAreRefused) {
@@ -176,6 +199,76 @@ TEST(Quantised, ProductsOfIntegersAreOfInt32) {
   expect_values(m.run({x})[0], {2, 2}, {3, 4, 761, 1014});
 }
 
+// A node on integers of uint8, 2 by 3, where the scale named `vector` has three elements.
+void expect_one_scale(const std::string& op, const std::string& domain, const std::string& vector,
+                      std::vector<std::string> inputs, ErrorCode code, const std::string& part) {
+  SCOPED_TRACE(op + " " + vector);
+  ModelBuilder m;
+  m.input("a", {"1", "3", "3"}, TensorProto::UINT8).input("b", {"3", "3"}, TensorProto::UINT8);
+  for (const char* scale : {"as", "bs", "ys"})
+    m.constant(scale, scale == vector ? floats({3}, {1, 2, 3}) : floats({}, {1}));
+  for (const char* zero : {"az", "bz", "yz"})
+    m.constant(zero, zero[0] == vector[0] ? Tensor::zeros(DType::kUInt8, {3}) : byte(0));
+  m.constant("w", Tensor::zeros(DType::kUInt8, {3, 3, 1}));
+  NodeBuilder node = m.node(op, inputs, {"y"});
+  node.domain(domain);
+  if (op == "QLinearSoftmax") node.integer("opset", 17);
+  if (op == "QLinearConcat") node.integer("axis", 1);
+  m.output("y");
+  if (code == ErrorCode::kOk) {
+    EXPECT_TRUE(m.import().ok()) << m.import().status().to_string();
+  } else {
+    expect_error(m.import(), code, part);
+  }
+}
+
+TEST(Quantised, ActivationsHaveOneScale) {
+  const auto bad = [](const std::string& op, const std::string& domain, const std::string& vector,
+                      const std::vector<std::string>& inputs) {
+    expect_one_scale(op, domain, vector, inputs, ErrorCode::kBadModel, "has shape (3), not one");
+  };
+  const auto good = [](const std::string& op, const std::string& domain, const std::string& vector,
+                       const std::vector<std::string>& inputs) {
+    expect_one_scale(op, domain, vector, inputs, ErrorCode::kOk, "");
+  };
+  const std::vector<std::string> conv = {"a", "as", "az", "w", "bs", "bz", "ys", "yz"},
+                                 two = {"a", "as", "az", "b", "bs", "bz", "ys", "yz"},
+                                 matrices = {"b", "as", "az", "b", "bs", "bz", "ys", "yz"},
+                                 one = {"a", "as", "az", "ys", "yz"};
+  for (const char* vector : {"as", "ys"}) {
+    bad("QLinearConv", "", vector, conv);
+    bad("QLinearAdd", "com.microsoft", vector, two);
+    bad("QLinearSigmoid", "com.microsoft", vector, one);
+    bad("QLinearSoftmax", "com.microsoft", vector, one);
+    bad("QLinearGlobalAveragePool", "com.microsoft", vector, one);
+    bad("QLinearConcat", "com.microsoft", vector, {"ys", "yz", "a", "as", "az"});
+    bad("QGemm", "com.microsoft", vector, {"b", "as", "az", "b", "bs", "bz", "", "ys", "yz"});
+  }
+  bad("QLinearMul", "com.microsoft", "bs", two);
+  bad("MatMulIntegerToFloat", "com.microsoft", "as", {"b", "b", "as", "bs", "az", "bz"});
+  // Weights have one for each channel of the result, rows of the left operand too.
+  good("QLinearConv", "", "bs", conv);
+  good("QGemm", "com.microsoft", "bs", {"b", "as", "az", "b", "bs", "bz", "", "ys", "yz"});
+  good("MatMulIntegerToFloat", "com.microsoft", "bs", {"b", "b", "as", "bs", "az", "bz"});
+  good("QLinearMatMul", "", "as", matrices);
+  good("QLinearMatMul", "", "bs", matrices);
+  expect_one_scale("QLinearMatMul", "", "ys", matrices, ErrorCode::kUnsupported,
+                   "a result with scales of shape (3)");
+}
+
+TEST(Quantised, NanBecomesTheZeroPointInBlocksToo) {
+  ModelBuilder m(21);
+  m.input("x", {"1", "4"});
+  m.constant("s", floats({1, 2}, {1, 10})).constant("z", Tensor::from<int8_t>({1, 2}, {3, 5}));
+  m.constant("t", floats({}, {1})).constant("u", Tensor::from<int8_t>({}, {3}));
+  m.node("QuantizeLinear", {"x", "s", "z"}, {"blocks"}).integer("block_size", 2);
+  m.node("QuantizeLinear", {"x", "t", "u"}, {"whole"});
+  m.output("blocks").output("whole");
+  const std::vector<Tensor> y = m.run({floats({1, 4}, {NAN, 1, INFINITY, -NAN})});
+  expect_values(y[0], {1, 4}, {3, 4, 127, 5});
+  expect_values(y[1], {1, 4}, {3, 4, 127, 3});
+}
+
 TEST(Quantised, MistakesAreNamed) {
   const auto error_of = [](const std::vector<std::string>& inputs, int64_t block_size,
                            const std::string& part) {
@@ -183,6 +276,8 @@ TEST(Quantised, MistakesAreNamed) {
     m.input("x", {"2", "4"}, TensorProto::INT8).input("i", {}, TensorProto::INT32);
     m.constant("one", floats({}, {1})).constant("two", floats({2}, {1, 1}));
     m.constant("grid", floats({2, 3}, {1, 1, 1, 1, 1, 1})).constant("u", byte(1));
+    m.constant("pair", floats({2, 2}, {1, 1, 1, 1}));
+    m.constant("bytes", Tensor::zeros(DType::kUInt8, {2, 2}));
     m.node("DequantizeLinear", inputs, {"y"}).integer("block_size", block_size);
     m.output("y");
     expect_error(m.import(), ErrorCode::kBadModel, part);
@@ -193,6 +288,7 @@ TEST(Quantised, MistakesAreNamed) {
   error_of({"x", "grid"}, 0, "a scale of shape (2, 3) without block_size");
   error_of({"x", "grid"}, 2, "a scale of shape (2, 3), not (2, 2), for blocks of 2");
   error_of({"x", "grid"}, -1, "block_size -1");
+  error_of({"x", "pair", "bytes"}, 2, "data of int8 and a zero point of uint8");
 }
 
 }  // namespace

@@ -61,6 +61,25 @@ TEST(Synthetic, ScalesOfQuantisedTensorsAreSmallAndAboveZero) {
   EXPECT_LE(value, 0.1f);
 }
 
+TEST(Synthetic, ConstantsThatAreIndicesStayInRange) {
+  const auto taken = [](DType dtype, int64_t extent) {
+    Expr table = parameter("table", {extent, 3}, DType::kFloat32);
+    Expr indices = make_constant(synthetic_constant({{400}, dtype}, 5).value());
+    Expr moved = call("reshape", {indices}, {{"newshape", Ints{20, 20}}});
+    return make_function({table}, call("take", {table, moved}, {{"axis", int64_t{0}}}));
+  };
+  for (const auto& [dtype, extent] : std::vector<std::pair<DType, int64_t>>{
+           {DType::kInt8, 50}, {DType::kUInt8, 50}, {DType::kInt64, 1}}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    const Function given = taken(dtype, extent);
+    EXPECT_FALSE(interpret(given, synthetic_inputs(given, 3).value()).ok());
+    const Function function = with_usable_integers(given).value();
+    EXPECT_TRUE(interpret(function, synthetic_inputs(function, 3).value()).ok());
+  }
+  const Function fits = taken(DType::kUInt8, 256);
+  EXPECT_EQ(with_usable_integers(fits).value(), fits);
+}
+
 // What is quantised behind a product of quantised tensors is neither mostly zero nor saturated.
 TEST(Synthetic, WeightScalesGiveResultsOfManyIntegers) {
   Expr x = parameter("x", {16, 256}, DType::kUInt8);

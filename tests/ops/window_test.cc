@@ -1,4 +1,6 @@
 // Pooling against loops over whole windows; padding and resizing on values worked out by hand.
+#include "ops/window.h"
+
 #include <cmath>
 
 #include "op_test.h"
@@ -87,6 +89,31 @@ TEST(PoolTest, GlobalForms) {
   EXPECT_EQ(mean.shape(), (Shape{1, 2, 1, 1}));
   EXPECT_THAT(mean.values<float>(), ElementsAre(3, -3));
   EXPECT_THAT(run("nn.global_max_pool2d", {x}).values<float>(), ElementsAre(6, -1));
+}
+
+TEST(WindowTest, SeesOnlyPadding) {
+  int found = 0;
+  for (int64_t extent = 1; extent <= 4; ++extent)
+    for (int64_t kernel = 1; kernel <= 3; ++kernel)
+      for (int64_t step = 1; step <= 5; ++step)
+        for (int64_t stride = 1; stride <= 3; ++stride)
+          for (int64_t pad = 0; pad <= 4; ++pad)
+            for (int64_t positions = 0; positions <= 5; ++positions) {
+              const Window window{{kernel}, {stride}, {step}, {pad}, {pad}};
+              bool expected = false;
+              for (int64_t i = 0; i < positions; ++i) {
+                bool inside = false;
+                for (int64_t k = 0; k < kernel; ++k) {
+                  const int64_t at = i * stride - pad + k * step;
+                  inside = inside || (at >= 0 && at < extent);
+                }
+                expected = expected || !inside;
+              }
+              EXPECT_EQ(sees_only_padding(window, 0, extent, positions), expected)
+                  << extent << kernel << step << stride << pad << positions;
+              found += expected;
+            }
+  EXPECT_GT(found, 100);
 }
 
 TEST(PadTest, Modes) {

@@ -8,6 +8,7 @@
 #include "backend/native/depthwise_template.h"
 #include "backend/native/real_products.h"
 #include "ir/visitor.h"
+#include "ops/quantised.h"
 #include "ops/reduce.h"
 #include "ops/resize.h"
 #include "tensor_program/emitter.h"
@@ -350,13 +351,13 @@ bool is_image(const TensorType& type) {
 
 bool is_template_anchor(const CallNode& call) {
   return is_conv(call) || is_product(call) || call.op->name == "nn.attention" ||
-         is_quantised_product(call);
+         is_quantised_product(call.op->name);
 }
 
 Status check_call(const CallNode& call) {
   if (call.op == nullptr) return unsupported("native: a call of a function");
   if (is_template_anchor(call)) {
-    const bool quantised = is_quantised_product(call);
+    const bool quantised = is_quantised_product(call.op->name);
     for (const Expr& arg : call.args) {
       if (!quantised && arg->tensor_type().dtype != DType::kFloat32)
         return unsupported("native: {} of {}", call.op->name, arg->type().to_string());

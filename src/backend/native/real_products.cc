@@ -3,6 +3,7 @@
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
+#include "ops/quantised.h"
 
 namespace collage::native {
 namespace {
@@ -53,10 +54,6 @@ Result<Expr> real_product(const CallNode& call) {
 
 }  // namespace
 
-bool is_quantised_product(const CallNode& call) {
-  return is_conv(call) || call.op->name == "qnn.dense" || call.op->name == "qnn.matmul";
-}
-
 Status check_quantised_product(const CallNode& call) {
   if (is_conv(call) && !has_constant_weights(call))
     return unsupported("native: {} with weights that are not constant", call.op->name);
@@ -66,7 +63,8 @@ Status check_quantised_product(const CallNode& call) {
 Result<Function> with_real_products(const Function& flat) {
   Rewriter rewriter([](const Expr&, const Expr& rebuilt) -> Result<Expr> {
     const auto* call = as<CallNode>(rebuilt);
-    if (call == nullptr || call->op == nullptr || !is_quantised_product(*call)) return rebuilt;
+    if (call == nullptr || call->op == nullptr || !is_quantised_product(call->op->name))
+      return rebuilt;
     return real_product(*call);
   });
   return rewriter.rewrite(flat);

@@ -10,8 +10,6 @@
 
 namespace collage::native {
 
-bool is_quantised_product(const CallNode& call);
-
 /// Why it cannot become one that has a template.
 Status check_quantised_product(const CallNode& call);
 

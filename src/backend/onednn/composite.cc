@@ -8,16 +8,13 @@
 #include "backend/onednn/steps.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "ops/quantised.h"
 
 namespace collage::onednn {
 
 std::optional<float> Operand::scalar() const {
   if (!is_constant() || constant.size() != 1) return std::nullopt;
   return static_cast<float>(constant.element_as_double(0));
-}
-
-bool is_quantised_product(std::string_view op) {
-  return op.starts_with("qnn.conv") || op == "qnn.dense" || op == "qnn.matmul";
 }
 
 bool Composite::quantised() const {

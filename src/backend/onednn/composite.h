@@ -83,9 +83,6 @@ struct Composite {
 // of 8 bits, has several results, or is not an anchor followed by a chain.
 Result<Composite> parse_composite(const Function& function);
 
-// Whether calls of this operator multiply integers of 8 bits.
-bool is_quantised_product(std::string_view op_name);
-
 // Whether a call of this operator can be a step of a chain at all; the operands decide the rest.
 bool is_step_operator(std::string_view op_name);
 

@@ -5,6 +5,7 @@
 #include "backend/onednn/composite.h"
 #include "backend/onednn/quantised_patterns.h"
 #include "backend/onednn/steps.h"
+#include "ops/quantised.h"
 #include "partition/rules/anchor_epilogue.h"
 #include "partition/rules/pattern_table.h"
 

@@ -74,7 +74,7 @@ Result<std::vector<Implementation>> plan_pooling(const CompositePtr& composite) 
       return unsupported("onednn: an average over padding beyond the window's own");
     pool.pad_end.push_back(used);
     padded |= used > 0 || window.pad_begin[d] > 0;
-    if (window.pad_begin[d] >= extent || used >= extent)
+    if (sees_only_padding(window, d, source[d + 2], result[d + 2]))
       return unsupported("onednn: a window that sees only padding");
   }
   if (include_padding && padded) pool.algorithm = dnnl::algorithm::pooling_avg_include_padding;

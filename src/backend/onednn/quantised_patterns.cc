@@ -4,6 +4,7 @@
 
 #include "backend/onednn/quantised.h"
 #include "ir/op.h"
+#include "ops/quantised.h"
 
 namespace collage::onednn {
 

@@ -44,13 +44,16 @@ Converter binary(const char* op) {
   });
 }
 
-// The opset attribute says which Softmax it is.
+// The opset attribute says which Softmax it is; the axis is the last by default in any.
 Result<Expr> convert_softmax(NodeContext& node) {
   const Expr real = TRY(dequantised(node, {0, 1, 2}));
   const int64_t opset = TRY(node.integer("opset"));
   if ((opset < 13) != (node.opset() < 13))
     return unsupported("opset {} in a model of operator set {}", opset, node.opset());
-  return quantised(node, TRY(as_standard(node, "Softmax", {real})), 3, 4, node.dtype(0));
+  const Expr shares = node.has_attr("axis")
+                          ? TRY(as_standard(node, "Softmax", {real}))
+                          : TRY(node.call("nn.softmax", {real}, {{"axis", int64_t{-1}}}));
+  return quantised(node, shares, 3, 4, node.dtype(0));
 }
 
 // The result's scale and zero point, then three inputs for each tensor.
@@ -82,15 +85,14 @@ Result<Expr> with_bias(NodeContext& node, const Expr& product, size_t bias) {
 }
 
 Result<Expr> convert_matmul_integer_to_float(NodeContext& node) {
-  const Expr a = TRY(dequantised(node, {0, 2, 4}, node.rank(0) < 2 ? -1 : -2));
-  const Expr b = TRY(dequantised(node, {1, 3, 5}));
+  const Expr a = TRY(dequantised(node, {0, 2, 4})), b = TRY(dequantised(node, {1, 3, 5}, -1));
   return with_bias(node, TRY(as_standard(node, "MatMul", {a, b})), 6);
 }
 
 Result<Expr> convert_dynamic_quantize_matmul(NodeContext& node) {
   const DynamicallyQuantised made = TRY(dynamically_quantised(node, node.in(0)));
   const Expr a = TRY(node.call("qnn.dequantize", {made.data, made.scale, made.zero_point}));
-  const Expr b = TRY(dequantised(node, {1, 2, 3}));
+  const Expr b = TRY(dequantised(node, {1, 2, 3}, -1));
   return with_bias(node, TRY(as_standard(node, "MatMul", {a, b})), 4);
 }
 

@@ -77,6 +77,7 @@ Result<Expr> dequantised_constant(NodeContext& node, const Tensor& data, const T
 Result<Expr> dequantised_blocks(NodeContext& node, const Blocks& blocks) {
   if (!is_integer(node.dtype(0)) || dtype_size(node.dtype(0)) > 4)
     return bad_model("data is {}", dtype_name(node.dtype(0)));
+  TRY(check_zero_point(node, 2, node.dtype(0)));
   const QuantisationParameters by = TRY(quantisation_parameters(node, 1, 2));
   const auto* data = as<ConstantNode>(node.in(0));
   const auto* scale = as<ConstantNode>(by.scale);
@@ -98,6 +99,9 @@ Result<Expr> quantised_blocks(NodeContext& node, DType to, const Blocks& blocks)
   });
   Expr steps = TRY(node.call("divide", {TRY(node.cast(node.in(0), DType::kFloat32)),
                                         TRY(spread(node, by.scale, blocks))}));
+  // A NaN becomes the zero point, as qnn.quantize has it.
+  steps = TRY(node.call(
+      "where", {TRY(node.call("isnan", {steps})), TRY(node.scalar_like(steps, 0)), steps}));
   Expr zeros = TRY(node.cast(TRY(spread(node, by.zero_point, blocks)), DType::kFloat32));
   Expr shifted = TRY(node.call("add", {TRY(node.call("round", {steps})), zeros}));
   return node.cast(TRY(node.call("clip", {shifted}, {{"a_min", low}, {"a_max", high}})), to);
@@ -149,8 +153,11 @@ Result<Expr> convert_qlinear_conv(NodeContext& node) {
 }
 
 Result<Expr> convert_qlinear_matmul(NodeContext& node) {
+  // The standard says of which axis the operands' scales are, not the result's.
+  if (num_elements(node.shape(6)) > 1)
+    return unsupported("a result with scales of shape {}", shape_to_string(node.shape(6)));
   const Expr a = TRY(dequantised(node, {0, 1, 2}, node.rank(0) < 2 ? -1 : -2));
-  const Expr b = TRY(dequantised(node, {3, 4, 5}));
+  const Expr b = TRY(dequantised(node, {3, 4, 5}, -1));
   return quantised(node, TRY(as_standard(node, "MatMul", {a, b})), 6, 7, node.dtype(0));
 }
 

@@ -30,15 +30,35 @@ Result<QuantisationParameters> quantisation_parameters(NodeContext& node, size_t
   return parameters;
 }
 
-Result<Expr> dequantised(NodeContext& node, const QuantisedInput& input, int64_t axis) {
+Status check_zero_point(NodeContext& node, size_t zero_point, DType integers) {
+  if (!node.has(zero_point) || node.dtype(zero_point) == integers) return {};
+  return bad_model("data of {} and a zero point of {}", dtype_name(integers),
+                   dtype_name(node.dtype(zero_point)));
+}
+
+namespace {
+
+// Those of a whole tensor.
+Result<QuantisationParameters> single_parameters(NodeContext& node, size_t scale,
+                                                 size_t zero_point) {
+  QuantisationParameters parameters = TRY(quantisation_parameters(node, scale, zero_point));
+  if (rank_of(parameters.scale) > 0)
+    return bad_model("input {}, a scale, has shape {}, not one element", scale,
+                     shape_to_string(node.shape(scale)));
+  return parameters;
+}
+
+}  // namespace
+
+Result<Expr> dequantised(NodeContext& node, const QuantisedInput& input,
+                         std::optional<int64_t> axis) {
   if (!node.has(input.data)) return bad_model("input {} is missing", input.data);
-  if (node.has(input.zero_point) && node.dtype(input.zero_point) != node.dtype(input.data))
-    return bad_model("data of {} and a zero point of {}", dtype_name(node.dtype(input.data)),
-                     dtype_name(node.dtype(input.zero_point)));
+  TRY(check_zero_point(node, input.zero_point, node.dtype(input.data)));
   const QuantisationParameters by =
-      TRY(quantisation_parameters(node, input.scale, input.zero_point));
+      axis ? TRY(quantisation_parameters(node, input.scale, input.zero_point))
+           : TRY(single_parameters(node, input.scale, input.zero_point));
   return node.call("qnn.dequantize", {node.in(input.data), by.scale, by.zero_point},
-                   {{"axis", axis}});
+                   {{"axis", axis.value_or(-1)}});
 }
 
 Result<Expr> quantised(NodeContext& node, const Expr& real, const QuantisationParameters& by,
@@ -49,7 +69,7 @@ Result<Expr> quantised(NodeContext& node, const Expr& real, const QuantisationPa
 
 Result<Expr> quantised(NodeContext& node, const Expr& real, size_t scale, size_t zero_point,
                        DType fallback) {
-  const QuantisationParameters by = TRY(quantisation_parameters(node, scale, zero_point));
+  const QuantisationParameters by = TRY(single_parameters(node, scale, zero_point));
   return quantised(node, real, by, node.has(zero_point) ? node.dtype(zero_point) : fallback);
 }
 

@@ -21,12 +21,18 @@ struct QuantisationParameters {
 Result<QuantisationParameters> quantisation_parameters(NodeContext& node, size_t scale,
                                                        size_t zero_point);
 
-// The real numbers, float32. Scales of more than one value lie along `axis`.
-Result<Expr> dequantised(NodeContext& node, const QuantisedInput& input, int64_t axis = -1);
+// The zero point, where there is one, has the type of the integers.
+Status check_zero_point(NodeContext& node, size_t zero_point, DType integers);
+
+// The real numbers, float32. Scales of more than one value lie along `axis`; without one there must
+// be a scale of the whole tensor.
+Result<Expr> dequantised(NodeContext& node, const QuantisedInput& input,
+                         std::optional<int64_t> axis = std::nullopt);
 // Real numbers, of any type, as integers of type `to`.
 Result<Expr> quantised(NodeContext& node, const Expr& real, const QuantisationParameters& by,
                        DType to, int64_t axis = -1);
-// The same by the node's inputs; of the zero point's type, or of `fallback` where there is none.
+// The same by the node's inputs, a scale of the whole tensor; of the zero point's type, or of
+// `fallback` where there is none.
 Result<Expr> quantised(NodeContext& node, const Expr& real, size_t scale, size_t zero_point,
                        DType fallback);
 
