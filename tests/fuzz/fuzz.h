@@ -33,6 +33,7 @@ void run(const FuzzTarget& target, int inputs);
 
 // The targets.
 FuzzTarget importer();         // ONNX models and what they keep outside
+FuzzTarget programs();         // ONNX models, to compiled programs and their results
 FuzzTarget relay();            // Relay text, to simplified modules
 FuzzTarget tensor_programs();  // their text, to what they compute
 FuzzTarget partition_config();

@@ -1,0 +1,11 @@
+#include <gtest/gtest.h>
+
+#include "fuzz/fuzz.h"
+
+namespace collage::fuzz {
+namespace {
+
+TEST(LongFuzz, Programs) { run(programs(), 20'000); }
+
+}  // namespace
+}  // namespace collage::fuzz
