@@ -114,7 +114,7 @@ endfunction()
 
 # tests/conformance has no room of its own: it runs the ONNX test suite through all of them.
 add_library(collage_conformance INTERFACE)
-target_link_libraries(collage_conformance INTERFACE collage_compiler)
+target_link_libraries(collage_conformance INTERFACE collage_compiler collage_dynamic)
 
 # Nor has tests/fuzz, whose folders give readers of files what these do not expect. It changes models by the description of
 # the ONNX format, which the importer's classes leave out.

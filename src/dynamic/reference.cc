@@ -1,4 +1,5 @@
 #include "dynamic/dynamic_program.h"
+#include "ops/interpreter.h"
 #include "ops/random_inputs.h"
 
 namespace collage {
@@ -49,7 +50,9 @@ Result<std::vector<Tensor>> run_reference(const StageContext& like, TensorsByNam
   StageContext context;
   context.model = like.model;
   context.operators = like.operators;
-  context.interpret_all = true;
+  context.compute = [](const Module& stage, const std::vector<Tensor>& inputs) {
+    return interpret(stage.main(), inputs);
+  };
   return DynamicGraph(context, like.model->whole(), "reference").run(std::move(tensors));
 }
 

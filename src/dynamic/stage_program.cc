@@ -32,6 +32,19 @@ class Interpreted : public StageProgram {
   Function function_;
 };
 
+class ComputedByOthers : public StageProgram {
+ public:
+  ComputedByOthers(Module module, const StageContext& context)
+      : module_(std::move(module)), context_(context) {}
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
+    return context_.compute(module_, inputs);
+  }
+
+ private:
+  Module module_;
+  const StageContext& context_;
+};
+
 class Compiled : public StageProgram {
  public:
   explicit Compiled(Program program) : program_(std::move(program)) {}
@@ -73,7 +86,8 @@ Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::Importe
                                                          bool measured, StageContext& context,
                                                          SpecialisationInfo& info) {
   const Function& main = stage.module->main();
-  if (context.interpret_all || is_little_work(main) || has_empty_tensors(main)) {
+  if (context.compute != nullptr) return std::make_unique<ComputedByOthers>(*stage.module, context);
+  if (is_little_work(main) || has_empty_tensors(main)) {
     info.interpreted = true;
     return std::make_unique<Interpreted>(main);
   }

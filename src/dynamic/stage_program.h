@@ -5,6 +5,7 @@
 #include <collage/collage.h>
 #include <collage/dynamic.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,7 +22,9 @@ struct StageContext {
   std::shared_ptr<frontend::StagedModel> model;
   ProgramOptions options;
   bool compile_on_demand = true;
-  bool interpret_all = false;  // by the reference, whatever the work
+  // In place of compiling, where there is one: what a stage computes, as it was imported.
+  std::function<Result<std::vector<Tensor>>(const Module& stage, const std::vector<Tensor>& inputs)>
+      compute;
   std::map<std::string, ForeignOperator> operators;
   Progress* progress = nullptr;
   std::vector<std::unique_ptr<SpecialisationInfo>> made;

@@ -24,7 +24,7 @@ struct Tally {
   int used = 0, used_passed = 0;  // with a kernel of the target; by default of any but the host
 
   void add(Outcome outcome, bool has_crashed, bool is_used) {
-    const bool passes = outcome == Outcome::kPass || outcome == Outcome::kConstant;
+    const bool passes = outcome != Outcome::kFail && outcome != Outcome::kUnsupported;
     ++cases;
     passed += passes;
     crashed += has_crashed;

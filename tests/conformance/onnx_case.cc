@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "conformance/staged_case.h"
 #include "frontend/onnx/importer.h"
 #include "frontend/onnx/tensor_data.h"
 #include "ops/interpreter.h"
@@ -140,7 +141,20 @@ CaseResult attempt(const std::filesystem::path& folder, const std::vector<std::s
   return {first_constant < inputs.size() ? Outcome::kConstant : Outcome::kPass, ""};
 }
 
-CaseResult run_case(const std::filesystem::path& folder, const Check& check) {
+// The same in stages; unsupported where that does not help either.
+CaseResult attempt_in_stages(const std::filesystem::path& folder, const std::vector<Tensor>& inputs,
+                             const std::vector<Tensor>& expected, const Compute& compute,
+                             const std::string& reason) {
+  Result<std::vector<Tensor>> outputs = run_in_stages(folder / "model.onnx", inputs, compute);
+  if (!outputs && outputs.status().code() == ErrorCode::kUnsupported)
+    return {Outcome::kUnsupported, reason};
+  std::string problem = compare(std::move(outputs), expected, as_imported);
+  if (!problem.empty()) return {Outcome::kFail, "in stages: " + problem};
+  return {Outcome::kStages, ""};
+}
+
+CaseResult run_case(const std::filesystem::path& folder, const Check& check,
+                    const Compute& compute_stage) {
   Result<ModelSummary> summary = inspect_onnx(folder / "model.onnx");
   if (!summary)
     return {
@@ -172,7 +186,8 @@ CaseResult run_case(const std::filesystem::path& folder, const Check& check) {
     for (size_t first : {size_t{1}, size_t{0}})
       if (readable && result.outcome == Outcome::kUnsupported && first < inputs->size())
         result = attempt(folder, names, *inputs, *outputs, first, check);
-    if (result.outcome == Outcome::kUnsupported) result.reason = reason;
+    if (readable && result.outcome == Outcome::kUnsupported)
+      result = attempt_in_stages(folder, *inputs, *outputs, compute_stage, reason);
     if (result.outcome == Outcome::kFail || result.outcome == Outcome::kUnsupported) return result;
   }
 }
@@ -180,22 +195,31 @@ CaseResult run_case(const std::filesystem::path& folder, const Check& check) {
 }  // namespace
 
 const char* outcome_name(Outcome outcome) {
-  static constexpr const char* kNames[] = {"pass", "constant", "unsupported", "fail"};
+  static constexpr const char* kNames[] = {"pass", "constant", "stages", "unsupported", "fail"};
   return kNames[static_cast<size_t>(outcome)];
 }
 
 CaseResult run_onnx_case(const std::filesystem::path& folder) {
-  return run_case(folder, check_by_interpreter);
+  return run_case(folder, check_by_interpreter,
+                  [](const Module& stage, const std::vector<Tensor>& inputs) {
+                    return interpret(stage.main(), inputs);
+                  });
 }
 
 CaseResult run_onnx_case(const std::filesystem::path& folder, const Compute& compute) {
-  return run_case(folder,
-                  [&](Module& module, const std::vector<Tensor>& arguments,
-                      const std::vector<Tensor>& expected) -> std::string {
-                    if (const auto simplified = simplification_pipeline().run(module); !simplified)
-                      return "simplifying: " + simplified.status().to_string();
-                    return compare(compute(module, arguments), expected, as_run);
-                  });
+  return run_case(
+      folder,
+      [&](Module& module, const std::vector<Tensor>& arguments,
+          const std::vector<Tensor>& expected) -> std::string {
+        if (const auto simplified = simplification_pipeline().run(module); !simplified)
+          return "simplifying: " + simplified.status().to_string();
+        return compare(compute(module, arguments), expected, as_run);
+      },
+      [&](const Module& stage, const std::vector<Tensor>& inputs) -> Result<std::vector<Tensor>> {
+        Module simplified = stage;
+        TRY(simplification_pipeline().run(simplified));
+        return compute(simplified, inputs);
+      });
 }
 
 }  // namespace collage

@@ -14,10 +14,11 @@ namespace collage {
 enum class Outcome {
   kPass,         // imported as it is
   kConstant,     // passes once inputs that decide shapes are given as constants
+  kStages,       // passes where it is imported in stages, as it runs
   kUnsupported,  // refused by the importer, with a reason
   kFail,         // wrong values, or an error that is not "unsupported"
 };
-const char* outcome_name(Outcome outcome);  // "pass", "constant", "unsupported", "fail"
+const char* outcome_name(Outcome outcome);  // "pass", "constant", "stages", "unsupported", "fail"
 
 struct CaseResult {
   Outcome outcome = Outcome::kFail;

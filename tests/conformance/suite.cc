@@ -70,7 +70,9 @@ void write_expectations(const Expectations& entries) {
   file
       << "# What each case of the ONNX test suite does here; see conformance_test.cc.\n"
          "# pass: imported as it is. constant: passes once inputs that decide shapes are given as\n"
-         "# constants. unsupported: refused by the importer. fail: known to be wrong.\n";
+         "# constants. stages: imported in stages, as it runs. unsupported: refused by the "
+         "importer.\n"
+         "# fail: known to be wrong.\n";
   for (const auto& [name, entry] : entries)
     file << entry.outcome << " " << name << (entry.reason.empty() ? "" : " ") << entry.reason
          << "\n";
