@@ -50,6 +50,7 @@ Result<Opened> open(const SharedOptions& options) {
   DynamicOptions dynamic;
   dynamic.program = TRY(program_options(options));
   const LoadOptions load = TRY(load_options(options));
+  dynamic.constants = load.constants;
   DynamicProgram program = TRY(DynamicProgram::load(options.model, dynamic));
   TensorsByName given = TRY(given_inputs(program.inputs(), options));
   std::map<std::string, Shape> shapes = load.shapes;
@@ -78,6 +79,7 @@ bool is_dynamic(const SharedOptions& options, const Status& failure) {
   ImportOptions import;
   import.shapes = load->shapes;
   import.dims = load->dims;
+  import.constants = load->constants;
   std::vector<UnsupportedNode> refused;
   if (import_onnx(options.model, import, &refused)) return false;
   return !refused.empty() && std::all_of(refused.begin(), refused.end(),
