@@ -108,7 +108,13 @@ TEST_F(SharedWeights, LaterProgramsKeepTheFormOfTheFirst) {
 TEST_F(SharedWeights, FormsThatNobodyElseCanUseAreLeftOut) {
   if (!has_openvino()) GTEST_SKIP() << "openvino is not here";
   options_.weight_forms = make_weight_forms();
-  EXPECT_EQ(target(compile(product(64), {"native", "openvino"})), "native");
+  const Program program = compile(product(64), {"native", "openvino"});
+  EXPECT_EQ(target(program), "native");
+  std::string reason;
+  for (const Alternative& other : program.impl().report.kernels.at(0).alternatives)
+    if (const auto* invalid = std::get_if<Invalid>(&other.cost); other.target == "openvino")
+      reason = invalid != nullptr ? invalid->reason : "none";
+  EXPECT_EQ(reason, "it would keep its weights in a form of its own");
 }
 
 // A toolchain that packs weights in its own way: nothing is left to choose.
