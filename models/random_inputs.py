@@ -60,7 +60,7 @@ def random_inputs(model, seed, batch=1, dims=None):
 def random_image(seed, height, width):
     """(3, height, width) between 0 and 1, noise of several scales: flat in places and busy in others, as photographs are."""
     generator, total = np.random.Generator(np.random.PCG64(seed)), np.zeros((3, height, width))
-    for cells in (3, 8, 20, 50):
+    for cells in (3, 8, 20, 50, max(height, width)):
         rows, columns = (np.arange(size) * cells // size for size in (height, width))
         total += generator.standard_normal((3, cells, cells))[:, rows][:, :, columns]
     return (1 / (1 + np.exp(-total))).astype(np.float32)

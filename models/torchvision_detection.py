@@ -41,7 +41,13 @@ def _images(size):
 
 
 def _prepared(model, images):
-    return model.transform(images)[0].tensors
+    """Images as the backbone reads them; beside them noise between -1 and 1, such as programs are checked with.
+
+    Without it a network of these norms magnifies such noise a thousand times.
+    """
+    generator = np.random.Generator(np.random.PCG64(99))
+    noise = [torch.from_numpy(generator.uniform(-1, 1, image.shape).astype(np.float32)) for image in images]
+    return model.transform(images + noise)[0].tensors
 
 
 def _normalise(model, layers, batch):
@@ -95,9 +101,9 @@ def ssdlite320_mobilenet_v3_large(small):
     settings = {"score_thresh": 0.85 if small else 0.35, "topk_candidates": 100}
     model = _small_ssd(**settings) if small else torchvision.models.detection.ssdlite320_mobilenet_v3_large(
         weights=None, weights_backbone=None, **settings)
-    batch = _prepared(model.eval(), _images(SMALL if small else SIZE))
-    _normalise(model, lambda x: model.head(list(model.backbone(x).values())), batch)
-    features = list(model.backbone(batch).values())
+    images = _images(SMALL if small else SIZE)
+    _normalise(model.eval(), lambda x: model.head(list(model.backbone(x).values())), _prepared(model, images))
+    features = list(model.backbone(model.transform(images)[0].tensors).values())
     for head, spread in ((model.head.classification_head, 1.2), (model.head.regression_head, 0.7)):
         for block in head.module_list:
             last = block[1]

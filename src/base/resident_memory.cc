@@ -1,9 +1,13 @@
 #include "base/resident_memory.h"
 
+#include <malloc.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <string>
+
+#include "base/mapped_file.h"
 
 namespace collage {
 
@@ -48,6 +52,11 @@ size_t resident_bytes_of(const void* begin, size_t bytes) {
     }
   }
   return found;
+}
+
+void return_unused_memory() {
+  forget_mapped_pages();
+  ::malloc_trim(0);
 }
 
 }  // namespace collage

@@ -14,4 +14,8 @@ size_t anonymous_bytes();
 // Now, of the mapping of a file that begins at `begin` and has so many bytes. 0 likewise.
 size_t resident_bytes_of(const void* begin, size_t bytes);
 
+// Gives the system back what the process holds and does not use: freed memory that malloc keeps for
+// later, and pages that were read of mapped files (mapped_file.h).
+void return_unused_memory();
+
 }  // namespace collage

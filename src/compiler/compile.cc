@@ -4,8 +4,8 @@
 #include <type_traits>
 
 #include "base/interrupt.h"
-#include "base/mapped_file.h"
 #include "base/no_exceptions.h"
+#include "base/resident_memory.h"
 #include "base/stopwatch.h"
 #include "compiler/check_options.h"
 #include "compiler/decision.h"
@@ -56,7 +56,6 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   impl->report.phase_seconds = context->phase_seconds;
   if (const auto& weights = decision.demands.weights)
     weights->remember(decision.cover(), decision.found.candidates);
-  forget_mapped_pages();
   return Program(std::move(impl));
 }
 
@@ -78,10 +77,12 @@ Result<CoverPrediction> predict(const Model& model, const ProgramOptions& option
 Result<Program> compile_model(const Model& model, const ProgramOptions& options,
                               Progress* progress) {
   TRY(check_options(model, options));
-  return without_exceptions([&] {
+  Result<Program> program = without_exceptions([&] {
     register_all();
     return with_team(options, [&] { return make_program(model, options, progress); });
   });
+  return_unused_memory();
+  return program;
 }
 
 Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions& options,

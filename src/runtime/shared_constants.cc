@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/block_sum.h"
+#include "base/mapped_file.h"
 
 namespace collage {
 
@@ -57,7 +58,11 @@ SharedBytes shared_constant(SharedBytes bytes) {
 }
 
 Tensor shared_constant(Tensor tensor) {
-  if (apart > 0 || !tensor.defined() || tensor.bytes() < kLeastSharedBytes) return tensor;
+  constexpr uintptr_t kAlignment = 64;
+  if (apart > 0 || !tensor.defined() || tensor.bytes() < kLeastSharedBytes ||
+      reinterpret_cast<uintptr_t>(tensor.raw()) % kAlignment != 0 ||
+      lies_in_mapped_file(tensor.raw()))
+    return tensor;
   const auto holder = std::make_shared<Tensor>(tensor);
   const std::shared_ptr<const void> kept =
       pool().equal_or_own({{holder, holder->raw()}, tensor.bytes()}, false);

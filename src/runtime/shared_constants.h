@@ -21,7 +21,8 @@ inline constexpr size_t kLeastSharedBytes = size_t{64} << 10;
 // comes back.
 SharedBytes shared_constant(SharedBytes bytes);
 
-// For tensors of a model. Its storage must be nobody else's to write.
+// For tensors of a model. Its storage must be nobody else's to write. What lies in a mapped file is
+// given back as it is, and what is not aligned.
 Tensor shared_constant(Tensor tensor);
 
 // While it lives, what this thread asks to share stays its own: kernels that are timed against one

@@ -10,6 +10,7 @@
 #include "compiler/compile.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "measure/compile_ahead.h"
 #include "ops/interpreter.h"
 #include "targets/backends.h"
 #include "verify/comparison.h"
@@ -57,14 +58,18 @@ class SharedWeights : public ::testing::Test {
     EXPECT_TRUE(difference.within) << difference.reason;
     return std::move(program).value();
   }
-  // Where its kernels keep large constants, and how.
+  // Where its kernels keep large constants.
   static std::set<const void*> kept(const Program& program) {
     std::set<const void*> found;
-    for (const Step& step : program.impl().plan->steps) {
-      const SavedKernel saved = step.kernel->save().value();
-      for (const SharedBytes& constant : saved.constants)
-        if (constant.bytes >= size_t{1} << 20) found.insert(constant.data.get());
-    }
+    for (const Step& step : program.impl().plan->steps) found.merge(kept(*step.kernel));
+    return found;
+  }
+  static std::set<const void*> kept(const Kernel& kernel) {
+    std::set<const void*> found;
+    const Result<SavedKernel> saved = kernel.save();
+    if (!saved) return {&kernel};  // in a form of its own, which oneDNN cannot describe
+    for (const SharedBytes& constant : saved->constants)
+      if (constant.bytes >= size_t{1} << 20) found.insert(constant.data.get());
     return found;
   }
   static std::string target(const Program& program) {
@@ -103,7 +108,13 @@ TEST_F(SharedWeights, LaterProgramsKeepTheFormOfTheFirst) {
 TEST_F(SharedWeights, FormsThatNobodyElseCanUseAreLeftOut) {
   if (!has_openvino()) GTEST_SKIP() << "openvino is not here";
   options_.weight_forms = make_weight_forms();
-  EXPECT_EQ(target(compile(product(64), {"native", "openvino"})), "native");
+  const Program program = compile(product(64), {"native", "openvino"});
+  EXPECT_EQ(target(program), "native");
+  std::string reason;
+  for (const Alternative& other : program.impl().report.kernels.at(0).alternatives)
+    if (const auto* invalid = std::get_if<Invalid>(&other.cost); other.target == "openvino")
+      reason = invalid != nullptr ? invalid->reason : "none";
+  EXPECT_EQ(reason, "it would keep its weights in a form of its own");
 }
 
 // A toolchain that packs weights in its own way: nothing is left to choose.
@@ -117,6 +128,22 @@ TEST_F(SharedWeights, AnyFormIsBetterThanTheHost) {
   // Nor where the form in memory is nobody's here.
   compile(product(1), {"native"});
   EXPECT_EQ(target(compile(product(64), {"openvino"})), "openvino");
+}
+
+// A rival's weights would be in the caches.
+TEST_F(SharedWeights, KernelsThatAreTimedShareNothing) {
+  const Function function = product(64).impl().module.main();
+  const Target target = Target::parse("native").value();
+  MeasureTask task;
+  const Variant variant =
+      find_backend("native")->variants(function, target, task.options).value().at(0);
+  for (const CacheState cache : {CacheState::kStreaming, CacheState::kCold}) {
+    task.cache = cache;
+    const auto first = compile_to_time(function, variant, target, task).value(),
+               second = compile_to_time(function, variant, target, task).value();
+    EXPECT_EQ(kept(*first).size(), 1U);
+    EXPECT_NE(kept(*first), kept(*second));
+  }
 }
 
 TEST_F(SharedWeights, TheReportHoldsNone) {

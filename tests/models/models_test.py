@@ -29,8 +29,11 @@ def read(path):
         return file.read()
 
 
-def run(path, feed):
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+def run(path, feed, optimised=True):
+    options = onnxruntime.SessionOptions()
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return session.run(None, feed)
 
 
@@ -114,7 +117,8 @@ def check_quantised(folder):
                     and weights[n.input[0]].data_type == onnx.TensorProto.INT8 and weights[n.input[1]].dims]
         assert channels, f"{name}: no weights with a scale a channel"
         feed = random_inputs(model, 3)
-        for rounded, exact in zip(run(made, feed), run(real, feed)):
+        # As the model says it: ONNX Runtime's kernels of bytes saturate in 16 bits on processors without VNNI.
+        for rounded, exact in zip(run(made, feed, optimised=False), run(real, feed)):
             error = np.abs(rounded - exact).max() / np.abs(exact).max()
             assert error < 0.3, f"{name}: differs by {error} of the largest value"
 

@@ -104,6 +104,15 @@ TEST(SharedConstants, KernelsAreGivenNoTensors) {
   EXPECT_EQ(shared_constant(block(5)).data.get(), own.data.get());
 }
 
+TEST(SharedConstants, UnalignedTensorsStayApart) {
+  Tensor larger = tensor(8, {int64_t{kBytes} + 64});
+  const Tensor inside =
+      Tensor::borrow(DType::kUInt8, {int64_t{kBytes}}, larger.data<uint8_t>() + 4);
+  EXPECT_EQ(shared_constant(inside).raw(), inside.raw());
+  const Tensor aligned = tensor(8);
+  EXPECT_EQ(shared_constant(aligned).raw(), aligned.raw());
+}
+
 TEST(SharedConstants, StayApartWhereThatIsAsked) {
   const SharedBytes first = shared_constant(block(6));
   {

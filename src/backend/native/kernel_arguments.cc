@@ -20,7 +20,7 @@ bool is_readable_beyond(const Tensor& tensor) {
 /// The constant's own storage where that will do, else a copy.
 Result<SharedBytes> storage_of(const Tensor& tensor) {
   if (reinterpret_cast<uintptr_t>(tensor.raw()) % kAlignment == 0 && is_readable_beyond(tensor)) {
-    auto holder = std::make_shared<Tensor>(tensor);
+    auto holder = std::make_shared<Tensor>(shared_constant(tensor));
     return SharedBytes{{holder, holder->raw()}, tensor.bytes()};
   }
   std::shared_ptr<void> copy = TRY(allocate_on_huge_pages(tensor.bytes() + kAlignment));

@@ -162,7 +162,7 @@ Value ProgramBuilder::constant(const Tensor& tensor, const Desc& given, const De
   slot.constant.bytes = wanted.get_size();
   if (given == wanted && !lies_in_mapped_file(tensor.raw())) {
     // The kernel shares the model's own bytes: unpacked constants cost no memory twice.
-    auto holder = std::make_shared<Tensor>(tensor);
+    auto holder = std::make_shared<Tensor>(shared_constant(tensor));
     slot.constant.data = {holder, holder->raw()};
   } else {
     std::shared_ptr<void> packed = constant_memory(wanted.get_size());
