@@ -57,7 +57,7 @@ Status check_output(const ::onnx::ValueInfoProto& output, const Expr& value,
                     const NarrowValues& narrow) {
   const int32_t declared = output.type().tensor_type().elem_type();
   if (declared == 0) return {};
-  const Result<DType> dtype = dtype_from_onnx(declared);
+  const Result<DType> dtype = carrier_from_onnx(declared);
   if (dtype && *dtype == dtype_of(value) && narrow.is_of(output.name(), declared)) return {};
   return bad_model("output '{}' is declared as {}, but computed as {}", output.name(),
                    onnx_type_name(declared), dtype_name(dtype_of(value)));
