@@ -1,6 +1,6 @@
 // The ONNX test suite through the whole pipeline (pipeline.h) with some targets. What passes in the
 // interpreter passes there, but for what expectations_backends.txt lists; of what is in no excluded
-// family (families.h) at least 97% pass; nothing crashes. With COLLAGE_CONFORMANCE_TABLE=FILE a row
+// family (families.h) at least 96.5% pass; nothing crashes. With COLLAGE_CONFORMANCE_TABLE=FILE a row
 // of a table is added there.
 #pragma once
 
