@@ -129,7 +129,7 @@ def detector(name):
         path = os.path.join(folder, f"{name}.onnx")
         with lzma.open(os.path.join(HERE, "detectors", f"{name}.onnx.xz")) as packed, open(path, "wb") as file:
             file.write(packed.read())
-        program = collage.load_dynamic(path, targets="onednn", database=os.path.join(folder, "costs.db"))
+        program = collage.load_dynamic(path, targets="native", database=os.path.join(folder, "costs.db"))
         counts = set()
         for seed, size in enumerate(((128, 128), (128, 128), (96, 160), (128, 128))):
             feed = {"image": random_image(seed, *size)}
