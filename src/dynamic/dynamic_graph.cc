@@ -233,8 +233,7 @@ Result<DynamicGraph::HostRun> DynamicGraph::run_late_nodes(const Specialisation&
   for (size_t i = 0; i < late.size(); ++i) {
     const FlatNode& node = late[i].node;
     const bool control = frontend::is_control_flow(*node.proto);
-    if (!control && !dynamic::is_host_operator(node.proto->domain(), node.proto->op_type()))
-      continue;
+    if (!control && !context_.model->runs_on_host(*node.proto)) continue;
     const bool is_if = control && node.proto->op_type() == "If";
     const auto known = [&](const std::string& name) {
       return name.empty() || is_known(name, tensors);

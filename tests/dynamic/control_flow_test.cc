@@ -182,6 +182,44 @@ TEST(DynamicGraph, ConditionInsideALoop) {
   EXPECT_THAT(values_of(outputs[1]), ElementsAre(3, 10, 5, 16, 8, 4, 2, 1));
 }
 
+// An operator that the user gives, between operators of ours; it stands before one of ours too.
+TEST(DynamicGraph, OperatorsOfTheUser) {
+  ModelBuilder m(17);
+  m.input("x", {"n"});
+  m.node("Neg", {"x"}, {"a"});
+  m.node("Scale", {"a", ""}, {"b"}).domain("my.domain").name("s").real("by", 3);
+  m.node("Neg", {"b"}, {"y"});
+  m.node("NonZero", {"y"}, {"w"});
+  m.output("y", kFloat).output("w", kInt64);
+  auto* domain = m.proto().add_opset_import();
+  domain->set_domain("my.domain");
+  domain->set_version(1);
+  DynamicOptions options;
+  options.operators["my.domain::Scale"] =
+      [](const ForeignCall& call) -> Result<std::vector<Tensor>> {
+    EXPECT_EQ(call.node, "s");
+    Tensor result = call.inputs[0].clone();
+    for (int64_t i = 0; i < result.size(); ++i)
+      result.data<float>()[i] *= static_cast<float>(std::get<double>(call.attributes.at("by")));
+    return std::vector<Tensor>{result};
+  };
+  options.operators["NonZero"] = [](const ForeignCall&) -> Result<std::vector<Tensor>> {
+    return std::vector<Tensor>{Tensor::from<int64_t>({1}, {7})};
+  };
+  Result<DynamicProgram> program = DynamicProgram::load(m.write(), options);
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  const std::vector<Tensor> outputs = run(*program, {floats({2}, {1, 2})});
+  EXPECT_THAT(values_of(outputs[0]), ElementsAre(3, 6));
+  EXPECT_THAT(values_of(outputs[1]), ElementsAre(7));
+  options.operators["my.domain::Scale"] = [](const ForeignCall&) -> Result<std::vector<Tensor>> {
+    return std::vector<Tensor>{};
+  };
+  program = DynamicProgram::load(m.file(), options);
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program->run({floats({1}, {1})}).status().message(),
+            "the operator given for it returned 0 results, not 1");
+}
+
 TEST(DynamicGraph, WhatIsNeverSupportedIsRefused) {
   ModelBuilder m(17);
   m.input("x", {"n"});
