@@ -60,6 +60,7 @@ struct DynamicGraph::Specialisation {
 
 struct DynamicGraph::Stage {
   RemainingGraph rest;
+  std::vector<std::string> reads;  // of `rest`
   std::string name;
   size_t depth = 0, runs = 0;
   std::vector<std::unique_ptr<Specialisation>> made;
@@ -291,11 +292,11 @@ Result<std::unique_ptr<DynamicGraph::Stage>> DynamicGraph::stage_after(const Sta
   const bool moved = rest.nodes.size() != stage.rest.nodes.size() ||
                      rest.by_value != stage.rest.by_value || !host.branches.empty();
   if (!moved) return internal_error("{}: nothing more can be run", next->name);
-  const std::vector<std::string> reads = rest.reads();
-  const std::set<std::string> read(reads.begin(), reads.end());
+  next->reads = rest.reads();
   for (const TensorsByName* from : {&stage.rest.constants, &made.imported.constants})
     for (const auto& [name, value] : *from)
-      if (read.count(name) != 0) rest.constants[name] = value;
+      if (std::binary_search(next->reads.begin(), next->reads.end(), name))
+        rest.constants[name] = value;
   return next;
 }
 
@@ -312,9 +313,8 @@ Result<std::vector<Tensor>> DynamicGraph::run(TensorsByName tensors) {
     std::unique_ptr<Stage>& next = made->next[host.key()];
     if (next == nullptr) next = TRY(stage_after(*stage, *made, host));
     stage = next.get();
-    const std::vector<std::string> reads = stage->rest.reads();
     std::erase_if(tensors, [&](const auto& entry) {
-      return !std::binary_search(reads.begin(), reads.end(), entry.first);
+      return !std::binary_search(stage->reads.begin(), stage->reads.end(), entry.first);
     });
   }
   std::vector<Tensor> outputs;

@@ -1,15 +1,16 @@
 #include "dynamic/loops.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
 #include "base/interrupt.h"
+#include "dynamic/host/slices.h"
 #include "frontend/onnx/control_flow.h"
 #include "frontend/onnx/node_context.h"
 #include "frontend/onnx/scan_layout.h"
 #include "frontend/onnx/tensor_data.h"
+#include "ops/strided.h"
 
 namespace collage {
 
@@ -35,19 +36,6 @@ Result<Tensor> empty_stack(const ::onnx::ValueInfoProto& output, int64_t axis) {
   return Tensor::allocate(TRY(frontend::dtype_from_onnx(type.elem_type())), std::move(shape));
 }
 
-// Copies between one slice of `whole` at `index` of `axis` and `part`, which lacks the axis.
-template <typename Copy>
-void for_slice(const Shape& whole, int64_t axis, int64_t index, size_t element, const Copy& copy) {
-  size_t outer = 1, inner = element;
-  for (size_t i = 0; i < whole.size(); ++i) {
-    if (static_cast<int64_t>(i) < axis) outer *= static_cast<size_t>(whole[i]);
-    if (static_cast<int64_t>(i) > axis) inner *= static_cast<size_t>(whole[i]);
-  }
-  const auto extent = static_cast<size_t>(whole[static_cast<size_t>(axis)]);
-  for (size_t i = 0; i < outer; ++i)
-    copy((i * extent + static_cast<size_t>(index)) * inner, i * inner, inner);
-}
-
 Result<Tensor> stack(const std::vector<Tensor>& parts, int64_t axis, bool backwards,
                      const ::onnx::ValueInfoProto& declared) {
   if (parts.empty()) return empty_stack(declared, axis);
@@ -55,33 +43,26 @@ Result<Tensor> stack(const std::vector<Tensor>& parts, int64_t axis, bool backwa
   axis = TRY(frontend::normal_axis(axis, static_cast<int64_t>(shape.size()) + 1));
   shape.insert(shape.begin() + axis, static_cast<int64_t>(parts.size()));
   Tensor result = TRY(Tensor::allocate(parts[0].dtype(), shape));
+  Ints strides = dense_strides(shape);
+  const int64_t step = strides[static_cast<size_t>(axis)];
+  strides.erase(strides.begin() + axis);
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].shape() != parts[0].shape() || parts[i].dtype() != parts[0].dtype())
       return bad_model("iterations give {} and {} for '{}'", shape_to_string(parts[0].shape()),
                        shape_to_string(parts[i].shape()), declared.name());
     const size_t at = backwards ? parts.size() - 1 - i : i;
-    auto* to = static_cast<char*>(result.raw());
-    const auto* from = static_cast<const char*>(parts[i].raw());
-    if (parts[i].bytes() == 0) continue;
-    for_slice(shape, axis, static_cast<int64_t>(at), dtype_size(result.dtype()),
-              [&](size_t whole, size_t part, size_t bytes) {
-                std::memcpy(to + whole, from + part, bytes);
-              });
+    copy_strided(parts[i].shape(), dtype_size(result.dtype()), parts[i].raw(), 0,
+                 dense_strides(parts[i].shape()), result.raw(), static_cast<int64_t>(at) * step,
+                 strides);
   }
   return result;
 }
 
 Result<Tensor> slice(const Tensor& whole, int64_t axis, int64_t index) {
+  const Tensor taken = TRY(dynamic::take_slices(whole, axis, {index}));
   Shape shape = whole.shape();
   shape.erase(shape.begin() + axis);
-  Tensor result = TRY(Tensor::allocate(whole.dtype(), std::move(shape)));
-  if (result.bytes() == 0) return result;
-  auto* to = static_cast<char*>(result.raw());
-  const auto* from = static_cast<const char*>(whole.raw());
-  for_slice(
-      whole.shape(), axis, index, dtype_size(whole.dtype()),
-      [&](size_t at, size_t part, size_t bytes) { std::memcpy(to + part, from + at, bytes); });
-  return result;
+  return taken.reshaped(std::move(shape));
 }
 
 }  // namespace

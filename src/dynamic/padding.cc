@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ops/half.h"
+#include "ops/strided.h"
 #include "runtime/dispatch.h"
 
 namespace collage {
@@ -23,18 +24,15 @@ bool is_name(const std::string& text) {
   return !text.empty() && text != "?" && text.find_first_of("+-*/() ") == std::string::npos;
 }
 
-std::vector<size_t> strides_of(const Shape& shape, size_t element) {
-  std::vector<size_t> strides(shape.size(), element);
-  for (size_t i = shape.size(); i-- > 1;)
-    strides[i - 1] = strides[i] * static_cast<size_t>(shape[i]);
-  return strides;
-}
-
 // Calls `copy(offset in the tensor, offset in the padded one, bytes)` for each run of elements.
 void for_runs(const PaddedShape& shape, size_t element,
               const std::function<void(size_t, size_t, size_t)>& copy) {
-  const std::vector<size_t> own = strides_of(shape.shape(), element),
-                            padded = strides_of(shape.padded(), element);
+  Ints own = dense_strides(shape.shape()), padded = dense_strides(shape.padded());
+  const auto in_bytes = [&](Ints& strides) {
+    for (int64_t& stride : strides) stride *= static_cast<int64_t>(element);
+  };
+  in_bytes(own);
+  in_bytes(padded);
   const size_t rank = shape.dims.size();
   std::function<void(size_t, size_t, size_t)> walk = [&](size_t dim, size_t from, size_t to) {
     if (dim == rank) {
@@ -46,11 +44,11 @@ void for_runs(const PaddedShape& shape, size_t element,
         copy(from, to, static_cast<size_t>(part.size) * element);
       } else {
         for (int64_t i = 0; i < part.size; ++i)
-          walk(dim + 1, from + static_cast<size_t>(i) * own[dim],
-               to + static_cast<size_t>(i) * padded[dim]);
+          walk(dim + 1, from + static_cast<size_t>(i * own[dim]),
+               to + static_cast<size_t>(i * padded[dim]));
       }
-      from += static_cast<size_t>(part.size) * own[dim];
-      to += static_cast<size_t>(part.padded) * padded[dim];
+      from += static_cast<size_t>(part.size * own[dim]);
+      to += static_cast<size_t>(part.padded * padded[dim]);
     }
   };
   walk(0, 0, 0);
@@ -212,16 +210,9 @@ Result<Tensor> cut_tensor(const Tensor& tensor, const PaddedShape& shape) {
 }
 
 void write_part(const Tensor& part, Tensor& whole, size_t axis, int64_t offset) {
-  const std::vector<size_t> own = strides_of(part.shape(), dtype_size(part.dtype())),
-                            large = strides_of(whole.shape(), dtype_size(whole.dtype()));
-  size_t outer = 1;
-  for (size_t i = 0; i < axis; ++i) outer *= static_cast<size_t>(part.shape()[i]);
-  const size_t run = own[axis] * static_cast<size_t>(part.shape()[axis]);
-  const size_t step = large[axis] * static_cast<size_t>(whole.shape()[axis]);
-  for (size_t i = 0; i < outer && run != 0; ++i)
-    std::memcpy(
-        static_cast<char*>(whole.raw()) + i * step + static_cast<size_t>(offset) * large[axis],
-        static_cast<const char*>(part.raw()) + i * run, run);
+  const Ints strides = dense_strides(whole.shape());
+  copy_strided(part.shape(), dtype_size(part.dtype()), part.raw(), 0, dense_strides(part.shape()),
+               whole.raw(), offset * strides[axis], strides);
 }
 
 }  // namespace collage
