@@ -84,10 +84,12 @@ struct DynamicGraph::HostRun {
   }
 };
 
-DynamicGraph::DynamicGraph(StageContext& context, RemainingGraph graph, std::string name)
+DynamicGraph::DynamicGraph(StageContext& context, RemainingGraph graph, std::string name,
+                           size_t depth)
     : context_(context), name_(std::move(name)), first_(std::make_unique<Stage>()) {
   first_->rest = std::move(graph);
   first_->name = name_;
+  first_->depth = depth;
 }
 DynamicGraph::~DynamicGraph() = default;
 
@@ -192,7 +194,8 @@ Result<DynamicGraph::LoopBody*> DynamicGraph::body_of(const FlatNode& node) {
   made->graph = std::make_unique<DynamicGraph>(
       context_, std::move(graph),
       fmt::format("{}/{} '{}'", name_, node.proto->op_type() == "Loop" ? "loop" : "scan",
-                  node.label));
+                  node.label),
+      1);
   body = std::move(made);
   return body.get();
 }

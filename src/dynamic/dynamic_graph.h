@@ -18,8 +18,9 @@ using frontend::TensorsByName;
 
 class DynamicGraph {
  public:
-  // `name` is for reports.
-  DynamicGraph(StageContext& context, frontend::RemainingGraph graph, std::string name);
+  // `name` is for reports. `depth`: how many stages are before it; a loop's body has some.
+  DynamicGraph(StageContext& context, frontend::RemainingGraph graph, std::string name,
+               size_t depth = 0);
   ~DynamicGraph();
 
   // The graph's outputs, in order, from its inputs and what it reads of the graph around it.
