@@ -31,7 +31,11 @@ struct Variant {
   // The form in which its kernel keeps large constants that anchors take: kernels of one form, of
   // whatever variants and functions, keep equal constants in equal bytes. Empty: a form of its own.
   std::string weights = kPlainWeights;
-  bool operator==(const Variant&) const = default;
+  // By name and encodings: the rest follows from them, and a library may plan another form of
+  // weights when it is asked again.
+  bool operator==(const Variant& other) const {
+    return name == other.name && inputs == other.inputs && outputs == other.outputs;
+  }
   std::string to_string() const;  // "direct(float32:aBcd16b)->(float32:aBcd16b)"
   // `rounding`; of a lowered or relaxed variant that states none: bfloat16's, or Winograd's.
   Rounding effective_rounding() const;

@@ -2,6 +2,8 @@
 // for: what a quantised tensor stands for is Convert, Subtract (where the zero point is not zero)
 // and Multiply, quantising is FakeQuantize with the type's bounds and Convert. A region that holds
 // a FakeQuantize is computed in 8 bits where the plugin has kernels for it, others in float32.
+#include <cpuid.h>
+
 #include <algorithm>
 #include <limits>
 #include <openvino/op/convert.hpp>
@@ -13,10 +15,26 @@
 #include <openvino/op/subtract.hpp>
 
 #include "backend/openvino/converter.h"
+#include "backend/openvino/translate.h"
 
 namespace collage::openvino {
 
+bool has_exact_int8() {
+  static const bool has = [] {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    constexpr unsigned kAvxVnni = 1U << 4;
+    return __builtin_cpu_supports("avx512vnni") != 0 ||
+           (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvxVnni) != 0);
+  }();
+  return has;
+}
+
 namespace {
+
+Status check_exact() {
+  if (has_exact_int8()) return {};
+  return unsupported("products of 8-bit integers, which saturate without VNNI");
+}
 
 constexpr size_t kLevels = 256;  // of 8 bits
 
@@ -114,6 +132,7 @@ Shape grouped(Shape shape, int64_t groups) {
 }
 
 Result<ov::OutputVector> convert_conv(const CallView& view) {
+  TRY(check_exact());
   if (!view.is_constant(1)) return unsupported("weights that are no constant");
   const auto strides = cast_ints<ov::Strides>(view.attrs.ints("strides"));
   const auto dilation = cast_ints<ov::Strides>(view.attrs.ints("dilation"));
@@ -133,6 +152,7 @@ Result<ov::OutputVector> convert_conv(const CallView& view) {
 }
 
 Result<ov::OutputVector> convert_product(const CallView& view, bool transpose_a, bool transpose_b) {
+  TRY(check_exact());
   const int64_t rank = view.rank(1), channels = transpose_b ? rank - 2 : rank - 1;
   const Value a = dequantised(view[0], view[2], view[3], {});
   const Value b = dequantised(view[1], view[4], view[5], along(view[4], channels, rank));

@@ -15,6 +15,10 @@ namespace collage::openvino {
 // knows all that the translation itself finds out.
 Status can_translate(const CallNode& call);
 
+// Whether the processor multiplies 8-bit integers without saturating sums of two products, as
+// OpenVINO's kernels do where it has no VNNI.
+bool has_exact_int8();
+
 struct Translation {
   std::shared_ptr<ov::Model> model;  // null when no result is computed
   std::vector<ResultSource> results;
