@@ -67,6 +67,9 @@ bool WeightDemands::fits(const Weight& weight, const std::string& form) const {
 }
 
 void WeightDemands::decide(const std::vector<CostedCandidate>& candidates) {
+  for (const CostedCandidate& candidate : candidates)
+    for (const Weight& weight : weights_of(candidate.function))
+      if (!weight.of_anchor) known_[weight.id].insert(kPlainWeights);
   for (const CostedCandidate& candidate : candidates) {
     if (candidate.is_host() || candidate.costs == nullptr) continue;
     const std::vector<MeasuredVariant>& rows = candidate.costs->variants;

@@ -7,8 +7,9 @@
 // left.
 //
 // Weights are the large constants that anchors (products, convolutions) take. Tables that are read
-// in place are in one form anyway, but for backends with forms of their own, whose variants are
-// left out where they would keep such.
+// in place (embeddings) are in one form anyway, but for backends with forms of their own, whose
+// variants are left out where they would keep such. What is both a table and an anchor's weight is
+// to stay plain.
 #pragma once
 
 #include <map>
@@ -69,7 +70,7 @@ class WeightDemands {
   bool fits(const Weight& weight, const std::string& form) const;
 
   const std::shared_ptr<WeightForms> forms_;
-  const std::map<WeightId, Forms> known_;
+  std::map<WeightId, Forms> known_;
   std::map<Weight, bool> decided_;  // whether variants must fit
   mutable std::map<const void*, WeightId> ids_;
 };

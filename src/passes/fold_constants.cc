@@ -1,8 +1,12 @@
 #include "passes/fold_constants.h"
 
+#include <unordered_map>
+#include <unordered_set>
+
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
+#include "passes/products.h"
 #include "runtime/shared_constants.h"
 
 namespace collage {
@@ -39,6 +43,27 @@ Expr from_leaves(const Type& type, const std::vector<Tensor>& leaves, size_t& ne
   for (const Type& field : type.fields())
     fields.push_back(from_leaves(field, leaves, next, origin));
   return make_tuple(std::move(fields));
+}
+
+// Transposed matrices that nothing but products reads: these take them as they are, by a flag, and
+// the weight stays one with what else reads it (the embeddings of a language model).
+std::unordered_set<const ExprNode*> left_to_products(const Function& function) {
+  std::unordered_map<const ExprNode*, bool> by_products;
+  const std::vector<Expr> nodes = post_order(function->body);
+  for (const Expr& node : nodes) {
+    const auto* call = as<CallNode>(node);
+    const bool product =
+        call != nullptr && (as_op(node, "nn.matmul") || as_op(node, "nn.batch_matmul"));
+    for (const Expr& child : expr_inputs(node))
+      by_products.try_emplace(child.get(), true).first->second &= product;
+  }
+  by_products[function->body.get()] = false;
+  std::unordered_set<const ExprNode*> left;
+  for (const Expr& node : nodes)
+    if (const CallNode* transpose = as_op(node, "transpose");
+        transpose != nullptr && swaps_matrix_axes(*transpose) && by_products[node.get()])
+      left.insert(node.get());
+  return left;
 }
 
 class Folder {
@@ -81,8 +106,10 @@ class Folder {
 
 Result<Function> fold_constants(const Function& function) {
   Folder folder;
-  Rewriter rewriter(
-      [&](const Expr&, const Expr& rebuilt) -> Result<Expr> { return folder.fold(rebuilt); });
+  const auto left = left_to_products(function);
+  Rewriter rewriter([&](const Expr& original, const Expr& rebuilt) -> Result<Expr> {
+    return left.count(original.get()) > 0 ? rebuilt : folder.fold(rebuilt);
+  });
   return rewriter.rewrite(function);
 }
 

@@ -1,5 +1,7 @@
 #include "passes/products.h"
 
+#include <algorithm>
+
 #include "passes/constants.h"
 
 namespace collage {
@@ -38,6 +40,15 @@ int64_t channel_axis(const CallNode& product) {
   if (!product.op->name.ends_with("matmul")) return 0;
   auto rank = static_cast<int64_t>(product.args[1]->tensor_type().shape.size());
   return product.attrs.flag("transpose_b") ? rank - 2 : rank - 1;
+}
+
+bool swaps_matrix_axes(const CallNode& transpose) {
+  const auto rank = static_cast<int64_t>(transpose.args[0]->tensor_type().shape.size());
+  const auto* given = std::get_if<Ints>(transpose.attrs.find("axes"));
+  if (given == nullptr || rank < 2 || static_cast<int64_t>(given->size()) != rank) return false;
+  Ints axes = from_start(*given, rank);
+  std::swap(axes[axes.size() - 2], axes[axes.size() - 1]);
+  return std::is_sorted(axes.begin(), axes.end());
 }
 
 std::optional<Product> product_of(const Expr& expr) {

@@ -24,6 +24,9 @@ std::optional<Product> product_of(const Expr& expr);
 // The weight's axis that gives the result's channels; not of transposed convolutions.
 int64_t channel_axis(const CallNode& product);
 
+// Whether a transpose does nothing but exchange the last two dimensions, as products do by a flag.
+bool swaps_matrix_axes(const CallNode& transpose);
+
 // The weight of the product when it is a real constant that may be replaced: nobody else uses it,
 // or it is small.
 const ConstantNode* scalable_weight(const CallNode& product, const Uses& uses);
