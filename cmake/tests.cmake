@@ -51,6 +51,10 @@ add_library(collage_test_dynamic INTERFACE)
 target_sources(collage_test_dynamic INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend_onnx/model_builder.cc)
 target_link_libraries(collage_test_dynamic INTERFACE collage_targets)
 
+# What device planning gives is verified as between passes.
+add_library(collage_test_devices INTERFACE)
+target_link_libraries(collage_test_devices INTERFACE collage_passes)
+
 set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_DIR=${PROJECT_SOURCE_DIR})
 # Libraries of backends keep memory until the process ends, in ways that no list of their functions catches; the rooms below
 # them leak nothing. Rooms are linked whole into several programs' libraries: no violation of the one-definition rule. TBB,
@@ -58,7 +62,7 @@ set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_D
 if(COLLAGE_SANITIZE)
   list(APPEND COLLAGE_TEST_ENVIRONMENT UBSAN_OPTIONS=print_stacktrace=1 TBB_ENABLE_SANITIZERS=1)
 endif()
-set(COLLAGE_LEAKFREE_ROOMS base runtime ir ops pattern tensor_program frontend_onnx passes partition dynamic_host fuzz_models)
+set(COLLAGE_LEAKFREE_ROOMS base runtime ir ops pattern tensor_program frontend_onnx passes devices partition dynamic_host fuzz_models)
 
 # Absolute paths stay off the command lines of compilers, which ccache hashes: only those who include this header depend on them.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tests/test_paths.h CONTENT

@@ -19,6 +19,9 @@ class AbstractFunction {
   virtual const Type& type() const = 0;       // a function type
   virtual std::string to_text() const = 0;    // for the printer
   virtual std::string kind_name() const = 0;  // "tensor_program", "external"
+  // The memory scopes that it states for the leaves of its parameters, then of its result: "" is
+  // any, "global" a device's ordinary memory.
+  virtual std::vector<std::string> memory_scopes() const { return {}; }
 };
 
 class Module {

@@ -190,10 +190,14 @@ Result<Expr> FunctionParser::global() {
   return result;
 }
 
+std::string FunctionParser::origin_at(const Token& token) const {
+  return positions_ ? fmt::format("line {}, column {}", token.line, token.column) : "";
+}
+
 Result<Expr> FunctionParser::call(const Token& start, Expr callee) {
   TRY(reader_.expect("("));
   std::vector<Expr> args = TRY(reader_.list(")", [&] { return expression(); }));
-  return at(start, make_function_call(std::move(callee), std::move(args)));
+  return at(start, make_function_call(std::move(callee), std::move(args), origin_at(start)));
 }
 
 Result<Expr> FunctionParser::parenthesised() {
@@ -256,7 +260,7 @@ Result<Expr> FunctionParser::operator_call() {
     if (!TRY(reader_.accept(","))) break;
   }
   TRY(reader_.expect(")"));
-  return at(name, make_call(*op, std::move(args), std::move(attrs)));
+  return at(name, make_call(*op, std::move(args), std::move(attrs), origin_at(name)));
 }
 
 }  // namespace collage

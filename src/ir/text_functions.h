@@ -33,8 +33,9 @@ using GlobalTypes = std::map<std::string, std::optional<Type>>;
 
 class FunctionParser {
  public:
-  FunctionParser(TextReader& reader, Metadata& metadata, const GlobalTypes& globals)
-      : reader_(reader), metadata_(metadata), globals_(globals) {}
+  // `positions`: calls have theirs as origin.
+  FunctionParser(TextReader& reader, Metadata& metadata, const GlobalTypes& globals, bool positions)
+      : reader_(reader), metadata_(metadata), globals_(globals), positions_(positions) {}
 
   // From '(' up to '{'.
   Result<Signature> signature();
@@ -51,6 +52,7 @@ class FunctionParser {
   Result<bool> binding();
   // Checks a comment /* ty=… */ that stood before the current token.
   Status type_comment_check(const Expr& expr);
+  std::string origin_at(const Token& token) const;
   Result<Expr> expression();
   Result<Expr> local();
   Result<Expr> global();
@@ -62,6 +64,7 @@ class FunctionParser {
   TextReader& reader_;
   Metadata& metadata_;
   const GlobalTypes& globals_;
+  const bool positions_;
   std::map<std::string, Expr> global_vars_;
   std::map<std::pair<const ExprNode*, int64_t>, Expr> projections_;
   Scope scope_;

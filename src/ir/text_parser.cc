@@ -130,7 +130,7 @@ class Parser {
   TextReader reader_;
   Metadata metadata_;
   GlobalTypes globals_;
-  FunctionParser functions_{reader_, metadata_, globals_};
+  FunctionParser functions_{reader_, metadata_, globals_, options_.positions};
   Module module_;
   std::vector<Pending> pending_;
 };

@@ -27,6 +27,8 @@ struct ParseOptions {
   std::function<Result<std::shared_ptr<const AbstractFunction>>(
       const std::string& kind, const Type& type, const std::string& text)>
       abstract_function;
+  // Calls come from where they stand: their origin is "line 3, column 8".
+  bool positions = false;
 };
 
 // A module; a bare `fn (…) {…}` is taken for @main.

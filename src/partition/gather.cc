@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "ops/placement.h"
 #include "pattern/pattern.h"
 
 namespace collage {
@@ -35,7 +36,7 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
   IndexSet primitives, placements;
   for (const DataflowGraph::Node& node : graph.nodes()) {
     if (called_primitive(node.expr) != nullptr) primitives.insert(node.index);
-    if (as_op(node.expr, "on_device") != nullptr) placements.insert(node.index);
+    if (device_placement(node.expr)) placements.insert(node.index);
   }
   const std::vector<std::optional<VirtualDevice>> placed = plan_devices(graph);
   auto keep = [&](const CandidatePartition& candidate) {
@@ -94,21 +95,24 @@ bool refines(const Target& target, const Target& place) {
 
 std::vector<std::optional<VirtualDevice>> plan_devices(const DataflowGraph& graph) {
   using Place = std::optional<VirtualDevice>;
-  auto placed_by = [](const CallNode& on_device) {
-    VirtualDevice device;
-    device.device = text_attr(on_device.attrs, "device");
-    return device;
+  // What a placement says of its operand.
+  const auto placed_by = [](const Expr& placement) {
+    Place place;
+    const auto stated = device_placement(placement);
+    if (stated && stated->operand.device)
+      place = VirtualDevice{*stated->operand.device, stated->operand.id.value_or(0),
+                            stated->operand.memory_scope.value_or("")};
+    return place;
   };
   std::vector<Place> placed(graph.size());
   for (PostDfsIndex index = graph.size(); index-- > 0;) {
-    Place wish;                   // by on_device around the node
+    Place wish;                   // by a placement around the node
     std::optional<Place> common;  // of all that use it
     for (PostDfsIndex user : graph.node(index).outputs) {
-      const CallNode* on_device = as_op(graph.node(user).expr, "on_device");
-      if (on_device != nullptr && !wish) wish = placed_by(*on_device);
+      if (!wish) wish = placed_by(graph.node(user).expr);
       common = !common || *common == placed[user] ? placed[user] : Place();
     }
-    // Where on_device itself runs is its user's matter, not that of what it places.
+    // Where a placement itself runs is its user's matter, not that of what it places.
     placed[index] = wish ? wish : common.value_or(Place());
   }
   return placed;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/placement.h"
 #include "passes/constants.h"
 #include "passes/simplify.h"
 
@@ -23,11 +24,13 @@ Result<Expr> drop_same_type(const Expr& expr, const Uses&) {
   return data->type() == expr->type() ? data : nullptr;
 }
 
-// squeeze, expand_dims, nn.batch_flatten to reshape; reshape of a view to one reshape
+// squeeze, expand_dims, nn.batch_flatten to reshape; reshape of a view to one reshape, but of one
+// that says where a value lies
 Result<Expr> one_reshape(const Expr& expr, const Uses&) {
   const CallNode& call = call_of(expr);
   const auto* inner = as<CallNode>(call.args[0]);
-  bool nested = inner != nullptr && inner->op != nullptr && inner->op->is_view;
+  bool nested =
+      inner != nullptr && inner->op != nullptr && inner->op->is_view && !device_placement(call.args[0]);
   if (!nested && call.op->name == "reshape") return Expr();
   return reshape(nested ? inner->args[0] : call.args[0], expr->tensor_type().shape, expr->origin());
 }

@@ -22,6 +22,7 @@ ROOMS = [
     "pattern",
     "frontend/onnx",
     "passes",
+    "devices",
     "partition",
     "backend",
     "targets",

@@ -1,0 +1,101 @@
+#include "partition/by_device.h"
+
+#include <algorithm>
+#include <cctype>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "devices/plan_devices.h"
+#include "ir/op.h"
+#include "ir/visitor.h"
+#include "ops/placement.h"
+#include "partition/rewrite.h"
+#include "partition/rules/max_coalesce.h"
+#include "partition/rules/op_predicate.h"
+
+namespace collage {
+
+namespace {
+
+// "gpu_0", "gpu_1_texture": as a part of a symbol.
+std::string symbol_of(const PlannedDevice& planned) {
+  std::string text = planned.constraint().to_string();
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return text;
+}
+
+std::vector<CandidatePartition> parts_on(const PlannedDevice& device, const DataflowGraph& graph,
+                                         const KernelDevices& devices) {
+  auto spec = std::make_shared<PartitionSpec>();
+  spec->name = spec->compiler = symbol_of(device);
+  spec->target.kind = spec->name;
+  spec->target.device = device.device;
+  const auto operators =
+      std::make_shared<OpPredicatePartitionRule>("on device", [&](const CallNode& call) {
+        const auto found = devices.find(&call);
+        return found != devices.end() && found->second == device;
+      });
+  spec->rule = std::make_shared<MaxCoalescePartitionRule>("by device", operators);
+  return all_candidates(graph, spec);
+}
+
+}  // namespace
+
+Result<Function> annotate_devices(const Function& function,
+                                  const std::shared_ptr<const PartitionSpec>& spec) {
+  const DataflowGraph graph(function);
+  std::vector<CandidatePartition> candidates = all_candidates(graph, spec);
+  std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+    return a.sub_graph.inside().size() > b.sub_graph.inside().size();
+  });
+  std::unordered_set<const ExprNode*> placed;
+  for (const CandidatePartition& candidate : candidates) {
+    std::vector<const ExprNode*> calls;
+    bool overlaps = false;
+    candidate.sub_graph.inside().for_each([&](PostDfsIndex index) {
+      if (graph.node(index).expr->kind() != ExprKind::kCall) return;
+      calls.push_back(graph.node(index).expr.get());
+      overlaps |= placed.count(calls.back()) > 0;
+    });
+    if (!overlaps) placed.insert(calls.begin(), calls.end());
+  }
+  const std::string device = DeviceConstraint::exactly(spec->target.device).to_string();
+  Rewriter rewriter([&](const Expr& original, const Expr& rebuilt) -> Result<Expr> {
+    if (placed.count(original.get()) == 0 || !original->type().is_tensor()) return rebuilt;
+    return make_call("on_device", {rebuilt}, {{"device", device}}, original->origin());
+  });
+  return rewriter.rewrite(function);
+}
+
+Result<Module> partition_by_device(const Module& planned, const DeclaredDevices& devices) {
+  Module flat = planned;
+  for (auto& [name, function] : flat.functions) function = untangle_tuples(function);
+  const KernelDevices places = TRY(kernel_devices(flat, devices));
+  Module result = flat;
+  for (const auto& [name, function] : flat.functions) {
+    if (function->attrs.has("Primitive")) continue;
+    const DataflowGraph graph(function);
+    std::vector<PlannedDevice> used;
+    for (const DataflowGraph::Node& node : graph.nodes())
+      if (const auto found = places.find(node.expr.get());
+          found != places.end() && !(found->second == devices.fallback()) &&
+          std::find(used.begin(), used.end(), found->second) == used.end())
+        used.push_back(found->second);
+    std::vector<CandidatePartition> parts;
+    for (const PlannedDevice& device : used)
+      for (CandidatePartition& part : parts_on(device, graph, places))
+        parts.push_back(std::move(part));
+    std::vector<const CandidatePartition*> pointers;
+    for (const CandidatePartition& part : parts) pointers.push_back(&part);
+    result = TRY(partition_module(graph, pointers, ConstantsInside::kAll, result, name)).module;
+  }
+  // Functions to be compiled, not kernels.
+  for (auto& [name, function] : result.functions)
+    if (planned.functions.count(name) == 0)
+      function = make_function(function->params, function->body);
+  return plan_devices(result, devices);
+}
+
+}  // namespace collage
