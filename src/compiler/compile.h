@@ -176,7 +176,7 @@ Model model_of(const Module& module);
 // A file of Relay text as it is, not simplified. Constants that are given by their type only are
 // made without values, and `unknown` receives their storage.
 Result<Module> load_text_as_is(const std::filesystem::path& path,
-                               std::unordered_set<const void*>& unknown);
+                               std::unordered_set<const void*>& unknown, bool positions = false);
 // `progress` hears of long work; it may be null.
 Result<Program> compile_model(const Model& model, const ProgramOptions& options,
                               Progress* progress = nullptr);

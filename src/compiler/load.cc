@@ -94,8 +94,9 @@ Model model_of(const Module& module) {
 }
 
 Result<Module> load_text_as_is(const std::filesystem::path& path,
-                               std::unordered_set<const void*>& unknown) {
+                               std::unordered_set<const void*>& unknown, bool positions) {
   ParseOptions options;
+  options.positions = positions;
   options.constant = [&](const TensorType& type, size_t) -> Result<Tensor> {
     Tensor value = TRY(Tensor::allocate(type.dtype, type.shape));
     unknown.insert(value.raw());

@@ -3,6 +3,7 @@
 // function of its own.
 #pragma once
 
+#include "base/regex.h"
 #include "devices/declared_devices.h"
 #include "ir/module.h"
 #include "partition/candidate.h"
@@ -14,6 +15,16 @@ namespace collage {
 // the one with the most nodes stays. The same pointer where there is none.
 Result<Function> annotate_devices(const Function& function,
                                   const std::shared_ptr<const PartitionSpec>& spec);
+
+// The same around calls that come from a node in whose name an expression is found; of several
+// that match, the first counts. kUsage where one matches nothing.
+struct DeviceWish {
+  Regex origin;
+  DeviceConstraint device;
+  std::string text;                                        // for messages
+  static Result<DeviceWish> parse(std::string_view text);  // "encoder.*=gpu:1"
+};
+Result<Function> annotate_devices(const Function& function, const std::vector<DeviceWish>& wishes);
 
 // Every largest part of a planned module's functions that is on one device, but for those on the
 // fallback, as a global function whose attributes state its devices; its name begins with

@@ -58,6 +58,28 @@ TEST(AnnotateDevices, WrapsWhatARuleFinds) {
   EXPECT_EQ(count_device_copies(*planned), 2U);  // the relu's result, and the second exponential
 }
 
+TEST(AnnotateDevices, WrapsWhatHasAName) {
+  register_operators();
+  const Expr x = make_var("x", TensorType{{4}, DType::kFloat32});
+  const Expr first = make_call("exp", {x}, {}, "encoder/exp").value();
+  const Function function = make_function({x}, make_call("sqrt", {first}, {}, "head").value());
+  const auto annotated = [&](std::vector<std::string> texts) -> Result<Function> {
+    std::vector<DeviceWish> wishes;
+    for (const std::string& text : texts) wishes.push_back(TRY(DeviceWish::parse(text)));
+    return annotate_devices(function, wishes);
+  };
+  const Result<Function> two = annotated({"enc=gpu:1/texture", ".*=cpu@native -a=b"});
+  ASSERT_TRUE(two.ok()) << two.status().to_string();
+  const CallNode* head = as_op((*two)->body, "on_device");
+  ASSERT_NE(head, nullptr);
+  EXPECT_EQ(head->attrs.string("device"), "cpu@native -a=b");
+  const CallNode* encoder = as_op(as<CallNode>(head->args[0])->args[0], "on_device");
+  ASSERT_NE(encoder, nullptr);
+  EXPECT_EQ(encoder->attrs.string("device"), "gpu:1/texture");
+  EXPECT_EQ(annotated({"nowhere=gpu"}).status().message(), "'nowhere=gpu' matches no node");
+  for (const char* text : {"gpu", "a(=gpu", "a=g pu"}) EXPECT_FALSE(annotated({text}).ok()) << text;
+}
+
 TEST(PartitionByDevice, HoistsWhatIsTogether) {
   const Function annotated = *annotate_devices(parsed(kChain), on_gpu({"exp", "nn.relu"}, false));
   const Result<Module> planned = plan_devices(Module(annotated), devices());

@@ -2,15 +2,18 @@
 //
 // With a configuration that has mock costs nothing is compiled or measured, and Relay text is taken
 // as it is. With --frozen-costs nothing is compiled either: the module is partitioned as the
-// database knows best.
+// database knows best. With --devices the module is planned and partitioned by device, and nothing
+// else.
 
 #include <fmt/format.h>
 
 #include "compiler/mock_partition.h"
 #include "compiler/tuning_passes.h"
 #include "cover/light_cover.h"
+#include "devices/plan_devices.h"
 #include "ir/text_printer.h"
 #include "options.h"
+#include "partition/by_device.h"
 #include "report/report.h"
 #include "targets/backends.h"
 #include "targets/plugins.h"
@@ -73,9 +76,34 @@ Status partition_lightly(const SharedOptions& options, const std::vector<Partiti
   return {};
 }
 
-Status partition(const SharedOptions& options) {
+struct DeviceOptions {
+  std::string devices;
+  std::vector<std::string> places;
+};
+
+Status partition_for_devices(const SharedOptions& options, const DeviceOptions& wanted) {
+  const DeclaredDevices devices = TRY(DeclaredDevices::parse(wanted.devices));
+  std::vector<DeviceWish> wishes;
+  for (const std::string& place : wanted.places)
+    wishes.push_back(TRY(DeviceWish::parse(place).with_context("--place")));
+  PrintOptions print;
+  Module module;
+  if (std::filesystem::path(options.model).extension() == ".relay") {
+    module = TRY(load_text_as_is(options.model, print.by_type_only, true));
+  } else {
+    module = TRY(load(options)).impl().module;
+  }
+  Function& main = module.functions.at("main");
+  if (!wishes.empty()) main = TRY(annotate_devices(main, wishes));
+  module = TRY(plan_devices(module, devices));
+  print_module(TRY(partition_by_device(module, devices)), print);
+  return {};
+}
+
+Status partition(const SharedOptions& options, const DeviceOptions& devices) {
   register_all();
   for (const std::string& plugin : options.plugins) TRY(load_plugin(plugin));
+  if (!devices.devices.empty()) return partition_for_devices(options, devices);
   if (!options.config.empty()) {
     PartitionConfig config = TRY(read_config(options.config));
     if (config.mock_costs) return partition_by_mock_costs(options, config);
@@ -108,7 +136,16 @@ Command add_partition(CLI::App& app) {
   add_compile_options(*command, *options);
   add_config_option(*command, *options);
   command->add_option("--json", options->json, "write the report here");
-  return {command, [options] { return partition(*options); }};
+  auto devices = std::make_shared<DeviceOptions>();
+  CLI::Option* declared = command->add_option(
+      "--devices", devices->devices,
+      "cpu:0,gpu:0,little=cpu:1: plan on which of these devices values lie, and "
+      "partition by device; nothing is compiled");
+  command
+      ->add_option("--place", devices->places,
+                   "'REGEX=DEVICE': nodes whose name matches are computed there")
+      ->needs(declared);
+  return {command, [options, devices] { return partition(*options, *devices); }};
 }
 
 }  // namespace collage::tool
