@@ -116,6 +116,13 @@ def write_bad_files(folder):
     save(relu_model(), "good.onnx")
     write(folder, "good.relay", RELAY)
     np.save(os.path.join(folder, "good.npy"), np.zeros((1, 4), np.float32))
+    write(folder, "torn.relay", """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 4), float32]) {
+  %0 = on_device(nn.relu(%x), device="gpu", constrain_result=True);
+  %1 = on_device(exp(%x), device="cpu", constrain_body=False, constrain_result=True);
+  add(%0, %1)
+}
+""")
 
     os.mkdir(os.path.join(folder, "folder.onnx"))
     write(folder, "empty.onnx", b"")
