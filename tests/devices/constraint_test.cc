@@ -6,6 +6,9 @@
 #include "devices/plan_devices.h"
 #include "ir/op.h"
 #include "ir/structural.h"
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
+#include "passes/passes.h"
 
 namespace collage {
 namespace {
@@ -72,6 +75,19 @@ TEST(DeclaredDevices, KnowTheDevicesOfTargets) {
   EXPECT_THAT(devices.resolve(constraint("@cuda")).status().message(),
               HasSubstr("target 'cuda' is not among those"));
   EXPECT_FALSE(devices.set_targets({target("opencl -device=npu")}).ok());
+}
+
+// Views are joined over nothing that places a value, and copies stay.
+TEST(Simplification, KeepsPlacements) {
+  register_operators();
+  const std::string text = R"(fn (%x: Tensor[(2, 3), float32]) {
+  %0 = on_device(nn.relu(%x), device="gpu");
+  %1 = device_copy(reshape(%0, newshape=[6]), from="gpu:0", to="cpu:0");
+  reshape(%1, newshape=[3, 2])
+})";
+  Module module(parse_function(text).value());
+  ASSERT_TRUE(simplification_pipeline().run(module).ok());
+  EXPECT_EQ(to_text(module), to_text(Module(parse_function(text).value())));
 }
 
 // A kernel that states the scopes of its buffers, as lowered programs do.
