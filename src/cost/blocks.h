@@ -12,13 +12,16 @@
 
 namespace collage {
 
-// Of samples in seconds, at least one. Disturbed where its 90th percentile is more than 1.3 times its
-// 10th; whoever times adds what probes of the machine saw.
+// Of samples in seconds, at least one. Disturbed where its 90th percentile is more than 1.3 times
+// its 10th; whoever times adds what probes of the machine saw.
 Block block_of(const std::vector<double>& samples);
 
 // The numbers of those that count: what disturbs a machine makes blocks slower, never faster. Those
 // near the fastest, and of these the ones that were not disturbed, or all where there is none.
 std::vector<size_t> undisturbed(std::span<const Block> blocks);
+
+// More are not kept: of a kernel that is measured again and again the oldest go.
+inline constexpr size_t kMostKeptBlocks = 16;
 
 // At least one block: the medians of those that count.
 Measured of_blocks(std::vector<Block> blocks);

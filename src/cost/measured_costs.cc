@@ -402,6 +402,7 @@ std::optional<Cost> MeasuredCosts::add_to_row(const KernelQuestion& kernel, cons
   const Measured *before = measured(*cost), *after = measured(*again);
   if (before != nullptr && after != nullptr) {
     std::vector<Block> blocks = blocks_of(*before);
+    if (blocks.size() >= kMostKeptBlocks) blocks.erase(blocks.begin());
     blocks.push_back(blocks_of(*after)[0]);
     *cost = of_blocks(std::move(blocks));
   } else if (std::holds_alternative<Invalid>(*again)) {

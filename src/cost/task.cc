@@ -13,7 +13,6 @@ namespace {
 
 constexpr JsonFields::Range kSeconds{0, 3e7};  // a year
 constexpr JsonFields::Range kPart{0, 1e30};    // of another number
-constexpr size_t kMostBlocks = 16;
 
 constexpr std::array<std::pair<Death, const char*>, 3> kDeaths = {
     {{Death::kCrash, "crash"}, {Death::kSilence, "silence"}, {Death::kMemory, "memory"}}};
@@ -151,7 +150,7 @@ Result<Cost> cost_from_json(const json& j) {
   std::vector<Block> blocks;
   if (fields.has("blocks")) {
     blocks = TRY(list_from<Block>(*TRY(fields.array("blocks")), block_from_json));
-    if (blocks.empty() || blocks.size() > kMostBlocks)
+    if (blocks.empty() || blocks.size() > kMostKeptBlocks)
       return internal_error("a cost of {} blocks", blocks.size());
   } else {
     blocks.push_back(TRY(block_from_json(j)));

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "compiler/fault_backend.h"
+#include "cost/blocks.h"
 #include "cost/measured_costs.h"
 #include "ir/text_printer.h"
 
@@ -88,6 +89,24 @@ TEST_F(CostKeys, OfConversionsHoldThreadsAndAllVersions) {
   testing::fault_version() = "1";
   options_.compile.threads = 2;
   EXPECT_FALSE(is_known(plain, last));
+}
+
+// A kernel in every cover of a long search is measured again and again; what was written reads
+// back.
+TEST_F(CostKeys, OfRowsThatGrowStayReadable) {
+  const Function tanh = activation("tanh", {3, 5});
+  const Target target = Target::parse("faulty -fault=none").value();
+  MeasuredCosts costs(*database_, options_);
+  const auto first = costs.function_costs(tanh, {target});
+  ASSERT_TRUE(first.ok()) << first.status().to_string();
+  const Variant variant = first->at(0).variants.at(0).variant;
+  for (size_t i = 0; i < kMostKeptBlocks + 2; ++i) {
+    const auto more = costs.add_blocks({KernelQuestion{tanh, target, variant}});
+    ASSERT_TRUE(more.ok()) << more.status().to_string();
+    ASSERT_TRUE(more->at(0).has_value());
+    EXPECT_EQ(blocks_of(*measured(*more->at(0))).size(), std::min(i + 2, kMostKeptBlocks));
+  }
+  EXPECT_EQ(unknown(tanh, "faulty -fault=none"), 0u);
 }
 
 }  // namespace
