@@ -3,9 +3,9 @@
     python bench/decode.py gpt2_cache.onnx [--prompt 64] [--tokens 128] [--buckets 192] [--limit 1.0]
 
 The model has inputs input_ids, attention_mask, position_ids (if it wants them) and past_key_values.N.key/value, and outputs logits and
-present.N.key/value, as models/gpt2_cache.py writes it. Every token's logits are compared. The two take turns, a prompt and its tokens each: token by token, the threads
-of the one would still spin while the other computes. Exit status 1: logits differ, or Collage's median token takes more than --limit times ONNX
-Runtime's.
+present.N.key/value, as models/gpt2_cache.py writes it. Every token's logits are compared. The two take turns, a prompt and its tokens each:
+token by token, the threads of the one would still spin while the other computes. Exit status 1: logits differ, or Collage's median token takes
+more than --limit times ONNX Runtime's.
 """
 
 import argparse

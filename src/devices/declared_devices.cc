@@ -13,15 +13,12 @@ DeviceConstraint PlannedDevice::constraint() const {
 
 Result<DeclaredDevices> DeclaredDevices::parse(std::string_view text) {
   DeclaredDevices result;
-  while (!text.empty()) {
-    const size_t comma = text.find(',');
-    std::string_view entry = text.substr(0, comma), name;
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+  for (std::string_view entry : list_entries(text)) {
+    std::string_view name;
     if (const size_t equals = entry.find('='); equals != std::string_view::npos) {
       name = entry.substr(0, equals);
       entry = entry.substr(equals + 1);
     }
-    while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
     const DeviceConstraint device = TRY(DeviceConstraint::parse(entry));
     if (!device.device || device.memory_scope || device.target)
       return usage_error("'{}' cannot be declared: expected KIND[:NUMBER]", device.to_string());

@@ -81,7 +81,7 @@ Result<ValuePlaces::OfFunction*> ValuePlaces::add(const Function& function) {
 }
 
 Status ValuePlaces::walk(const Function& function) {
-  const std::vector<Domain> results = TRY(add(function))->results;
+  const std::vector<Domain>& results = TRY(add(function))->results;
   for (const Expr& expr : post_order(function->body)) TRY(visit(expr));
   const std::vector<ValueLeaf>& body = leaves(function->body);
   for (size_t i = 0; i < results.size(); ++i)
@@ -156,7 +156,7 @@ Status ValuePlaces::visit_call(const Expr& expr) {
   if (function == nullptr) return visit_kernel(expr, stated_scopes(call, module_));
   if (call.callee->kind() == ExprKind::kFunction && functions_.count(function.get()) == 0)
     TRY(walk(function));
-  const OfFunction places = *TRY(add(function));
+  const OfFunction& places = *TRY(add(function));
   size_t next = 0;
   for (const Expr& arg : call.args)
     for (const ValueLeaf& leaf : leaves(arg))

@@ -94,13 +94,20 @@ std::optional<DeviceConstraint> join(const DeviceConstraint& a, const DeviceCons
   return agree ? std::optional(both) : std::nullopt;
 }
 
-Result<std::vector<DeviceConstraint>> parse_device_list(std::string_view text) {
-  std::vector<DeviceConstraint> list;
-  while (!trimmed(text).empty()) {
+std::vector<std::string_view> list_entries(std::string_view text) {
+  std::vector<std::string_view> entries;
+  while (!text.empty()) {
     const size_t comma = text.find(',');
-    list.push_back(TRY(DeviceConstraint::parse(text.substr(0, comma))));
+    entries.push_back(trimmed(text.substr(0, comma)));
     text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
   }
+  return entries;
+}
+
+Result<std::vector<DeviceConstraint>> parse_device_list(std::string_view text) {
+  std::vector<DeviceConstraint> list;
+  for (const std::string_view entry : list_entries(text))
+    list.push_back(TRY(DeviceConstraint::parse(entry)));
   return list;
 }
 

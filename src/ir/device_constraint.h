@@ -33,6 +33,9 @@ struct DeviceConstraint {
 // What both say; none where they disagree.
 std::optional<DeviceConstraint> join(const DeviceConstraint& a, const DeviceConstraint& b);
 
+// The entries of "a, b, c", without the spaces around them.
+std::vector<std::string_view> list_entries(std::string_view text);
+
 // "gpu:0, ?, cpu:0", as the attributes "param_devices" and "result_devices" of functions have it:
 // one a leaf of the parameters' or the result's type.
 Result<std::vector<DeviceConstraint>> parse_device_list(std::string_view text);

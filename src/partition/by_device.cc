@@ -1,7 +1,6 @@
 #include "partition/by_device.h"
 
 #include <algorithm>
-#include <cctype>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -18,19 +17,10 @@ namespace collage {
 
 namespace {
 
-// "gpu_0", "gpu_1_texture": as a part of a symbol.
-std::string symbol_of(const PlannedDevice& planned) {
-  std::string text = planned.constraint().to_string();
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
-  return text;
-}
-
 std::vector<CandidatePartition> parts_on(const PlannedDevice& device, const DataflowGraph& graph,
                                          const KernelDevices& devices) {
   auto spec = std::make_shared<PartitionSpec>();
-  spec->name = spec->compiler = symbol_of(device);
+  spec->name = spec->compiler = device.constraint().to_string();
   spec->target.kind = spec->name;
   spec->target.device = device.device;
   const auto operators =

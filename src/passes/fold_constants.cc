@@ -61,7 +61,7 @@ std::unordered_set<const ExprNode*> left_to_products(const Function& function) {
   std::unordered_set<const ExprNode*> left;
   for (const Expr& node : nodes)
     if (const CallNode* transpose = as_op(node, "transpose");
-        transpose != nullptr && swaps_matrix_axes(*transpose) && by_products[node.get()])
+        transpose != nullptr && only_swaps_matrix_axes(*transpose) && by_products[node.get()])
       left.insert(node.get());
   return left;
 }

@@ -42,13 +42,20 @@ int64_t channel_axis(const CallNode& product) {
   return product.attrs.flag("transpose_b") ? rank - 2 : rank - 1;
 }
 
-bool swaps_matrix_axes(const CallNode& transpose) {
+std::optional<Ints> axes_besides_swap(const CallNode& transpose) {
   const auto rank = static_cast<int64_t>(transpose.args[0]->tensor_type().shape.size());
   const auto* given = std::get_if<Ints>(transpose.attrs.find("axes"));
-  if (given == nullptr || rank < 2 || static_cast<int64_t>(given->size()) != rank) return false;
+  if (given == nullptr || static_cast<int64_t>(given->size()) != rank || rank < 2)
+    return std::nullopt;
   Ints axes = from_start(*given, rank);
+  if (axes[axes.size() - 2] != rank - 1) return std::nullopt;
   std::swap(axes[axes.size() - 2], axes[axes.size() - 1]);
-  return std::is_sorted(axes.begin(), axes.end());
+  return axes;
+}
+
+bool only_swaps_matrix_axes(const CallNode& transpose) {
+  const std::optional<Ints> axes = axes_besides_swap(transpose);
+  return axes && std::is_sorted(axes->begin(), axes->end());
 }
 
 std::optional<Product> product_of(const Expr& expr) {

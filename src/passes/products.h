@@ -24,8 +24,11 @@ std::optional<Product> product_of(const Expr& expr);
 // The weight's axis that gives the result's channels; not of transposed convolutions.
 int64_t channel_axis(const CallNode& product);
 
-// Whether a transpose does nothing but exchange the last two dimensions, as products do by a flag.
-bool swaps_matrix_axes(const CallNode& transpose);
+// Products exchange the last two dimensions of an operand by a flag: the axes of a transpose that
+// moves the last dimension to the place before without that exchange, none for other transposes.
+std::optional<Ints> axes_besides_swap(const CallNode& transpose);
+// Whether that is all a transpose does.
+bool only_swaps_matrix_axes(const CallNode& transpose);
 
 // The weight of the product when it is a real constant that may be replaced: nobody else uses it,
 // or it is small.

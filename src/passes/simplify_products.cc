@@ -59,20 +59,13 @@ Result<Expr> transpose_into_matmul(const Expr& expr, const Uses&) {
   for (size_t i = 0; i < 2; ++i) {
     const CallNode* transpose = as_op(call.args[i], "transpose");
     if (transpose == nullptr) continue;
-    auto rank = static_cast<int64_t>(call.args[i]->tensor_type().shape.size());
-    const auto* given = std::get_if<Ints>(transpose->attrs.find("axes"));
-    if (given == nullptr || static_cast<int64_t>(given->size()) != rank || rank < 2) continue;
-    Ints axes = from_start(*given, rank);
-    if (axes[axes.size() - 2] != rank - 1) continue;
-    std::swap(axes[axes.size() - 2], axes[axes.size() - 1]);
-    bool identity = true;
-    for (int64_t axis = 0; axis < rank; ++axis)
-      identity = identity && axes[static_cast<size_t>(axis)] == axis;
+    const std::optional<Ints> axes = axes_besides_swap(*transpose);
+    if (!axes) continue;
     std::vector<Expr> args = call.args;
     args[i] = transpose->args[0];
-    if (!identity)
+    if (!only_swaps_matrix_axes(*transpose))
       args[i] =
-          TRY(make_call("transpose", {transpose->args[0]}, {{"axes", axes}}, transpose->origin()));
+          TRY(make_call("transpose", {transpose->args[0]}, {{"axes", *axes}}, transpose->origin()));
     Attrs attrs = call.attrs;
     const char* flag = i == 0 ? "transpose_a" : "transpose_b";
     attrs.set(flag, !attrs.flag(flag));

@@ -48,15 +48,17 @@ void print_module(const Module& module, PrintOptions print = {}) {
   fmt::print("{}\n", to_text(module, print));
 }
 
+// Relay text as it is, other models simplified.
+Result<Module> load_as_written(const SharedOptions& options, PrintOptions& print, bool positions) {
+  if (std::filesystem::path(options.model).extension() != ".relay")
+    return TRY(load(options)).impl().module;
+  TRY(check_destinations(options));
+  return load_text_as_is(options.model, print.by_type_only, positions);
+}
+
 Status partition_by_mock_costs(const SharedOptions& options, const PartitionConfig& config) {
   PrintOptions print;
-  Module module;
-  if (std::filesystem::path(options.model).extension() == ".relay") {
-    TRY(check_destinations(options));
-    module = TRY(load_text_as_is(options.model, print.by_type_only));
-  } else {
-    module = TRY(load(options)).impl().module;
-  }
+  const Module module = TRY(load_as_written(options, print, false));
   TargetConstraints constraints =
       TRY(TargetConstraints::parse(options.exclude, options.pin, config.specs));
   TRY(constraints.check_pins(config.specs));
@@ -87,12 +89,7 @@ Status partition_for_devices(const SharedOptions& options, const DeviceOptions& 
   for (const std::string& place : wanted.places)
     wishes.push_back(TRY(DeviceWish::parse(place).with_context("--place")));
   PrintOptions print;
-  Module module;
-  if (std::filesystem::path(options.model).extension() == ".relay") {
-    module = TRY(load_text_as_is(options.model, print.by_type_only, true));
-  } else {
-    module = TRY(load(options)).impl().module;
-  }
+  Module module = TRY(load_as_written(options, print, true));
   Function& main = module.functions.at("main");
   if (!wishes.empty()) main = TRY(annotate_devices(main, wishes));
   module = TRY(plan_devices(module, devices));
