@@ -69,10 +69,6 @@ Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string
                         colon == std::string::npos ? "" : text.substr(colon + 1)};
     if (!exclusion.op.empty() && find_op(exclusion.op) == nullptr)
       return usage_error("--exclude {}: unknown operator '{}'", text, exclusion.op);
-    const std::string& kind = exclusion.target.kind();
-    if (const Backend* backend = find_backend(kind); backend && backend->is_host())
-      return usage_error("--exclude {}: {} takes what no other backend can and cannot be left out",
-                         text, kind);
     constraints.exclusions.push_back(std::move(exclusion));
   }
   for (const std::string& text : pin) {

@@ -94,13 +94,17 @@ def check_one_toolchain(bench):
 
 
 def check_constraints(bench):
-    """--exclude keeps a backend, or an operator, away; --pin keeps nodes on a backend; --threads is what is used."""
+    """--exclude keeps a backend, or an operator, away, and the reference from what others take; --pin keeps nodes on a backend;
+    --threads is what is used."""
     name = bench.save("net.onnx", tiny_models.small_net())
     for flags in (["--exclude", "onednn:nn.softmax"], ["--pin", "soft.*=reference"]):
         for subcommand in ("partition", "run"):
             report, _ = bench.report(subcommand, name, "--targets", "onednn,reference", *flags, schema_too=subcommand == "run")
             targets = {op["op"]: k["target"] for k in report["kernels"] for op in k["ops"]}
             assert targets["nn.softmax"] == "reference" and targets["nn.conv2d"] == "onednn", targets
+    report, _ = bench.report("run", name, "--targets", "onednn,native", "--exclude", "reference")
+    offered = {k["target"] for kernel in report["kernels"] for k in [kernel, *kernel["alternatives"]]}
+    assert offered == {"onednn", "native"}, offered
     report, _ = bench.report("run", name, "--targets", "onednn,reference", "--exclude", "onednn", "--threads", "1")
     assert {k["target"] for k in report["kernels"]} == {"reference"}, report["kernels"]
     assert report["env"]["threads"] == 1

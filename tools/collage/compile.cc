@@ -55,8 +55,9 @@ Status compile_to_file(CompileOptionsOfTool options) {
   TRY(check_output(options));
   const bool library = options.emit == "library";
   if (library && runs_artifact(options)) return convert(options);
-  // A library holds kernels of native alone.
+  // A library holds kernels of native alone, and none of the reference, whatever that costs.
   if (library && options.targets.empty() && options.config.empty()) options.targets = {"native"};
+  if (library) options.exclude.push_back("reference");
   const Model model = TRY(load(options));
   const std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;
