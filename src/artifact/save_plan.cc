@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/integers.h"
 #include "runtime/huge_pages.h"
+#include "runtime/device_memory.h"
 #include "runtime/saved_fields.h"
 #include "runtime/thread_team.h"
 
@@ -28,6 +29,9 @@ class Saving {
     for (const Step& step : plan.steps)
       steps.push_back(TRY(save_step(step).with_context(
           step.target.empty() ? step.name : step.name + " (" + step.target + ")")));
+    if (!plan.device_arenas.empty())
+      return unsupported("a program that uses memory of the device {} cannot be saved yet",
+                         device_text(plan.device_arenas[0].device));
     const json description = {{"inputs", std::move(inputs)},
                               {"outputs", std::move(outputs)},
                               {"buffers", std::move(buffers)},

@@ -59,6 +59,10 @@ class Backend {
   // Whether it is in use where no targets are named; else `--targets` has to ask for it.
   virtual bool by_default() const { return true; }
 
+  // The devices whose memory its kernels take and give tensors in, for each of which it registers
+  // that memory (runtime/device_memory.h). A target that names none is on the first.
+  virtual std::vector<VirtualDevice> devices() const { return {VirtualDevice{}}; }
+
   // Its kernels compute with threads of their own (ThreadUse::kOwnPool): the search charges for
   // waking them up beside the team.
   virtual bool brings_own_threads() const { return false; }

@@ -90,6 +90,7 @@ void report_edges(const Plan& plan, CompileReport& report) {
 void report_arena(const Plan& plan, CompileReport& report) {
   report.arena_bytes = plan.arena_bytes;
   for (const ArenaSlot& slot : arena_slots(plan)) {
+    if (!is_host_memory(slot.device)) continue;
     const Step& step = plan.steps[slot.step];
     report.arena.push_back({step.name, !slot.buffer,
                             slot.buffer ? plan.buffers[*slot.buffer].offset : step.workspace_offset,

@@ -9,6 +9,7 @@
 #include "ir/visitor.h"
 #include "kernels/memory/pieces_kernel.h"
 #include "lower/memory_planner.h"
+#include "runtime/device_memory.h"
 #include "runtime/shared_constants.h"
 
 namespace collage {
@@ -17,11 +18,13 @@ namespace {
 
 using ValueId = size_t;
 
-// A tensor of the program and the buffers that hold it, by encoding.
+// A tensor of the program and the buffers that hold it, by encoding. Those that are row-major it
+// shares with what it is a view of, which alone lists them.
 struct Value {
   TensorType type;
   TensorRef tensor;  // of the graph
   std::map<Encoding, BufferId> buffers;
+  std::optional<ValueId> viewed = std::nullopt;  // no view itself
 };
 
 // Kernels are given aligned buffers; a constant in a mapped file may lie anywhere.
@@ -119,9 +122,8 @@ class Lowering {
     } else if (const auto* call = as<CallNode>(expr);
                call != nullptr && call->op != nullptr && call->op->is_view) {
       ValueId source = TRY(values_of(graph_.index_of(call->args[0]))).at(0);
-      BufferId buffer = TRY(buffer_in(source, plain_encoding(values_[source].type)));
       ValueId value = add_value(expr->tensor_type(), {index, 0});
-      values_[value].buffers[plain_encoding(expr->tensor_type())] = buffer;
+      values_[value].viewed = values_[source].viewed.value_or(source);
       known = {value};
     } else {
       return internal_error("node {} is not covered by any kernel", index);
@@ -129,21 +131,52 @@ class Lowering {
     return values_of_[index];
   }
 
+  // Whose buffer of that encoding a value's is.
+  ValueId holder(ValueId value, const Encoding& encoding) const {
+    const Value& known = values_[value];
+    return known.viewed && encoding.is_linear(known.type.dtype) ? *known.viewed : value;
+  }
+
+  const BufferId* find_buffer(ValueId value, const Encoding& encoding) const {
+    const auto& buffers = values_[holder(value, encoding)].buffers;
+    const auto it = buffers.find(encoding);
+    return it == buffers.end() ? nullptr : &it->second;
+  }
+
+  // The encodings in which a value exists.
+  std::vector<Encoding> existing(ValueId value) const {
+    std::vector<Encoding> all;
+    for (const auto& [encoding, buffer] : values_[value].buffers) all.push_back(encoding);
+    if (const auto& viewed = values_[value].viewed)
+      for (const auto& [encoding, buffer] : values_[*viewed].buffers)
+        if (encoding.is_linear(values_[value].type.dtype)) all.push_back(encoding);
+    return all;
+  }
+
   // The buffer that holds a value in an encoding; where there is none yet, converts from the one
   // that the search chose, else from the cheapest existing one.
   Result<BufferId> buffer_in(ValueId value, const Encoding& wanted) {
-    if (auto it = values_[value].buffers.find(wanted); it != values_[value].buffers.end())
-      return it->second;
-    const TensorType type = values_[value].type;
+    if (const BufferId* known = find_buffer(value, wanted)) return *known;
     std::optional<Encoding> chosen;
     if (auto it = sources_.find({values_[value].tensor, wanted}); it != sources_.end()) {
       chosen = it->second;
       sources_.erase(it);  // so that sources that refer to one another come to an end
       TRY(buffer_in(value, *chosen));
+    } else if (const ValueId shared = holder(value, wanted); shared != value) {
+      return buffer_in(shared, wanted);
+    } else if (values_[value].viewed && existing(value).empty()) {
+      TRY(buffer_in(value, plain_encoding(values_[value].type)));
     }
+    return convert(value, wanted, chosen);
+  }
+
+  // From the cheapest encoding, or from the one that was chosen.
+  Result<BufferId> convert(ValueId value, const Encoding& wanted,
+                           const std::optional<Encoding>& chosen) {
+    const TensorType type = values_[value].type;
     std::optional<std::pair<Encoding, ConversionChoice>> best;
     Status failure = internal_error("a value without a buffer");
-    for (const auto& [from, buffer] : values_[value].buffers) {
+    for (const Encoding& from : existing(value)) {
       if (chosen && !(from == *chosen)) continue;
       Result<ConversionChoice> choice = options_.choose_conversion(type, from, wanted);
       if (!choice) {
@@ -159,12 +192,12 @@ class Lowering {
     Step step;
     step.name = names_.fresh("convert_" + wanted.layout.to_string());
     step.kernel = TRY(backend->compile_conversion(type, best->first, wanted, options_.compile));
-    step.inputs = {values_[value].buffers.at(best->first)};
+    step.inputs = {*find_buffer(value, best->first)};
     BufferId result = add_buffer(Buffer::Place::kArena, type, wanted);
     step.outputs = {result};
     result_.conversions.push_back({step.name, type, best->first, wanted, values_[value].tensor});
     plan_->steps.push_back(std::move(step));
-    values_[value].buffers[wanted] = result;
+    values_[holder(value, wanted)].buffers[wanted] = result;
     return result;
   }
 
@@ -242,6 +275,7 @@ class Lowering {
     Step step;
     step.name = names_.fresh(step_name(graph_, sub_graph, choice.target));
     step.target = choice.target.to_string();
+    step.device = choice.target.device;
     result_.kernel_names[k] = step.name;
     result_.functions[k] = function;
     std::vector<PostDfsIndex> inputs = sub_graph.input().elements();
@@ -326,14 +360,21 @@ class Lowering {
         buffer.index = whole->index;
       }
     }
-    std::vector<ArenaSlot> slots = arena_slots(*plan_);
-    std::vector<BufferLifetime> lifetimes;
-    for (const ArenaSlot& slot : slots) lifetimes.push_back(slot.lifetime);
-    ArenaLayout layout = plan_arena(lifetimes);
-    for (size_t i = 0; i < slots.size(); ++i)
-      (slots[i].buffer ? plan_->buffers[*slots[i].buffer].offset
-                       : plan_->steps[slots[i].step].workspace_offset) = layout.offsets[i];
-    plan_->arena_bytes = layout.bytes;
+    std::map<VirtualDevice, std::vector<ArenaSlot>> slots_of;
+    for (const ArenaSlot& slot : arena_slots(*plan_)) slots_of[slot.device].push_back(slot);
+    for (const auto& [device, slots] : slots_of) {
+      std::vector<BufferLifetime> lifetimes;
+      for (const ArenaSlot& slot : slots) lifetimes.push_back(slot.lifetime);
+      const ArenaLayout layout = plan_arena(lifetimes);
+      for (size_t i = 0; i < slots.size(); ++i)
+        (slots[i].buffer ? plan_->buffers[*slots[i].buffer].offset
+                         : plan_->steps[slots[i].step].workspace_offset) = layout.offsets[i];
+      if (is_host_memory(device)) {
+        plan_->arena_bytes = layout.bytes;
+      } else {
+        plan_->device_arenas.push_back({device, layout.bytes});
+      }
+    }
   }
 
   const DataflowGraph& graph_;

@@ -18,11 +18,13 @@ std::vector<ArenaSlot> arena_slots(const Plan& plan) {
         if (plan.buffers[id].place == Buffer::Place::kPart) id = plan.buffers[id].index;
         if (plan.buffers[id].place != Buffer::Place::kArena) continue;
         auto [it, inserted] = slot_of.try_emplace(id, slots.size());
-        if (inserted) slots.push_back({s, id, {plan.buffers[id].bytes, s, s}});
+        if (inserted)
+          slots.push_back(
+              {plan.buffers[id].encoding.device, s, id, {plan.buffers[id].bytes, s, s}});
         slots[it->second].lifetime.last = s;
       }
     if (size_t bytes = step.kernel->workspace_bytes(); bytes > 0)
-      slots.push_back({s, std::nullopt, {bytes, s, s}});
+      slots.push_back({step.device, s, std::nullopt, {bytes, s, s}});
   }
   return slots;
 }

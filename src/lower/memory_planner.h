@@ -16,8 +16,9 @@ struct BufferLifetime {
   size_t first = 0, last = 0;  // steps, inclusive
 };
 
-// What a plan keeps in its arena: a buffer, or a step's workspace. Parts live in their wholes.
+// What a plan keeps in an arena: a buffer, or a step's workspace. Parts live in their wholes.
 struct ArenaSlot {
+  VirtualDevice device;            // whose arena
   size_t step = 0;                 // that writes it, or a part of it, first
   std::optional<BufferId> buffer;  // none: the step's workspace
   BufferLifetime lifetime;

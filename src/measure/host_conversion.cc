@@ -1,9 +1,16 @@
 #include "measure/host_conversion.h"
 
+#include "runtime/device_memory.h"
+
 namespace collage {
 
 Result<Tensor> convert_on_host(const void* data, const TensorType& type, const Encoding& from,
                                const Encoding& to, const CompileOptions& options) {
+  if (!is_host_memory(from.device) || !is_host_memory(to.device)) {
+    Encoding here = from, there = to;
+    here.device = there.device = VirtualDevice();
+    return convert_on_host(data, type, here, there, options);
+  }
   for (Backend* backend : all_backends()) {
     if (!backend->is_host()) continue;
     std::unique_ptr<Kernel> kernel = TRY(backend->compile_conversion(type, from, to, options));

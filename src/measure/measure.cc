@@ -8,6 +8,7 @@
 #include "measure/compile_ahead.h"
 #include "measure/guarded_call.h"
 #include "measure/reference_cache.h"
+#include "measure/staged_kernel.h"
 #include "measure/timing.h"
 #include "measure/timing_memory.h"
 #include "measure/trial.h"
@@ -29,6 +30,14 @@ Status check_buffers(const TimedKernel& timed, const TimingMemory& memory) {
   for (const TimedBuffer& buffer : timed.inputs) TRY(memory.check(buffer.data));
   for (const TimedBuffer& buffer : timed.outputs) TRY(memory.check(buffer.data));
   return memory.check(timed.workspace.data);
+}
+
+template <typename F>
+Status with_arguments(const TimedKernel& timed, F&& f) {
+  std::vector<void*> inputs, outputs;
+  for (const TimedBuffer& buffer : timed.inputs) inputs.push_back(buffer.data);
+  for (const TimedBuffer& buffer : timed.outputs) outputs.push_back(buffer.data);
+  return f({inputs.data(), outputs.data(), timed.workspace.data});
 }
 
 // As lowering will.
@@ -75,6 +84,8 @@ class Survivors {
       for (const InPlace& wish : trial.kernel->in_place()) place(kernel, wish);
       size_t bytes = trial.workspace.bytes();
       kernel.workspace = {TRY(memory.zeros(bytes, "the workspace")), bytes};
+      if (auto* staged = dynamic_cast<StagedKernel*>(trial.kernel.get()))
+        TRY(with_arguments(kernel, [&](const KernelArgs& args) { return staged->hold(args); }));
       timed.push_back(std::move(kernel));
       names.push_back(survivor.name);
     }
@@ -86,8 +97,11 @@ class Survivors {
       MeasuredVariant& row = *survivor.row;
       hooks_.begin(names[i]);
       Status status = blocks[i].status();
-      if (status.ok()) status = check_buffers(timed[i], memory);
       Trial& trial = survivor.trial;
+      if (auto* staged = dynamic_cast<StagedKernel*>(trial.kernel.get()); staged && status.ok())
+        status =
+            with_arguments(timed[i], [&](const KernelArgs& args) { return staged->release(args); });
+      if (status.ok()) status = check_buffers(timed[i], memory);
       for (size_t o = 0; o < trial.outputs.size(); ++o)
         std::memcpy(trial.outputs[o].data(), timed[i].outputs[o].data, trial.outputs[o].bytes());
       if (status.ok()) status = check_after_timing(trial, row.variant, *survivor.subject);
@@ -157,9 +171,11 @@ class Measurement {
         survivors_(survivors) {}
   Subject& subject() { return subject_; }
 
-  // Fills row.cost when the variant is not to be tried or fails; `compile` makes its kernel.
+  // Fills row.cost when the variant is not to be tried or fails; `compile` makes its kernel, which
+  // runs on that device.
   template <typename Compile>
-  void try_variant(const std::string& target, MeasuredVariant& row, Compile&& compile) {
+  void try_variant(const std::string& target, const VirtualDevice& device, MeasuredVariant& row,
+                   Compile&& compile) {
     std::string name = row.subject(target);
     if (task_.excludes(name)) {
       if (auto it = task_.skip.find(name); it != task_.skip.end()) row.cost = it->second;
@@ -168,7 +184,8 @@ class Measurement {
     hooks_.begin(name);
     Result<Trial> trial = guarded(hooks_, [&]() -> Result<Trial> {
       TRY(subject_.check_fit(row.variant));
-      std::unique_ptr<Kernel> kernel = TRY(compile());
+      std::shared_ptr<Kernel> kernel = TRY(StagedKernel::around(
+          TRY(compile()), row.variant, subject_.inputs(), subject_.outputs(), device));
       return try_kernel(std::move(kernel), row.variant, subject_, team_);
     });
     if (has_children()) hooks_.give_up("left a child process behind");
@@ -230,10 +247,11 @@ Status try_variants(Measurement& measurement, const MeasureTask& task, KernelsAh
   for (TargetCosts& entry : listed) {
     const Target target = TRY(Target::parse(entry.target));
     for (MeasuredVariant& row : entry.variants) {
-      measurement.try_variant(entry.target, row, [&]() -> Result<std::unique_ptr<Kernel>> {
-        if (auto kernel = ahead.take(row)) return std::move(*kernel);
-        return compile_to_time(measurement.subject().function(), row.variant, target, task);
-      });
+      measurement.try_variant(
+          entry.target, target.device, row, [&]() -> Result<std::unique_ptr<Kernel>> {
+            if (auto kernel = ahead.take(row)) return std::move(*kernel);
+            return compile_to_time(measurement.subject().function(), row.variant, target, task);
+          });
       if (task.until_right && row.tried) break;
     }
   }
@@ -317,7 +335,7 @@ Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
   }
   for (TargetCosts& entry : results) {
     if (!entry.refusal.empty()) continue;
-    measurement.try_variant(entry.target, entry.variants[0], [&] {
+    measurement.try_variant(entry.target, {}, entry.variants[0], [&] {
       return find_backend(entry.target)
           ->compile_conversion(task.type, task.from, task.to, task.options);
     });

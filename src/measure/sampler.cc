@@ -38,7 +38,10 @@ struct Sampler::Impl {
       for (const TimedBuffer& buffer : timed.inputs) inputs.push_back(buffer.data);
       for (const TimedBuffer& buffer : timed.outputs) outputs.push_back(buffer.data);
     }
-    Status run() const { return kernel.run({inputs.data(), outputs.data(), workspace}); }
+    Status run() const {
+      TRY(kernel.run({inputs.data(), outputs.data(), workspace}));
+      return kernel.finish();
+    }
   };
 
   // With the team parked where the kernel brings its own threads.

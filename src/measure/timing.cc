@@ -84,8 +84,10 @@ class Timer {
     if (options_.running != nullptr) options_.running->store(static_cast<int32_t>(k));
     if (options_.beats != nullptr) options_.beats->fetch_add(1);
     for (int i = 0; i < warm_ups && failure.ok(); ++i) failure = timed.kernel->run(args);
+    if (failure.ok()) failure = timed.kernel->finish();
     const Stopwatch watch;
     for (int i = 0; i < count && failure.ok(); ++i) failure = timed.kernel->run(args);
+    if (failure.ok()) failure = timed.kernel->finish();
     return watch.seconds() / count;
   }
 

@@ -59,9 +59,13 @@ Status run_kernel(Kernel& kernel, const KernelArgs& args, ThreadTeam& team) {
   const TeamScope scope(team.size());
   // Backends promise not to throw; those that do all the same must not take the worker along.
   try {
-    if (kernel.thread_use() != ThreadUse::kOwnPool) return kernel.run(args);
+    const auto run = [&]() -> Status {
+      TRY(kernel.run(args));
+      return kernel.finish();
+    };
+    if (kernel.thread_use() != ThreadUse::kOwnPool) return run();
     Status status;
-    team.park([&] { status = kernel.run(args); });
+    team.park([&] { status = run(); });
     return status;
   } catch (const std::bad_alloc&) {
     throw;  // for whoever owns the process to judge
@@ -72,7 +76,7 @@ Status run_kernel(Kernel& kernel, const KernelArgs& args, ThreadTeam& team) {
   }
 }
 
-Result<Trial> try_kernel(std::unique_ptr<Kernel> kernel, const Variant& variant, Subject& subject,
+Result<Trial> try_kernel(std::shared_ptr<Kernel> kernel, const Variant& variant, Subject& subject,
                          ThreadTeam& team) {
   Trial trial;
   Run first = TRY(run_once(*kernel, variant, subject, team, Side::kEnd, 0xff));

@@ -18,7 +18,7 @@
 namespace collage {
 
 struct Trial {
-  std::unique_ptr<Kernel> kernel;
+  std::shared_ptr<Kernel> kernel;
   std::vector<std::shared_ptr<GuardedBuffer>> inputs;
   std::vector<GuardedBuffer> outputs;
   GuardedBuffer workspace;
@@ -32,7 +32,7 @@ struct Trial {
 Status run_kernel(Kernel& kernel, const KernelArgs& args, ThreadTeam& team);
 // kVerification: it computes wrongly or writes where it must not; other errors are the kernel's
 // own. Throws nothing but std::bad_alloc.
-Result<Trial> try_kernel(std::unique_ptr<Kernel> kernel, const Variant& variant, Subject& subject,
+Result<Trial> try_kernel(std::shared_ptr<Kernel> kernel, const Variant& variant, Subject& subject,
                          ThreadTeam& team);
 // After many more runs, the last one's results having been copied into the trial's outputs: whether
 // it was right as well.

@@ -30,6 +30,8 @@ struct Encoding {
     return device < other.device;
   }
   bool is_plain() const { return layout.is_plain() && device == VirtualDevice{}; }
+  // Row-major, on whatever device: views of a tensor of that type share its memory.
+  bool is_linear(DType own) const { return layout.is_plain() && dtype == own; }
   std::string to_string() const;  // "float32:aBcd16b", "float32" when plain on the CPU
 };
 

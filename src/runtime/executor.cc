@@ -45,29 +45,40 @@ Result<Executor> Executor::create_beside(std::shared_ptr<const Plan> plan, int t
 }
 
 Result<Executor> Executor::create(std::shared_ptr<const Plan> plan, int threads, Kernels kernels) {
-  std::shared_ptr<void> arena = TRY(allocate_on_huge_pages(plan->arena_bytes));
-  return Executor(std::move(plan), std::move(arena), threads, std::move(kernels));
+  std::vector<Arena> arenas;
+  arenas.push_back({{}, nullptr, TRY(allocate_on_huge_pages(plan->arena_bytes))});
+  for (const DeviceArena& wanted : plan->device_arenas) {
+    DeviceMemory* memory = TRY(require_device_memory(wanted.device));
+    arenas.push_back({wanted.device, memory, TRY(memory->allocate(wanted.bytes))});
+  }
+  return Executor(std::move(plan), std::move(arenas), threads, std::move(kernels));
 }
 
-Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<void> arena, int threads,
+Executor::Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, int threads,
                    Kernels kernels)
     : plan_(std::move(plan)),
-      arena_(std::move(arena)),
+      arenas_(std::move(arenas)),
       kernels_(std::move(kernels)),
       team_(threads),
       running_(std::make_unique<std::mutex>()),
       addresses_(plan_->buffers.size()) {
-  auto* base = static_cast<uint8_t*>(arena_.get());
+  const auto in_arena = [&](const VirtualDevice& device, size_t offset) {
+    const auto arena = std::find_if(arenas_.begin(), arenas_.end(),
+                                    [&](const Arena& a) { return a.device == device; });
+    return arena == arenas_.end() ? nullptr : static_cast<uint8_t*>(arena->begin.get()) + offset;
+  };
   for (size_t i = 0; i < plan_->buffers.size(); ++i) {
     const Buffer& buffer = plan_->buffers[i];
-    if (buffer.place == Buffer::Place::kArena) addresses_[i] = base + buffer.offset;
+    if (buffer.place == Buffer::Place::kArena)
+      addresses_[i] = in_arena(buffer.encoding.device, buffer.offset);
     if (buffer.place == Buffer::Place::kConstant)
       addresses_[i] = const_cast<void*>(buffer.constant.raw());
   }
   for (size_t s = 0; s < plan_->steps.size(); ++s) {
     const Step& step = plan_->steps[s];
     bound_.push_back({kernels_[s].get(), std::vector<void*>(step.inputs.size()),
-                      std::vector<void*>(step.outputs.size()), base + step.workspace_offset});
+                      std::vector<void*>(step.outputs.size()),
+                      in_arena(step.device, step.workspace_offset)});
     ThreadUse use = step.kernel->thread_use();
     if (groups_.empty() || groups_.back().use != use)
       groups_.push_back({bound_.size() - 1, bound_.size() - 1, use});
@@ -132,6 +143,7 @@ Status Executor::execute(std::vector<double>* seconds) {
       Bound& bound = bound_[s];
       auto begin = seconds ? Clock::now() : Clock::time_point();
       status = bound.kernel->run({bound.inputs.data(), bound.outputs.data(), bound.workspace});
+      if (seconds && status.ok()) status = bound.kernel->finish();
       if (seconds) (*seconds)[s] = std::chrono::duration<double>(Clock::now() - begin).count();
       if (!status.ok()) {
         status = std::move(status).with_context(plan_->steps[s].name);
@@ -147,8 +159,20 @@ Status Executor::execute(std::vector<double>* seconds) {
     } else {
       run_group(group);
     }
-    if (!status.ok()) return status;
+    if (!status.ok()) break;
   }
+  // Whatever was begun uses the arenas.
+  const Status done = synchronise();
+  return status.ok() ? done : status;
+}
+
+Status Executor::synchronise() {
+  Status status;
+  for (const Arena& arena : arenas_)
+    if (arena.memory != nullptr) {
+      Status done = arena.memory->synchronise();
+      if (status.ok()) status = std::move(done).with_context(device_text(arena.device));
+    }
   return status;
 }
 
@@ -185,6 +209,7 @@ Status Executor::walk(std::span<const Tensor> inputs, std::span<Tensor> outputs,
       TRY(run_step(s, {bound.inputs.data(), bound.outputs.data(), bound.workspace})
               .with_context(plan_->steps[s].name));
     }
+    TRY(synchronise());
     give_outputs(outputs);
     return {};
   });

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/device_memory.h"
 #include "runtime/plan.h"
 #include "runtime/thread_team.h"
 
@@ -19,7 +20,7 @@ namespace collage {
 
 class Executor {
  public:
-  // Fails when the arena cannot be had.
+  // Fails when an arena cannot be had.
   static Result<Executor> create(std::shared_ptr<const Plan> plan, int threads);
   // With twins of the plan's kernels: it runs beside all others. Fails where a kernel has none.
   static Result<Executor> create_beside(std::shared_ptr<const Plan> plan, int threads);
@@ -51,8 +52,13 @@ class Executor {
     ThreadUse use;
   };
   using Kernels = std::vector<std::shared_ptr<Kernel>>;  // one a step
+  struct Arena {
+    VirtualDevice device;
+    DeviceMemory* memory;  // null: the host's
+    std::shared_ptr<void> begin;
+  };
   static Result<Executor> create(std::shared_ptr<const Plan> plan, int threads, Kernels kernels);
-  Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<void> arena, int threads,
+  Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, int threads,
            Kernels kernels);
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::vector<double>* seconds);
@@ -61,10 +67,11 @@ class Executor {
   Status run_alone(const Body& body);
   Status bind(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   Status execute(std::vector<double>* seconds);
+  Status synchronise();                          // waits for all devices
   void give_outputs(std::span<Tensor> outputs);  // those that were staged
 
   std::shared_ptr<const Plan> plan_;
-  std::shared_ptr<void> arena_;
+  std::vector<Arena> arenas_;
   Kernels kernels_;
   ThreadTeam team_;
   std::unique_ptr<std::mutex> running_;  // locked by the run that is under way

@@ -41,8 +41,11 @@ struct InPlace {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // One call at a time per kernel object.
+  // One call at a time per kernel object. A kernel of a device (runtime/device_memory.h), which
+  // reads and writes memory of that device, may return before it is done.
   virtual Status run(const KernelArgs& args) = 0;
+  // Waits for all that `run` began.
+  virtual Status finish() { return {}; }
   // A kernel that shares code and constants with this one and may run while it does; null where
   // `run` keeps nothing between its calls, so that any number of them may go on at once.
   virtual Result<std::shared_ptr<Kernel>> twin() const {

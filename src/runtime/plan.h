@@ -3,6 +3,9 @@
 //
 //   buffers  0: input x   1: arena @0   2: constant   3: output y
 //   steps    conv(0, 2) -> 1      softmax(1) -> 3
+//
+// There is one arena on the host and one on each other virtual device that a buffer's encoding
+// names.
 #pragma once
 
 #include <memory>
@@ -22,7 +25,7 @@ struct Buffer {
     kInput,     // the caller's tensor number `index`
     kOutput,    // the caller's result tensor number `index`
     kConstant,  // `constant`, which the plan owns
-    kArena,     // at `offset` in the arena
+    kArena,     // at `offset` in the arena of its encoding's device
     kPart,      // `offset` bytes into buffer `index`, which is no part itself
   };
   Place place = Place::kArena;
@@ -40,6 +43,7 @@ struct Step {
   std::shared_ptr<Kernel> kernel;
   std::vector<BufferId> inputs, outputs;
   size_t workspace_offset = 0;  // in the arena; meaningful when the kernel asks for workspace
+  VirtualDevice device;         // on which it runs: its workspace lies there
 };
 
 struct PlanSignature {
@@ -49,11 +53,17 @@ struct PlanSignature {
 
 inline constexpr size_t kArenaAlignment = 64;
 
+struct DeviceArena {
+  VirtualDevice device;
+  size_t bytes = 0;
+};
+
 struct Plan {
   std::vector<PlanSignature> inputs, outputs;
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
-  size_t arena_bytes = 0;
+  size_t arena_bytes = 0;                  // the host's
+  std::vector<DeviceArena> device_arenas;  // of other devices, each once
 };
 
 }  // namespace collage

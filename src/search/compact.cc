@@ -78,7 +78,7 @@ class Builder {
       Group group;
       group.tensor = root;
       group.root = node_of_[root.node];
-      group.forms.push_back({root, plain_encoding(type_of(root))});
+      group.forms.push_back({root, plain_encoding(type_of(root)), true});
       result_.groups.push_back(std::move(group));
     }
     return it->second;
@@ -134,13 +134,15 @@ class Builder {
     Group& group = result_.groups[index];
     uint32_t form = 0;
     if (!(encoding == plain_encoding(type_of(tensor)))) {
+      const bool shared = encoding.is_linear(type_of(tensor).dtype);
+      if (shared) tensor = root;
       auto it = std::find_if(group.forms.begin() + 1, group.forms.end(), [&](const Form& f) {
         return f.tensor == tensor && f.encoding == encoding;
       });
       form = static_cast<uint32_t>(it - group.forms.begin());
       if (it == group.forms.end()) {
         if (group.forms.size() == kMaxForms) return false;
-        group.forms.push_back({tensor, encoding});
+        group.forms.push_back({tensor, encoding, shared});
       }
     }
     Use use{index, form};
@@ -250,22 +252,18 @@ class Builder {
     group.cost.assign(n * n, kInfinity);
     group.next.assign(n * n, 0);
     auto direct = [&](const Form& from, const Form& to) {
-      return problem_.conversion_cost(type_of(from.tensor), from.encoding, to.encoding) +
+      return problem_.conversion_cost(type_of(converted_tensor(from, to)), from.encoding,
+                                      to.encoding) +
              problem_.launch_penalty;
     };
     for (size_t i = 0; i < n; ++i)
       for (size_t j = 0; j < n; ++j) {
         group.next[i * n + j] = static_cast<uint8_t>(j);
+        const Form &from = group.forms[i], &to = group.forms[j];
         if (i == j) {
           group.cost[i * n + j] = 0;
-        } else if (i == 0) {  // from plain: of the view that is wanted
-          const Form& to = group.forms[j];
-          group.cost[j] = direct({to.tensor, plain_encoding(type_of(to.tensor))}, to);
-        } else if (j == 0) {
-          const Form& from = group.forms[i];
-          group.cost[i * n] = direct(from, {from.tensor, plain_encoding(type_of(from.tensor))});
-        } else if (group.forms[i].tensor == group.forms[j].tensor) {
-          group.cost[i * n + j] = direct(group.forms[i], group.forms[j]);
+        } else if (from.shared || to.shared || from.tensor == to.tensor) {
+          group.cost[i * n + j] = direct(from, to);
         }
       }
     for (size_t k = 0; k < n; ++k)

@@ -1,9 +1,10 @@
 // CompactProblem: a SearchProblem as dense integers, what the bound and the scan work on.
 //
 // Nodes are the operator calls that need a kernel, numbered in dataflow order. A group is a tensor
-// together with all views of it: they share memory as long as it is plain. A group's forms are the
-// encodings in which it may exist: form 0 is plain (of the tensor and of its views alike), others
-// are one tensor of the group in another encoding. A column is one way to cover some nodes: a
+// together with all views of it: they share memory as long as it is row-major. A group's forms are
+// the encodings in which it may exist: form 0 is plain (of the tensor and of its views alike), and
+// so are those that are row-major on another device; others are one tensor of the group in another
+// encoding. A column is one way to cover some nodes: a
 // candidate with the forms it takes and gives; candidates and variants with equal nodes and forms
 // share a column and the cheapest counts.
 #pragma once
@@ -23,7 +24,12 @@ constexpr size_t kMaxForms = 32;
 struct Form {
   TensorRef tensor;
   Encoding encoding;
+  bool shared = false;  // by the tensor and all views of it
 };
+// Of which tensor a conversion between two forms is: a view's, where one form is the view's alone.
+inline TensorRef converted_tensor(const Form& from, const Form& to) {
+  return to.shared ? from.tensor : to.tensor;
+}
 
 struct Use {
   uint32_t group;

@@ -48,14 +48,12 @@ class Decoder {
 
   void convert(const Group& group, uint32_t from, uint32_t to) {
     const SearchProblem& problem = *compact_.problem;
-    // Between plain and an encoding of a view, the tensor is the view.
     ChosenConversion conversion;
-    conversion.tensor = group.forms[to != 0 ? to : from].tensor;
+    conversion.tensor = converted_tensor(group.forms[from], group.forms[to]);
     const TensorType type =
         problem.graph->node(conversion.tensor.node).expr->type().leaves()[conversion.tensor.leaf];
-    const Encoding plain = plain_encoding(type);
-    conversion.from = from != 0 ? group.forms[from].encoding : plain;
-    conversion.to = to != 0 ? group.forms[to].encoding : plain;
+    conversion.from = group.forms[from].encoding;
+    conversion.to = group.forms[to].encoding;
     conversion.seconds = problem.conversion_cost(type, conversion.from, conversion.to);
     conversion.before = cover_.kernels.size();
     cover_.seconds += conversion.seconds + problem.launch_penalty;

@@ -29,8 +29,9 @@ TimedKernel InSituCosts::timed(size_t step, const KernelArgs& args) const {
   for (size_t i = 0; i < known.inputs.size(); ++i) {
     const Buffer& buffer = plan.buffers[known.inputs[i]];
     // What no kernel writes is not written before it is read.
-    const bool written =
-        buffer.place != Buffer::Place::kConstant && buffer.place != Buffer::Place::kInput;
+    const bool written = buffer.place != Buffer::Place::kConstant &&
+                         buffer.place != Buffer::Place::kInput &&
+                         is_host_memory(buffer.encoding.device);
     kernel.inputs.push_back({args.inputs[i], written ? buffer.bytes : 0});
   }
   for (size_t i = 0; i < known.outputs.size(); ++i)

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "measure/host_conversion.h"
+#include "measure/staged_kernel.h"
 #include "measure/trial.h"
 #include "verify/rounding_error.h"
 
@@ -95,7 +96,7 @@ class Checker {
     }
     Tensor workspace = TRY(
         Tensor::allocate(DType::kUInt8, {static_cast<int64_t>(step.kernel->workspace_bytes())}));
-    TRY(run_kernel(*step.kernel, {input_data.data(), output_data.data(), workspace.raw()}, team_));
+    TRY(run_on_host(step, {input_data.data(), output_data.data(), workspace.raw()}));
     for (size_t i = 0; i < outputs.size(); ++i) {
       const Buffer& buffer = plan_.buffers[step.outputs[i]];
       auto owner = std::make_shared<Tensor>(TRY(convert_on_host(
@@ -105,6 +106,24 @@ class Checker {
           Tensor::share(buffer.type.dtype, buffer.type.shape, std::move(owner), data));
     }
     return results;
+  }
+
+  // The arguments lie on the host, wherever the step reads and writes.
+  Status run_on_host(const Step& step, const KernelArgs& args) {
+    const auto types_of = [&](const std::vector<BufferId>& ids, std::vector<Encoding>& encodings) {
+      std::vector<TensorType> types;
+      for (BufferId id : ids) {
+        types.push_back(plan_.buffers[id].type);
+        encodings.push_back(plan_.buffers[id].encoding);
+      }
+      return types;
+    };
+    Variant variant;
+    const std::vector<TensorType> inputs = types_of(step.inputs, variant.inputs),
+                                  outputs = types_of(step.outputs, variant.outputs);
+    const std::shared_ptr<Kernel> kernel =
+        TRY(StagedKernel::around(step.kernel, variant, inputs, outputs, step.device));
+    return run_kernel(*kernel, args, team_);
   }
 
   const Plan& plan_;

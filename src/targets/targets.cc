@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/pipeline.h"
+#include "runtime/device_memory.h"
 #include "targets/backends.h"
 
 namespace collage {
@@ -29,6 +30,18 @@ void add_host(std::vector<PartitionSpecPtr>& specs) {
           return spec->target.kind == backend->name();
         }))
       specs.push_back(backend_spec({backend->name(), {}, {}}));
+}
+
+// The target on the first of its backend's devices, where it states none.
+Result<Target> on_own_device(const Backend& backend, Target target) {
+  const std::vector<VirtualDevice> devices = backend.devices();
+  if (target.device == VirtualDevice() && !devices.empty()) target.device = devices[0];
+  if (std::find(devices.begin(), devices.end(), target.device) != devices.end()) return target;
+  std::string known;
+  for (const VirtualDevice& device : devices)
+    known += (known.empty() ? "" : ", ") + device_text(device);
+  return error(ErrorCode::kUnavailable, "{} has no device {} here: it has {}", backend.name(),
+               device_text(target.device), known.empty() ? "none" : known);
 }
 
 // Which equals sign of REGEX=TARGET is that one. Options of targets and regular expressions hold
@@ -132,6 +145,8 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
       return error(ErrorCode::kUnavailable, "target '{}': {}", text, available.message());
     if (backend->only_lowers() && !lowering)
       return usage_error("target '{}' rounds more than float32 does: it needs --max-error", text);
+    target = TRY(
+        on_own_device(*backend, std::move(target)).with_context(fmt::format("target '{}'", text)));
     if (std::find(targets.begin(), targets.end(), target) == targets.end())
       targets.push_back(std::move(target));
   }
@@ -139,7 +154,7 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
     for (Backend* backend : all_backends())
       if (backend->by_default() && (lowering || !backend->only_lowers()) &&
           backend->available().ok())
-        targets.push_back({backend->name(), {}, {}});
+        targets.push_back(TRY(on_own_device(*backend, {backend->name(), {}, {}})));
   std::erase_if(targets, [&](const Target& target) { return constraints.excludes(target); });
   std::stable_sort(targets.begin(), targets.end(), [](const Target& a, const Target& b) {
     Backend *x = find_backend(a.kind), *y = find_backend(b.kind);
@@ -183,9 +198,10 @@ Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& 
     if (!available.ok())
       return error(ErrorCode::kUnavailable, "{}: {}: {}", config.file.string(), pointer,
                    available.message());
-    // A device is for mock costs: every backend of this build runs on the processor.
-    auto spec =
-        std::make_shared<PartitionSpec>(*backend_spec({backend->name(), given.target.options, {}}));
+    const Target target =
+        TRY(on_own_device(*backend, {backend->name(), given.target.options, given.target.device})
+                .with_context(fmt::format("{}: /targets/{}/device", config.file.string(), i)));
+    auto spec = std::make_shared<PartitionSpec>(*backend_spec(target));
     if (given.rule != nullptr) spec->rule = given.rule, spec->merges = given.merges;
     spec->merges = config.merges[i].value_or(spec->merges);
     spec->name = given.name;

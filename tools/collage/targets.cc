@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "options.h"
+#include "runtime/device_memory.h"
 #include "targets/backends.h"
 #include "targets/plugins.h"
 
@@ -18,6 +19,8 @@ Status targets() {
     fmt::print("{:<10} {:<12} {}{}\n", backend->name(),
                available.ok() ? "available" : "unavailable", backend->version(),
                available.ok() ? "" : "  " + available.message());
+    for (const VirtualDevice& device : backend->devices())
+      if (!is_host_memory(device)) fmt::print("{:<10} device {}\n", "", device_text(device));
   }
   for (const MissingBackend& missing : missing_backends())
     fmt::print("{:<10} {:<12} install {}\n", missing.name, "not built", missing.remedy);

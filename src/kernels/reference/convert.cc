@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/integers.h"
+#include "kernels/reference/transfer.h"
 #include "ops/half.h"
 #include "runtime/saved_fields.h"
 
@@ -239,8 +240,8 @@ Result<std::unique_ptr<Kernel>> make_conversion_kernel(const TensorType& type, c
     return unsupported("reference: no conversion from {} to {}: {}", from.to_string(),
                        to.to_string(), why);
   };
-  if (from.device != VirtualDevice{} || to.device != VirtualDevice{})
-    return refuse("not in the processor's memory");
+  if (from.device != to.device) return make_transfer_kernel(type, from, to);
+  if (from.device != VirtualDevice{}) return refuse("not in the processor's memory");
   const auto rank = static_cast<int64_t>(type.shape.size());
   if (!from.layout.fits(rank) || !to.layout.fits(rank))
     return refuse("the layout does not fit rank " + std::to_string(rank));

@@ -1,0 +1,15 @@
+// Tensors from one device's memory to another's, byte for byte: between two encodings that differ
+// in their device alone.
+#pragma once
+
+#include <memory>
+
+#include "runtime/encoding.h"
+#include "runtime/kernel.h"
+
+namespace collage {
+
+Result<std::unique_ptr<Kernel>> make_transfer_kernel(const TensorType& type, const Encoding& from,
+                                                     const Encoding& to);
+
+}  // namespace collage
