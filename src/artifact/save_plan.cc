@@ -5,6 +5,7 @@
 #include "artifact/saved_plan.h"
 #include "base/hash.h"
 #include "base/integers.h"
+#include "runtime/device_memory.h"
 #include "runtime/huge_pages.h"
 #include "runtime/device_memory.h"
 #include "runtime/saved_fields.h"
