@@ -55,6 +55,12 @@ target_link_libraries(collage_test_dynamic INTERFACE collage_targets)
 add_library(collage_test_devices INTERFACE)
 target_link_libraries(collage_test_devices INTERFACE collage_passes)
 
+# A simulated accelerator for the command's --plugin.
+add_library(collage_simulated MODULE tests/simulated/backend.cc tests/simulated/memory.cc)
+target_include_directories(collage_simulated PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(collage_simulated PRIVATE collage_options collage_lib $<COMPILE_ONLY:collage_compiler>)
+set_target_properties(collage_simulated PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+
 set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_DIR=${PROJECT_SOURCE_DIR})
 # Libraries of backends keep memory until the process ends, in ways that no list of their functions catches; the rooms below
 # them leak nothing. Rooms are linked whole into several programs' libraries: no violation of the one-definition rule. TBB,

@@ -143,7 +143,8 @@ struct CompileReport {
     std::string node, backend, reason;
   };
   std::vector<Rejection> rejections;
-  size_t arena_bytes = 0;
+  size_t arena_bytes = 0;                  // the host's
+  std::vector<DeviceArena> device_arenas;  // of other devices
   std::vector<ReportedNode> nodes;
   std::vector<ReportedCandidate> considered;
   std::vector<ReportedPlan> plans;  // the single-backend covers

@@ -89,6 +89,7 @@ void report_edges(const Plan& plan, CompileReport& report) {
 
 void report_arena(const Plan& plan, CompileReport& report) {
   report.arena_bytes = plan.arena_bytes;
+  report.device_arenas = plan.device_arenas;
   for (const ArenaSlot& slot : arena_slots(plan)) {
     if (!is_host_memory(slot.device)) continue;
     const Step& step = plan.steps[slot.step];

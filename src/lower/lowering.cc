@@ -365,7 +365,8 @@ class Lowering {
     for (const auto& [device, slots] : slots_of) {
       std::vector<BufferLifetime> lifetimes;
       for (const ArenaSlot& slot : slots) lifetimes.push_back(slot.lifetime);
-      const ArenaLayout layout = plan_arena(lifetimes);
+      const ArenaLayout layout =
+          plan_arena(lifetimes, is_host_memory(device) ? kArenaAlignment : kDeviceArenaAlignment);
       for (size_t i = 0; i < slots.size(); ++i)
         (slots[i].buffer ? plan_->buffers[*slots[i].buffer].offset
                          : plan_->steps[slots[i].step].workspace_offset) = layout.offsets[i];

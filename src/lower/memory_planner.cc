@@ -29,8 +29,8 @@ std::vector<ArenaSlot> arena_slots(const Plan& plan) {
   return slots;
 }
 
-ArenaLayout plan_arena(const std::vector<BufferLifetime>& buffers) {
-  auto rounded = [&](size_t i) { return round_up(buffers[i].bytes, kArenaAlignment); };
+ArenaLayout plan_arena(const std::vector<BufferLifetime>& buffers, size_t alignment) {
+  auto rounded = [&](size_t i) { return round_up(buffers[i].bytes, alignment); };
   std::vector<size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),

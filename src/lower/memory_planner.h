@@ -26,10 +26,11 @@ struct ArenaSlot {
 std::vector<ArenaSlot> arena_slots(const Plan& plan);
 
 struct ArenaLayout {
-  std::vector<size_t> offsets;  // one a buffer, multiples of kArenaAlignment
+  std::vector<size_t> offsets;  // one a buffer, multiples of the alignment
   size_t bytes = 0;             // of the whole arena
 };
 
-ArenaLayout plan_arena(const std::vector<BufferLifetime>& buffers);
+ArenaLayout plan_arena(const std::vector<BufferLifetime>& buffers,
+                       size_t alignment = kArenaAlignment);
 
 }  // namespace collage

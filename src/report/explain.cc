@@ -104,6 +104,7 @@ std::string shapes(const json& tensors) {
   for (const json& tensor : tensors) {
     text += (text.empty() ? "" : ", ") + text_of(tensor["dtype"]) + " " + tensor["shape"].dump();
     if (text_of(tensor["layout"]) != "plain") text += " " + text_of(tensor["layout"]);
+    if (tensor.contains("device")) text += " on " + text_of(tensor["device"]);
   }
   return text;
 }

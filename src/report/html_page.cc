@@ -180,6 +180,7 @@ class Drawing {
   int conversion_for(size_t index, const json& tensor) const {
     std::string wanted = tensor["dtype"].get<std::string>();
     if (tensor["layout"] != "plain") wanted += ":" + tensor["layout"].get<std::string>();
+    if (tensor.contains("device")) wanted += "@" + tensor["device"].get<std::string>();
     for (size_t c = 0; c < conversions_.size(); ++c) {
       size_t from = conversions_[c]["node"].get<size_t>();
       if ((from == index || from == source_of(index)) && conversions_[c]["to"] == wanted)
@@ -203,6 +204,8 @@ class Drawing {
           edge.text = tensor_text(tensors[position]);
           if (tensors[position]["layout"] != "plain")
             edge.text += " " + tensors[position]["layout"].get<std::string>();
+          if (tensors[position].contains("device"))
+            edge.text += " on " + tensors[position]["device"].get<std::string>();
           edge.conversion = conversion_for(input, tensors[position]);
         }
         ++position;

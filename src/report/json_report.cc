@@ -64,9 +64,11 @@ json batches_json(const std::vector<RunFacts::Batch>& batches) {
 }
 
 json tensor_json(const TensorType& type, const Encoding& encoding) {
-  return {{"shape", type.shape},
-          {"dtype", dtype_name(encoding.dtype)},
-          {"layout", encoding.layout.to_string()}};
+  json entry = {{"shape", type.shape},
+                {"dtype", dtype_name(encoding.dtype)},
+                {"layout", encoding.layout.to_string()}};
+  if (!is_host_memory(encoding.device)) entry["device"] = device_text(encoding.device);
+  return entry;
 }
 
 json shapes_json(const std::vector<TensorType>& types) {
@@ -260,6 +262,8 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
                        [](const TimedCover& c) { return c.measured.has_value(); })}}},
       {"peak_memory", {{"planned", report.arena_bytes}}},
   };
+  for (const DeviceArena& arena : report.device_arenas)
+    result["peak_memory"]["devices"][device_text(arena.device)] = arena.bytes;
   if (const HostShare host = host_share(report); !host.operators.empty())
     result["on_host"] = {
         {"target", host.host}, {"share", host.share}, {"operators", host.operators}};

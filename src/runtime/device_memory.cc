@@ -1,6 +1,5 @@
 #include "runtime/device_memory.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -33,12 +32,6 @@ DeviceMemory* find_device_memory(const VirtualDevice& device) {
   const std::lock_guard lock(registry().mutex);
   const auto it = registry().memories.find(device);
   return it == registry().memories.end() ? nullptr : it->second.back().get();
-}
-
-std::string device_text(const VirtualDevice& device) {
-  std::string text = fmt::format("{}:{}", device.device, device.id);
-  if (!device.memory_scope.empty()) text += "/" + device.memory_scope;
-  return text;
 }
 
 Result<DeviceMemory*> require_device_memory(const VirtualDevice& device) {

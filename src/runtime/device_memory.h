@@ -33,9 +33,6 @@ class DeviceMemory {
 void register_device_memory(const VirtualDevice& device, std::shared_ptr<DeviceMemory> memory);
 // Null for the host's, and where nobody registered one.
 DeviceMemory* find_device_memory(const VirtualDevice& device);
-inline bool is_host_memory(const VirtualDevice& device) { return device == VirtualDevice{}; }
-// "gpu:1", "gpu:0/texture"
-std::string device_text(const VirtualDevice& device);
 // The memory, or an error that names the device.
 Result<DeviceMemory*> require_device_memory(const VirtualDevice& device);
 

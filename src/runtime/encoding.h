@@ -19,6 +19,10 @@ struct VirtualDevice {
   auto operator<=>(const VirtualDevice&) const = default;
 };
 
+inline bool is_host_memory(const VirtualDevice& device) { return device == VirtualDevice{}; }
+// "gpu:1", "gpu:0/texture"
+std::string device_text(const VirtualDevice& device);
+
 struct Encoding {
   DType dtype = DType::kFloat32;
   Layout layout;
@@ -32,7 +36,8 @@ struct Encoding {
   bool is_plain() const { return layout.is_plain() && device == VirtualDevice{}; }
   // Row-major, on whatever device: views of a tensor of that type share its memory.
   bool is_linear(DType own) const { return layout.is_plain() && dtype == own; }
-  std::string to_string() const;  // "float32:aBcd16b", "float32" when plain on the CPU
+  // "float32:aBcd16b@gpu:0", "float32" when plain on the CPU
+  std::string to_string() const;
 };
 
 // That of inputs, constants and results: row-major on the CPU, in the type's own dtype.

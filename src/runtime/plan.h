@@ -52,6 +52,9 @@ struct PlanSignature {
 };
 
 inline constexpr size_t kArenaAlignment = 64;
+// Parts of a device's memory that are handed to its kernels begin at multiples of no more than that
+// on any OpenCL device that is known.
+inline constexpr size_t kDeviceArenaAlignment = 512;
 
 struct DeviceArena {
   VirtualDevice device;
