@@ -67,6 +67,7 @@ class MockPartitioner {
   Status partition(const std::string& name, const Function& function) {
     auto shared = std::make_shared<const DataflowGraph>(untangle_tuples(function));
     const DataflowGraph& graph = *shared;
+    TRY(check_places(graph, config_.specs));
     std::vector<CandidatePartition> all = gather_candidates(graph, config_.specs);
     std::erase_if(all, [&](const CandidatePartition& candidate) {
       return !is_allowed(graph, candidate, constraints_);

@@ -52,6 +52,7 @@ Result<Candidates> find_candidates(const Module& module, const ProgramOptions& o
       result.specs, config ? config->incompatible : PartitionConfig().incompatible);
   result.module = TRY(rewritten_for(result.specs, module));
   result.graph = std::make_shared<const DataflowGraph>(untangle_tuples(result.module.main()));
+  TRY(check_places(*result.graph, result.specs));
   result.found = gather_candidates(*result.graph, result.specs, constraints);
   return result;
 }

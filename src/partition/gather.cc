@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "devices/device_domains.h"
 #include "ops/placement.h"
 #include "pattern/pattern.h"
 
@@ -27,18 +28,51 @@ std::string text_attr(const Attrs& attrs, std::string_view name) {
   return text != nullptr ? *text : "";
 }
 
+// Whether a target's kernels run where that says. Scopes are for their encodings.
+bool is_at(const Target& target, const DeviceConstraint& place) {
+  return (!place.device || *place.device == target.device.device) &&
+         (!place.id || *place.id == target.device.id) &&
+         (!place.target || *place.target == target.to_string());
+}
+
+// What placements around a node say of where it is computed.
+class StatedPlaces {
+ public:
+  explicit StatedPlaces(const DataflowGraph& graph) : places_(graph.size(), DeviceConstraint()) {
+    for (const DataflowGraph::Node& node : graph.nodes()) {
+      const auto placement = device_placement(node.expr);
+      if (!placement) continue;
+      std::optional<DeviceConstraint>& place = places_[node.inputs[0]];
+      if (!place) continue;
+      const auto joined = join(*place, placement->operand);
+      if (!joined) contradiction_ = {*place, placement->operand};
+      place = joined;
+    }
+  }
+  // None where they contradict each other.
+  const std::optional<DeviceConstraint>& of(PostDfsIndex node) const { return places_[node]; }
+  // The last one that was found.
+  const std::pair<DeviceConstraint, DeviceConstraint>& contradiction() const {
+    return contradiction_;
+  }
+
+ private:
+  std::vector<std::optional<DeviceConstraint>> places_;
+  std::pair<DeviceConstraint, DeviceConstraint> contradiction_;
+};
+
 }  // namespace
 
 std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options) {
-  // Calls of Primitive functions, which rules must leave alone, and the device of placed nodes.
+  // Calls of Primitive functions, which rules must leave alone, and placements.
   IndexSet primitives, placements;
   for (const DataflowGraph::Node& node : graph.nodes()) {
     if (called_primitive(node.expr) != nullptr) primitives.insert(node.index);
     if (device_placement(node.expr)) placements.insert(node.index);
   }
-  const std::vector<std::optional<VirtualDevice>> placed = plan_devices(graph);
+  const StatedPlaces places(graph);
   auto keep = [&](const CandidatePartition& candidate) {
     const PartitionSpec& spec = *candidate.spec;
     const IndexSet& inside = candidate.sub_graph.inside();
@@ -47,10 +81,7 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
     bool fits = true;
     if (!placements.empty() && !spec.is_host)
       inside.for_each([&](PostDfsIndex i) {
-        if (!placed[i]) return;
-        Target place;
-        place.device = *placed[i];
-        fits = fits && refines(spec.target, place);
+        fits = fits && places.of(i) && is_at(spec.target, *places.of(i));
       });
     return fits && (!options.allowed || options.allowed(candidate));
   };
@@ -86,36 +117,25 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
   return result;
 }
 
-bool refines(const Target& target, const Target& place) {
-  return target.device.device == place.device.device && target.device.id == place.device.id &&
-         (place.device.memory_scope.empty() ||
-          target.device.memory_scope == place.device.memory_scope) &&
-         (place.kind.empty() || place.kind == target.kind);
-}
-
-std::vector<std::optional<VirtualDevice>> plan_devices(const DataflowGraph& graph) {
-  using Place = std::optional<VirtualDevice>;
-  // What a placement says of its operand.
-  const auto placed_by = [](const Expr& placement) {
-    Place place;
-    const auto stated = device_placement(placement);
-    if (stated && stated->operand.device)
-      place = VirtualDevice{*stated->operand.device, stated->operand.id.value_or(0),
-                            stated->operand.memory_scope.value_or("")};
-    return place;
-  };
-  std::vector<Place> placed(graph.size());
-  for (PostDfsIndex index = graph.size(); index-- > 0;) {
-    Place wish;                   // by a placement around the node
-    std::optional<Place> common;  // of all that use it
-    for (PostDfsIndex user : graph.node(index).outputs) {
-      if (!wish) wish = placed_by(graph.node(user).expr);
-      common = !common || *common == placed[user] ? placed[user] : Place();
-    }
-    // Where a placement itself runs is its user's matter, not that of what it places.
-    placed[index] = wish ? wish : common.value_or(Place());
+Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr> specs) {
+  const StatedPlaces places(graph);
+  for (const DataflowGraph::Node& node : graph.nodes()) {
+    const auto& place = places.of(node.index);
+    const std::string site = site_text(node.expr);
+    if (!place)
+      return bad_model("{} would have to be on two devices: {} and {}", site,
+                       places.contradiction().first.to_string(),
+                       places.contradiction().second.to_string());
+    if (std::any_of(specs.begin(), specs.end(),
+                    [&](const PartitionSpecPtr& spec) { return is_at(spec->target, *place); }))
+      continue;
+    std::string targets;
+    for (const PartitionSpecPtr& spec : specs)
+      targets += (targets.empty() ? "" : ", ") + spec->target.to_string();
+    return error(ErrorCode::kUnavailable, "{} is to be on {}, where none of the targets is: {}",
+                 site, place->to_string(), targets);
   }
-  return placed;
+  return {};
 }
 
 std::vector<std::vector<size_t>> compatible_targets(

@@ -3,11 +3,11 @@
 //
 //   a function already marked Primitive is somebody's decision (a user's own fusion): its call is
 //   never a part of a larger kernel, and is one of its own where `primitives` asks for that;
-//   what on_device places somewhere is only for targets on that device.
+//   what on_device or device_copy places somewhere is only for targets there, and for the host.
+//   They say nothing of what the node reads or of who reads it: that is for costs to decide.
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,12 +28,9 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options = {});
 
-// Whether a kernel for `target` may run what is to run on `place`: on the same device, and where
-// the place has a memory scope or a kind, with the same.
-bool refines(const Target& target, const Target& place);
-// The device of each node, none where it was left open: what on_device places, and what is only
-// used by nodes of one device, up to the next on_device (RFC 0038 unifies domains the same way).
-std::vector<std::optional<VirtualDevice>> plan_devices(const DataflowGraph& graph);
+// Whether each placed node can be where placements say. kBadModel where two contradict each other;
+// kUnavailable where none of the specs' targets is there.
+Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr> specs);
 
 // Sets of targets (indices into `specs`) that may be used together, each as large as it can be:
 // those without a pair that is declared incompatible, by name.

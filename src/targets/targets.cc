@@ -44,6 +44,14 @@ Result<Target> on_own_device(const Backend& backend, Target target) {
                device_text(target.device), known.empty() ? "none" : known);
 }
 
+// "gpu:1", which no backend's name is.
+std::optional<VirtualDevice> read_device(const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == 0 || colon == std::string::npos || find_backend(text) != nullptr) return {};
+  const Result<Target> read = Target::parse("any -device=" + text);
+  return read && text.find(' ') == std::string::npos ? std::optional(read->device) : std::nullopt;
+}
+
 // Which equals sign of REGEX=TARGET is that one. Options of targets and regular expressions hold
 // some too: it is the last one that the name of a backend follows, else the last. npos: none.
 template <typename IsBackend>
@@ -59,18 +67,36 @@ size_t end_of_regex(const std::string& text, const IsBackend& is_backend) {
 
 }  // namespace
 
+Result<TargetsNamed> TargetsNamed::parse(const std::string& text) {
+  TargetsNamed named;
+  named.text_ = text;
+  if (const auto device = read_device(text)) {
+    named.device_ = *device;
+  } else {
+    named.target_ = TRY(TargetName::parse(text));
+    named.text_ = named.target_->text();
+  }
+  return named;
+}
+
+bool TargetsNamed::means(const Target& target) const {
+  if (target_) return target_->means(target);
+  return target.device.device == device_.device && target.device.id == device_.id;
+}
+
 Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string>& exclude,
                                                    const std::vector<std::string>& pin,
                                                    std::span<const PartitionSpecPtr> others) {
   TargetConstraints constraints;
   const auto is_known = [&](const std::string& kind) {
-    return find_backend(kind) != nullptr ||
+    return find_backend(kind) != nullptr || read_device(kind) ||
            std::any_of(others.begin(), others.end(),
                        [&](const PartitionSpecPtr& spec) { return spec->target.kind == kind; });
   };
-  const auto known = [&](const std::string& text) -> Result<TargetName> {
-    TargetName name = TRY(TargetName::parse(text));
-    if (!is_known(name.kind())) return usage_error("unknown backend '{}'", name.kind());
+  const auto known = [&](const std::string& text) -> Result<TargetsNamed> {
+    TargetsNamed name = TRY(TargetsNamed::parse(text));
+    if (!name.kind().empty() && !is_known(name.kind()))
+      return usage_error("unknown backend '{}'", name.kind());
     return name;
   };
   for (const std::string& text : exclude) {
@@ -87,7 +113,7 @@ Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string
   for (const std::string& text : pin) {
     const size_t equals = end_of_regex(text, is_known);
     if (equals == std::string::npos) return usage_error("--pin {}: expected REGEX=TARGET", text);
-    TargetName target = TRY(known(text.substr(equals + 1)).with_context("--pin " + text));
+    TargetsNamed target = TRY(known(text.substr(equals + 1)).with_context("--pin " + text));
     Regex origin = TRY(Regex::parse(text.substr(0, equals)).with_context("--pin " + text));
     constraints.pins.push_back({std::move(origin), std::move(target), text});
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,16 +15,31 @@
 
 namespace collage {
 
+// Targets as a user names them: as TargetName does, or all on one device, "gpu:1".
+class TargetsNamed {
+ public:
+  static Result<TargetsNamed> parse(const std::string& text);
+  bool means(const Target& target) const;
+  const std::string& text() const { return text_; }
+  // The backend's name; empty for a device.
+  std::string kind() const { return target_ ? target_->kind() : ""; }
+
+ private:
+  std::string text_;
+  std::optional<TargetName> target_;
+  VirtualDevice device_;
+};
+
 // What the user forbids or demands of targets. "native", "native:nn.conv2d"; "layer3.*=onednn",
-// "layer3.*=mylib -device=gpu:1".
+// "layer3.*=mylib -device=gpu:1", "layer3.*=gpu:1".
 struct TargetConstraints {
   struct Exclusion {
-    TargetName target;
+    TargetsNamed target;
     std::string op;  // empty: the whole target
   };
   struct Pin {
     Regex origin;
-    TargetName target;
+    TargetsNamed target;
     std::string text;  // as given
   };
   std::vector<Exclusion> exclusions;

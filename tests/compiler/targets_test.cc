@@ -33,6 +33,17 @@ class RoundingBackend : public Backend {
   }
 };
 
+// On a device with a memory scope, and on another.
+class BackendOfDevices : public RoundingBackend {
+ public:
+  std::string name() const override { return "devices"; }
+  int priority() const override { return 1; }
+  bool only_lowers() const override { return false; }
+  std::vector<VirtualDevice> devices() const override {
+    return {{"gpu", 0, ""}, {"gpu", 1, ""}, {"gpu", 1, "shared"}};
+  }
+};
+
 bool has_rounding(const Result<std::vector<PartitionSpecPtr>>& specs) {
   return specs.ok() && std::any_of(specs->begin(), specs->end(), [](const PartitionSpecPtr& spec) {
            return spec->target.kind == "rounding";
@@ -41,7 +52,9 @@ bool has_rounding(const Result<std::vector<PartitionSpecPtr>>& specs) {
 
 void register_rounding() {
   register_all();
-  if (find_backend("rounding") == nullptr) register_backend(std::make_unique<RoundingBackend>());
+  if (find_backend("rounding") != nullptr) return;
+  register_backend(std::make_unique<RoundingBackend>());
+  register_backend(std::make_unique<BackendOfDevices>());
 }
 
 TEST(Targets, MergeAsConfiguredElseAsTheirRuleOrBackendDoes) {
@@ -63,17 +76,59 @@ TEST(Targets, MergeAsConfiguredElseAsTheirRuleOrBackendDoes) {
   EXPECT_FALSE(merges(any + R"(, "merge": false)"));
 }
 
-TEST(Targets, OfAConfigurationHaveItsOptionsAndRunOnTheProcessor) {
-  register_all();
-  const auto config = parse_config(
-      R"({"targets": [{"name": "a", "compiler": "native", "options": {"external": "on"}},
-                      {"name": "b", "compiler": "native", "device": "gpu"}]})",
-      "F");
-  ASSERT_TRUE(config.ok()) << config.status().to_string();
-  const auto specs = configured_targets(*config, {});
+TEST(Targets, OfAConfigurationHaveItsOptionsAndDevices) {
+  register_rounding();
+  const auto targets = [](const std::string& device) {
+    const auto config = parse_config(
+        R"({"targets": [{"name": "a", "compiler": "native", "options": {"external": "on"}},
+                        {"name": "b", "compiler": "devices", "device": ")" +
+            device + "\"}]}",
+        "F");
+    EXPECT_TRUE(config.ok()) << config.status().to_string();
+    return configured_targets(*config, {});
+  };
+  const auto specs = targets("gpu");
   ASSERT_TRUE(specs.ok()) << specs.status().to_string();
   EXPECT_EQ(specs->at(0)->target.to_string(), "native -external=on");
-  EXPECT_EQ(specs->at(1)->target.to_string(), "native");
+  EXPECT_EQ(specs->at(1)->target.to_string(), "devices -device=gpu");
+  const auto unknown = targets("npu");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.status().exit_code(), 5);
+  EXPECT_EQ(unknown.status().message(),
+            "F: /targets/1/device: devices has no device npu:0 here: it has gpu:0, gpu:1, "
+            "gpu:1/shared");
+}
+
+TEST(Targets, AreOnTheirBackendsDevices) {
+  register_rounding();
+  const auto text = [](const std::string& target) {
+    const auto specs = select_targets({target}, {});
+    return specs ? specs->at(0)->target.to_string() : specs.status().message();
+  };
+  EXPECT_EQ(text("devices"), "devices -device=gpu");
+  EXPECT_EQ(text("devices -device=gpu:1"), "devices -device=gpu:1");
+  EXPECT_EQ(text("native -device=gpu"),
+            "target 'native -device=gpu': native has no device gpu:0 here: it has cpu:0");
+}
+
+TEST(Targets, ArePinnedToAndKeptOffADevice) {
+  register_rounding();
+  const auto specs = select_targets({"native", "devices", "devices -device=gpu:1"}, {});
+  ASSERT_TRUE(specs.ok()) << specs.status().to_string();
+  const auto constraints = TargetConstraints::parse({"gpu:1"}, {"a=b=gpu:0"});
+  ASSERT_TRUE(constraints.ok()) << constraints.status().to_string();
+  std::string left;
+  for (const PartitionSpecPtr& spec : *specs)
+    if (!constraints->excludes(spec->target)) left += spec->target.to_string() + "; ";
+  EXPECT_EQ(left, "devices -device=gpu; native; reference; ");
+  EXPECT_EQ(constraints->pins[0].target.text(), "gpu:0");
+  EXPECT_TRUE(constraints->check_pins(*specs).ok());
+  EXPECT_TRUE(constraints->pins[0].target.means(Target{"devices", {}, {"gpu", 0, ""}}));
+  EXPECT_FALSE(constraints->pins[0].target.means(Target{"native", {}, {}}));
+  const auto absent = TargetConstraints::parse({}, {"a=npu:3"});
+  EXPECT_EQ(absent->check_pins(*specs).message(),
+            "--pin a=npu:3: npu:3 is not among the targets in use: devices -device=gpu, devices "
+            "-device=gpu:1, native, reference");
 }
 
 TEST(Targets, ThoseThatOnlyLowerNeedLeave) {
@@ -91,7 +146,7 @@ TEST(Targets, ThoseThatOnlyLowerNeedLeave) {
 TEST(Targets, AreNamedByAsMuchOfTheirTextAsIsGiven) {
   register_rounding();
   const auto specs = select_targets(
-      {"native", "native -external=on", "onednn -device=gpu:1 -memory_scope=shared"}, {});
+      {"native", "native -external=on", "devices -device=gpu:1 -memory_scope=shared"}, {});
   ASSERT_TRUE(specs.ok()) << specs.status().to_string();
   std::vector<std::string> texts;
   for (const PartitionSpecPtr& spec : *specs) texts.push_back(spec->target.to_string());
@@ -103,14 +158,14 @@ TEST(Targets, AreNamedByAsMuchOfTheirTextAsIsGiven) {
       if (!constraints->excludes(spec->target)) all += spec->target.to_string() + "; ";
     return all;
   };
-  const std::string onednn = "onednn -device=gpu:1 -memory_scope=shared; ";
-  EXPECT_EQ(left("native"), onednn + "reference; ");
-  EXPECT_EQ(left("native -external=on"), onednn + "native; reference; ");
-  EXPECT_EQ(left("native -external=off"), onednn + "native; native -external=on; reference; ");
-  EXPECT_EQ(left("onednn -device=gpu:1"), "native; native -external=on; reference; ");
-  EXPECT_EQ(left("onednn -device=gpu"), onednn + "native; native -external=on; reference; ");
-  EXPECT_EQ(left("onednn -device=gpu:1:nn.relu"),
-            onednn + "native; native -external=on; reference; ");
+  const std::string devices = "devices -device=gpu:1 -memory_scope=shared; ";
+  EXPECT_EQ(left("native"), devices + "reference; ");
+  EXPECT_EQ(left("native -external=on"), devices + "native; reference; ");
+  EXPECT_EQ(left("native -external=off"), devices + "native; native -external=on; reference; ");
+  EXPECT_EQ(left("devices -device=gpu:1"), "native; native -external=on; reference; ");
+  EXPECT_EQ(left("devices -device=gpu"), devices + "native; native -external=on; reference; ");
+  EXPECT_EQ(left("devices -device=gpu:1:nn.relu"),
+            devices + "native; native -external=on; reference; ");
 
   const Expr call =
       make_call("nn.relu", {make_var("x", TensorType{{1}, DType::kFloat32})}, {}, "b=c").value();
@@ -126,7 +181,7 @@ TEST(Targets, AreNamedByAsMuchOfTheirTextAsIsGiven) {
   };
   EXPECT_EQ(pinned("b=c=native"), "native; native -external=on; ");
   EXPECT_EQ(pinned("b=.*=native -external=on"), "native -external=on; ");
-  EXPECT_EQ(pinned(".*=onednn -memory_scope=shared"), onednn);
+  EXPECT_EQ(pinned(".*=devices -memory_scope=shared"), devices);
   const auto absent = TargetConstraints::parse({}, {".*=native -external=off"});
   ASSERT_TRUE(absent.ok());
   EXPECT_EQ(

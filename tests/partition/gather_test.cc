@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "ops/placement.h"
 #include "partition/rule_fixture.h"
 #include "partition/rules/combine_by_primitives.h"
 #include "partition/rules/host.h"
@@ -83,15 +84,44 @@ TEST(Gather, IncompatibleTargetsAreApart) {
               UnorderedElementsAre(ElementsAre(0, 2, 3), ElementsAre(1, 3)));
 }
 
-TEST(Gather, ATargetRefinesAPlaceOnItsDevice) {
-  Target cpu{"native", {}, {}}, gpu{"cuda", {}, {"gpu", 0, ""}}, place;
-  EXPECT_TRUE(refines(cpu, place));
-  EXPECT_FALSE(refines(gpu, place));
-  place.device.device = "gpu";
-  EXPECT_TRUE(refines(gpu, place));
-  EXPECT_FALSE(refines(cpu, place));
-  place.device.memory_scope = "texture";
-  EXPECT_FALSE(refines(gpu, place));
+TEST(Gather, WhatIsPlacedIsForTargetsThere) {
+  register_tiny_ops();
+  register_placement_ops();
+  const Expr x = make_var("x", TensorType{{4}, DType::kFloat32});
+  const auto placed = [&](const std::string& device, bool twice = false) {
+    const auto put = [&](const Expr& at, const std::string& where) {
+      return *make_call("on_device", {at}, {{"device", where}});
+    };
+    const Expr relu = *make_call("relu", {*make_call("relu", {x})});
+    const Expr there = put(relu, device);
+    return make_function({x}, twice ? *make_call("add", {there, put(relu, "gpu:1")}) : there);
+  };
+  const auto on = [](const std::string& name, const VirtualDevice& device) {
+    PartitionSpec spec = *spec_of(name, ops({"relu"}));
+    spec.target.device = device;
+    return std::make_shared<const PartitionSpec>(spec);
+  };
+  const std::vector<PartitionSpecPtr> specs = {on("one", {}), on("two", {"gpu", 0, ""}),
+                                               on("three", {"gpu", 1, ""})};
+  const auto takers = [&](const Function& function) {
+    const DataflowGraph graph(function);
+    std::vector<std::string> names(2);
+    for (const CandidatePartition& candidate : gather_candidates(graph, specs))
+      names[candidate.sub_graph.inside().contains(1) ? 0 : 1] += candidate.spec->name + " ";
+    return names;
+  };
+  // It says nothing of what the placed one reads.
+  EXPECT_THAT(takers(placed("gpu")), ElementsAre("one two three ", "two three "));
+  EXPECT_THAT(takers(placed("gpu:1")), ElementsAre("one two three ", "three "));
+  EXPECT_THAT(takers(placed("/scratch")), ElementsAre("one two three ", "one two three "));
+  const auto checked = [&](const Function& function) {
+    return check_places(DataflowGraph(function), specs).to_string();
+  };
+  EXPECT_EQ(checked(placed("gpu:1")), "ok");
+  EXPECT_THAT(checked(placed("npu")),
+              ::testing::HasSubstr("relu is to be on npu, where none of the targets is: one, two"));
+  EXPECT_THAT(checked(placed("gpu:0", true)),
+              ::testing::HasSubstr("relu would have to be on two devices: gpu:0 and gpu:1"));
 }
 
 }  // namespace

@@ -11,11 +11,17 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+const std::vector<std::string> kLayouts = {"", "A2a", "A4a"};
+// Two devices, three memory scopes in all, and layouts.
+const std::vector<std::string> kPlaces = {"", "A2a", "@gpu", "A2a@gpu", "@gpu/scratch"};
+
 // A random problem on a random graph: candidates of any shape that is convex, with one exit or
-// several, in several layouts.
+// several, in several encodings.
 class RandomProblem {
  public:
-  RandomProblem(unsigned seed, bool several_exits) : random_(seed) {
+  RandomProblem(unsigned seed, bool several_exits,
+                const std::vector<std::string>& encodings = kLayouts)
+      : random_(seed), encodings_(encodings) {
     static const std::vector<std::string> kOps = {"relu", "add", "conv", "reshape", "split", "add"};
     size_t count = 3 + pick(12);
     std::string text = "x; y";
@@ -53,15 +59,17 @@ class RandomProblem {
     fixture_ = std::make_unique<Fixture>(text);
     text_ = text;
     add_candidates(several_exits);
-    std::vector<double> costs(9);
+    const size_t known = encodings_.size();
+    std::vector<double> costs(known * known);
     for (double& cost : costs) cost = pick(8) == 0 ? kInfinity : 0.25 * double(1 + pick(12));
-    std::vector<Encoding> all = {encoding(""), encoding("A2a"), encoding("A4a")};
-    fixture_->problem.conversion_cost = [costs, all](const TensorType&, const Encoding& from,
-                                                     const Encoding& to) {
+    std::vector<Encoding> all;
+    for (const std::string& text : encodings_) all.push_back(encoding(text));
+    fixture_->problem.conversion_cost = [costs, all, known](const TensorType&, const Encoding& from,
+                                                            const Encoding& to) {
       auto index = [&](const Encoding& e) {
         return static_cast<size_t>(std::find(all.begin(), all.end(), e) - all.begin());
       };
-      return costs[index(from) * 3 + index(to)];
+      return costs[index(from) * known + index(to)];
     };
     fixture_->problem.launch_penalty = 0.125 * double(pick(3));
   }
@@ -72,9 +80,8 @@ class RandomProblem {
  private:
   size_t pick(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
   std::vector<std::string> layouts(size_t n) {
-    static const std::vector<std::string> kTags = {"", "A2a", "A4a"};
     std::vector<std::string> result;
-    for (size_t i = 0; i < n; ++i) result.push_back(kTags[pick(3)]);
+    for (size_t i = 0; i < n; ++i) result.push_back(encodings_[pick(encodings_.size())]);
     return result;
   }
 
@@ -112,16 +119,18 @@ class RandomProblem {
   }
 
   std::mt19937 random_;
+  const std::vector<std::string> encodings_;
   std::unique_ptr<Fixture> fixture_;
   std::string text_;
 };
 
 // Costs are multiples of an eighth, so sums are exact in any order.
-void compare_with_oracle(bool several_exits, size_t wanted) {
+void compare_with_oracle(bool several_exits, size_t wanted,
+                         const std::vector<std::string>& encodings = kLayouts) {
   size_t found = 0, refused = 0, converting = 0, several = 0, beat_greedy = 0, large = 0;
   for (unsigned seed = 0; found < wanted; ++seed) {
     ASSERT_LT(seed, 4 * wanted);
-    RandomProblem random(seed, several_exits);
+    RandomProblem random(seed, several_exits, encodings);
     Fixture& f = random.fixture();
     if (f.operators() > 12) continue;
     Oracle oracle(f.problem);
@@ -173,6 +182,7 @@ TEST(Search, IsTheSameEveryTime) {
 
 TEST(Search, EqualsBruteForceWithOneExit) { compare_with_oracle(false, 200); }
 TEST(Search, EqualsBruteForceWithSeveralExits) { compare_with_oracle(true, 500); }
+TEST(Search, EqualsBruteForceOverDevicesAndScopes) { compare_with_oracle(true, 300, kPlaces); }
 
 }  // namespace
 }  // namespace collage

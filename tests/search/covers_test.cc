@@ -154,5 +154,52 @@ TEST(Search, SaysWhatCannotBeCovered) {
   EXPECT_FALSE(search_covers(f.problem).ok());
 }
 
+TEST(Search, AViewSharesTheMemoryOfWhateverDevice) {
+  Fixture f("x; a = conv(x, c1); b = reshape(a); d = relu(b); return d");
+  f.add("gpu", {"a"}, 4, {"@gpu"}, {"@gpu"});
+  f.add("gpu", {"d"}, 1, {"@gpu"}, {"@gpu"});
+  SearchResult result = *search_covers(f.problem);
+  EXPECT_EQ(f.text(result.covers[0]),
+            "gpu: a | gpu: d | x plain>plain on gpu:0@0 | d plain on gpu:0>plain@2");
+}
+
+// A chain of four that the device computes faster, but for the one in the middle.
+TEST(Search, MovesToTheDeviceAsTransfersGetCheaper) {
+  Fixture f("x; a = conv(x, c1); b = relu(a); d = conv(b, c2); e = conv(d, c3); return e");
+  for (const char* node : {"a", "b", "d", "e"}) {
+    const double on_gpu = std::string(node) == "b" ? 5 : 1;
+    f.add("host", {node}, std::string(node) == "b" ? 1 : 4);
+    f.add("gpu", {node}, on_gpu, {"@gpu"}, {"@gpu"});
+    f.add("gpu", {node}, on_gpu - 0.5, {"@gpu/scratch"}, {"@gpu/scratch"});
+  }
+  double transfer = 0;
+  f.problem.conversion_cost = [&](const TensorType&, const Encoding& from, const Encoding& to) {
+    if (from.device.device == to.device.device) return 0.125;
+    const bool scratch = !from.device.memory_scope.empty() || !to.device.memory_scope.empty();
+    return scratch ? kInfinity : transfer;
+  };
+  const auto placed = [&](double seconds) {
+    transfer = seconds;
+    const SearchResult result = *search_covers(f.problem);
+    EXPECT_TRUE(result.exact);
+    check_cover(f, result.covers[0]);
+    std::string text;
+    for (const ChosenKernel& kernel : result.covers[0].kernels)
+      text += (text.empty() ? "" : " ") +
+              f.problem.candidates[kernel.candidate].candidate->spec->target.kind;
+    return text;
+  };
+  EXPECT_EQ(placed(5), "host host host host");
+  EXPECT_EQ(placed(2.5), "host host gpu gpu");
+  EXPECT_EQ(placed(0.5), "gpu host gpu gpu");
+  // Leaving the device costs more than to stay for the slow one.
+  f.problem.launch_penalty = 0;
+  for (CandidateCosts& costs : f.problem.candidates)
+    for (VariantCost& variant : costs.variants)
+      if (costs.candidate->spec->target.kind == "gpu")
+        variant.seconds = std::min(variant.seconds, 1.0);
+  EXPECT_EQ(placed(0.25), "gpu gpu gpu gpu");
+}
+
 }  // namespace
 }  // namespace collage

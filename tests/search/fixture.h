@@ -17,8 +17,17 @@
 
 namespace collage {
 
-inline Encoding encoding(const std::string& layout) {
-  return {DType::kFloat32, layout.empty() ? Layout() : *Layout::parse(layout), VirtualDevice()};
+// "A2a", "A2a@gpu", "@gpu/scratch"; "": plain
+inline Encoding encoding(const std::string& text) {
+  const std::string layout = text.substr(0, text.find('@'));
+  VirtualDevice device;
+  if (layout.size() < text.size()) {
+    const std::string place = text.substr(layout.size() + 1);
+    device.device = place.substr(0, place.find('/'));
+    if (device.device.size() < place.size())
+      device.memory_scope = place.substr(device.device.size() + 1);
+  }
+  return {DType::kFloat32, layout.empty() ? Layout() : *Layout::parse(layout), device};
 }
 
 // A problem being put together: candidates by the names of their nodes.
@@ -30,7 +39,7 @@ class Fixture {
       return 1.0;
     };
   }
-  // Layouts by tag, "" plain; one for all inputs and one for all outputs.
+  // Encodings by text, one each.
   void add(const std::string& target, const IndexSet& inside, double seconds,
            std::vector<std::string> inputs = {}, std::vector<std::string> outputs = {}) {
     SubGraph sub_graph = SubGraph::of(g.graph(), inside);
@@ -68,9 +77,14 @@ class Fixture {
     }
     for (const ChosenConversion& conversion : cover.conversions)
       result += " | " + g.names(IndexSet({conversion.tensor.node})) + " " +
-                conversion.from.layout.to_string() + ">" + conversion.to.layout.to_string() + "@" +
+                place_text(conversion.from) + ">" + place_text(conversion.to) + "@" +
                 std::to_string(conversion.before);
     return result;
+  }
+
+  static std::string place_text(const Encoding& encoding) {
+    return encoding.layout.to_string() +
+           (is_host_memory(encoding.device) ? "" : " on " + device_text(encoding.device));
   }
 
   size_t operators() const {
@@ -94,8 +108,8 @@ inline void check_cover(const Fixture& f, const Cover& cover) {
     if (node_role(node.expr) == NodeRole::kVariable) exist.insert({{node.index, 0}, encoding("")});
   auto exists = [&](TensorRef tensor, const Encoding& wanted) {
     if (exist.count({tensor, wanted})) return true;
-    if (!(wanted == encoding(""))) return false;
-    // Plain memory of what it is a view of, or of a view of it.
+    if (!wanted.layout.is_plain()) return false;
+    // Row-major memory of what it is a view of, or of a view of it.
     auto root = [&](TensorRef t) {
       while (node_role(graph, t.node) == NodeRole::kView)
         t = tensor_of(graph, graph.node(t.node).inputs[0]);

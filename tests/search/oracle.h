@@ -150,25 +150,19 @@ class Oracle {
   // Cheapest way from the given items to a set that holds all wanted ones.
   double conversions(const std::set<Item>& given, const std::set<Item>& wanted,
                      const std::set<Item>& known) const {
-    std::vector<Item> items(given.begin(), given.end());
-    auto add = [&](const Item& item) {
-      if (std::find(items.begin(), items.end(), item) == items.end()) items.push_back(item);
+    // Row-major memory, of whatever device, serves a tensor and its views alike.
+    std::vector<Item> items;
+    auto position = [&](Item item) {
+      if (is_linear(item)) item.first = root(item.first);
+      auto it = std::find(items.begin(), items.end(), item);
+      if (it == items.end()) it = items.insert(items.end(), item);
+      return static_cast<size_t>(it - items.begin());
     };
-    for (const Item& item : wanted) add(item);
-    for (const Item& item : known) add(item);
-    for (size_t k = 0; k < items.size(); ++k) {  // plain forms on the way to a view
-      TensorRef tensor = items[k].first;
-      add({tensor, plain(tensor)});
-      if (node_role(graph_, tensor.node) == NodeRole::kView) {
-        TensorRef below = tensor_of(graph_, graph_.node(tensor.node).inputs[0]);
-        add({below, plain(below)});
-      }
-    }
     unsigned start = 0, goal = 0;
-    for (size_t k = 0; k < items.size(); ++k) {
-      if (given.count(items[k])) start |= 1u << k;
-      if (wanted.count(items[k])) goal |= 1u << k;
-    }
+    for (const Item& item : given) start |= 1u << position(item);
+    for (const Item& item : wanted) goal |= 1u << position(item);
+    for (const Item& item : known) position(item);
+    if (!items.empty()) position({items[0].first, plain(items[0].first)});
     std::map<unsigned, double> distance{{start, 0}};
     std::priority_queue<std::pair<double, unsigned>, std::vector<std::pair<double, unsigned>>,
                         std::greater<>>
@@ -194,12 +188,13 @@ class Oracle {
     return kInfinity;
   }
 
+  bool is_linear(const Item& item) const { return item.second.is_linear(type(item.first).dtype); }
+
   double step(const Item& from, const Item& to) const {
-    if (from.first == to.first)
-      return problem_.conversion_cost(type(from.first), from.second, to.second) +
-             problem_.launch_penalty;
-    // Plain memory serves a tensor and its views alike.
-    return from.second == plain(from.first) && to.second == plain(to.first) ? 0 : kInfinity;
+    if (from.first != to.first && !is_linear(from) && !is_linear(to)) return kInfinity;
+    return problem_.conversion_cost(type((is_linear(to) ? from : to).first), from.second,
+                                    to.second) +
+           problem_.launch_penalty;
   }
 
   bool acyclic(const std::vector<ChosenKernel>& kernels) const {

@@ -1,0 +1,117 @@
+"""Programs on devices: a simulated accelerator (tests/simulated) whose memory the host cannot touch and live, as a plugin.
+
+    python tests/cli/cli_devices_test.py
+
+Takes the build that COLLAGE_BIN lies in. Prints "N passed, 0 failed" or what went wrong.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+
+import checks
+import command
+import tiny_models
+import workbench
+
+PLUGIN = os.path.join(os.path.dirname(command.COLLAGE), "tests", "libcollage_simulated.so")
+FIRST, SECOND = "simulated -device=simulated", "simulated -device=simulated:1"
+
+
+class Bench(workbench.Bench):
+    def simulated(self, subcommand, name, targets, *flags, status=0, **environment):
+        return self.report(subcommand, name, "--plugin", PLUGIN, "--targets", targets, "--effort", "fast", *flags, status=status,
+                           **environment)
+
+    def refused(self, name, targets, *flags, status, **environment):
+        result = command.run(["run", name, "--plugin", PLUGIN, "--targets", targets, *flags, "--progress", "none"], self.folder,
+                             cache=self.cache, **environment)
+        assert result.returncode == status, result
+        assert result.stderr.count("\n") == 1, result.stderr
+        return result.stderr
+
+
+def places(report):
+    """Target by operator, and the devices that tensors of kernels lie on."""
+    targets = {op["op"]: kernel["target"] for kernel in report["kernels"] for op in kernel["ops"]}
+    devices = {tensor.get("device") for kernel in report["kernels"] for tensor in kernel["inputs"] + kernel["outputs"]}
+    return targets, devices
+
+
+def transfers(report):
+    return [(c["from"], c["to"]) for c in report["conversions"] if ("@" in c["from"]) != ("@" in c["to"])]
+
+
+def check_whole(bench):
+    """Nothing but inputs and results pass between host and device; `verify` compares every kernel with the reference."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    report, printed = bench.simulated("verify", name, "simulated")
+    targets, devices = places(report)
+    assert set(targets.values()) == {FIRST} and None not in devices, (targets, devices)
+    assert len(transfers(report)) == 2, report["conversions"]
+    assert report["peak_memory"]["planned"] == 0 and report["peak_memory"]["devices"]["simulated:0"] > 0, report["peak_memory"]
+    explained = bench.run("explain", name, "--plugin", PLUGIN, "--targets", "simulated", "--effort", "fast", "--kernel", "1")
+    assert " on simulated:0" in explained, explained
+
+
+def check_split(bench):
+    """Pinned to a device, named by the target or by the device."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    for pin in ("soft.*=simulated", "soft.*=simulated:0", f"soft.*={FIRST}"):
+        report, _ = bench.simulated("run", name, "simulated,native", "--pin", pin)
+        targets, devices = places(report)
+        assert targets["nn.softmax"] == FIRST and targets["nn.conv2d"] == "native", targets
+        assert None in devices and len(transfers(report)) == 2, (devices, report["conversions"])
+
+
+def check_two_devices(bench):
+    """Kernels and costs of two devices of one kind never mix."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    both = f"{FIRST},{SECOND}"
+    report, _ = bench.simulated("run", name, both, "--pin", "soft.*=simulated:1", "--pin", "conv.*=simulated:0")
+    targets, _ = places(report)
+    assert targets["nn.softmax"] == SECOND and targets["nn.conv2d"] == FIRST, targets
+    for kernel in report["kernels"]:
+        on = {tensor["device"].split("/")[0] for tensor in kernel["inputs"] + kernel["outputs"]}
+        assert on == {"simulated:1" if kernel["target"] == SECOND else "simulated:0"}, kernel
+    report, _ = bench.simulated("run", name, both, "--exclude", "simulated:0")
+    assert {kernel["target"] for kernel in report["kernels"]} == {SECOND}, report["kernels"]
+
+
+def check_placed(bench):
+    """on_device in the text holds for the search."""
+    tiny_models.write(bench.folder, "placed.relay", """#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 64), float32]) {
+  tanh(on_device(exp(%x), device="simulated"))
+}
+""")
+    report, _ = bench.simulated("run", "placed.relay", "simulated,native")
+    targets, _ = places(report)
+    assert targets["exp"] == FIRST, targets
+    assert "where none of the targets is: native, reference" in bench.refused("placed.relay", "native", status=5)
+
+
+def check_errors(bench):
+    name = bench.save("net.onnx", tiny_models.small_net())
+    said = bench.refused(name, "simulated -device=simulated:7", status=5)
+    assert "simulated has no device simulated:7 here: it has simulated:0, simulated:1" in said, said
+    said = bench.refused(name, "native -device=simulated", status=5)
+    assert "native has no device simulated:0 here: it has cpu:0" in said, said
+    said = bench.refused(name, "simulated", "--pin", "soft.*=simulated:1", status=2)
+    assert "simulated:1 is not among the targets in use" in said, said
+    said = bench.refused(name, "simulated", status=5, SIMULATED_MEMORY="100")
+    assert re.search("simulated:0: no room for [0-9]+ bytes", said), said
+    listed = bench.run("targets", "--plugin", PLUGIN)
+    assert "device simulated:0" in listed and "device simulated:1" in listed, listed
+
+
+CHECKS = (check_whole, check_split, check_two_devices, check_placed, check_errors)
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as shared:
+        sys.exit(checks.run(CHECKS, sys.argv[1:], lambda folder: Bench(folder, os.path.join(shared, "cache"))))
