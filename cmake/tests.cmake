@@ -51,15 +51,19 @@ add_library(collage_test_dynamic INTERFACE)
 target_sources(collage_test_dynamic INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend_onnx/model_builder.cc)
 target_link_libraries(collage_test_dynamic INTERFACE collage_targets)
 
-# What device planning gives is verified as between passes.
+# What device planning gives is verified as between passes; tensor programs state memory scopes.
 add_library(collage_test_devices INTERFACE)
-target_link_libraries(collage_test_devices INTERFACE collage_passes)
+target_link_libraries(collage_test_devices INTERFACE collage_passes collage_tensor_program)
 
 # A simulated accelerator for the command's --plugin.
 add_library(collage_simulated MODULE tests/simulated/backend.cc tests/simulated/memory.cc)
 target_include_directories(collage_simulated PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(collage_simulated PRIVATE collage_options collage_lib $<COMPILE_ONLY:collage_compiler>)
 set_target_properties(collage_simulated PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+
+# The runtime's tests use its memory.
+add_library(collage_test_runtime INTERFACE)
+target_sources(collage_test_runtime INTERFACE ${PROJECT_SOURCE_DIR}/tests/simulated/memory.cc)
 
 set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_DIR=${PROJECT_SOURCE_DIR})
 # Libraries of backends keep memory until the process ends, in ways that no list of their functions catches; the rooms below

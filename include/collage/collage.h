@@ -127,6 +127,9 @@ struct ProgramOptions {
   std::vector<std::string> exclude;  // "backend" or "backend:operator"
   std::vector<std::string>
       pin;  // "regex=backend": kernels of nodes whose origin matches run on that backend
+  // "gpu:0=500000000", "cpu:0=500M": the most bytes that the program may keep on a device, weights
+  // of kernels included. kUnavailable where no program that was found keeps to it.
+  std::vector<std::string> memory;
   // Of programs that are to have one set of weights in memory, such as a model's specialisations
   // for several shapes: each keeps large weights in the form that those compiled with the same one
   // before it chose, as far as some backend can. From make_weight_forms(); compile one after the

@@ -1,6 +1,7 @@
 #include "compiler/check_options.h"
 
 #include "base/result.h"
+#include "select/memory_limits.h"
 
 namespace collage {
 
@@ -18,6 +19,7 @@ Status check_options(const Model& model, const ProgramOptions& options) {
     return usage_error(
         "--accuracy strict and --max-error exclude each other: one leaves out what rounds more "
         "than float32, the other allows it");
+  TRY(parse_memory_limits(options.memory));
   if (options.cost_model != nullptr && options.frozen_costs)
     return usage_error("a cost model and frozen costs exclude each other");
   for (const std::vector<Tensor>& inputs : options.check_inputs) {

@@ -150,6 +150,7 @@ ChooseOptions CompileContext::choose_options(const Model& model) {
   result.context = costs.program_context() + (options.cost_model ? "\ncosts of the user's" : "");
   result.constant_bytes = constant_bytes(graph.function());
   result.max_error = options.max_error;
+  if (auto limits = parse_memory_limits(options.memory)) result.memory_limits = *limits;
   result.gate = &gate;
   return result;
 }

@@ -189,7 +189,8 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
         std::move(cover.candidates), {std::move(cover.cover)}, 0, false, cover.states, 0};
     context.end_phase("search");
     CoverChoice choice = TRY(choose(found.covers, found.candidates, context));
-    if (choice.chosen || attempt == kMostCulprits) {
+    const bool lacks_memory = choice.code == ErrorCode::kUnavailable;
+    if (choice.chosen || lacks_memory || attempt == kMostCulprits) {
       Decision decision;
       decision.demands = options.demands;
       decision.chosen = TRY(require(std::move(choice)));

@@ -9,6 +9,7 @@
 #include "ir/visitor.h"
 #include "kernels/memory/pieces_kernel.h"
 #include "lower/memory_planner.h"
+#include "lower/step_order.h"
 #include "runtime/device_memory.h"
 #include "runtime/shared_constants.h"
 
@@ -51,6 +52,7 @@ class Lowering {
     TRY(bind_inputs());
     TRY(emit_in_order());
     TRY(bind_outputs());
+    overlap_devices();
     lay_out();
     result_.plan = plan_;
     return std::move(result_);
@@ -349,6 +351,15 @@ class Lowering {
       plan_->steps.push_back(std::move(step));
     }
     return {};
+  }
+
+  void overlap_devices() {
+    if (std::all_of(plan_->buffers.begin(), plan_->buffers.end(),
+                    [](const Buffer& b) { return is_host_memory(b.encoding.device); }))
+      return;
+    std::vector<Step> steps;
+    for (size_t s : overlapped_order(*plan_)) steps.push_back(std::move(plan_->steps[s]));
+    plan_->steps = std::move(steps);
   }
 
   void lay_out() {

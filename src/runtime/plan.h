@@ -43,7 +43,7 @@ struct Step {
   std::shared_ptr<Kernel> kernel;
   std::vector<BufferId> inputs, outputs;
   size_t workspace_offset = 0;  // in the arena; meaningful when the kernel asks for workspace
-  VirtualDevice device;         // on which it runs: its workspace lies there
+  VirtualDevice device = {};    // on which it runs: its workspace lies there
 };
 
 struct PlanSignature {

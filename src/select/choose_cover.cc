@@ -141,6 +141,7 @@ class Choice {
   }
 
   Result<CoverChoice> run(Progress* progress) {
+    leave_out_large();
     const std::vector<Racer> before = all_.racers;
     const bool all_known = std::all_of(before.begin(), before.end(), is_known);
     if (!all_known && options_.untimed) return choice_of(TRY(first_right()));
@@ -161,6 +162,22 @@ class Choice {
 
  private:
   static bool is_known(const Racer& c) { return c.measured || !c.failure.empty(); }
+
+  // Covers of programs that keep more than the user allows.
+  void leave_out_large() {
+    if (options_.memory_limits.empty()) return;
+    for (size_t c = 0; c < all_.entries.size(); ++c) {
+      const Result<LoweredPlan> lowered = lower_cover_(covers_[all_.entries[c].cover]);
+      if (!lowered) continue;  // told where it is used
+      Status fits = check_memory(*lowered->plan, options_.memory_limits);
+      if (!fits.ok()) all_.racers[c].failure = lacking(std::move(fits));
+    }
+  }
+
+  std::string lacking(Status status) {
+    lacking_ = std::move(status);
+    return lacking_.to_string();
+  }
 
   // The fastest of those that were timed, checked with these constants.
   Result<std::optional<size_t>> fastest_right() {
@@ -193,7 +210,12 @@ class Choice {
     bool wrong = !made;
     if (!made) {
       failure = made.status().to_string();
-      checks_.remember_failure(entry.checked, failure);
+      // Memory that is missing now says nothing of later runs.
+      if (made.status().code() == ErrorCode::kUnavailable) {
+        lacking(made.status());
+      } else {
+        checks_.remember_failure(entry.checked, failure);
+      }
     } else if (!entry.is_checked) {
       const CoverCheck check = TRY(checks_.check(entry.checked, (*made)->executor));
       failure = refusal(check, options_.max_error);
@@ -249,6 +271,8 @@ class Choice {
   }
 
   Result<CoverChoice> choice_of(std::optional<size_t> winner) {
+    if (!winner && !lacking_.ok())
+      return CoverChoice{std::nullopt, lacking_.message(), ErrorCode::kUnavailable};
     if (!winner) return CoverChoice{std::nullopt, why_none_is_right()};
     return CoverChoice{TRY(chosen(*winner)), ""};
   }
@@ -297,12 +321,13 @@ class Choice {
   const Correction correction_;
   Entries all_;
   std::shared_ptr<Contender> alive_;  // the last that was checked
+  Status lacking_;                    // of a cover whose memory cannot be had
 };
 
 }  // namespace
 
 Result<ChosenCover> require(CoverChoice choice) {
-  if (!choice.chosen) return error(ErrorCode::kVerification, "{}", choice.failure);
+  if (!choice.chosen) return error(choice.code, "{}", choice.failure);
   return std::move(*choice.chosen);
 }
 

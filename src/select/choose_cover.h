@@ -14,6 +14,7 @@
 #include "cover/cover_search.h"
 #include "machine/noise_gate.h"
 #include "select/cover_checks.h"
+#include "select/memory_limits.h"
 
 namespace collage {
 
@@ -49,8 +50,10 @@ struct ChosenCover {
 struct CoverChoice {
   std::optional<ChosenCover> chosen;
   std::string failure;  // every cover is wrong, or beyond the largest error allowed
+  // kUnavailable: one is right, maybe, but its memory cannot be had.
+  ErrorCode code = ErrorCode::kVerification;
 };
-// The cover chosen; kVerification where there is none.
+// The cover chosen; an error where there is none.
 Result<ChosenCover> require(CoverChoice choice);
 
 struct ChooseOptions {
@@ -62,6 +65,7 @@ struct ChooseOptions {
   double max_error = 0;       // of any cover's outputs, where the user says
   bool frozen = false;
   bool untimed = false;  // where these covers were never timed, the first that is right is taken
+  std::vector<MemoryLimit> memory_limits;
   NoiseGate* gate = nullptr;  // not null: programs are timed in quiet moments
 };
 

@@ -1,5 +1,6 @@
 #include "tensor_program/call.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ir/op.h"
@@ -71,20 +72,29 @@ double flops(std::span<const Type>, const Attrs& attrs, const Type&) {
 
 class ProgramFunction : public AbstractFunction {
  public:
-  ProgramFunction(std::string kind, Type type, std::string text, std::string program)
+  ProgramFunction(std::string kind, Type type, std::string text, const Program& program)
       : kind_(std::move(kind)),
         type_(std::move(type)),
         text_(std::move(text)),
-        program_(std::move(program)) {}
+        program_(program.to_string()) {
+    for (const Buffer& buffer : program.buffers)
+      if (!buffer.is_constant) scopes_.push_back(buffer.scope);
+    for (const Stage& stage : program.stages)
+      if (stage.is_result) scopes_.push_back(stage.scope);
+    if (std::all_of(scopes_.begin(), scopes_.end(), [](auto& scope) { return scope.empty(); }))
+      scopes_.clear();
+  }
   const Type& type() const override { return type_; }
   std::string to_text() const override { return text_; }
   std::string kind_name() const override { return kind_; }
+  std::vector<std::string> memory_scopes() const override { return scopes_; }
   const std::string& program() const { return program_; }
 
  private:
   std::string kind_;
   Type type_;
   std::string text_, program_;
+  std::vector<std::string> scopes_;
 };
 
 /// One stage that calls the function of that label.
@@ -165,7 +175,7 @@ Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::str
     return bad_model("the function has type {}, not {}", type_of(program).to_string(),
                      type.to_string());
   return std::shared_ptr<const AbstractFunction>(
-      std::make_shared<ProgramFunction>(kind, type, text, program.to_string()));
+      std::make_shared<ProgramFunction>(kind, type, text, program));
 }
 
 Result<bool> link_programs(Module& module) {

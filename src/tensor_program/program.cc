@@ -139,7 +139,7 @@ bool same_terms(const std::vector<Term>& a, const std::vector<Term>& b) {
 
 bool equal(const Stage& a, const Stage& b) {
   return a.name == b.name && a.dtype == b.dtype && a.axes == b.axes && same(a.value, b.value) &&
-         a.external == b.external && a.is_result == b.is_result &&
+         a.external == b.external && a.is_result == b.is_result && a.scope == b.scope &&
          std::equal(a.updates.begin(), a.updates.end(), b.updates.begin(), b.updates.end(),
                     [](const Update& u, const Update& v) {
                       return same_terms(u.at, v.at) && u.over == v.over && u.combine == v.combine &&
@@ -148,7 +148,8 @@ bool equal(const Stage& a, const Stage& b) {
 }
 
 bool equal(const Buffer& a, const Buffer& b) {
-  if (a.name != b.name || a.type != b.type || a.is_constant != b.is_constant) return false;
+  if (a.name != b.name || a.type != b.type || a.is_constant != b.is_constant || a.scope != b.scope)
+    return false;
   return !a.value.defined() || !b.value.defined() ||
          std::memcmp(a.value.raw(), b.value.raw(), a.value.bytes()) == 0;
 }

@@ -44,6 +44,7 @@ struct Buffer {
   bool is_constant = false;
   Tensor value = {};
   int param = -1;  ///< which parameter of the emitted function it holds, where it was emitted
+  std::string scope = {};  ///< the memory scope it lies in; empty: any
 };
 
 enum class Combine { kSet, kSum, kProduct, kMax, kMin };
@@ -79,6 +80,7 @@ struct Stage {
   std::vector<Update> updates;
   ExternalCall external = {};
   bool is_result = false;
+  std::string scope = {};  ///< of a result: the memory scope it is left in; empty: any
 
   Shape shape() const;
   std::vector<Term> indices() const;  ///< its axes as variables

@@ -113,12 +113,22 @@ class Parser {
     return axes;
   }
 
+  Result<std::string> scope() {
+    if (!accept("in")) return std::string();
+    if (peek().kind != Token::Kind::kString) return unexpected("the name of a memory scope");
+    std::string name = tokens_[at_++].text;
+    if (name.empty() || name.find_first_of("\"/,") != std::string::npos)
+      return bad_model("'{}' is no memory scope", name);
+    return name;
+  }
+
   Status buffer(bool is_constant) {
     Buffer buffer;
     buffer.is_constant = is_constant;
     buffer.name = TRY(name());
     TRY(take(":"));
     buffer.type = TRY(type());
+    if (!is_constant) buffer.scope = TRY(scope());
     if (is_constant && accept("=")) {
       TRY(take("{"));
       std::vector<Term> values;
@@ -197,6 +207,7 @@ class Parser {
     stage.name = TRY(name());
     TRY(take("["));
     stage.axes = TRY(axes("]"));
+    if (is_result) stage.scope = TRY(scope());
     if (accept(":")) {
       stage.dtype = TRY(parse_dtype(TRY(name())));
     } else {

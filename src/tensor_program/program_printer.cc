@@ -93,6 +93,10 @@ std::string type_text(const TensorType& type) {
   return fmt::format("{}[{}]", dtype_name(type.dtype), fmt::join(type.shape, ", "));
 }
 
+std::string scope_text(const std::string& scope) {
+  return scope.empty() ? "" : fmt::format(" in \"{}\"", scope);
+}
+
 std::string_view combine_text(Combine combine) {
   switch (combine) {
     case Combine::kSet:
@@ -131,8 +135,8 @@ bool over_own_axes(const Stage& stage, const Update& update) {
 }
 
 std::string stage_text(const Stage& stage) {
-  std::string text = fmt::format("  {} {}[{}]", stage.is_result ? "result" : "stage", stage.name,
-                                 axes_text(stage.axes));
+  std::string text = fmt::format("  {} {}[{}]{}", stage.is_result ? "result" : "stage", stage.name,
+                                 axes_text(stage.axes), scope_text(stage.scope));
   size_t first = 0;
   if (!stage.external.label.empty()) {
     text += fmt::format(" = extern \"{}\"({}): {}", stage.external.label,
@@ -188,7 +192,7 @@ std::string Program::to_string() const {
   std::string text = "program {\n";
   for (const Buffer& buffer : buffers) {
     text += fmt::format("  {} {}: {}", buffer.is_constant ? "const" : "param", buffer.name,
-                        type_text(buffer.type));
+                        type_text(buffer.type) + scope_text(buffer.scope));
     if (buffer.value.defined() && buffer.value.size() <= kMostPrinted)
       text += " = {" + values_text(buffer.value) + "}";
     text += ";\n";

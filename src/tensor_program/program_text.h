@@ -1,9 +1,11 @@
 // The text of tensor programs. What Program::to_string prints parses to an equal program.
 //
 //   program   = "program" "{" declaration* [schedule] "}"
-//   param     = "param" name ":" type ";"                           type = dtype "[" extents "]"
+//   param     = "param" name ":" type [scope] ";"                   type = dtype "[" extents "]"
 //   const     = "const" name ":" type [ "=" "{" numbers "}" ] ";"   values of more than 64 elements
-//   are left out stage     = ("stage" | "result") name "[" axes "]" ( "=" body | ":" dtype ) ";"
+//               are left out
+//   stage     = "stage" name "[" axes "]" value ";"                 value = "=" body | ":" dtype
+//   result    = "result" name "[" axes "]" [scope] value ";"        scope = "in" string
 //   body      = term | combine term | "extern" string "(" names ")" ":" dtype
 //   update    = "update" name "[" terms "]" "=" combine term ";"    of the stage before it
 //   combine   = ("set" | "sum" | "product" | "max" | "min") "(" axes ")"
@@ -12,7 +14,8 @@
 // An axis is name:extent. Terms are written as in C, with 1 an int32, 1i64 an int64, 0.5f a
 // float32, 0.5d a float64, inff and nanf; dtype(x) is a cast.
 // A stage of one reduction over its own axes is written in one line: stage C[i:2] = sum(k:3) A[i,
-// k]; Comments run from // to the end of the line.
+// k]; Comments run from // to the end of the line. A scope is where an array lies in a device's
+// memory: in "texture", in "global" for its ordinary one; without it it lies anywhere.
 #pragma once
 
 #include <string_view>

@@ -104,13 +104,22 @@ def check_errors(bench):
     assert "native has no device simulated:0 here: it has cpu:0" in said, said
     said = bench.refused(name, "simulated", "--pin", "soft.*=simulated:1", status=2)
     assert "simulated:1 is not among the targets in use" in said, said
-    said = bench.refused(name, "simulated", status=5, SIMULATED_MEMORY="100")
-    assert re.search("simulated:0: no room for [0-9]+ bytes", said), said
+    said = bench.refused(name, "simulated", "--memory", "simulated:0=100", status=5)
+    assert re.search("--memory simulated:0=100: it keeps [0-9]+ bytes on simulated:0", said), said
+    said = bench.refused(name, "simulated", "--memory", "simulated:0=much", status=2)
+    assert "--memory simulated:0=much: 'much' is no number of bytes" in said, said
     listed = bench.run("targets", "--plugin", PLUGIN)
     assert "device simulated:0" in listed and "device simulated:1" in listed, listed
 
 
-CHECKS = (check_whole, check_split, check_two_devices, check_placed, check_errors)
+def check_memory(bench):
+    """Where the device has no room the program runs elsewhere: whether the user says so, or the device does."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    report, _ = bench.simulated("run", name, "simulated,native", "--memory", "simulated:0=0")
+    assert {kernel["target"] for kernel in report["kernels"]} == {"native"}, report["kernels"]
+
+
+CHECKS = (check_whole, check_split, check_two_devices, check_placed, check_memory, check_errors)
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as shared:

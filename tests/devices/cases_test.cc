@@ -18,6 +18,7 @@
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "passes/verify.h"
+#include "tensor_program/call.h"
 #include "test_paths.h"
 
 namespace collage {
@@ -44,6 +45,7 @@ TEST_P(DeviceCases, AreAsExpected) {
   ASSERT_TRUE(devices.ok()) << devices.status().to_string();
   ParseOptions options;
   options.positions = true;
+  options.abstract_function = tensor_program::abstract_function;
   for (Case& c : file.cases) {
     SCOPED_TRACE(c.intent);
     const Result<Module> before = parse_module(c.input, options);
@@ -57,7 +59,7 @@ TEST_P(DeviceCases, AreAsExpected) {
       ASSERT_TRUE(again.ok()) << again.status().to_string();
       EXPECT_EQ(print(*again), print(*after)) << "planning it again changes it";
       // What the text says is enough to plan it again.
-      const Result<Module> read = parse_module(to_text(*after));
+      const Result<Module> read = parse_module(to_text(*after), options);
       ASSERT_TRUE(read.ok()) << read.status().to_string();
       EXPECT_EQ(print(*read), print(*after));
     }

@@ -90,49 +90,5 @@ TEST(Simplification, KeepsPlacements) {
   EXPECT_EQ(to_text(module), to_text(Module(parse_function(text).value())));
 }
 
-// A kernel that states the scopes of its buffers, as lowered programs do.
-class Scoped : public AbstractFunction {
- public:
-  Scoped(Type type, std::vector<std::string> scopes)
-      : type_(std::move(type)), scopes_(std::move(scopes)) {}
-  const Type& type() const override { return type_; }
-  std::string to_text() const override { return ""; }
-  std::string kind_name() const override { return "scoped"; }
-  std::vector<std::string> memory_scopes() const override { return scopes_; }
-
- private:
-  Type type_;
-  std::vector<std::string> scopes_;
-};
-
-TEST(Planning, AfterLoweringFollowsTheScopesOfBuffers) {
-  register_operators();
-  const TensorType tensor{{4}, DType::kFloat32};
-  const Type type = Type::function({tensor, tensor}, tensor);
-  const Expr x = make_var("x", tensor);
-  const Expr kernel = make_global_var("kernel", type);
-  const auto on_gpu = [](const Expr& value) {
-    return make_call("on_device", {value}, {{"device", "gpu"}}).value();
-  };
-  const Expr first = on_gpu(make_function_call(kernel, {x, x}).value());
-  const Expr second = on_gpu(make_function_call(kernel, {first, x}).value());
-  Module module(make_function({x}, make_call("exp", {second}).value()));
-  module.abstract_functions["kernel"] =
-      std::make_shared<Scoped>(type, std::vector<std::string>{"texture", "global", "texture"});
-  const DeclaredDevices devices = DeclaredDevices::parse("cpu:0, gpu:0").value();
-  const Result<Module> planned = plan_devices(module, devices);
-  ASSERT_TRUE(planned.ok()) << planned.status().to_string();
-  // x is a texture, and copied to be read otherwise, once; between the kernels is a texture; the
-  // last result is copied to the CPU.
-  EXPECT_EQ(count_device_copies(*planned), 2U);
-  EXPECT_EQ(planned->main()->attrs.string("param_devices"), "gpu:0/texture");
-  EXPECT_EQ(planned->main()->attrs.string("result_devices"), "cpu:0");
-  const auto* last = as<CallNode>(as<CallNode>(planned->main()->body)->args[0]);
-  EXPECT_EQ(last->attrs.string("from"), "gpu:0/texture");
-  const Result<Module> again = plan_devices(*planned, devices);
-  ASSERT_TRUE(again.ok()) << again.status().to_string();
-  EXPECT_TRUE(structural_equal(again->main(), planned->main()));
-}
-
 }  // namespace
 }  // namespace collage

@@ -72,6 +72,15 @@ TEST(ProgramText, Terms) {
     expect_round_trip(head + term + ";\n}\n");
 }
 
+TEST(ProgramText, MemoryScopes) {
+  expect_round_trip(
+      "program {\n  param x: float32[4] in \"texture\";\n  param y: float32[4];\n"
+      "  result z[i:4] in \"global\" = x[i] + y[i];\n}\n");
+  EXPECT_THAT(refusal("program {\n  param x: float32[4] in \"a/b\";\n}"),
+              HasSubstr("'a/b' is no memory scope"));
+  EXPECT_THAT(refusal("program {\n  const c: float32[4] in \"texture\";\n}"), HasSubstr("'in'"));
+}
+
 TEST(ProgramText, ConstantsAreFoldedAndCommentsLeftOut) {
   auto program = parse_program(R"(
     program {  // a comment

@@ -127,6 +127,10 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
       ->delimiter(',');
   command.add_option("--pin", options.pin, "'REGEX=TARGET': nodes whose name matches run there")
       ->allow_extra_args(false);
+  command
+      .add_option("--memory", options.memory,
+                  "DEVICE=BYTES: the most that the program may keep on a device (gpu:0=500M)")
+      ->allow_extra_args(false);
   command.add_flag("--recompile", options.recompile,
                    "of an artifact: compile the model inside it for this machine");
   command
@@ -237,6 +241,7 @@ Result<ProgramOptions> program_options(const SharedOptions& options) {
   program.targets = options.targets;
   program.exclude = options.exclude;
   program.pin = options.pin;
+  program.memory = options.memory;
   program.config = options.config;
   program.threads = options.threads;
   program.database = options.database;

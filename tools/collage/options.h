@@ -13,7 +13,7 @@ namespace collage::tool {
 
 struct SharedOptions {
   std::string model;
-  std::vector<std::string> targets, exclude, pin, shapes, dims, constants, inputs, plugins;
+  std::vector<std::string> targets, exclude, pin, memory, shapes, dims, constants, inputs, plugins;
   int threads = 0;
   int64_t seed = 0;
   double patience = 10;
