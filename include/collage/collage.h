@@ -97,6 +97,9 @@ std::shared_ptr<WeightForms> make_weight_forms();
 struct ProgramOptions {
   std::vector<std::string>
       targets;  // "onednn", "native -option=value" …; empty: everything this machine offers
+  // "cpu:0, gpu:0": the devices to use, and all that this machine offers on them, where no targets
+  // are named; empty: those of the targets.
+  std::string devices;
   // Targets with rules of the user's own (docs/partitioning.md), in place of `targets`.
   std::filesystem::path config;
   int threads = 0;                   // 0: the cores this process may use

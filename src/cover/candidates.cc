@@ -47,7 +47,8 @@ Result<Candidates> find_candidates(const Module& module, const ProgramOptions& o
   if (!options.config.empty()) config = TRY(read_config(options.config));
   Candidates result;
   result.specs = config ? TRY(configured_targets(*config, constraints))
-                        : TRY(select_targets(options.targets, constraints, options.max_error > 0));
+                        : TRY(select_targets(options.targets, constraints, options.max_error > 0,
+                                             options.devices));
   result.compatible = compatible_targets(
       result.specs, config ? config->incompatible : PartitionConfig().incompatible);
   result.module = TRY(rewritten_for(result.specs, module));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "devices/declared_devices.h"
 #include "passes/pipeline.h"
 #include "runtime/device_memory.h"
 #include "targets/backends.h"
@@ -42,6 +43,54 @@ Result<Target> on_own_device(const Backend& backend, Target target) {
     known += (known.empty() ? "" : ", ") + device_text(device);
   return error(ErrorCode::kUnavailable, "{} has no device {} here: it has {}", backend.name(),
                device_text(target.device), known.empty() ? "none" : known);
+}
+
+Result<std::vector<VirtualDevice>> declared_devices(const std::string& text) {
+  std::vector<VirtualDevice> result;
+  if (text.empty()) return result;
+  const DeclaredDevices devices =
+      TRY(DeclaredDevices::parse(text).with_context("--devices " + text));
+  for (const DeclaredDevice& device : devices.list())
+    result.push_back({device.kind, device.id, ""});
+  return result;
+}
+
+bool is_among(const std::vector<VirtualDevice>& devices, const VirtualDevice& device) {
+  return std::find(devices.begin(), devices.end(), device) != devices.end();
+}
+
+// On which of its devices a backend is a target where no targets are named: the first, unless it
+// wants to be asked for; where devices are declared, those.
+std::vector<VirtualDevice> devices_to_use(const Backend& backend,
+                                          const std::vector<VirtualDevice>& declared) {
+  std::vector<VirtualDevice> result = backend.devices();
+  if (declared.empty()) {
+    result.resize(backend.by_default() ? std::min<size_t>(result.size(), 1) : 0);
+    return result;
+  }
+  std::erase_if(result, [&](const VirtualDevice& device) {
+    const bool wants = backend.by_default() || !is_host_memory(device);
+    return !wants || !is_among(declared, device);
+  });
+  return result;
+}
+
+// That each target is on a declared device, and each of these has a backend.
+Status check_declared(const std::vector<VirtualDevice>& declared,
+                      const std::vector<Target>& targets) {
+  if (declared.empty()) return {};
+  for (const Target& target : targets)
+    if (!is_among(declared, {target.device.device, target.device.id, ""}))
+      return usage_error("target '{}' is on {}, which --devices does not name", target.to_string(),
+                         device_text(target.device));
+  const std::vector<Backend*> backends = all_backends();
+  for (const VirtualDevice& device : declared)
+    if (std::none_of(backends.begin(), backends.end(), [&](const Backend* backend) {
+          return backend->available().ok() && is_among(backend->devices(), device);
+        }))
+      return error(ErrorCode::kUnavailable, "no backend offers the device {} here",
+                   device_text(device));
+  return {};
 }
 
 // "gpu:1", which no backend's name is.
@@ -151,8 +200,9 @@ Status TargetConstraints::check_pins(std::span<const PartitionSpecPtr> specs) co
 
 Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
                                                      const TargetConstraints& constraints,
-                                                     bool lowering) {
+                                                     bool lowering, const std::string& devices) {
   register_all();
+  const std::vector<VirtualDevice> declared = TRY(declared_devices(devices));
   std::vector<Target> targets;
   for (const std::string& text : requested) {
     Target target = TRY(Target::parse(text));
@@ -178,9 +228,10 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
   }
   if (requested.empty())
     for (Backend* backend : all_backends())
-      if (backend->by_default() && (lowering || !backend->only_lowers()) &&
-          backend->available().ok())
-        targets.push_back(TRY(on_own_device(*backend, {backend->name(), {}, {}})));
+      if ((lowering || !backend->only_lowers()) && backend->available().ok())
+        for (const VirtualDevice& device : devices_to_use(*backend, declared))
+          targets.push_back({backend->name(), {}, device});
+  TRY(check_declared(declared, targets));
   std::erase_if(targets, [&](const Target& target) { return constraints.excludes(target); });
   std::stable_sort(targets.begin(), targets.end(), [](const Target& a, const Target& b) {
     Backend *x = find_backend(a.kind), *y = find_backend(b.kind);

@@ -96,6 +96,14 @@ def @main(%x: Tensor[(4, 64), float32]) {
     assert "where none of the targets is: native, reference" in bench.refused("placed.relay", "native", status=5)
 
 
+def check_declared(bench):
+    """--devices names the devices to use."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    report, _ = bench.report("run", name, "--plugin", PLUGIN, "--devices", "simulated:1", "--effort", "fast")
+    assert report["targets"] == [SECOND, "reference"], report["targets"]
+    assert {kernel["target"] for kernel in report["kernels"]} == {SECOND}, report["kernels"]
+
+
 def check_errors(bench):
     name = bench.save("net.onnx", tiny_models.small_net())
     said = bench.refused(name, "simulated -device=simulated:7", status=5)
@@ -119,7 +127,7 @@ def check_memory(bench):
     assert {kernel["target"] for kernel in report["kernels"]} == {"native"}, report["kernels"]
 
 
-CHECKS = (check_whole, check_split, check_two_devices, check_placed, check_memory, check_errors)
+CHECKS = (check_whole, check_split, check_two_devices, check_placed, check_memory, check_declared, check_errors)
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as shared:

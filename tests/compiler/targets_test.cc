@@ -111,6 +111,23 @@ TEST(Targets, AreOnTheirBackendsDevices) {
             "target 'native -device=gpu': native has no device gpu:0 here: it has cpu:0");
 }
 
+TEST(Targets, AreThoseOnDeclaredDevices) {
+  register_rounding();
+  const auto text = [](const std::string& devices, const std::vector<std::string>& targets = {}) {
+    const auto specs = select_targets(targets, {}, false, devices);
+    if (!specs.ok()) return specs.status().message();
+    std::string all;
+    for (const PartitionSpecPtr& spec : *specs) all += spec->target.to_string() + "; ";
+    return all;
+  };
+  EXPECT_EQ(text("gpu:0, gpu:1"), "devices -device=gpu; devices -device=gpu:1; reference; ");
+  EXPECT_EQ(text("cpu:0,gpu:1", {"native"}), "native; reference; ");
+  EXPECT_EQ(text("gpu:1", {"native"}),
+            "target 'native' is on cpu:0, which --devices does not name");
+  EXPECT_EQ(text("npu"), "no backend offers the device npu:0 here");
+  EXPECT_EQ(text("gpu,gpu"), "--devices gpu,gpu: device 'gpu:0' is declared twice");
+}
+
 TEST(Targets, ArePinnedToAndKeptOffADevice) {
   register_rounding();
   const auto specs = select_targets({"native", "devices", "devices -device=gpu:1"}, {});

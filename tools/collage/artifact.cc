@@ -23,10 +23,11 @@ constexpr int kBlocks = 3;
 constexpr int kBlockRuns = 20;
 
 Status check_flags(const SharedOptions& options, int threads) {
-  const bool compiles =
-      !options.targets.empty() || !options.exclude.empty() || !options.pin.empty() ||
-      !options.memory.empty() || !options.config.empty() || options.max_error > 0 ||
-      !options.shapes.empty() || !options.dims.empty() || !options.constants.empty();
+  const bool compiles = !options.targets.empty() || !options.exclude.empty() ||
+                        !options.pin.empty() || !options.memory.empty() ||
+                        !options.devices.empty() || !options.config.empty() ||
+                        options.max_error > 0 || !options.shapes.empty() || !options.dims.empty() ||
+                        !options.constants.empty();
   if (compiles)
     return usage_error(
         "{}: is compiled already: its targets, shapes and precision stay, unless "

@@ -123,6 +123,8 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
   command
       .add_option("--targets", options.targets, "backends to use, comma separated (default: all)")
       ->delimiter(',');
+  command.add_option("--devices", options.devices,
+                     "cpu:0,gpu:0: the devices to use, in order of preference");
   command.add_option("--exclude", options.exclude, "leave out TARGET, or TARGET:OPERATOR")
       ->delimiter(',');
   command.add_option("--pin", options.pin, "'REGEX=TARGET': nodes whose name matches run there")
@@ -240,6 +242,7 @@ Result<ProgramOptions> program_options(const SharedOptions& options) {
   ProgramOptions program;
   program.targets = options.targets;
   program.exclude = options.exclude;
+  program.devices = options.devices;
   program.pin = options.pin;
   program.memory = options.memory;
   program.config = options.config;

@@ -13,6 +13,7 @@ namespace collage::tool {
 
 struct SharedOptions {
   std::string model;
+  std::string devices;
   std::vector<std::string> targets, exclude, pin, memory, shapes, dims, constants, inputs, plugins;
   int threads = 0;
   int64_t seed = 0;

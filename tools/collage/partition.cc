@@ -78,15 +78,10 @@ Status partition_lightly(const SharedOptions& options, const std::vector<Partiti
   return {};
 }
 
-struct DeviceOptions {
-  std::string devices;
-  std::vector<std::string> places;
-};
-
-Status partition_for_devices(const SharedOptions& options, const DeviceOptions& wanted) {
-  const DeclaredDevices devices = TRY(DeclaredDevices::parse(wanted.devices));
+Status partition_for_devices(const SharedOptions& options, const std::vector<std::string>& places) {
+  const DeclaredDevices devices = TRY(DeclaredDevices::parse(options.devices));
   std::vector<DeviceWish> wishes;
-  for (const std::string& place : wanted.places)
+  for (const std::string& place : places)
     wishes.push_back(TRY(DeviceWish::parse(place).with_context("--place")));
   PrintOptions print;
   Module module = TRY(load_as_written(options, print, true));
@@ -97,10 +92,10 @@ Status partition_for_devices(const SharedOptions& options, const DeviceOptions& 
   return {};
 }
 
-Status partition(const SharedOptions& options, const DeviceOptions& devices) {
+Status partition(const SharedOptions& options, const std::vector<std::string>& places) {
   register_all();
   for (const std::string& plugin : options.plugins) TRY(load_plugin(plugin));
-  if (!devices.devices.empty()) return partition_for_devices(options, devices);
+  if (!options.devices.empty()) return partition_for_devices(options, places);
   if (!options.config.empty()) {
     PartitionConfig config = TRY(read_config(options.config));
     if (config.mock_costs) return partition_by_mock_costs(options, config);
@@ -133,16 +128,16 @@ Command add_partition(CLI::App& app) {
   add_compile_options(*command, *options);
   add_config_option(*command, *options);
   command->add_option("--json", options->json, "write the report here");
-  auto devices = std::make_shared<DeviceOptions>();
-  CLI::Option* declared = command->add_option(
-      "--devices", devices->devices,
-      "cpu:0,gpu:0,little=cpu:1: plan on which of these devices values lie, and "
-      "partition by device; nothing is compiled");
+  CLI::Option* declared = command->get_option("--devices");
+  declared->description(
+      "cpu:0,gpu:0,little=cpu:1: plan on which of these devices values lie, and partition by "
+      "device; nothing is compiled");
+  auto places = std::make_shared<std::vector<std::string>>();
   command
-      ->add_option("--place", devices->places,
+      ->add_option("--place", *places,
                    "'REGEX=DEVICE': nodes whose name matches are computed there")
       ->needs(declared);
-  return {command, [options, devices] { return partition(*options, *devices); }};
+  return {command, [options, places] { return partition(*options, *places); }};
 }
 
 }  // namespace collage::tool

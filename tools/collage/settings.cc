@@ -58,12 +58,12 @@ void add(const CLI::Option& option, const std::string& value, std::vector<std::s
 // for writing, and moved aside where it is damaged) or a plugin. A new flag is not among them until
 // somebody thought about it.
 constexpr std::string_view kHarmless[] = {
-    "accuracy",     "batch",    "compare",    "config",          "constant",  "deterministic",
-    "dim",          "duration", "effort",     "exclude",         "expect",    "fresh-costs",
-    "frozen-costs", "inputs",   "iterations", "layers",          "layerwise", "max-error",
-    "memory",       "patience", "pin",        "progress",        "quiet",     "roofline",
-    "search",       "seed",     "shapes",     "smallest-effect", "streams",   "targets",
-    "threads",      "verbose",  "warmup"};
+    "accuracy",    "batch",        "compare",  "config",     "constant",        "deterministic",
+    "devices",     "dim",          "duration", "effort",     "exclude",         "expect",
+    "fresh-costs", "frozen-costs", "inputs",   "iterations", "layers",          "layerwise",
+    "max-error",   "memory",       "patience", "pin",        "progress",        "quiet",
+    "roofline",    "search",       "seed",     "shapes",     "smallest-effect", "streams",
+    "targets",     "threads",      "verbose",  "warmup"};
 
 bool is_harmless(const CLI::Option& option) {
   return std::find(std::begin(kHarmless), std::end(kHarmless), flag_of(option)) !=
