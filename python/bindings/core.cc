@@ -89,7 +89,8 @@ std::vector<Tensor> view_inputs(const nb::list& given, const std::vector<TensorI
 }
 
 CompiledProgram compile(const Model& model, std::vector<std::string> targets,
-                        std::vector<std::string> exclude, std::vector<std::string> pin, int threads,
+                        std::vector<std::string> exclude, std::vector<std::string> pin,
+                        std::string devices, std::vector<std::string> memory, int threads,
                         const std::string& effort, const std::string& search, double patience,
                         std::filesystem::path database, std::filesystem::path config,
                         std::filesystem::path worker, bool frozen_costs, bool strict_accuracy,
@@ -99,6 +100,8 @@ CompiledProgram compile(const Model& model, std::vector<std::string> targets,
   options.targets = std::move(targets);
   options.exclude = std::move(exclude);
   options.pin = std::move(pin);
+  options.devices = std::move(devices);
+  options.memory = std::move(memory);
   options.threads = threads;
   options.effort = effort_of(effort);
   options.search = search_of(search);
@@ -188,11 +191,11 @@ NB_MODULE(_core, core) {
       .def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)
       .def("compile", &compile, nb::kw_only(), nb::arg("targets"), nb::arg("exclude"),
-           nb::arg("pin"), nb::arg("threads"), nb::arg("effort"), nb::arg("search"),
-           nb::arg("patience"), nb::arg("database"), nb::arg("config"), nb::arg("worker"),
-           nb::arg("frozen_costs"), nb::arg("strict_accuracy"), nb::arg("deterministic"),
-           nb::arg("always_measure"), nb::arg("max_error"), nb::arg("check_inputs"),
-           nb::arg("progress").none());
+           nb::arg("pin"), nb::arg("devices"), nb::arg("memory"), nb::arg("threads"),
+           nb::arg("effort"), nb::arg("search"), nb::arg("patience"), nb::arg("database"),
+           nb::arg("config"), nb::arg("worker"), nb::arg("frozen_costs"),
+           nb::arg("strict_accuracy"), nb::arg("deterministic"), nb::arg("always_measure"),
+           nb::arg("max_error"), nb::arg("check_inputs"), nb::arg("progress").none());
 
   nb::class_<AnyProgram>(core, "Program")
       .def_prop_ro("inputs", [](const AnyProgram& self) { return self.inputs(); })

@@ -143,6 +143,8 @@ class Model:
         targets: Union[str, Sequence[str]] = (),
         exclude: Union[str, Sequence[str]] = (),
         pin: Union[str, Sequence[str]] = (),
+        devices: str = "",
+        memory: Union[str, Sequence[str]] = (),
         threads: int = 0,
         effort: str = "default",
         search: str = "exact",
@@ -166,9 +168,10 @@ class Model:
         heard = None if progress is None else lambda *values: progress(Progress(*values))
         names = [info.name for info in self.inputs]
         compiled = self._core.compile(
-            targets=_words(targets), exclude=_words(exclude), pin=[pin] if isinstance(pin, str) else list(pin), threads=threads, effort=effort, search=search,
-            patience=patience, database=database, config=config, worker=worker, frozen_costs=frozen_costs,
-            strict_accuracy=strict_accuracy, deterministic=deterministic, always_measure=always_measure, max_error=max_error,
+            targets=_words(targets), exclude=_words(exclude), pin=[pin] if isinstance(pin, str) else list(pin),
+            devices=devices, memory=_words(memory), threads=threads, effort=effort, search=search, patience=patience,
+            database=database, config=config, worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy,
+            deterministic=deterministic, always_measure=always_measure, max_error=max_error,
             check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard)
         return Program(compiled, compiled.report_text)
 

@@ -126,6 +126,9 @@ Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr
       return bad_model("{} would have to be on two devices: {} and {}", site,
                        places.contradiction().first.to_string(),
                        places.contradiction().second.to_string());
+    if (!place->memory_scope.value_or("").empty())
+      return unsupported("{} is to be in the memory scope {}, which the search chooses itself",
+                         site, place->to_string());
     if (std::any_of(specs.begin(), specs.end(),
                     [&](const PartitionSpecPtr& spec) { return is_at(spec->target, *place); }))
       continue;

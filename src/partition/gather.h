@@ -29,7 +29,7 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   const GatherOptions& options = {});
 
 // Whether each placed node can be where placements say. kBadModel where two contradict each other;
-// kUnavailable where none of the specs' targets is there.
+// kUnavailable where none of the specs' targets is there; kUnsupported for a memory scope.
 Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr> specs);
 
 // Sets of targets (indices into `specs`) that may be used together, each as large as it can be:

@@ -1,5 +1,5 @@
-// Random graphs with random constraints against a planner that tries every assignment of devices to
-// values and knows no unification.
+// Random graphs with random constraints against a planner that tries every assignment of devices
+// and memory scopes to values and knows no unification.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -22,8 +22,11 @@ namespace {
 using Random = std::mt19937;
 size_t below(Random& random, size_t count) { return random() % count; }
 
-const std::vector<VirtualDevice> kDevices = {{"cpu", 0, ""}, {"gpu", 0, ""}, {"gpu", 1, ""}};
-const std::vector<std::string> kTexts = {"cpu", "cpu:0", "gpu", "gpu:0", "gpu:1"};
+const std::vector<VirtualDevice> kPlaces = {{"cpu", 0, ""}, {"cpu", 0, "texture"},
+                                            {"gpu", 0, ""}, {"gpu", 0, "texture"},
+                                            {"gpu", 1, ""}, {"gpu", 1, "texture"}};
+const std::vector<std::string> kTexts = {
+    "cpu", "cpu:0", "gpu", "gpu:0", "gpu:1", "/texture", "/global", "gpu/texture", "gpu:1/global"};
 
 Expr call(const std::string& op, std::vector<Expr> args, Attrs attrs = {}) {
   return make_call(op, std::move(args), std::move(attrs)).value();
@@ -79,7 +82,8 @@ Expr origin_of(const Expr& expr) {
 
 bool fits(const VirtualDevice& device, const DeviceConstraint& constraint) {
   return (!constraint.device || *constraint.device == device.device) &&
-         (!constraint.id || *constraint.id == device.id);
+         (!constraint.id || *constraint.id == device.id) &&
+         (!constraint.memory_scope || *constraint.memory_scope == device.memory_scope);
 }
 
 // Everything that has a place: parameters, kernels, constrained results of placements, and results
@@ -166,15 +170,15 @@ class EveryAssignment {
       best_rank_ = rank;
       return;
     }
-    for (size_t device = 0; device < kDevices.size(); ++device) {
+    for (size_t place = 0; place < kPlaces.size(); ++place) {
       bool holds = true;
       for (const DeviceConstraint& constraint : nodes_[next].constraints)
-        holds = holds && fits(kDevices[device], constraint);
+        holds = holds && fits(kPlaces[place], constraint);
       for (const size_t other : nodes_[next].together)
-        holds = holds && (other > next || chosen[other] == device);
+        holds = holds && (other > next || chosen[other] == place);
       if (!holds) continue;
-      chosen[next] = device;
-      search(next + 1, rank + device, chosen);
+      chosen[next] = place;
+      search(next + 1, rank + place, chosen);
     }
   }
 

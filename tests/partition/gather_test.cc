@@ -118,6 +118,7 @@ TEST(Gather, WhatIsPlacedIsForTargetsThere) {
     return check_places(DataflowGraph(function), specs).to_string();
   };
   EXPECT_EQ(checked(placed("gpu:1")), "ok");
+  EXPECT_THAT(checked(placed("/scratch")), ::testing::HasSubstr("in the memory scope /scratch"));
   EXPECT_THAT(checked(placed("npu")),
               ::testing::HasSubstr("relu is to be on npu, where none of the targets is: one, two"));
   EXPECT_THAT(checked(placed("gpu:0", true)),
