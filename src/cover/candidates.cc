@@ -1,8 +1,6 @@
 #include "cover/candidates.h"
 
 #include <optional>
-#include <set>
-#include <string>
 
 #include "partition/gather.h"
 #include "partition/rewrite.h"
@@ -25,20 +23,9 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
   GatherOptions options;
   options.primitives = true;
   options.allowed = [&](const CandidatePartition& candidate) {
-    return candidate.spec->is_host || is_allowed(graph, candidate, constraints);
+    return is_allowed(graph, candidate, constraints);
   };
-  std::vector<CandidatePartition> found = gather_candidates(graph, specs, options);
-  // Where the host is excluded, it has only what no other target takes by itself.
-  TargetConstraints exclusions = constraints;
-  exclusions.pins.clear();
-  std::set<std::string> taken;
-  for (const CandidatePartition& candidate : found)
-    if (!candidate.spec->is_host) taken.insert(candidate.sub_graph.inside().to_string());
-  std::erase_if(found, [&](const CandidatePartition& candidate) {
-    return candidate.spec->is_host && !is_allowed(graph, candidate, exclusions) &&
-           taken.contains(candidate.sub_graph.inside().to_string());
-  });
-  return found;
+  return gather_candidates(graph, specs, options);
 }
 
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options) {

@@ -23,8 +23,8 @@ struct Candidates {
 // kUsage, kUnavailable: targets, a configuration or constraints that do not fit this machine.
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options);
 
-// What the specs find in a graph and the constraints allow. The host's is always allowed: where it
-// is excluded, it has only what no other target takes by itself.
+// What the specs find in a graph and the constraints allow. Where they keep the host away, it has
+// only what no other target takes by itself.
 std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   const std::vector<PartitionSpecPtr>& specs,
                                                   const TargetConstraints& constraints);

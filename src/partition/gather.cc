@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "devices/device_domains.h"
 #include "ops/placement.h"
@@ -73,20 +75,21 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
     if (device_placement(node.expr)) placements.insert(node.index);
   }
   const StatedPlaces places(graph);
-  auto keep = [&](const CandidatePartition& candidate) {
-    const PartitionSpec& spec = *candidate.spec;
+  const auto possible = [&](const CandidatePartition& candidate) {
     const IndexSet& inside = candidate.sub_graph.inside();
-    if (inside.intersects(primitives) && inside.size() > 1) return false;
-    if (inside.intersects(placements)) return false;  // a wish, no work
+    return (!inside.intersects(primitives) || inside.size() == 1) &&
+           !inside.intersects(placements);  // a wish, no work
+  };
+  const auto allowed = [&](const CandidatePartition& candidate) {
     bool fits = true;
-    if (!placements.empty() && !spec.is_host)
-      inside.for_each([&](PostDfsIndex i) {
-        fits = fits && places.of(i) && is_at(spec.target, *places.of(i));
+    if (!placements.empty())
+      candidate.sub_graph.inside().for_each([&](PostDfsIndex i) {
+        fits = fits && places.of(i) && is_at(candidate.spec->target, *places.of(i));
       });
     return fits && (!options.allowed || options.allowed(candidate));
   };
 
-  std::vector<CandidatePartition> result;
+  std::vector<CandidatePartition> result, last_resort;
   std::map<const PartitionRule*, std::vector<CandidatePartition>> known;
   for (size_t s = 0; s < specs.size(); ++s) {
     const PartitionSpecPtr& spec = specs[s];
@@ -111,9 +114,21 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
             SubGraph::of(graph, with_tuple_arguments(graph, IndexSet({i})), "primitive");
         if (alone.is_valid(graph, {})) candidates.push_back({"primitive", std::move(alone), spec});
       });
-    for (CandidatePartition& candidate : candidates)
-      if (keep(candidate)) result.push_back(std::move(candidate));
+    for (CandidatePartition& candidate : candidates) {
+      if (!possible(candidate)) continue;
+      if (allowed(candidate)) {
+        result.push_back(std::move(candidate));
+      } else if (spec->is_host) {
+        last_resort.push_back(std::move(candidate));
+      }
+    }
   }
+  std::set<std::string> taken;
+  for (const CandidatePartition& candidate : result)
+    taken.insert(candidate.sub_graph.inside().to_string());
+  for (CandidatePartition& candidate : last_resort)
+    if (!taken.contains(candidate.sub_graph.inside().to_string()))
+      result.push_back(std::move(candidate));
   return result;
 }
 

@@ -3,8 +3,9 @@
 //
 //   a function already marked Primitive is somebody's decision (a user's own fusion): its call is
 //   never a part of a larger kernel, and is one of its own where `primitives` asks for that;
-//   what on_device or device_copy places somewhere is only for targets there, and for the host.
-//   They say nothing of what the node reads or of who reads it: that is for costs to decide.
+//   what on_device or device_copy places somewhere is only for targets there. They say nothing of
+//   what the node reads or of who reads it: that is for costs to decide;
+//   the host has all the same what no other target takes by itself.
 #pragma once
 
 #include <functional>

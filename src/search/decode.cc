@@ -21,12 +21,12 @@ class Decoder {
 
   void apply(uint32_t c, std::span<const Detour> detours) {
     const Column& column = compact_.columns[c];
-    make_detours(detours, false);
+    make(detours, false);
     for (const Use& use : column.inputs) make(use.group, use.form);
     cover_.kernels.push_back(column.choices[0]);
     cover_.seconds += column.cost;
     for (const Use& use : column.outputs) masks_[use.group] |= 1u << use.form;
-    make_detours(detours, true);
+    make(detours, true);
     for (const Use& use : column.outputs)
       if (compact_.groups[use.group].is_result) make(use.group, 0);
   }
@@ -34,9 +34,14 @@ class Decoder {
   Cover take() { return std::move(cover_); }
 
  private:
-  void make_detours(std::span<const Detour> detours, bool output) {
-    for (const Detour& detour : detours)
-      if (detour.output == output) make(detour.group, detour.via);
+  void make(std::span<const Detour> detours, bool output) {
+    make_detours(
+        detours, (1u << detours.size()) - 1, output, compact_,
+        [&](uint32_t g) { return masks_[g]; },
+        [&](const Detour& detour) {
+          make(detour.group, detour.via);
+          return true;
+        });
   }
 
   void make(uint32_t g, uint32_t form) {

@@ -10,7 +10,7 @@ namespace collage::search {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr size_t kMaxDetours = 8;
+constexpr size_t kMaxDetours = 16;
 
 std::vector<uint32_t> positions_of(const Placement& placement, const Column& column) {
   std::vector<uint32_t> positions;
@@ -46,20 +46,35 @@ NodeSet node_set(uint32_t at, const std::vector<uint32_t>& positions) {
   return set;
 }
 
-std::vector<Detour> find_detours(const CompactProblem& compact, const Column& column) {
+// Whether `to` may be cheaper to make from `via` than from another form, which `via` itself can be
+// made from.
+bool is_cheaper_source(const Group& group, uint32_t via, uint32_t to) {
+  for (uint32_t from = 0; from < group.forms.size(); ++from)
+    if (from != via && from != to && group.convert(via, to) < group.convert(from, to) &&
+        group.convert(from, via) < kInfinity)
+      return true;
+  return false;
+}
+
+// `all`: false where there are more.
+std::vector<Detour> find_detours(const CompactProblem& compact, const Column& column, bool& all) {
   std::vector<Detour> result;
   auto find = [&](uint32_t g, uint32_t wanted, bool output) {
     const Group& group = compact.groups[g];
     if (group.readers.size() + (group.is_result ? 1 : 0) < 2) return;
-    for (uint32_t via = 0; via < group.forms.size(); ++via) {
-      if (via == wanted || result.size() == kMaxDetours) continue;
-      bool cheaper = false;
-      for (uint32_t from = 0; from < group.forms.size(); ++from)
-        cheaper = cheaper || (from != via && from != wanted &&
-                              group.convert(via, wanted) < group.convert(from, wanted) &&
-                              group.convert(from, via) < kInfinity);
-      if (cheaper) result.push_back({g, via, wanted, output});
-    }
+    // For the wanted form, then for those that are made on its account.
+    std::vector<uint32_t> targets = {wanted};
+    for (size_t t = 0; t < targets.size(); ++t)
+      for (uint32_t via = 0; via < group.forms.size(); ++via) {
+        if (std::find(targets.begin(), targets.end(), via) != targets.end()) continue;
+        if (!is_cheaper_source(group, via, targets[t])) continue;
+        if (result.size() == kMaxDetours) {
+          all = false;
+          return;
+        }
+        targets.push_back(via);
+        result.push_back({g, via, wanted, output});
+      }
   };
   for (const Use& use : column.inputs) find(use.group, use.form, false);
   for (const Use& use : column.outputs)
@@ -92,7 +107,7 @@ void apply_columns(Placement& placement, const std::vector<bool>& usable) {
     NodeSet& set = placement.sets[it->second];
     set.reduced = std::min(set.reduced, placement.potentials->reduced[c]);
     for (uint32_t node : column.nodes) placement.node_price[c] += placement.potentials->node[node];
-    placement.detours[c] = find_detours(compact, column);
+    placement.detours[c] = find_detours(compact, column, placement.all_detours);
     placement.places[*at].push_back({c, it->second});
   }
   for (std::vector<uint32_t>& sets : placement.later)

@@ -33,6 +33,7 @@ struct Placement {
   std::vector<std::vector<uint32_t>> later;    // by position: sets that hold it, applied above;
                                                // least reduced cost first
   std::vector<std::vector<Detour>> detours;    // by column
+  bool all_detours = true;                     // no column has more than are looked at
   std::vector<double> node_price;              // by column: of all its nodes
   std::vector<std::vector<uint32_t>> readers;  // by group: positions, in the order of its readers
   std::vector<uint32_t> incompatible;          // usable columns that cannot be applied

@@ -183,22 +183,24 @@ class Run {
       }
       return masks_[g];
     };
-    auto make_detours = [&](bool output) {
-      const std::vector<Detour>& all = placement_.detours[place.column];
-      for (size_t d = 0; d < all.size(); ++d) {
-        if (!(detours >> d & 1) || all[d].output != output) continue;
-        const Group& group = compact_.groups[all[d].group];
-        FormMask& mask = mask_of(all[d].group);
-        if (mask >> all[d].via & 1 || mask >> all[d].wanted & 1) return false;
-        FormMask direct = mask;
-        const double without = make_form(group, direct, all[d].wanted);
-        if (direct >> all[d].via & 1 || group.convert(all[d].via, all[d].wanted) >= without)
-          return false;
-        cost += make_form(group, mask, all[d].via);
-      }
-      return true;
+    const std::vector<Detour>& all = placement_.detours[place.column];
+    // False where it is made anyway, or is no cheaper source of anything.
+    auto make_detour = [&](const Detour& detour) {
+      const Group& group = compact_.groups[detour.group];
+      FormMask& mask = mask_of(detour.group);
+      if (mask >> detour.via & 1 || mask >> detour.wanted & 1) return false;
+      FormMask direct = mask;
+      const double without = make_form(group, direct, detour.wanted);
+      bool helps =
+          !(direct >> detour.via & 1) && group.convert(detour.via, detour.wanted) < without;
+      for (size_t d = 0; d < all.size() && !helps; ++d)
+        helps = (detours >> d & 1) && all[d].group == detour.group &&
+                all[d].output == detour.output && !(mask >> all[d].via & 1) &&
+                group.convert(detour.via, all[d].via) < form_cost(group, mask, all[d].via);
+      if (helps) cost += make_form(group, mask, detour.via);
+      return helps;
     };
-    if (!make_detours(false)) return;
+    if (!make_detours(all, detours, false, compact_, mask_of, make_detour)) return;
     for (const Use& use : column.inputs) {
       FormMask& mask = mask_of(use.group);
       if (mask == 0) return;
@@ -206,7 +208,7 @@ class Run {
       if (cost == kInfinity) return;
     }
     for (const Use& use : column.outputs) mask_of(use.group) |= 1u << use.form;
-    if (!make_detours(true)) return;
+    if (!make_detours(all, detours, true, compact_, mask_of, make_detour)) return;
     for (const Use& use : column.outputs)
       if (compact_.groups[use.group].is_result)
         cost += make_form(compact_.groups[use.group], mask_of(use.group), 0);

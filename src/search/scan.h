@@ -50,6 +50,8 @@ class Scan {
   // Usable columns that cannot be applied in this order: the caller forces them in another one
   // (search.cc).
   const std::vector<uint32_t>& incompatible() const { return placement_.incompatible; }
+  // Whether every way to make a form on the account of others was looked at.
+  bool all_detours() const { return placement_.all_detours; }
   ScanResult run(const ScanOptions& options) const;
   // With one width for all layers.
   ScanResult run(size_t width, double upper_bound, double deadline) const {

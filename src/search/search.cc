@@ -110,7 +110,8 @@ class Searcher {
       const Scan scan(compact_, potentials_, order, promising(usable, upper_bound()));
       const ScanResult found = scan.run({widths, upper_bound(), deadline()});
       take(found);
-      if (found.complete || found.dropped >= upper_bound()) return kInfinity;
+      if (found.complete || found.dropped >= upper_bound())
+        return scan.all_detours() ? kInfinity : bound;
       bound = std::max(bound, found.dropped);
       for (size_t layer = 0; layer < widths.size(); ++layer)
         if (found.narrow[layer]) widths[layer] *= kWiden;

@@ -55,7 +55,7 @@ def check_whole(bench):
     assert set(targets.values()) == {FIRST} and None not in devices, (targets, devices)
     assert len(transfers(report)) == 2, report["conversions"]
     assert report["peak_memory"]["planned"] == 0 and report["peak_memory"]["devices"]["simulated:0"] > 0, report["peak_memory"]
-    explained = bench.run("explain", name, "--plugin", PLUGIN, "--targets", "simulated", "--effort", "fast", "--kernel", "1")
+    explained = bench.run("explain", name, "--plugin", PLUGIN, "--targets", "simulated", "--effort", "fast", "simulated_nn_softmax")
     assert " on simulated:0" in explained, explained
 
 
