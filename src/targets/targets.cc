@@ -108,7 +108,10 @@ size_t end_of_regex(const std::string& text, const IsBackend& is_backend) {
   for (size_t end = text.size(); end > 0;) {
     const size_t equals = text.rfind('=', end - 1);
     if (equals == std::string::npos) break;
-    if (is_backend(text.substr(equals + 1, text.find(' ', equals) - equals - 1))) return equals;
+    const size_t space = text.rfind(' ', equals);  // "-device=gpu": of an option
+    const bool option = space != std::string::npos && text[space + 1] == '-';
+    if (!option && is_backend(text.substr(equals + 1, text.find(' ', equals) - equals - 1)))
+      return equals;
     end = equals;
   }
   return text.rfind('=');

@@ -139,6 +139,9 @@ TEST(Targets, ArePinnedToAndKeptOffADevice) {
     if (!constraints->excludes(spec->target)) left += spec->target.to_string() + "; ";
   EXPECT_EQ(left, "devices -device=gpu; native; reference; ");
   EXPECT_EQ(constraints->pins[0].target.text(), "gpu:0");
+  // A device may be called as its backend is.
+  const auto same = TargetConstraints::parse({}, {"a=devices -device=devices:1"});
+  EXPECT_EQ(same->pins[0].target.text(), "devices -device=devices:1");
   EXPECT_TRUE(constraints->check_pins(*specs).ok());
   EXPECT_TRUE(constraints->pins[0].target.means(Target{"devices", {}, {"gpu", 0, ""}}));
   EXPECT_FALSE(constraints->pins[0].target.means(Target{"native", {}, {}}));
