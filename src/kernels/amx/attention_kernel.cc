@@ -261,8 +261,8 @@ class AttentionKernel : public Kernel {
                       results},
                      down, tiles_across(pair), {kParts, kParts});
       const int64_t column = pair * kBlockColumns;
-      finish(results, sums, rows, std::min(kBlockColumns, a_.value_width - column),
-             h.out + first * a_.out.row + column, a_.out.row);
+      amx::finish(results, sums, rows, std::min(kBlockColumns, a_.value_width - column),
+                  h.out + first * a_.out.row + column, a_.out.row);
     }
   }
 

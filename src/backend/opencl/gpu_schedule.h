@@ -1,0 +1,28 @@
+// How the stages of a program run on a device. Each stage that is stored is one launch or a few:
+// its points are spread over work-groups of threads. Sums (products, convolutions) are computed in
+// registers by the stage that reads them, a tile of `lanes` points along the innermost dimension
+// and `rows` of another by each thread; other reductions by the thread of their result.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/native/translate.h"
+
+namespace collage::opencl {
+
+struct Tile {
+  int lanes = 1, rows = 1;
+  int threads = 64;  ///< of a work-group
+
+  std::string to_string() const;  ///< "v8 r4", how a schedule is found again
+};
+
+/// Those worth measuring, most promising first, for programs with sums and without.
+const std::vector<Tile>& sum_tiles();
+Tile plain_tile();
+
+/// Schedules all stages of the emitter's program.
+void schedule(tensor_program::Emitter& emitter, native::Translator& translator, const Tile& tile);
+
+}  // namespace collage::opencl

@@ -1,0 +1,115 @@
+#include "backend/opencl/kernel_builder.h"
+
+#include <algorithm>
+
+#include "backend/native/collapse.h"
+#include "backend/native/kernel_group.h"
+#include "backend/opencl/prepare.h"
+#include "ir/op.h"
+#include "ir/visitor.h"
+
+namespace collage::opencl {
+namespace {
+
+namespace tp = tensor_program;
+
+constexpr int kOperandSlot = 1 << 16;  // of values that are stored because a product reads them
+
+const CallNode* sum_of(const Expr& node) {
+  const auto* call = as<CallNode>(node);
+  return call != nullptr && call->op != nullptr && native::is_template_anchor(*call) ? call
+                                                                                     : nullptr;
+}
+
+/// Views of parameters and constants are read where they lie.
+bool lies_in_memory(const Expr& node) {
+  const auto* call = as<CallNode>(node);
+  if (call == nullptr) return node->kind() != ExprKind::kTupleGetItem;
+  return call->op->is_view && lies_in_memory(call->args[0]);
+}
+
+/// What sums read many times is computed once: by a stage of its own.
+void store_operands(tp::Emitter& emitter, const std::vector<Expr>& order) {
+  std::vector<const ExprNode*> read;
+  for (const Expr& node : order)
+    if (const CallNode* sum = sum_of(node))
+      for (const Expr& arg : sum->args)
+        if (!lies_in_memory(arg)) read.push_back(arg.get());
+  for (const Expr& node : order) {
+    const auto* call = as<CallNode>(node);
+    if (call == nullptr || std::find(read.begin(), read.end(), node.get()) == read.end()) continue;
+    const tp::EmitRule* rule = tp::find_emit_rule(call->op->name);
+    const TensorType& type = call->tensor_type();
+    const tp::Stored& stored =
+        emitter.store(*call, kOperandSlot, type.shape,
+                      [&](const tp::Coords& at) { return rule->emit(emitter, *call, 0, at); });
+    emitter.bind(node, [name = stored.total, dtype = stored.dtype](const tp::Coords& at) {
+      return tp::load(name, dtype, at.logical);
+    });
+  }
+}
+
+/// The result tensors; what is but a view of the only one is the same bytes.
+Result<std::vector<Expr>> results_of(const Function& function) {
+  const Expr& body = function->body;
+  if (const auto* tuple = as<TupleNode>(body)) return tuple->fields;
+  std::vector<Expr> results;
+  if (!body->type().is_tensor()) {
+    for (size_t i = 0; i < body->type().fields().size(); ++i)
+      results.push_back(TRY(make_tuple_get_item(body, static_cast<int64_t>(i))));
+    return results;
+  }
+  results.push_back(body);
+  for (;;) {
+    const auto* call = as<CallNode>(results[0]);
+    if (call == nullptr || call->op == nullptr || !call->op->is_view) return results;
+    const Expr inner = call->args[0];
+    results[0] = inner;
+  }
+}
+
+void add_result(tp::Emitter& emitter, const Expr& result, const std::string& name) {
+  const TensorType& type = result->tensor_type();
+  tp::Stage out;
+  out.name = name;
+  out.dtype = type.dtype;
+  out.axes = tp::numbered_axes("axis", type.shape);
+  out.is_result = true;
+  out.value = emitter.value(result, {out.indices(), {}, {}});
+  emitter.program().stages.push_back(std::move(out));
+}
+
+}  // namespace
+
+bool has_sums(const Function& flat) {
+  const std::vector<Expr> order = post_order(flat->body);
+  return std::any_of(order.begin(), order.end(),
+                     [](const Expr& node) { return sum_of(node) != nullptr; });
+}
+
+Result<native::BuiltKernel> build_kernel(const Function& flat, const Tile& tile) {
+  const Function function = TRY(prepared(native::collapse_dims(flat, 0)));
+  tp::Emitter emitter(function, std::vector(function->params.size(), tp::ChannelLayout::kPlain),
+                      false);
+  store_operands(emitter, post_order(function->body));
+  const std::vector<Expr> results = TRY(results_of(function));
+  for (size_t i = 0; i < results.size(); ++i)
+    add_result(emitter, results[i], "result" + std::to_string(i));
+  native::Translator translator(emitter.program());
+  std::vector<Halide::Func> outputs;
+  for (const std::string& name : emitter.program().results())
+    outputs.push_back(translator.func(name));
+  schedule(emitter, translator, tile);
+  native::BuiltKernel built;
+  built.bindings = std::move(translator.bindings());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Shape& shape = results[i]->tensor_type().shape;
+    built.result_extents.emplace_back(shape.rbegin(), shape.rend());
+    native::fix_dense(outputs[i].output_buffer(), built.result_extents.back());
+    built.result_types.push_back(outputs[i].types()[0]);
+  }
+  built.pipeline = Halide::Pipeline(outputs);
+  return built;
+}
+
+}  // namespace collage::opencl

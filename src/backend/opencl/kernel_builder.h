@@ -1,0 +1,16 @@
+// From a function to a scheduled Halide pipeline for a device: emitted as a tensor program, whose
+// sums, statistics and operands of products are stages.
+#pragma once
+
+#include "backend/native/kernel_builder.h"
+#include "backend/opencl/gpu_schedule.h"
+
+namespace collage::opencl {
+
+/// Whether the function has a sum that threads compute by tiles.
+bool has_sums(const Function& flat);
+
+/// May throw Halide's exceptions.
+Result<native::BuiltKernel> build_kernel(const Function& flat, const Tile& tile);
+
+}  // namespace collage::opencl
