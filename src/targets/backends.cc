@@ -91,7 +91,7 @@ std::vector<MissingBackend> missing_backends() {
 #if !COLLAGE_WITH_OPENCL
   missing.push_back(
       {"opencl",
-       "Debian packages ocl-icd-opencl-dev and opencl-headers and wheel halide 21.0.0, "
+       "Debian packages ocl-icd-opencl-dev and opencl-c-headers, wheel halide 21.0.0, "
        "then build again"});
 #endif
 #if !COLLAGE_WITH_OPENVINO

@@ -285,12 +285,11 @@ class Scheduler {
 
 std::string Tile::to_string() const { return fmt::format("v{} r{} t{}", lanes, rows, threads); }
 
-const std::vector<Tile>& sum_tiles() {
-  static const std::vector<Tile> tiles{{8, 4, 64}, {4, 4, 64}, {8, 8, 16}};
-  return tiles;
+const std::vector<Tile>& sum_tiles(bool on_cpu) {
+  static const std::vector<Tile> processor{{8, 8, 16}, {8, 4, 64}, {16, 4, 16}};
+  static const std::vector<Tile> graphics{{4, 4, 64}, {4, 8, 64}, {2, 4, 128}};
+  return on_cpu ? processor : graphics;
 }
-
-Tile plain_tile() { return {}; }
 
 void schedule(tp::Emitter& emitter, native::Translator& translator, const Tile& tile) {
   Scheduler(emitter, translator, tile).run();

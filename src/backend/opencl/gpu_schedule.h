@@ -18,9 +18,9 @@ struct Tile {
   std::string to_string() const;  ///< "v8 r4", how a schedule is found again
 };
 
-/// Those worth measuring, most promising first, for programs with sums and without.
-const std::vector<Tile>& sum_tiles();
-Tile plain_tile();
+/// Those worth measuring for programs with sums, most promising first. A processor's threads are
+/// its lanes' own and run one after the other; a graphics processor has vectors of threads.
+const std::vector<Tile>& sum_tiles(bool on_cpu);
 
 /// Schedules all stages of the emitter's program.
 void schedule(tensor_program::Emitter& emitter, native::Translator& translator, const Tile& tile);

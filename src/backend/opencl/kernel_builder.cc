@@ -4,6 +4,7 @@
 
 #include "backend/native/collapse.h"
 #include "backend/native/kernel_group.h"
+#include "backend/opencl/lookup.h"
 #include "backend/opencl/prepare.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
@@ -13,6 +14,7 @@ namespace {
 
 namespace tp = tensor_program;
 
+constexpr int64_t kMostElements = int64_t{1} << 29;
 constexpr int kOperandSlot = 1 << 16;  // of values that are stored because a product reads them
 
 const CallNode* sum_of(const Expr& node) {
@@ -21,11 +23,38 @@ const CallNode* sum_of(const Expr& node) {
                                                                                      : nullptr;
 }
 
+/// What devices without extensions compute with, within what 32 bits can index.
+Status check_type(const Type& type) {
+  for (const TensorType& leaf : type.leaves()) {
+    if (leaf.dtype == DType::kFloat64 || leaf.dtype == DType::kFloat16 ||
+        leaf.dtype == DType::kBFloat16)
+      return unsupported("opencl: no kernels of {}", dtype_name(leaf.dtype));
+    const int64_t elements = num_elements(leaf.shape);
+    if (elements == 0) return unsupported("opencl: an empty tensor");
+    if (elements > kMostElements) return unsupported("opencl: a tensor of {} elements", elements);
+  }
+  return {};
+}
+
 /// Views of parameters and constants are read where they lie.
 bool lies_in_memory(const Expr& node) {
   const auto* call = as<CallNode>(node);
   if (call == nullptr) return node->kind() != ExprKind::kTupleGetItem;
   return call->op->is_view && lies_in_memory(call->args[0]);
+}
+
+tp::Term emitted(tp::Emitter& emitter, const CallNode& call, const tp::Coords& at) {
+  if (is_lookup(call)) return lookup(emitter, call, at);
+  return tp::find_emit_rule(call.op->name)->emit(emitter, call, 0, at);
+}
+
+void bind_lookups(tp::Emitter& emitter, const std::vector<Expr>& order) {
+  for (const Expr& node : order) {
+    const auto* call = as<CallNode>(node);
+    if (call != nullptr && is_lookup(*call))
+      emitter.bind(node,
+                   [&emitter, call](const tp::Coords& at) { return lookup(emitter, *call, at); });
+  }
 }
 
 /// What sums read many times is computed once: by a stage of its own.
@@ -38,11 +67,10 @@ void store_operands(tp::Emitter& emitter, const std::vector<Expr>& order) {
   for (const Expr& node : order) {
     const auto* call = as<CallNode>(node);
     if (call == nullptr || std::find(read.begin(), read.end(), node.get()) == read.end()) continue;
-    const tp::EmitRule* rule = tp::find_emit_rule(call->op->name);
     const TensorType& type = call->tensor_type();
     const tp::Stored& stored =
         emitter.store(*call, kOperandSlot, type.shape,
-                      [&](const tp::Coords& at) { return rule->emit(emitter, *call, 0, at); });
+                      [&](const tp::Coords& at) { return emitted(emitter, *call, at); });
     emitter.bind(node, [name = stored.total, dtype = stored.dtype](const tp::Coords& at) {
       return tp::load(name, dtype, at.logical);
     });
@@ -81,6 +109,25 @@ void add_result(tp::Emitter& emitter, const Expr& result, const std::string& nam
 
 }  // namespace
 
+Status check_call(const CallNode& call) {
+  if (call.op == nullptr || !is_lookup(call)) TRY(native::check_call(call));
+  TRY(check_type(call.type()));
+  for (const Expr& arg : call.args) TRY(check_type(arg->type()));
+  return call.op != nullptr && is_lookup(call) ? check_lookup(call) : Status();
+}
+
+Status check_function(const Function& flat) {
+  for (const Expr& node : post_order(flat->body)) {
+    const auto* call = as<CallNode>(node);
+    TRY(call != nullptr ? check_call(*call) : check_type(node->type()));
+  }
+  const Type result = flat->result_type();
+  if (result.is_tensor()) return {};
+  for (const Type& field : result.fields())
+    if (!field.is_tensor()) return unsupported("opencl: a nested result");
+  return {};
+}
+
 bool has_sums(const Function& flat) {
   const std::vector<Expr> order = post_order(flat->body);
   return std::any_of(order.begin(), order.end(),
@@ -91,7 +138,9 @@ Result<native::BuiltKernel> build_kernel(const Function& flat, const Tile& tile)
   const Function function = TRY(prepared(native::collapse_dims(flat, 0)));
   tp::Emitter emitter(function, std::vector(function->params.size(), tp::ChannelLayout::kPlain),
                       false);
-  store_operands(emitter, post_order(function->body));
+  const std::vector<Expr> order = post_order(function->body);
+  bind_lookups(emitter, order);
+  store_operands(emitter, order);
   const std::vector<Expr> results = TRY(results_of(function));
   for (size_t i = 0; i < results.size(); ++i)
     add_result(emitter, results[i], "result" + std::to_string(i));

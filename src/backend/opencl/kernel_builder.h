@@ -7,6 +7,10 @@
 
 namespace collage::opencl {
 
+/// Why a call cannot be computed, if so; sees types and attributes only.
+Status check_call(const CallNode& call);
+/// The same of a flat function.
+Status check_function(const Function& flat);
 /// Whether the function has a sum that threads compute by tiles.
 bool has_sums(const Function& flat);
 

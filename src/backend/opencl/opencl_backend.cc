@@ -41,20 +41,16 @@ Result<Function> flattened(const Function& function) {
   return native::with_real_products(TRY(inline_calls(function)));
 }
 
-/// What Halide and devices without extensions compute with.
-Status check_types(const Function& flat) {
-  for (const Expr& node : post_order(flat->body))
-    for (const TensorType& leaf : node->type().leaves())
-      if (leaf.dtype == DType::kFloat64 || leaf.dtype == DType::kFloat16 ||
-          leaf.dtype == DType::kBFloat16)
-        return unsupported("opencl: no kernels of {}", dtype_name(leaf.dtype));
-  return {};
+bool is_processor(const VirtualDevice& device) {
+  const auto id = static_cast<size_t>(device.id);
+  return id < known_devices().size() && known_devices()[id].is_cpu;
 }
 
-const Tile* find_tile(const std::string& name) {
-  for (const Tile& tile : sum_tiles())
-    if (tile.to_string() == name) return &tile;
-  return nullptr;
+/// The tile that a variant is named by; a plain one where it is named by none.
+Tile tile_of(const Variant& variant, const VirtualDevice& device) {
+  for (const Tile& tile : sum_tiles(is_processor(device)))
+    if (tile.to_string() == variant.name) return tile;
+  return {};
 }
 
 class OpenClBackend : public Backend {
@@ -87,14 +83,13 @@ class OpenClBackend : public Backend {
   }
 
   PartitionRulePtr partition_rule(const Target&) const override {
-    return native::make_native_rule();
+    return native::make_native_rule("opencl", check_call);
   }
 
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions&) const override {
     const Function flat = TRY(flattened(function));
-    TRY(native::analyse_group(flat));
-    TRY(check_types(flat));
+    TRY(check_function(flat));
     std::vector<Variant> variants;
     const auto add = [&](std::string name) {
       Variant variant = Variant::plain(std::move(name), function);
@@ -105,7 +100,7 @@ class OpenClBackend : public Backend {
     if (!has_sums(flat)) {
       add("fused");
     } else {
-      for (const Tile& tile : sum_tiles()) add(tile.to_string());
+      for (const Tile& tile : sum_tiles(is_processor(target.device))) add(tile.to_string());
     }
     return variants;
   }
@@ -114,9 +109,8 @@ class OpenClBackend : public Backend {
                                           const Target& target,
                                           const CompileOptions& options) const override {
     const Function flat = TRY(flattened(function));
-    const Tile* tile = find_tile(variant.name);
     const native::BuiltKernel built =
-        TRY(guarded([&] { return build_kernel(flat, tile != nullptr ? *tile : plain_tile()); }));
+        TRY(guarded([&] { return build_kernel(flat, tile_of(variant, target.device)); }));
     const std::string key = fmt::format("{}\n{}\n{}\n{}", version(), host_code_target().to_string(),
                                         native::program_text(flat), variant.to_string());
     const native::CodeCache cache(options.cache_folder,

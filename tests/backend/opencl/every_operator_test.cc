@@ -16,7 +16,7 @@ const std::set<std::string> kRefused = [] {
       "left_shift logical_xor mod nn.batch_norm nn.celu nn.conv1d_transpose "
       "nn.conv2d_transpose nn.conv3d_transpose nn.group_norm nn.instance_norm "
       "nn.l2_normalize nn.lrn nn.selu nn.shrink one_hot reverse_sequence right_shift "
-      "scatter_elements scatter_nd sign sinh take tan topk random.normal random.uniform "
+      "scatter_elements scatter_nd sign sinh tan topk random.normal random.uniform "
       "reinterpret vision.roi_align");
   return std::set<std::string>(std::istream_iterator<std::string>(names), {});
 }();
