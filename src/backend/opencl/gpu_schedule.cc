@@ -99,21 +99,27 @@ int power_of_two_within(int wanted, int64_t most) {
   return wanted;
 }
 
-/// Fuses those loops of a function, innermost first, and spreads the points over threads; the loop
-/// over a group's threads.
+/// Those loops of a function, of which there is one at least, innermost first, as one.
+Var fused(Func f, const std::vector<Var>& loops) {
+  Var all = loops[0];
+  for (size_t i = 1; i < loops.size(); ++i) {
+    const Var next("fused" + std::to_string(i));
+    f.fuse(all, loops[i], next);
+    all = next;
+  }
+  return all;
+}
+
+bool is_long(const tp::Stage& part) { return !part.axes.empty() && part.axes.back().name == "u"; }
+
+/// Spreads the points of those loops over threads; the loop over a group's threads.
 Var spread(Func f, const std::vector<Var>& loops, int threads) {
   const Var block("block"), thread("thread");
   if (loops.empty()) {
     f.gpu_single_thread();
     return thread;
   }
-  Var all = loops[0];
-  for (size_t i = 1; i < loops.size(); ++i) {
-    const Var fused("fused" + std::to_string(i));
-    f.fuse(all, loops[i], fused);
-    all = fused;
-  }
-  f.gpu_tile(all, block, thread, threads, TailStrategy::GuardWithIf);
+  f.gpu_tile(fused(f, loops), block, thread, threads, TailStrategy::GuardWithIf);
   return thread;
 }
 
@@ -237,11 +243,30 @@ class Scheduler {
     }
   }
 
+  /// A row a work-group: each of its threads has a part of it, and the first one their results.
+  void compute_by_groups(Func f, const std::vector<std::string>& parts) {
+    const Var block = fused(f, f.args()), u("u");
+    f.gpu_blocks(block);
+    for (const std::string& name : parts) {
+      Func part = translator_.func(name);
+      part.compute_at(f, block).gpu_threads(u);
+      std::vector<VarOrRVar> order;
+      for (const RVar& loop : part.rvars(0)) order.push_back(loop);
+      order.push_back(u);
+      part.update(0).reorder(order).gpu_threads(u);
+      for (int i = 1; i < part.num_update_definitions(); ++i) part.update(i).unscheduled();
+    }
+  }
+
   /// A point a thread, with its reductions inside.
   void compute_plainly(Func f, const tp::Stage& stage) {
     for (size_t u = 0; u < stage.updates.size(); ++u) f.update(static_cast<int>(u)).unscheduled();
-    const Var thread = spread(f, f.args(), tile_.threads);
     const auto parts = parts_.find(stage.name);
+    if (tile_.group_a_row && parts != parts_.end() && !f.args().empty() &&
+        std::all_of(parts->second.begin(), parts->second.end(),
+                    [&](const std::string& name) { return is_long(*program_.find_stage(name)); }))
+      return compute_by_groups(f, parts->second);
+    const Var thread = spread(f, f.args(), tile_.threads);
     if (parts == parts_.end()) return;
     for (const std::string& name : parts->second) {
       Func part = translator_.func(name);
@@ -260,7 +285,7 @@ class Scheduler {
           update.unscheduled();
         }
       }
-      if (summed.axes.empty() || summed.axes.back().name != "u" || f.args().empty()) continue;
+      if (!is_long(summed) || f.args().empty()) continue;
       // Partial sums side by side.
       const Var u("u");
       auto update = part.update(0);
@@ -283,11 +308,27 @@ class Scheduler {
 
 }  // namespace
 
-std::string Tile::to_string() const { return fmt::format("v{} r{} t{}", lanes, rows, threads); }
+std::string Tile::to_string() const {
+  if (group_a_row) return "group a row";
+  return lanes * rows == 1 ? "fused" : fmt::format("v{} r{} t{}", lanes, rows, threads);
+}
+
+const std::vector<Tile>& plain_tiles() {
+  static const std::vector<Tile> tiles{{}, {1, 1, 64, true}};
+  return tiles;
+}
+
+bool has_long_rows(tp::Emitter& emitter) {
+  const auto& stored = emitter.stored();
+  return std::any_of(stored.begin(), stored.end(), [&](const auto& one) {
+    return !one->parts.empty() && is_long(*emitter.program().find_stage(one->parts[0])) &&
+           !emitter.program().find_stage(one->total)->axes.empty();
+  });
+}
 
 const std::vector<Tile>& sum_tiles(bool on_cpu) {
   static const std::vector<Tile> processor{{8, 8, 16}, {8, 4, 64}, {16, 4, 16}};
-  static const std::vector<Tile> graphics{{4, 4, 64}, {4, 8, 64}, {2, 4, 128}};
+  static const std::vector<Tile> graphics{{4, 4, 64}, {4, 8, 64}, {1, 4, 64}};
   return on_cpu ? processor : graphics;
 }
 

@@ -43,7 +43,7 @@ bool lies_in_memory(const Expr& node) {
   return call->op->is_view && lies_in_memory(call->args[0]);
 }
 
-tp::Term emitted(tp::Emitter& emitter, const CallNode& call, const tp::Coords& at) {
+tp::Term value_of(tp::Emitter& emitter, const CallNode& call, const tp::Coords& at) {
   if (is_lookup(call)) return lookup(emitter, call, at);
   return tp::find_emit_rule(call.op->name)->emit(emitter, call, 0, at);
 }
@@ -70,7 +70,7 @@ void store_operands(tp::Emitter& emitter, const std::vector<Expr>& order) {
     const TensorType& type = call->tensor_type();
     const tp::Stored& stored =
         emitter.store(*call, kOperandSlot, type.shape,
-                      [&](const tp::Coords& at) { return emitted(emitter, *call, at); });
+                      [&](const tp::Coords& at) { return value_of(emitter, *call, at); });
     emitter.bind(node, [name = stored.total, dtype = stored.dtype](const tp::Coords& at) {
       return tp::load(name, dtype, at.logical);
     });
@@ -107,6 +107,27 @@ void add_result(tp::Emitter& emitter, const Expr& result, const std::string& nam
   emitter.program().stages.push_back(std::move(out));
 }
 
+/// A function as stages, not yet scheduled.
+struct Emitted {
+  Function function;
+  std::unique_ptr<tp::Emitter> emitter;
+  std::vector<Expr> results;
+};
+
+Result<Emitted> emitted(const Function& flat) {
+  Emitted made;
+  made.function = TRY(prepared(native::collapse_dims(flat, 0)));
+  made.emitter = std::make_unique<tp::Emitter>(
+      made.function, std::vector(made.function->params.size(), tp::ChannelLayout::kPlain), false);
+  const std::vector<Expr> order = post_order(made.function->body);
+  bind_lookups(*made.emitter, order);
+  store_operands(*made.emitter, order);
+  made.results = TRY(results_of(made.function));
+  for (size_t i = 0; i < made.results.size(); ++i)
+    add_result(*made.emitter, made.results[i], "result" + std::to_string(i));
+  return made;
+}
+
 }  // namespace
 
 Status check_call(const CallNode& call) {
@@ -128,22 +149,21 @@ Status check_function(const Function& flat) {
   return {};
 }
 
-bool has_sums(const Function& flat) {
+Result<std::vector<Tile>> tiles_of(const Function& flat, bool on_cpu) {
   const std::vector<Expr> order = post_order(flat->body);
-  return std::any_of(order.begin(), order.end(),
-                     [](const Expr& node) { return sum_of(node) != nullptr; });
+  if (std::any_of(order.begin(), order.end(),
+                  [](const Expr& node) { return sum_of(node) != nullptr; }))
+    return sum_tiles(on_cpu);
+  std::vector<Tile> tiles = plain_tiles();
+  const Emitted program = TRY(emitted(flat));
+  if (!has_long_rows(*program.emitter))
+    std::erase_if(tiles, [](const Tile& tile) { return tile.group_a_row; });
+  return tiles;
 }
 
 Result<native::BuiltKernel> build_kernel(const Function& flat, const Tile& tile) {
-  const Function function = TRY(prepared(native::collapse_dims(flat, 0)));
-  tp::Emitter emitter(function, std::vector(function->params.size(), tp::ChannelLayout::kPlain),
-                      false);
-  const std::vector<Expr> order = post_order(function->body);
-  bind_lookups(emitter, order);
-  store_operands(emitter, order);
-  const std::vector<Expr> results = TRY(results_of(function));
-  for (size_t i = 0; i < results.size(); ++i)
-    add_result(emitter, results[i], "result" + std::to_string(i));
+  const Emitted program = TRY(emitted(flat));
+  tp::Emitter& emitter = *program.emitter;
   native::Translator translator(emitter.program());
   std::vector<Halide::Func> outputs;
   for (const std::string& name : emitter.program().results())
@@ -152,7 +172,7 @@ Result<native::BuiltKernel> build_kernel(const Function& flat, const Tile& tile)
   native::BuiltKernel built;
   built.bindings = std::move(translator.bindings());
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Shape& shape = results[i]->tensor_type().shape;
+    const Shape& shape = program.results[i]->tensor_type().shape;
     built.result_extents.emplace_back(shape.rbegin(), shape.rend());
     native::fix_dense(outputs[i].output_buffer(), built.result_extents.back());
     built.result_types.push_back(outputs[i].types()[0]);

@@ -11,8 +11,8 @@ namespace collage::opencl {
 Status check_call(const CallNode& call);
 /// The same of a flat function.
 Status check_function(const Function& flat);
-/// Whether the function has a sum that threads compute by tiles.
-bool has_sums(const Function& flat);
+/// The tiles by which it may be computed, best guess first.
+Result<std::vector<Tile>> tiles_of(const Function& flat, bool on_cpu);
 
 /// May throw Halide's exceptions.
 Result<native::BuiltKernel> build_kernel(const Function& flat, const Tile& tile);

@@ -31,10 +31,18 @@ auto guarded(F body) -> decltype(body()) {
   }
 }
 
-Halide::Target host_code_target() {
-  return native::kernel_target()
-      .with_feature(Halide::Target::OpenCL)
-      .with_feature(Halide::Target::NoRuntime);
+/// Null where there is no such device.
+const DeviceInfo* info_of(const VirtualDevice& device) {
+  const auto id = static_cast<size_t>(device.id);
+  return id < known_devices().size() ? &known_devices()[id] : nullptr;
+}
+
+Halide::Target target_of(const VirtualDevice& device) {
+  Halide::Target target = native::kernel_target().with_feature(Halide::Target::OpenCL);
+  const DeviceInfo* info = info_of(device);
+  // Quantising to int32 goes by way of them.
+  if (info != nullptr && info->has_doubles) target.set_feature(Halide::Target::CLDoubles);
+  return target;
 }
 
 Result<Function> flattened(const Function& function) {
@@ -42,15 +50,8 @@ Result<Function> flattened(const Function& function) {
 }
 
 bool is_processor(const VirtualDevice& device) {
-  const auto id = static_cast<size_t>(device.id);
-  return id < known_devices().size() && known_devices()[id].is_cpu;
-}
-
-/// The tile that a variant is named by; a plain one where it is named by none.
-Tile tile_of(const Variant& variant, const VirtualDevice& device) {
-  for (const Tile& tile : sum_tiles(is_processor(device)))
-    if (tile.to_string() == variant.name) return tile;
-  return {};
+  const DeviceInfo* info = info_of(device);
+  return info != nullptr && info->is_cpu;
 }
 
 class OpenClBackend : public Backend {
@@ -90,17 +91,13 @@ class OpenClBackend : public Backend {
                                         const CompileOptions&) const override {
     const Function flat = TRY(flattened(function));
     TRY(check_function(flat));
+    const std::vector<Tile> tiles = TRY(tiles_of(flat, is_processor(target.device)));
     std::vector<Variant> variants;
-    const auto add = [&](std::string name) {
-      Variant variant = Variant::plain(std::move(name), function);
+    for (const Tile& tile : tiles) {
+      Variant variant = Variant::plain(tile.to_string(), function);
       for (auto* encodings : {&variant.inputs, &variant.outputs})
         for (Encoding& encoding : *encodings) encoding.device = target.device;
       variants.push_back(std::move(variant));
-    };
-    if (!has_sums(flat)) {
-      add("fused");
-    } else {
-      for (const Tile& tile : sum_tiles(is_processor(target.device))) add(tile.to_string());
     }
     return variants;
   }
@@ -109,12 +106,17 @@ class OpenClBackend : public Backend {
                                           const Target& target,
                                           const CompileOptions& options) const override {
     const Function flat = TRY(flattened(function));
-    const native::BuiltKernel built =
-        TRY(guarded([&] { return build_kernel(flat, tile_of(variant, target.device)); }));
-    const std::string key = fmt::format("{}\n{}\n{}\n{}", version(), host_code_target().to_string(),
-                                        native::program_text(flat), variant.to_string());
+    const std::vector<Tile> tiles = TRY(tiles_of(flat, is_processor(target.device)));
+    const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const Tile& offered) {
+      return offered.to_string() == variant.name;
+    });
+    if (tile == tiles.end()) return internal_error("opencl: no schedule '{}'", variant.name);
+    const native::BuiltKernel built = TRY(guarded([&] { return build_kernel(flat, *tile); }));
+    const std::string key =
+        fmt::format("{}\n{}\n{}\n{}", version(), target_of(target.device).to_string(),
+                    native::program_text(flat), variant.to_string());
     const native::CodeCache cache(options.cache_folder,
-                                  {"opencl", host_code_target(), runtime_hooks()});
+                                  {"opencl", target_of(target.device), runtime_hooks()});
     auto code = TRY(cache.get(key, [&]() -> Result<native::BuiltPipeline> {
       native::BuiltPipeline pipeline{built.pipeline, {}};
       for (const native::Binding& binding : built.bindings)

@@ -39,6 +39,7 @@ DeviceInfo info_of(cl_platform_id platform, cl_device_id id) {
   info.name = text_of(id, CL_DEVICE_NAME);
   info.driver = text_of(id, CL_DRIVER_VERSION);
   info.is_cpu = (number_of<cl_device_type>(id, CL_DEVICE_TYPE, 0) & CL_DEVICE_TYPE_CPU) != 0;
+  info.has_doubles = number_of<cl_device_fp_config>(id, CL_DEVICE_DOUBLE_FP_CONFIG, 0) != 0;
   info.group_size = number_of<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, 1);
   info.local_bytes = number_of<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE, 0);
   info.part_alignment = number_of<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8;
