@@ -48,13 +48,32 @@ bool steps_with(const tp::Term& term, const std::string& name) {
   return term->op == tp::TermOp::kAdd && !depends_on(a, name) && steps_with(b, name);
 }
 
-/// Whether everything that the term reads lies side by side for neighbours along an axis, or is the
-/// same for all of them.
-bool reads_side_by_side(const tp::Term& term, const std::string& name) {
+bool is_by_constant(const tp::Term& term, tp::TermOp op, const std::string& name, int64_t number) {
+  return term->op == op && term->args[0]->op == tp::TermOp::kVar && term->args[0]->name == name &&
+         term->args[1]->op == tp::TermOp::kConstant && term->args[1]->integer == number;
+}
+
+/// Whether a tile's lanes are one column of a matrix that is packed in columns: indices n / lanes
+/// and, last, n % lanes.
+bool is_in_one_column(const tp::Term& load, const std::string& name, int lanes) {
+  for (size_t d = 0; d < load->args.size(); ++d) {
+    const tp::Term& index = load->args[d];
+    const bool last = d + 1 == load->args.size();
+    if (last ? !is_by_constant(index, tp::TermOp::kModulo, name, lanes)
+             : depends_on(index, name) && !is_by_constant(index, tp::TermOp::kDivide, name, lanes))
+      return false;
+  }
+  return true;
+}
+
+/// Whether everything that the term reads lies side by side for the lanes of a tile along an axis,
+/// or is the same for all of them.
+bool reads_side_by_side(const tp::Term& term, const std::string& name, int lanes) {
   std::unordered_set<const tp::TermNode*> seen;
   std::vector<tp::Term> loads;
   collect_loads(term, seen, loads);
   return std::all_of(loads.begin(), loads.end(), [&](const tp::Term& load) {
+    if (is_in_one_column(load, name, lanes)) return true;
     for (size_t d = 0; d < load->args.size(); ++d)
       if (depends_on(load->args[d], name) &&
           (d + 1 != load->args.size() || !steps_with(load->args[d], name)))
@@ -196,8 +215,8 @@ class Scheduler {
     const int rows = row_axis == 0 ? 1 : power_of_two_within(tile_.rows, extent(row_axis));
     // Devices have vectors of neighbours alone; other lanes are computed one by one.
     const bool vectors =
-        reads_side_by_side(sum.updates[0].value, sum.axes.back().name) &&
-        (reader == nullptr || reads_side_by_side(reader->value, reader->axes.back().name));
+        reads_side_by_side(sum.updates[0].value, sum.axes.back().name, lanes) &&
+        (reader == nullptr || reads_side_by_side(reader->value, reader->axes.back().name, lanes));
     const auto side_by_side = [&](auto of, const Var& loop) {
       if (vectors) {
         of.vectorize(loop);
@@ -314,7 +333,7 @@ std::string Tile::to_string() const {
 }
 
 const std::vector<Tile>& plain_tiles() {
-  static const std::vector<Tile> tiles{{}, {1, 1, 64, true}};
+  static const std::vector<Tile> tiles{{}, {1, 1, 64, false, true}};
   return tiles;
 }
 
@@ -327,7 +346,7 @@ bool has_long_rows(tp::Emitter& emitter) {
 }
 
 const std::vector<Tile>& sum_tiles(bool on_cpu) {
-  static const std::vector<Tile> processor{{8, 8, 16}, {8, 4, 64}, {16, 4, 16}};
+  static const std::vector<Tile> processor{{8, 8, 16, true}, {16, 4, 16, true}, {8, 4, 64}};
   static const std::vector<Tile> graphics{{4, 4, 64}, {4, 8, 64}, {1, 4, 64}};
   return on_cpu ? processor : graphics;
 }

@@ -15,6 +15,7 @@ namespace collage::opencl {
 struct Tile {
   int lanes = 1, rows = 1;
   int threads = 64;          ///< of a work-group
+  bool packed = false;       ///< constant matrices lie in columns of that many lanes
   bool group_a_row = false;  ///< long rows are reduced by a work-group each, not by a thread
 
   std::string to_string() const;  ///< "v8 r4 t64", how a schedule is found again

@@ -57,6 +57,40 @@ void bind_lookups(tp::Emitter& emitter, const std::vector<Expr>& order) {
   }
 }
 
+/// [k, n] as [n / lanes, k, n % lanes], which a processor reads in order.
+Tensor in_columns(const Tensor& matrix, int64_t lanes) {
+  const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
+  Tensor packed = Tensor::empty(DType::kFloat32, {columns / lanes, rows, lanes});
+  const auto* from = matrix.data<float>();
+  auto* to = packed.data<float>();
+  for (int64_t column = 0; column < columns; column += lanes)
+    for (int64_t row = 0; row < rows; ++row, to += lanes)
+      std::copy_n(from + row * columns + column, lanes, to);
+  return packed;
+}
+
+/// Constant matrices of products in columns as wide as tiles.
+void pack_matrices(tp::Emitter& emitter, const std::vector<Expr>& order, const Tile& tile) {
+  for (const Expr& node : order) {
+    const CallNode* sum = sum_of(node);
+    if (sum == nullptr || sum->args.size() < 2 || sum->op->name.find("matmul") == std::string::npos)
+      continue;
+    const auto* constant = as<ConstantNode>(sum->args[1]);
+    if (constant == nullptr || constant->value.rank() != 2 ||
+        constant->value.dtype() != DType::kFloat32 || constant->value.shape()[1] % tile.lanes != 0)
+      continue;
+    Tensor packed = in_columns(constant->value, tile.lanes);
+    auto& buffers = emitter.program().buffers;
+    const std::string name = "packed" + std::to_string(buffers.size());
+    const TensorType type{packed.shape(), packed.dtype()};
+    buffers.push_back({name, type, true, std::move(packed)});
+    emitter.bind(sum->args[1], [name, lanes = tile.lanes](const tp::Coords& at) {
+      const tp::Term &row = at.logical[0], &column = at.logical[1];
+      return tp::load(name, DType::kFloat32, {column / lanes, row, column % lanes});
+    });
+  }
+}
+
 /// What sums read many times is computed once: by a stage of its own.
 void store_operands(tp::Emitter& emitter, const std::vector<Expr>& order) {
   std::vector<const ExprNode*> read;
@@ -114,13 +148,14 @@ struct Emitted {
   std::vector<Expr> results;
 };
 
-Result<Emitted> emitted(const Function& flat) {
+Result<Emitted> emitted(const Function& flat, const Tile& tile) {
   Emitted made;
   made.function = TRY(prepared(native::collapse_dims(flat, 0)));
   made.emitter = std::make_unique<tp::Emitter>(
       made.function, std::vector(made.function->params.size(), tp::ChannelLayout::kPlain), false);
   const std::vector<Expr> order = post_order(made.function->body);
   bind_lookups(*made.emitter, order);
+  if (tile.packed) pack_matrices(*made.emitter, order, tile);
   store_operands(*made.emitter, order);
   made.results = TRY(results_of(made.function));
   for (size_t i = 0; i < made.results.size(); ++i)
@@ -155,14 +190,14 @@ Result<std::vector<Tile>> tiles_of(const Function& flat, bool on_cpu) {
                   [](const Expr& node) { return sum_of(node) != nullptr; }))
     return sum_tiles(on_cpu);
   std::vector<Tile> tiles = plain_tiles();
-  const Emitted program = TRY(emitted(flat));
+  const Emitted program = TRY(emitted(flat, {}));
   if (!has_long_rows(*program.emitter))
     std::erase_if(tiles, [](const Tile& tile) { return tile.group_a_row; });
   return tiles;
 }
 
 Result<native::BuiltKernel> build_kernel(const Function& flat, const Tile& tile) {
-  const Emitted program = TRY(emitted(flat));
+  const Emitted program = TRY(emitted(flat, tile));
   tp::Emitter& emitter = *program.emitter;
   native::Translator translator(emitter.program());
   std::vector<Halide::Func> outputs;

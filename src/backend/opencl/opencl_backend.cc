@@ -95,6 +95,7 @@ class OpenClBackend : public Backend {
     std::vector<Variant> variants;
     for (const Tile& tile : tiles) {
       Variant variant = Variant::plain(tile.to_string(), function);
+      variant.weights.clear();  // a form of its own, in the device's memory
       for (auto* encodings : {&variant.inputs, &variant.outputs})
         for (Encoding& encoding : *encodings) encoding.device = target.device;
       variants.push_back(std::move(variant));
