@@ -118,6 +118,13 @@ int power_of_two_within(int wanted, int64_t most) {
   return wanted;
 }
 
+/// Rows of a tile: as many as divide the extent, where that are nearly as many as wanted.
+int rows_within(int wanted, int64_t most) {
+  for (int rows = wanted; rows > wanted / 2; --rows)
+    if (most % rows == 0) return rows;
+  return power_of_two_within(wanted, most);
+}
+
 /// Those loops of a function, of which there is one at least, innermost first, as one.
 Var fused(Func f, const std::vector<Var>& loops) {
   Var all = loops[0];
@@ -210,15 +217,21 @@ class Scheduler {
     Func f = translator_.func(sum.name);
     const std::vector<Var> loops = out.args(), own = f.args();
     const auto extent = [&](size_t place) { return sum.axes[sum.axes.size() - 1 - place].extent; };
-    const size_t row_axis = axis_of_rows(sum);
-    const int lanes = power_of_two_within(tile_.lanes, extent(0));
-    const int rows = row_axis == 0 ? 1 : power_of_two_within(tile_.rows, extent(row_axis));
+    const size_t reuse = axis_of_rows(sum);
+    const bool across = tile_.across && reuse != 0;
+    const size_t lane_axis = across ? reuse : 0, row_axis = across ? 0 : reuse;
+    const int lanes = power_of_two_within(tile_.lanes, extent(lane_axis));
+    const int rows = reuse == 0 ? 1 : rows_within(tile_.rows, extent(row_axis));
     // Devices have vectors of neighbours alone; other lanes are computed one by one.
+    const auto name_of = [&](const tp::Stage& stage) {
+      return stage.axes[stage.axes.size() - 1 - lane_axis].name;
+    };
+    const bool sums_vectors = reads_side_by_side(sum.updates[0].value, name_of(sum), lanes);
     const bool vectors =
-        reads_side_by_side(sum.updates[0].value, sum.axes.back().name, lanes) &&
-        (reader == nullptr || reads_side_by_side(reader->value, reader->axes.back().name, lanes));
-    const auto side_by_side = [&](auto of, const Var& loop) {
-      if (vectors) {
+        sums_vectors && !across &&
+        (reader == nullptr || reads_side_by_side(reader->value, name_of(*reader), lanes));
+    const auto side_by_side = [&](auto of, const Var& loop, bool as_vectors) {
+      if (as_vectors) {
         of.vectorize(loop);
       } else {
         of.unroll(loop);
@@ -228,8 +241,8 @@ class Scheduler {
     std::vector<VarOrRVar> order;
     const Var lane("lane"), row("row");
     if (lanes > 1) {
-      outer[0] = Var("lanes");
-      out.split(loops[0], outer[0], lane, lanes, TailStrategy::ShiftInwards);
+      outer[lane_axis] = Var("lanes");
+      out.split(loops[lane_axis], outer[lane_axis], lane, lanes, TailStrategy::ShiftInwards);
       order.push_back(lane);
     }
     if (rows > 1) {
@@ -239,22 +252,28 @@ class Scheduler {
     }
     for (const Var& loop : outer) order.push_back(loop);
     out.reorder(order);
-    if (lanes > 1) side_by_side(out, lane);
+    if (lanes > 1) side_by_side(out, lane, vectors);
     if (rows > 1) out.unroll(row);
     const Var thread = spread(out, outer, tile_.threads);
     f.compute_at(out, thread);
     auto update = f.update(0);
-    order.clear();
-    order.push_back(own[0]);
+    order = {own[lane_axis]};
     if (rows > 1) order.push_back(own[row_axis]);
     for (const RVar& loop : f.rvars(0)) order.push_back(loop);
-    for (size_t i = 1; i < own.size(); ++i)
-      if (rows <= 1 || i != row_axis) order.push_back(own[i]);
+    for (size_t i = 0; i < own.size(); ++i)
+      if (i != lane_axis && (rows <= 1 || i != row_axis)) order.push_back(own[i]);
     update.reorder(order);
+    if (across) {
+      std::vector<Var> stored = own;
+      std::rotate(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(lane_axis),
+                  stored.begin() + static_cast<std::ptrdiff_t>(lane_axis) + 1);
+      f.reorder_storage(stored);
+      f.reorder({own[lane_axis], own[row_axis]});
+    }
     if (lanes > 1) {
-      f.bound_extent(own[0], lanes);
-      side_by_side(f, own[0]);
-      side_by_side(update, own[0]);
+      f.bound_extent(own[lane_axis], lanes);
+      side_by_side(f, own[lane_axis], sums_vectors && (across || vectors));
+      side_by_side(update, own[lane_axis], sums_vectors && (across || vectors));
     }
     if (rows > 1) {
       f.bound_extent(own[row_axis], rows).unroll(own[row_axis]);
@@ -329,11 +348,12 @@ class Scheduler {
 
 std::string Tile::to_string() const {
   if (group_a_row) return "group a row";
-  return lanes * rows == 1 ? "fused" : fmt::format("v{} r{} t{}", lanes, rows, threads);
+  if (lanes * rows == 1) return "fused";
+  return fmt::format("v{} r{} t{}{}", lanes, rows, threads, across ? " across" : "");
 }
 
 const std::vector<Tile>& plain_tiles() {
-  static const std::vector<Tile> tiles{{}, {1, 1, 64, false, true}};
+  static const std::vector<Tile> tiles{{}, {1, 1, 64, false, false, true}};
   return tiles;
 }
 
@@ -346,7 +366,8 @@ bool has_long_rows(tp::Emitter& emitter) {
 }
 
 const std::vector<Tile>& sum_tiles(bool on_cpu) {
-  static const std::vector<Tile> processor{{8, 8, 16, true}, {16, 4, 16, true}, {8, 4, 64}};
+  static const std::vector<Tile> processor{
+      {8, 8, 16, true, true}, {8, 8, 16, true}, {16, 4, 16, true}};
   static const std::vector<Tile> graphics{{4, 4, 64}, {4, 8, 64}, {1, 4, 64}};
   return on_cpu ? processor : graphics;
 }

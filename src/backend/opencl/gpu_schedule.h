@@ -14,8 +14,10 @@ namespace collage::opencl {
 
 struct Tile {
   int lanes = 1, rows = 1;
-  int threads = 64;          ///< of a work-group
-  bool packed = false;       ///< constant matrices lie in columns of that many lanes
+  int threads = 64;     ///< of a work-group
+  bool packed = false;  ///< constant matrices lie in columns of that many lanes
+  /// Lanes are channels, and rows neighbours in a row of the image: for small images.
+  bool across = false;
   bool group_a_row = false;  ///< long rows are reduced by a work-group each, not by a thread
 
   std::string to_string() const;  ///< "v8 r4 t64", how a schedule is found again

@@ -5,6 +5,7 @@
 #include "backend/native/collapse.h"
 #include "backend/native/kernel_group.h"
 #include "backend/opencl/lookup.h"
+#include "backend/opencl/packed_constants.h"
 #include "backend/opencl/prepare.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
@@ -16,12 +17,6 @@ namespace tp = tensor_program;
 
 constexpr int64_t kMostElements = int64_t{1} << 29;
 constexpr int kOperandSlot = 1 << 16;  // of values that are stored because a product reads them
-
-const CallNode* sum_of(const Expr& node) {
-  const auto* call = as<CallNode>(node);
-  return call != nullptr && call->op != nullptr && native::is_template_anchor(*call) ? call
-                                                                                     : nullptr;
-}
 
 /// What devices without extensions compute with, within what 32 bits can index.
 Status check_type(const Type& type) {
@@ -54,40 +49,6 @@ void bind_lookups(tp::Emitter& emitter, const std::vector<Expr>& order) {
     if (call != nullptr && is_lookup(*call))
       emitter.bind(node,
                    [&emitter, call](const tp::Coords& at) { return lookup(emitter, *call, at); });
-  }
-}
-
-/// [k, n] as [n / lanes, k, n % lanes], which a processor reads in order.
-Tensor in_columns(const Tensor& matrix, int64_t lanes) {
-  const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
-  Tensor packed = Tensor::empty(DType::kFloat32, {columns / lanes, rows, lanes});
-  const auto* from = matrix.data<float>();
-  auto* to = packed.data<float>();
-  for (int64_t column = 0; column < columns; column += lanes)
-    for (int64_t row = 0; row < rows; ++row, to += lanes)
-      std::copy_n(from + row * columns + column, lanes, to);
-  return packed;
-}
-
-/// Constant matrices of products in columns as wide as tiles.
-void pack_matrices(tp::Emitter& emitter, const std::vector<Expr>& order, const Tile& tile) {
-  for (const Expr& node : order) {
-    const CallNode* sum = sum_of(node);
-    if (sum == nullptr || sum->args.size() < 2 || sum->op->name.find("matmul") == std::string::npos)
-      continue;
-    const auto* constant = as<ConstantNode>(sum->args[1]);
-    if (constant == nullptr || constant->value.rank() != 2 ||
-        constant->value.dtype() != DType::kFloat32 || constant->value.shape()[1] % tile.lanes != 0)
-      continue;
-    Tensor packed = in_columns(constant->value, tile.lanes);
-    auto& buffers = emitter.program().buffers;
-    const std::string name = "packed" + std::to_string(buffers.size());
-    const TensorType type{packed.shape(), packed.dtype()};
-    buffers.push_back({name, type, true, std::move(packed)});
-    emitter.bind(sum->args[1], [name, lanes = tile.lanes](const tp::Coords& at) {
-      const tp::Term &row = at.logical[0], &column = at.logical[1];
-      return tp::load(name, DType::kFloat32, {column / lanes, row, column % lanes});
-    });
   }
 }
 
@@ -155,7 +116,7 @@ Result<Emitted> emitted(const Function& flat, const Tile& tile) {
       made.function, std::vector(made.function->params.size(), tp::ChannelLayout::kPlain), false);
   const std::vector<Expr> order = post_order(made.function->body);
   bind_lookups(*made.emitter, order);
-  if (tile.packed) pack_matrices(*made.emitter, order, tile);
+  pack_constants(*made.emitter, order, tile);
   store_operands(*made.emitter, order);
   made.results = TRY(results_of(made.function));
   for (size_t i = 0; i < made.results.size(); ++i)
@@ -186,9 +147,20 @@ Status check_function(const Function& flat) {
 
 Result<std::vector<Tile>> tiles_of(const Function& flat, bool on_cpu) {
   const std::vector<Expr> order = post_order(flat->body);
-  if (std::any_of(order.begin(), order.end(),
-                  [](const Expr& node) { return sum_of(node) != nullptr; }))
-    return sum_tiles(on_cpu);
+  const auto holds = [&](const auto& is_wanted) {
+    return std::any_of(order.begin(), order.end(), [&](const Expr& node) {
+      const CallNode* sum = sum_of(node);
+      return sum != nullptr && is_wanted(*sum);
+    });
+  };
+  if (holds([](const CallNode&) { return true; })) {
+    std::vector<Tile> tiles = sum_tiles(on_cpu);
+    std::erase_if(tiles, [&](const Tile& tile) {
+      return tile.across &&
+             !holds([&](const CallNode& sum) { return has_whole_lanes(sum, tile.lanes); });
+    });
+    return tiles;
+  }
   std::vector<Tile> tiles = plain_tiles();
   const Emitted program = TRY(emitted(flat, {}));
   if (!has_long_rows(*program.emitter))
