@@ -23,21 +23,21 @@ class Staged : public Kernel {
 
 class StagedBackend : public Backend {
  public:
-  std::string name() const override { return own_->name(); }
-  std::string version() const override { return own_->version(); }
-  Status available() const override { return own_->available(); }
-  std::vector<VirtualDevice> devices() const override { return own_->devices(); }
+  std::string name() const override { return own_.name(); }
+  std::string version() const override { return own_.version(); }
+  Status available() const override { return own_.available(); }
+  std::vector<VirtualDevice> devices() const override { return own_.devices(); }
   PartitionRulePtr partition_rule(const Target& target) const override {
-    return own_->partition_rule(target);
+    return own_.partition_rule(target);
   }
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
-    return own_->variants(function, target, options);
+    return own_.variants(function, target, options);
   }
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target& target,
                                           const CompileOptions& options) const override {
-    std::shared_ptr<Kernel> kernel = TRY(own_->compile(function, variant, target, options));
+    std::shared_ptr<Kernel> kernel = TRY(own_.compile(function, variant, target, options));
     std::vector<TensorType> inputs;
     for (const Expr& param : function->params) inputs.push_back(param->tensor_type());
     std::unique_ptr<Kernel> staged = std::make_unique<Staged>(TRY(StagedKernel::around(
@@ -46,10 +46,15 @@ class StagedBackend : public Backend {
   }
 
  private:
-  std::unique_ptr<Backend> own_ = make_opencl_backend();
+  const Backend& own_ = device_backend();
 };
 
 }  // namespace
+
+const Backend& device_backend() {
+  static const Backend* backend = make_opencl_backend().release();
+  return *backend;
+}
 
 const Backend& staged_backend() {
   static const Backend* backend = [] {

@@ -14,6 +14,8 @@
 namespace collage::opencl {
 
 const Backend& staged_backend();
+/// The same, whose kernels are the device's own.
+const Backend& device_backend();
 Target first_device();
 
 void check_with_inputs(const Function& function, const std::vector<Tensor>& inputs,
