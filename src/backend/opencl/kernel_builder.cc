@@ -31,6 +31,13 @@ Status check_type(const Type& type) {
   return {};
 }
 
+/// What native refuses, in this backend's name.
+Status as_own(const Status& status) {
+  constexpr std::string_view other = "native: ";
+  if (status.ok() || !status.message().starts_with(other)) return status;
+  return error(status.code(), "opencl: {}", status.message().substr(other.size()));
+}
+
 /// Views of parameters and constants are read where they lie.
 bool lies_in_memory(const Expr& node) {
   const auto* call = as<CallNode>(node);
@@ -127,10 +134,11 @@ Result<Emitted> emitted(const Function& flat, const Tile& tile) {
 }  // namespace
 
 Status check_call(const CallNode& call) {
-  if (call.op == nullptr || !is_lookup(call)) TRY(native::check_call(call));
+  if (call.op == nullptr) return unsupported("opencl: a call of a function");
+  if (!is_lookup(call)) TRY(as_own(native::check_call(call)));
   TRY(check_type(call.type()));
   for (const Expr& arg : call.args) TRY(check_type(arg->type()));
-  return call.op != nullptr && is_lookup(call) ? check_lookup(call) : Status();
+  return is_lookup(call) ? check_lookup(call) : Status();
 }
 
 Status check_function(const Function& flat) {

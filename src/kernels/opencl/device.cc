@@ -23,25 +23,14 @@ T number_of(cl_device_id device, cl_device_info what, T otherwise) {
                                                                                  : otherwise;
 }
 
-std::string name_of(cl_platform_id platform) {
-  size_t bytes = 0;
-  if (clGetPlatformInfo(platform, CL_PLATFORM_NAME, 0, nullptr, &bytes) != CL_SUCCESS) return {};
-  std::string text(bytes, '\0');
-  clGetPlatformInfo(platform, CL_PLATFORM_NAME, bytes, text.data(), nullptr);
-  return text.substr(0, text.find('\0'));
-}
-
 DeviceInfo info_of(cl_platform_id platform, cl_device_id id) {
   DeviceInfo info;
   info.platform = platform;
   info.id = id;
-  info.platform_name = name_of(platform);
   info.name = text_of(id, CL_DEVICE_NAME);
   info.driver = text_of(id, CL_DRIVER_VERSION);
   info.is_cpu = (number_of<cl_device_type>(id, CL_DEVICE_TYPE, 0) & CL_DEVICE_TYPE_CPU) != 0;
   info.has_doubles = number_of<cl_device_fp_config>(id, CL_DEVICE_DOUBLE_FP_CONFIG, 0) != 0;
-  info.group_size = number_of<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, 1);
-  info.local_bytes = number_of<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE, 0);
   info.part_alignment = number_of<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8;
   return info;
 }

@@ -21,11 +21,9 @@ inline constexpr int kMostDevices = 16;  ///< that are used
 struct DeviceInfo {
   cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
-  std::string name, platform_name, driver;
+  std::string name, driver;
   bool is_cpu = false;
   bool has_doubles = false;   ///< computes with float64
-  size_t group_size = 1;      ///< threads of a work-group, at most
-  size_t local_bytes = 0;     ///< of memory that a work-group shares
   size_t part_alignment = 1;  ///< bytes that the begin of a sub-buffer is a multiple of
 };
 
