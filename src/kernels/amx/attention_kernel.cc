@@ -94,8 +94,8 @@ COLLAGE_AMX void weigh(float* block, int64_t rows, const Lanes& largest, Lanes& 
 }
 
 /// Rows of a block of results, divided by their sums.
-COLLAGE_AMX void finish(const float* results, const Lanes& sums, int64_t rows, int64_t columns,
-                        float* to, int64_t row) {
+COLLAGE_AMX void finish_rows(const float* results, const Lanes& sums, int64_t rows, int64_t columns,
+                             float* to, int64_t row) {
   for (int64_t r = 0; r < rows; ++r) {
     const __m512 factor = _mm512_set1_ps(1.0f / _mm512_reduce_add_ps(_mm512_load_ps(sums[r])));
     for (int64_t c = 0; c < columns; c += 16)
@@ -261,7 +261,7 @@ class AttentionKernel : public Kernel {
                       results},
                      down, tiles_across(pair), {kParts, kParts});
       const int64_t column = pair * kBlockColumns;
-      amx::finish(results, sums, rows, std::min(kBlockColumns, a_.value_width - column),
+      finish_rows(results, sums, rows, std::min(kBlockColumns, a_.value_width - column),
                   h.out + first * a_.out.row + column, a_.out.row);
     }
   }
