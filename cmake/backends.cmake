@@ -3,6 +3,7 @@
 
 # What a backend links besides the rooms above it.
 set(COLLAGE_BACKEND_NEEDS_native Halide::Halide)
+set(COLLAGE_BACKEND_NEEDS_opencl Halide::Halide OpenCL::OpenCL)
 set(COLLAGE_BACKEND_NEEDS_onednn collage_dnnl)
 set(COLLAGE_BACKEND_NEEDS_openvino openvino::runtime)
 set(COLLAGE_BACKEND_NEEDS_blas collage_openblas)
@@ -12,6 +13,8 @@ set(COLLAGE_BACKEND_SHARED contraction)
 
 # Rooms and shared folders whose code becomes a part of a backend's kernels: it links them, and they are hashed with it.
 set(COLLAGE_BACKEND_ROOMS_native tensor_program)
+# opencl compiles by what native has.
+set(COLLAGE_BACKEND_ROOMS_opencl tensor_program backend/native kernels/native)
 set(COLLAGE_BACKEND_ROOMS_amx backend/contraction kernels/contraction)
 set(COLLAGE_BACKEND_ROOMS_vnni backend/contraction kernels/contraction)
 
@@ -30,7 +33,7 @@ target_link_libraries(collage_backends INTERFACE collage_backend)
 
 file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR}/src/backend
      ${PROJECT_SOURCE_DIR}/src/backend/*)
-set(names reference native onednn openvino amx vnni blas memory ${folders})
+set(names reference native opencl onednn openvino amx vnni blas memory ${folders})
 list(FILTER names EXCLUDE REGEX "[.]")
 list(REMOVE_DUPLICATES names)
 list(REMOVE_ITEM names ${COLLAGE_BACKEND_SHARED})

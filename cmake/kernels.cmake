@@ -2,11 +2,13 @@
 # loads needs these and no backend. Those that use a vendor's library are left out where it was not found.
 
 set(COLLAGE_KERNELS_NEED_native Halide::Runtime)
+set(COLLAGE_KERNELS_NEED_opencl Halide::Runtime OpenCL::OpenCL)
 set(COLLAGE_KERNELS_NEED_onednn collage_dnnl)
 set(COLLAGE_KERNELS_NEED_openvino openvino::runtime)
 set(COLLAGE_KERNELS_NEED_blas collage_openblas)
 
 # Folders that hold what kernels of several backends share, by those who do.
+set(COLLAGE_KERNELS_SHARE_opencl native)
 set(COLLAGE_KERNELS_SHARE_amx contraction)
 set(COLLAGE_KERNELS_SHARE_vnni contraction)
 
@@ -21,7 +23,7 @@ target_compile_options(collage_kernels_contraction PRIVATE ${COLLAGE_BACKEND_OPT
 
 # Those that were built.
 set(COLLAGE_KERNELS "")
-foreach(name memory reference native onednn openvino blas amx vnni)
+foreach(name memory reference native opencl onednn openvino blas amx vnni)
   set(missing "")
   foreach(library IN LISTS COLLAGE_KERNELS_NEED_${name})
     if(NOT TARGET ${library})

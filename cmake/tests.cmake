@@ -42,6 +42,9 @@ foreach(folder contraction amx vnni)
   add_library(collage_test_backend_${folder} INTERFACE)
   target_link_libraries(collage_test_backend_${folder} INTERFACE collage_contraction_in_software collage_targets)
 endforeach()
+# Kernels of devices are tried as those of the host, by what measuring does so with.
+add_library(collage_test_backend_opencl INTERFACE)
+target_link_libraries(collage_test_backend_opencl INTERFACE collage_measure)
 # tests/backend/contraction finds its helper itself.
 target_sources(collage_test_backend_amx INTERFACE ${PROJECT_SOURCE_DIR}/tests/backend/contraction/check.cc)
 target_sources(collage_test_backend_vnni INTERFACE ${PROJECT_SOURCE_DIR}/tests/backend/contraction/check.cc)

@@ -14,6 +14,9 @@
 #if COLLAGE_WITH_NATIVE
 #include "backend/native/native_backend.h"
 #endif
+#if COLLAGE_WITH_OPENCL
+#include "backend/opencl/opencl_backend.h"
+#endif
 #if COLLAGE_WITH_OPENVINO
 #include "backend/openvino/openvino_backend.h"
 #endif
@@ -41,6 +44,9 @@ void register_all() {
 #endif
 #if COLLAGE_WITH_NATIVE
     register_backend(make_native_backend(), KernelOrigin::kOwn);
+#endif
+#if COLLAGE_WITH_OPENCL
+    register_backend(make_opencl_backend(), KernelOrigin::kOwn);
 #endif
 #if COLLAGE_WITH_OPENVINO
     register_backend(make_openvino_backend());
@@ -81,6 +87,12 @@ std::vector<MissingBackend> missing_backends() {
 #endif
 #if !COLLAGE_WITH_NATIVE
   missing.push_back({"native", "wheel halide 21.0.0, then build again"});
+#endif
+#if !COLLAGE_WITH_OPENCL
+  missing.push_back(
+      {"opencl",
+       "Debian packages ocl-icd-opencl-dev and opencl-c-headers, wheel halide 21.0.0, "
+       "then build again"});
 #endif
 #if !COLLAGE_WITH_OPENVINO
   missing.push_back({"openvino", "wheel openvino 2026.4.1, then build again"});

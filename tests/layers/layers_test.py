@@ -40,10 +40,13 @@ ROOMS = [
     "dynamic",
     "emit",
 ]
-# Folders that are no backends, but hold what several share: who may include each, beside those of its own name.
+# Folders that hold what several backends share: who may include each, beside those of its own name. Most are no backends;
+# native is one, whose compiler makes the kernels of opencl too.
 SHARED = {
     "backend/contraction": {"backend/amx", "backend/vnni"},
     "kernels/contraction": {"kernels/amx", "kernels/vnni", "backend/amx", "backend/vnni"},
+    "backend/native": {"backend/opencl"},
+    "kernels/native": {"kernels/opencl", "backend/opencl"},
 }
 # Rooms with a folder for each backend.
 FOLDERS = ["backend", "kernels"]
@@ -152,6 +155,11 @@ PLANTED = [
     ("src/backend/contraction/itself.cc", '"backend/contraction/block.h"', False),
     ("src/backend/onednn/dd.cc", '"kernels/onednn/ee.h"', False),
     ("src/backend/onednn/ff.cc", '"kernels/native/gg.h"', True),
+    ("src/backend/opencl/pp.cc", '"backend/native/k.h"', False),
+    ("src/backend/opencl/qq.cc", '"kernels/native/gg.h"', False),
+    ("src/kernels/opencl/rr.cc", '"kernels/native/gg.h"', False),
+    ("src/kernels/opencl/ss.cc", '"backend/native/k.h"', True),
+    ("src/backend/native/tt.cc", '"kernels/opencl/uu.h"', True),
     ("src/kernels/onednn/hh.cc", '"kernels/native/gg.h"', True),
     ("src/kernels/amx/jj.cc", '"kernels/contraction/tile.h"', False),
     ("src/kernels/contraction/kk.cc", '"kernels/amx/tiles.h"', True),
@@ -174,7 +182,7 @@ PLANTED = [
 ]
 LEAVES = ["runtime/b.h", "ir/nested/f.h", "frontend/onnx/h.h", "backend/native/k.h", "backend/onednn/o.h", "backend/contraction/block.h",
           "backend/amx/tiles.h", "backend/vnni/dots.h", "cost/q.h", "report/aa.h", "kernels/onednn/ee.h",
-          "kernels/native/gg.h", "kernels/contraction/tile.h", "kernels/amx/tiles.h"]
+          "kernels/native/gg.h", "kernels/opencl/uu.h", "kernels/contraction/tile.h", "kernels/amx/tiles.h"]
 
 
 def self_test():

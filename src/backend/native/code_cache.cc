@@ -32,7 +32,8 @@ Status prefetch_into_caches(const fs::path& assembly) {
   return write_file_atomically(assembly, text);
 }
 
-Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>& build) {
+Result<std::string> compile_library(const CodePlatform& platform,
+                                    const std::function<Result<BuiltPipeline>()>& build) {
   std::error_code code;
   const ScratchFolder scratch =
       TRY(ScratchFolder::create(fs::temp_directory_path(code), "collage-native-")
@@ -40,8 +41,7 @@ Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>
   const fs::path object = scratch.path() / "kernel.o", library = scratch.path() / "kernel.so";
   try {
     BuiltPipeline built = TRY(build());
-    Halide::Target target = kernel_target()
-                                .with_feature(Halide::Target::NoRuntime)
+    Halide::Target target = platform.target.with_feature(Halide::Target::NoRuntime)
                                 .with_feature(Halide::Target::NoBoundsQuery);
     if (!built.checked) target.set_feature(Halide::Target::NoAsserts);
     if (built.strict) target.set_feature(Halide::Target::StrictFloat);
@@ -58,7 +58,7 @@ Result<std::string> compile_library(const std::function<Result<BuiltPipeline>()>
   } catch (const std::exception& failure) {
     return internal_error("native: {}", failure.what());
   }
-  TRY(link_kernel(object, library));
+  TRY(link_kernel(object, library, platform.hooks));
   return read_file(library);
 }
 
@@ -103,7 +103,7 @@ Result<std::shared_ptr<const Code>> CodeCache::get(
   fs::path file;
   std::string library;
   if (!folder_.empty() && owned_privately(folder_)) {
-    file = fs::path(folder_) / ("native-" + sha256_hex(key).substr(0, 40) + ".so");
+    file = fs::path(folder_) / (platform_.name + "-" + sha256_hex(key).substr(0, 40) + ".so");
     std::error_code code;
     if (fs::is_regular_file(file, code)) {
       if (auto content = read_file(file); content.ok())
@@ -111,7 +111,7 @@ Result<std::shared_ptr<const Code>> CodeCache::get(
     }
   }
   if (library.empty()) {
-    library = TRY(compile_library(build));
+    library = TRY(compile_library(platform_, build));
     if (!file.empty()) {
       if (Status kept = write_file_atomically(file, sealed(library)); !kept.ok()) {
         static std::once_flag once;
@@ -121,7 +121,8 @@ Result<std::shared_ptr<const Code>> CodeCache::get(
     }
   }
   auto bytes = std::make_shared<const std::string>(std::move(library));
-  std::shared_ptr<const Code> code = TRY(Code::load({{bytes, bytes->data()}, bytes->size()}));
+  std::shared_ptr<const Code> code =
+      TRY(Code::load({{bytes, bytes->data()}, bytes->size()}, platform_.hooks));
   std::lock_guard lock(loaded().mutex);
   loaded().by_key[key] = code;
   return code;

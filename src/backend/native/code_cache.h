@@ -27,10 +27,18 @@ struct BuiltPipeline {
 /// The instruction set kernels are compiled for: this processor's.
 Halide::Target kernel_target();
 
+/// What kernels are compiled for, and what they may ask of the process.
+struct CodePlatform {
+  std::string name = "native";  ///< files of the cache start with it
+  Halide::Target target = kernel_target();
+  const std::vector<Hook>& hooks = runtime_hooks();
+};
+
 class CodeCache {
  public:
   /// An empty folder: nothing is kept on disk.
-  explicit CodeCache(std::string folder) : folder_(std::move(folder)) {}
+  explicit CodeCache(std::string folder, CodePlatform platform = {})
+      : folder_(std::move(folder)), platform_(std::move(platform)) {}
 
   /// The code for `key`; built when there is none. `build` may throw Halide's exceptions.
   Result<std::shared_ptr<const Code>> get(
@@ -38,6 +46,7 @@ class CodeCache {
 
  private:
   std::string folder_;
+  CodePlatform platform_;
 };
 
 }  // namespace collage::native

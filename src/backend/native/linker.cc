@@ -5,7 +5,6 @@
 #include "base/files.h"
 #include "base/tools.h"
 #include "kernels/native/kernel_object.h"
-#include "kernels/native/runtime_hooks.h"
 
 namespace collage::native {
 namespace {
@@ -16,10 +15,10 @@ constexpr char kAssembler[] = "as", kLinker[] = "ld";
 
 /// Assembly that defines every hook as a jump through the table, for its own library alone, and
 /// keeps the object file in the library, where nothing loads it (kernel_object.h).
-std::string hook_stubs(const std::string& object) {
+std::string hook_stubs(const std::string& object, const std::vector<Hook>& hooks) {
   std::string text = ".text\n";
   size_t offset = 0;
-  for (const Hook& hook : runtime_hooks()) {
+  for (const Hook& hook : hooks) {
     text +=
         fmt::format(".globl {0}\n.hidden {0}\n.type {0}, @function\n{0}: jmp *.Ltable+{1}(%rip)\n",
                     hook.name, offset);
@@ -50,12 +49,13 @@ Status assemble(const fs::path& assembly, const fs::path& object) {
       .with_context("native: a kernel");
 }
 
-Status link_kernel(const fs::path& object, const fs::path& library) {
+Status link_kernel(const fs::path& object, const fs::path& library,
+                   const std::vector<Hook>& hooks) {
   const fs::path stubs = library.parent_path() / "hooks.s",
-                 hooks = library.parent_path() / "hooks.o";
-  TRY(write_file_atomically(stubs, hook_stubs(object.filename().string())));
-  TRY(assemble(stubs, hooks));
-  return run_tool({kLinker, "-shared", "-o", library.string(), object.string(), hooks.string()})
+                 jumps = library.parent_path() / "hooks.o";
+  TRY(write_file_atomically(stubs, hook_stubs(object.filename().string(), hooks)));
+  TRY(assemble(stubs, jumps));
+  return run_tool({kLinker, "-shared", "-o", library.string(), object.string(), jumps.string()})
       .with_context("native: a kernel");
 }
 

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "base/result.h"
+#include "kernels/native/runtime_hooks.h"
 
 namespace collage::native {
 
@@ -18,6 +20,7 @@ Status linking_available();
 Status assemble(const std::filesystem::path& assembly, const std::filesystem::path& object);
 
 /// Writes `library`, and intermediate files beside it, where the object lies too.
-Status link_kernel(const std::filesystem::path& object, const std::filesystem::path& library);
+Status link_kernel(const std::filesystem::path& object, const std::filesystem::path& library,
+                   const std::vector<Hook>& hooks);
 
 }  // namespace collage::native

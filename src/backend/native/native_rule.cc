@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "backend/native/kernel_group.h"
 #include "tensor_program/call.h"
 #include "tensor_program/emitter.h"
 
@@ -29,8 +28,9 @@ enum class Role {
 
 class Finder {
  public:
-  Finder(const DataflowGraph& graph, std::shared_ptr<const PartitionSpec> spec, std::string rule)
-      : graph_(graph), spec_(std::move(spec)), rule_(std::move(rule)) {
+  Finder(const DataflowGraph& graph, std::shared_ptr<const PartitionSpec> spec, std::string rule,
+         CheckCall check)
+      : graph_(graph), spec_(std::move(spec)), rule_(std::move(rule)), check_(check) {
     for (const auto& node : graph.nodes()) roles_.push_back(role_of(node.expr));
     for (const auto& node : graph.nodes())
       if (is_any_anchor(node.index)) own_chain(node.index);
@@ -61,12 +61,13 @@ class Finder {
     bool truncated = false;
   };
 
-  static Role role_of(const Expr& expr) {
+  Role role_of(const Expr& expr) const {
     const auto* call = as<CallNode>(expr);
-    if (call == nullptr || call->op == nullptr || !check_call(*call).ok()) return Role::kNone;
+    if (call == nullptr || call->op == nullptr || !check_(*call).ok()) return Role::kNone;
     if (is_template_anchor(*call)) return Role::kAnchor;
     const std::string_view name = call->op->name;
-    if (tensor_program::find_emit_rule(name)->elementwise) return Role::kElementwise;
+    const tensor_program::EmitRule* emitted = tensor_program::find_emit_rule(name);
+    if (emitted != nullptr && emitted->elementwise) return Role::kElementwise;
     if (starts_with(name, "nn.max_pool") || starts_with(name, "nn.avg_pool")) return Role::kWindow;
     if (starts_with(name, "image.resize"))
       return call->attrs.string("method") == "nearest_neighbor" ? Role::kInjective : Role::kWindow;
@@ -87,7 +88,7 @@ class Finder {
 
   void add(std::string_view label, const Grown& grown) {
     if (!seen_.insert(grown.inside).second) return;
-    SubGraph sub_graph = SubGraph::of(graph_, grown.inside, "native." + std::string(label));
+    SubGraph sub_graph = SubGraph::of(graph_, grown.inside, rule_ + "." + std::string(label));
     if (sub_graph.is_valid(graph_, {}))
       found_.push_back({rule_, std::move(sub_graph), spec_, grown.truncated});
   }
@@ -303,6 +304,7 @@ class Finder {
   const DataflowGraph& graph_;
   std::shared_ptr<const PartitionSpec> spec_;
   std::string rule_;
+  CheckCall check_;
   std::vector<Role> roles_;
   IndexSet owned_;
   std::unordered_set<IndexSet, IndexSetHash> seen_;
@@ -311,15 +313,20 @@ class Finder {
 
 class NativeRule : public PartitionRule {
  public:
-  NativeRule() : PartitionRule("native") {}
+  NativeRule(const std::string& name, CheckCall check) : PartitionRule(name), check_(check) {}
   std::vector<CandidatePartition> all_candidates(
       const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const override {
-    return Finder(graph, spec, name()).run();
+    return Finder(graph, spec, name(), check_).run();
   }
+
+ private:
+  CheckCall check_;
 };
 
 }  // namespace
 
-PartitionRulePtr make_native_rule() { return std::make_shared<NativeRule>(); }
+PartitionRulePtr make_native_rule(const std::string& name, CheckCall check) {
+  return std::make_shared<NativeRule>(name, check);
+}
 
 }  // namespace collage::native

@@ -19,10 +19,17 @@
 // calls has 3n. Limits (kMostCalls, kMostPrologue) mark the candidates that they cut short.
 #pragma once
 
+#include <string>
+
+#include "backend/native/kernel_group.h"
 #include "partition/rules/rule.h"
 
 namespace collage::native {
 
-PartitionRulePtr make_native_rule();
+/// Why a call cannot be computed in any group, if so.
+using CheckCall = Status (*)(const CallNode& call);
+
+/// `name`: of the rule, with which the labels of its candidates start.
+PartitionRulePtr make_native_rule(const std::string& name = "native", CheckCall check = check_call);
 
 }  // namespace collage::native

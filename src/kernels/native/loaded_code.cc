@@ -7,10 +7,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "base/files.h"
-#include "kernels/native/runtime_hooks.h"
 
 namespace collage::native {
 namespace {
@@ -26,16 +27,17 @@ std::string unseen_path(int descriptor) {
 }
 
 /// Fills the table of a library that was loaded; false where it has none.
-bool provide_hooks(void* library) {
+bool provide_hooks(void* library, const std::vector<Hook>& hooks) {
   auto** table = static_cast<void**>(dlsym(library, kHookTable));
   if (table == nullptr) return false;
-  for (const Hook& hook : runtime_hooks()) *table++ = hook.function;
+  for (const Hook& hook : hooks) *table++ = hook.function;
   return true;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const Code>> Code::load(SharedBytes library) {
+Result<std::shared_ptr<const Code>> Code::load(SharedBytes library,
+                                               const std::vector<Hook>& hooks) {
   const int memory = memfd_create("collage-kernel", MFD_CLOEXEC);
   if (memory < 0) return internal_error("native: memfd_create: {}", std::strerror(errno));
   const bool written = write_all(memory, library.data.get(), library.bytes);
@@ -44,7 +46,7 @@ Result<std::shared_ptr<const Code>> Code::load(SharedBytes library) {
   close(memory);
   if (handle == nullptr) return internal_error("native: cannot load a compiled kernel: {}", reason);
   auto* function = reinterpret_cast<int (*)(void**)>(dlsym(handle, kEntry));
-  if (function == nullptr || !provide_hooks(handle)) {
+  if (function == nullptr || !provide_hooks(handle, hooks)) {
     dlclose(handle);
     return internal_error("native: a compiled kernel lacks its symbols");
   }
@@ -52,5 +54,18 @@ Result<std::shared_ptr<const Code>> Code::load(SharedBytes library) {
 }
 
 Code::~Code() { dlclose(handle_); }
+
+Result<std::shared_ptr<const Code>> shared_code(const SharedBytes& library,
+                                                const std::vector<Hook>& hooks) {
+  static auto* mutex = new std::mutex;
+  static auto* loaded = new std::map<const void*, std::weak_ptr<const Code>>;
+  std::lock_guard lock(*mutex);
+  std::weak_ptr<const Code>& known = (*loaded)[library.data.get()];
+  if (auto code = known.lock(); code != nullptr && code->library().bytes == library.bytes)
+    return code;
+  std::shared_ptr<const Code> code = TRY(Code::load(library, hooks));
+  known = code;
+  return code;
+}
 
 }  // namespace collage::native

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/result.h"
+#include "kernels/native/runtime_hooks.h"
 #include "runtime/saved_kernel.h"
 
 namespace collage::native {
@@ -14,7 +16,9 @@ inline constexpr char kSymbol[] = "collage_kernel", kEntry[] = "collage_kernel_a
 
 class Code {
  public:
-  static Result<std::shared_ptr<const Code>> load(SharedBytes library);
+  /// `hooks`: those that it was linked with, in that order.
+  static Result<std::shared_ptr<const Code>> load(SharedBytes library,
+                                                  const std::vector<Hook>& hooks = runtime_hooks());
   ~Code();
   Code(const Code&) = delete;
   Code& operator=(const Code&) = delete;
@@ -30,5 +34,9 @@ class Code {
   void* handle_;
   int (*function_)(void**);
 };
+
+/// Kernels of equal code share it.
+Result<std::shared_ptr<const Code>> shared_code(const SharedBytes& library,
+                                                const std::vector<Hook>& hooks = runtime_hooks());
 
 }  // namespace collage::native

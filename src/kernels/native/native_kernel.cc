@@ -65,17 +65,7 @@ Result<SavedKernel> NativeKernel::save() const {
   SavedKernel saved;
   saved.loader = kLoader;
   saved.objects.push_back(code_->library());
-  json list = json::array();
-  for (const KernelArgument& argument : arguments_) {
-    json entry = {{"extents", argument.extents},
-                  {"code", static_cast<int>(argument.type.code)},
-                  {"bits", argument.type.bits}};
-    if (argument.input >= 0) entry["input"] = argument.input;
-    if (argument.output >= 0) entry["output"] = argument.output;
-    if (argument.constant.data != nullptr) saved.constants.push_back(argument.constant);
-    list.push_back(std::move(entry));
-  }
-  saved.description = json{{"arguments", std::move(list)}}.dump();
+  saved.description = json{{"arguments", arguments_to_json(arguments_, saved.constants)}}.dump();
   return saved;
 }
 
@@ -119,46 +109,12 @@ std::string version() {
   return "halide-21/" + sha256_hex(names).substr(0, 8);
 }
 
-/// Kernels of equal code share it.
-Result<std::shared_ptr<const Code>> shared_code(const SharedBytes& library) {
-  static auto* mutex = new std::mutex;
-  static auto* loaded = new std::map<const void*, std::weak_ptr<const Code>>;
-  std::lock_guard lock(*mutex);
-  std::weak_ptr<const Code>& known = (*loaded)[library.data.get()];
-  if (auto code = known.lock(); code != nullptr && code->library().bytes == library.bytes)
-    return code;
-  std::shared_ptr<const Code> code = TRY(Code::load(library));
-  known = code;
-  return code;
-}
-
 Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int) {
   const json description = TRY(description_object(saved.description));
   if (saved.objects.size() != 1)
     return bad_model("native: a kernel of {} objects", saved.objects.size());
-  std::vector<KernelArgument> arguments;
-  size_t next = 0;
-  for (const json& entry : *TRY(JsonFields(description).array("arguments"))) {
-    const JsonFields fields(entry);
-    KernelArgument& argument = arguments.emplace_back();
-    argument.extents = TRY(integers_from(fields, "extents", 0, INT32_MAX, kMostDims));
-    argument.type = halide_type_t(
-        static_cast<halide_type_code_t>(TRY(fields.integer("code", 0, halide_type_bfloat))),
-        static_cast<uint8_t>(TRY(fields.integer("bits", 1, 64))));
-    argument.input = static_cast<int>(TRY(fields.integer("input", 0, 1 << 20, -1)));
-    argument.output = static_cast<int>(TRY(fields.integer("output", 0, 1 << 20, -1)));
-    const size_t bytes =
-        TRY(bytes_from(argument.extents, static_cast<size_t>(argument.type.bytes())));
-    if (argument.input >= 0)
-      TRY(saved.buffers.input_holds(static_cast<size_t>(argument.input), bytes));
-    if (argument.output >= 0)
-      TRY(saved.buffers.output_holds(static_cast<size_t>(argument.output), bytes));
-    if (argument.input >= 0 || argument.output >= 0) continue;
-    if (next == saved.constants.size()) return bad_model("native: a constant is not there");
-    argument.constant = saved.constants[next++];
-    if (argument.constant.bytes < bytes)
-      return bad_model("native: a constant of {} bytes is too short", argument.constant.bytes);
-  }
+  std::vector<KernelArgument> arguments =
+      TRY(arguments_from_json(*TRY(JsonFields(description).array("arguments")), saved));
   return std::shared_ptr<Kernel>(
       std::make_shared<NativeKernel>(TRY(shared_code(saved.objects[0])), std::move(arguments)));
 }

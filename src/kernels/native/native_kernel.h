@@ -6,18 +6,11 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/native/kernel_argument.h"
 #include "kernels/native/loaded_code.h"
 #include "runtime/kernel.h"
 
 namespace collage::native {
-
-/// An argument of the code: an input, an output or a constant, dense.
-struct KernelArgument {
-  std::vector<int64_t> extents;  ///< innermost first
-  halide_type_t type;
-  int input = -1, output = -1;
-  SharedBytes constant;
-};
 
 class NativeKernel : public Kernel {
  public:

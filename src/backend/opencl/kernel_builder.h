@@ -1,0 +1,20 @@
+// From a function to a scheduled Halide pipeline for a device: emitted as a tensor program, whose
+// sums, statistics and operands of products are stages.
+#pragma once
+
+#include "backend/native/kernel_builder.h"
+#include "backend/opencl/gpu_schedule.h"
+
+namespace collage::opencl {
+
+/// Why a call cannot be computed, if so; sees types and attributes only.
+Status check_call(const CallNode& call);
+/// The same of a flat function.
+Status check_function(const Function& flat);
+/// The tiles by which it may be computed, best guess first.
+Result<std::vector<Tile>> tiles_of(const Function& flat, bool on_cpu);
+
+/// May throw Halide's exceptions.
+Result<native::BuiltKernel> build_kernel(const Function& flat, const Tile& tile);
+
+}  // namespace collage::opencl

@@ -1,0 +1,141 @@
+#include "backend/opencl/opencl_backend.h"
+
+#include <algorithm>
+
+#include "backend/fingerprint.h"
+#include "backend/native/code_cache.h"
+#include "backend/native/kernel_arguments.h"
+#include "backend/native/kernel_group.h"
+#include "backend/native/linker.h"
+#include "backend/native/native_rule.h"
+#include "backend/native/real_products.h"
+#include "backend/opencl/kernel_builder.h"
+#include "ir/visitor.h"
+#include "kernels/opencl/loaders.h"
+#include "kernels/opencl/opencl_kernel.h"
+#include "kernels/opencl/runtime_hooks.h"
+
+namespace collage {
+namespace opencl {
+namespace {
+
+/// Runs `body`, giving Halide's exceptions as a status.
+template <typename F>
+auto guarded(F body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const Halide::Error& failure) {
+    return internal_error("opencl: Halide: {}", failure.what());
+  } catch (const std::exception& failure) {
+    return internal_error("opencl: {}", failure.what());
+  }
+}
+
+/// Null where there is no such device.
+const DeviceInfo* info_of(const VirtualDevice& device) {
+  const auto id = static_cast<size_t>(device.id);
+  return id < known_devices().size() ? &known_devices()[id] : nullptr;
+}
+
+Halide::Target target_of(const VirtualDevice& device) {
+  Halide::Target target = native::kernel_target().with_feature(Halide::Target::OpenCL);
+  const DeviceInfo* info = info_of(device);
+  // Quantising to int32 goes by way of them.
+  if (info != nullptr && info->has_doubles) target.set_feature(Halide::Target::CLDoubles);
+  return target;
+}
+
+Result<Function> flattened(const Function& function) {
+  return native::with_real_products(TRY(inline_calls(function)));
+}
+
+bool is_processor(const VirtualDevice& device) {
+  const DeviceInfo* info = info_of(device);
+  return info != nullptr && info->is_cpu;
+}
+
+class OpenClBackend : public Backend {
+ public:
+  std::string name() const override { return "opencl"; }
+  std::string version() const override {
+    std::string text = fmt::format("halide-{}.{}.{}+{}", HALIDE_VERSION_MAJOR, HALIDE_VERSION_MINOR,
+                                   HALIDE_VERSION_PATCH, source_fingerprint("opencl"));
+    for (const DeviceInfo& device : known_devices())
+      text += fmt::format("+{} {}", device.name, device.driver);
+    return text;
+  }
+  Status available() const override {
+    if (known_devices().empty())
+      return error(ErrorCode::kUnavailable,
+                   "no OpenCL device: install a vendor's OpenCL driver, or pocl-opencl-icd to run "
+                   "on the processor");
+    return native::linking_available();
+  }
+  int priority() const override { return 40; }
+  bool by_default() const override {
+    return std::any_of(known_devices().begin(), known_devices().end(),
+                       [](const DeviceInfo& device) { return !device.is_cpu; });
+  }
+  std::vector<VirtualDevice> devices() const override {
+    std::vector<VirtualDevice> devices;
+    for (size_t i = 0; i < known_devices().size(); ++i)
+      devices.push_back({kDeviceKind, static_cast<int>(i), ""});
+    return devices;
+  }
+
+  PartitionRulePtr partition_rule(const Target&) const override {
+    return native::make_native_rule("opencl", check_call);
+  }
+
+  Result<std::vector<Variant>> variants(const Function& function, const Target& target,
+                                        const CompileOptions&) const override {
+    const Function flat = TRY(flattened(function));
+    TRY(check_function(flat));
+    const std::vector<Tile> tiles = TRY(tiles_of(flat, is_processor(target.device)));
+    std::vector<Variant> variants;
+    for (const Tile& tile : tiles) {
+      Variant variant = Variant::plain(tile.to_string(), function);
+      variant.weights.clear();  // a form of its own, in the device's memory
+      for (auto* encodings : {&variant.inputs, &variant.outputs})
+        for (Encoding& encoding : *encodings) encoding.device = target.device;
+      variants.push_back(std::move(variant));
+    }
+    return variants;
+  }
+
+  Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
+                                          const Target& target,
+                                          const CompileOptions& options) const override {
+    const Function flat = TRY(flattened(function));
+    const std::vector<Tile> tiles = TRY(tiles_of(flat, is_processor(target.device)));
+    const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const Tile& offered) {
+      return offered.to_string() == variant.name;
+    });
+    if (tile == tiles.end()) return internal_error("opencl: no schedule '{}'", variant.name);
+    const native::BuiltKernel built = TRY(guarded([&] { return build_kernel(flat, *tile); }));
+    const std::string key =
+        fmt::format("{}\n{}\n{}\n{}", version(), target_of(target.device).to_string(),
+                    native::program_text(flat), variant.to_string());
+    const native::CodeCache cache(options.cache_folder,
+                                  {"opencl", target_of(target.device), runtime_hooks()});
+    auto code = TRY(cache.get(key, [&]() -> Result<native::BuiltPipeline> {
+      native::BuiltPipeline pipeline{built.pipeline, {}};
+      for (const native::Binding& binding : built.bindings)
+        pipeline.inputs.push_back(binding.buffer.param());
+      return pipeline;
+    }));
+    std::unique_ptr<Kernel> kernel = TRY(OpenClKernel::make(
+        std::move(code), TRY(native::kernel_arguments(built)), target.device.id));
+    return kernel;
+  }
+};
+
+}  // namespace
+}  // namespace opencl
+
+std::unique_ptr<Backend> make_opencl_backend() {
+  opencl::register_loaders();
+  return std::make_unique<opencl::OpenClBackend>();
+}
+
+}  // namespace collage

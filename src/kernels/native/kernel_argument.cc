@@ -1,0 +1,58 @@
+#include "kernels/native/kernel_argument.h"
+
+#include "runtime/saved_fields.h"
+
+namespace collage::native {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr size_t kMostDims = 16;
+
+}  // namespace
+
+json arguments_to_json(const std::vector<KernelArgument>& arguments,
+                       std::vector<SharedBytes>& constants) {
+  json list = json::array();
+  for (const KernelArgument& argument : arguments) {
+    json entry = {{"extents", argument.extents},
+                  {"code", static_cast<int>(argument.type.code)},
+                  {"bits", argument.type.bits}};
+    if (argument.input >= 0) entry["input"] = argument.input;
+    if (argument.output >= 0) entry["output"] = argument.output;
+    if (argument.constant.data != nullptr) constants.push_back(argument.constant);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Result<std::vector<KernelArgument>> arguments_from_json(const json& list,
+                                                        const SavedKernel& saved) {
+  std::vector<KernelArgument> arguments;
+  size_t next = 0;
+  for (const json& entry : list) {
+    const JsonFields fields(entry);
+    KernelArgument& argument = arguments.emplace_back();
+    argument.extents = TRY(integers_from(fields, "extents", 0, INT32_MAX, kMostDims));
+    argument.type = halide_type_t(
+        static_cast<halide_type_code_t>(TRY(fields.integer("code", 0, halide_type_bfloat))),
+        static_cast<uint8_t>(TRY(fields.integer("bits", 1, 64))));
+    argument.input = static_cast<int>(TRY(fields.integer("input", 0, 1 << 20, -1)));
+    argument.output = static_cast<int>(TRY(fields.integer("output", 0, 1 << 20, -1)));
+    const size_t bytes =
+        TRY(bytes_from(argument.extents, static_cast<size_t>(argument.type.bytes())));
+    if (argument.input >= 0)
+      TRY(saved.buffers.input_holds(static_cast<size_t>(argument.input), bytes));
+    if (argument.output >= 0)
+      TRY(saved.buffers.output_holds(static_cast<size_t>(argument.output), bytes));
+    if (argument.input >= 0 || argument.output >= 0) continue;
+    if (next == saved.constants.size()) return bad_model("native: a constant is not there");
+    argument.constant = saved.constants[next++];
+    if (argument.constant.bytes < bytes)
+      return bad_model("native: a constant of {} bytes is too short", argument.constant.bytes);
+  }
+  return arguments;
+}
+
+}  // namespace collage::native

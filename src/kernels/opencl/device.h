@@ -1,0 +1,57 @@
+// The OpenCL devices of this machine, of all platforms in the loader's order. One is opened when it
+// is first used: a context, and one queue that does its work in order.
+#pragma once
+
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#include <CL/cl.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace collage::opencl {
+
+inline constexpr char kDeviceKind[] = "opencl";
+inline constexpr int kMostDevices = 16;  ///< that are used
+
+struct DeviceInfo {
+  cl_platform_id platform = nullptr;
+  cl_device_id id = nullptr;
+  std::string name, driver;
+  bool is_cpu = false;
+  bool has_doubles = false;   ///< computes with float64
+  size_t part_alignment = 1;  ///< bytes that the begin of a sub-buffer is a multiple of
+};
+
+/// Looked for once, when first asked for.
+const std::vector<DeviceInfo>& known_devices();
+
+/// An error that says what was called and what OpenCL answered.
+Status checked(cl_int code, std::string_view call);
+
+class Memory;
+
+class Device {
+ public:
+  /// Lives for the rest of the process. Number `id` of known_devices().
+  static Result<Device*> open(int id);
+
+  const DeviceInfo& info() const { return info_; }
+  cl_context context() const { return context_; }
+  cl_command_queue queue() const { return queue_; }
+  Memory& memory() const { return *memory_; }
+  Status finish() const;
+
+ private:
+  Device(const DeviceInfo& info, cl_context context, cl_command_queue queue);
+  DeviceInfo info_;
+  cl_context context_;
+  cl_command_queue queue_;
+  Memory* memory_;
+};
+
+}  // namespace collage::opencl

@@ -1,0 +1,53 @@
+// The kernel object: host code that launches functions on a device, their OpenCL source inside it,
+// and its constants in the device's memory.
+#pragma once
+
+#include <HalideRuntime.h>
+
+#include <memory>
+#include <vector>
+
+#include "kernels/native/native_kernel.h"
+#include "kernels/opencl/launcher.h"
+#include "runtime/kernel.h"
+
+namespace collage::opencl {
+
+using native::KernelArgument;
+
+class OpenClKernel : public Kernel {
+ public:
+  /// Copies the constants to device number `device`.
+  static Result<std::unique_ptr<OpenClKernel>> make(std::shared_ptr<const native::Code> code,
+                                                    std::vector<KernelArgument> arguments,
+                                                    int device);
+  Status run(const KernelArgs& args) override;
+  Status finish() override { return shared_->device->finish(); }
+  Result<std::shared_ptr<Kernel>> twin() const override;
+  bool twins_take_turns() const override { return true; }
+  Result<SavedKernel> save() const override;
+  size_t constant_bytes() const override { return shared_->constant_bytes; }
+
+ private:
+  /// What twins have in common.
+  struct Shared {
+    std::shared_ptr<const native::Code> code;
+    std::vector<KernelArgument> arguments;
+    std::vector<std::shared_ptr<void>> constants;  // of the device, for each argument
+    size_t constant_bytes = 0;
+    int number = 0;
+    Device* device = nullptr;
+  };
+  struct Descriptor {
+    halide_buffer_t buffer{};
+    std::vector<halide_dimension_t> dims;
+  };
+  explicit OpenClKernel(std::shared_ptr<const Shared> shared);
+
+  std::shared_ptr<const Shared> shared_;
+  Launcher launcher_;
+  std::vector<Descriptor> descriptors_;  // of each argument
+  std::vector<void*> pointers_;
+};
+
+}  // namespace collage::opencl
