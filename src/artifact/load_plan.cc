@@ -70,6 +70,8 @@ class Loading {
     const auto refuse = [&](const char* why) {
       return bad_model("buffer {}: {}", plan_->buffers.size(), why);
     };
+    // None is saved (save_plan.cc).
+    if (!is_host_memory(buffer.encoding.device)) return refuse("it lies on another device");
     switch (buffer.place) {
       case Buffer::Place::kInput:
         if (buffer.index >= plan_->inputs.size() ||

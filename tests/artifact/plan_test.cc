@@ -55,6 +55,10 @@ TEST_F(SavedPlanTest, ChecksPlacesAndNames) {
   EXPECT_THAT(load_with("\"arena_bytes\":", "\"arena_bytes\":9000000000000000000,\"x\":"),
               HasSubstr("arena_bytes"));
   EXPECT_THAT(load_with("aBcd16b", "aBcde16b"), HasSubstr("layout"));
+  EXPECT_THAT(
+      load_with("\"layout\":\"aBcd16b\"",
+                "\"layout\":\"aBcd16b\",\"device\":{\"kind\":\"gpu\",\"id\":0,\"scope\":\"\"}"),
+      HasSubstr("on another device"));
   EXPECT_THAT(load_with("\"inputs\":[0]", "\"inputs\":[99]"), HasSubstr("inputs"));
   EXPECT_THAT(load_with("\"inputs\":[0]", "\"inputs\":[]"), HasSubstr("input 0 is not there"));
   EXPECT_THAT(load_with("\"outputs\":[3]", "\"outputs\":[0]"), HasSubstr("writes an input"));
