@@ -104,7 +104,7 @@ def check_constraints(bench):
             assert targets["nn.softmax"] == "reference" and targets["nn.conv2d"] == "onednn", targets
     report, _ = bench.report("run", name, "--targets", "onednn,native", "--exclude", "reference")
     offered = {k["target"] for kernel in report["kernels"] for k in [kernel, *kernel["alternatives"]]}
-    assert offered == {"onednn", "native"}, offered
+    assert offered <= {"onednn", "native"}, offered
     report, _ = bench.report("run", name, "--targets", "onednn,reference", "--exclude", "onednn", "--threads", "1")
     assert {k["target"] for k in report["kernels"]} == {"reference"}, report["kernels"]
     assert report["env"]["threads"] == 1
