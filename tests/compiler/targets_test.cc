@@ -94,7 +94,7 @@ TEST(Targets, OfAConfigurationHaveItsOptionsAndDevices) {
   const auto unknown = targets("npu");
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.status().exit_code(), 5);
-  EXPECT_EQ(unknown.status().message(),
+  EXPECT_EQ(unknown.status().to_string(),
             "F: /targets/1/device: devices has no device npu:0 here: it has gpu:0, gpu:1, "
             "gpu:1/shared");
 }
@@ -103,7 +103,7 @@ TEST(Targets, AreOnTheirBackendsDevices) {
   register_rounding();
   const auto text = [](const std::string& target) {
     const auto specs = select_targets({target}, {});
-    return specs ? specs->at(0)->target.to_string() : specs.status().message();
+    return specs ? specs->at(0)->target.to_string() : specs.status().to_string();
   };
   EXPECT_EQ(text("devices"), "devices -device=gpu");
   EXPECT_EQ(text("devices -device=gpu:1"), "devices -device=gpu:1");
@@ -115,7 +115,7 @@ TEST(Targets, AreThoseOnDeclaredDevices) {
   register_rounding();
   const auto text = [](const std::string& devices, const std::vector<std::string>& targets = {}) {
     const auto specs = select_targets(targets, {}, false, devices);
-    if (!specs.ok()) return specs.status().message();
+    if (!specs.ok()) return specs.status().to_string();
     std::string all;
     for (const PartitionSpecPtr& spec : *specs) all += spec->target.to_string() + "; ";
     return all;
