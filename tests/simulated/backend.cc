@@ -106,6 +106,8 @@ class SimulatedKernel : public Kernel {
 
 class SimulatedBackend : public Backend {
  public:
+  // Memory is there before anybody asks for a kernel: transfers are the host's.
+  SimulatedBackend() { simulated::devices(); }
   std::string name() const override { return kKind; }
   std::string version() const override { return "1"; }
   bool by_default() const override { return false; }
