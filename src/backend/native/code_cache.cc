@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "backend/native/halide_guard.h"
 #include "backend/native/linker.h"
 #include "base/files.h"
 #include "base/hash.h"
@@ -39,7 +40,7 @@ Result<std::string> compile_library(const CodePlatform& platform,
       TRY(ScratchFolder::create(fs::temp_directory_path(code), "collage-native-")
               .with_context("native"));
   const fs::path object = scratch.path() / "kernel.o", library = scratch.path() / "kernel.so";
-  try {
+  TRY(guarded(platform.name, [&]() -> Status {
     BuiltPipeline built = TRY(build());
     Halide::Target target = platform.target.with_feature(Halide::Target::NoRuntime)
                                 .with_feature(Halide::Target::NoBoundsQuery);
@@ -53,11 +54,8 @@ Result<std::string> compile_library(const CodePlatform& platform,
     } else {
       built.pipeline.compile_to_object(object.string(), built.inputs, kSymbol, target);
     }
-  } catch (const Halide::Error& failure) {
-    return internal_error("native: Halide: {}", failure.what());
-  } catch (const std::exception& failure) {
-    return internal_error("native: {}", failure.what());
-  }
+    return {};
+  }));
   TRY(link_kernel(object, library, platform.hooks));
   return read_file(library);
 }

@@ -5,6 +5,7 @@
 
 #include "backend/fingerprint.h"
 #include "backend/native/code_cache.h"
+#include "backend/native/halide_guard.h"
 #include "backend/native/kernel_arguments.h"
 #include "backend/native/kernel_builder.h"
 #include "backend/native/kernel_group.h"
@@ -22,24 +23,8 @@ namespace collage {
 namespace native {
 namespace {
 
-/// Runs `body`, giving Halide's exceptions as a status.
-template <typename F>
-auto guarded(F body) -> decltype(body()) {
-  try {
-    return body();
-  } catch (const Halide::Error& failure) {
-    return internal_error("native: Halide: {}", failure.what());
-  } catch (const std::exception& failure) {
-    return internal_error("native: {}", failure.what());
-  }
-}
-
 std::string halide_version() {
   return fmt::format("{}.{}.{}", HALIDE_VERSION_MAJOR, HALIDE_VERSION_MINOR, HALIDE_VERSION_PATCH);
-}
-
-Result<Function> flattened(const Function& function) {
-  return with_real_products(TRY(inline_calls(function)));
 }
 
 Result<ChannelLayout> channel_layout(const Encoding& encoding, int64_t rank) {
@@ -90,7 +75,7 @@ class NativeBackend : public Backend {
                                         const CompileOptions& options) const override {
     const Function flat = TRY(flattened(function));
     const auto external = target.options.find("external");
-    return guarded([&] {
+    return guarded("native", [&] {
       return kernel_variants(flat, options.threads,
                              external != target.options.end() && external->second == "on");
     });
@@ -100,14 +85,15 @@ class NativeBackend : public Backend {
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions& options) const override {
     const Function flat = TRY(flattened(function));
-    return guarded([&] { return lowered_kernel_variants(flat, options.threads); });
+    return guarded("native", [&] { return lowered_kernel_variants(flat, options.threads); });
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
     const Function flat = TRY(flattened(function));
-    BuiltKernel built = TRY(guarded([&] { return build_kernel(flat, variant, options.threads); }));
+    BuiltKernel built =
+        TRY(guarded("native", [&] { return build_kernel(flat, variant, options.threads); }));
     return load(built, program_text(flat) + variant.to_string(), options, holds_non_finite(flat));
   }
 
@@ -122,8 +108,8 @@ class NativeBackend : public Backend {
                         target = TRY(channel_layout(to, rank));
     if (!bytes && (source == ChannelLayout::kLast || target == ChannelLayout::kLast))
       return unsupported("native: no conversion from {} to {}", from.to_string(), to.to_string());
-    BuiltKernel built = TRY(
-        guarded([&]() -> Result<BuiltKernel> { return build_conversion(type, source, target); }));
+    BuiltKernel built = TRY(guarded(
+        "native", [&]() -> Result<BuiltKernel> { return build_conversion(type, source, target); }));
     return load(built, "conversion " + Type(type).to_string() + from.to_string() + to.to_string(),
                 options);
   }

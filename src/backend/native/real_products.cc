@@ -70,4 +70,8 @@ Result<Function> with_real_products(const Function& flat) {
   return rewriter.rewrite(flat);
 }
 
+Result<Function> flattened(const Function& function) {
+  return with_real_products(TRY(inline_calls(function)));
+}
+
 }  // namespace collage::native

@@ -16,4 +16,7 @@ Status check_quantised_product(const CallNode& call);
 /// The flat function with such products of real numbers.
 Result<Function> with_real_products(const Function& flat);
 
+/// A kernel's function as it is compiled: flat, with such products.
+Result<Function> flattened(const Function& function);
+
 }  // namespace collage::native

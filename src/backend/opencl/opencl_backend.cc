@@ -4,6 +4,7 @@
 
 #include "backend/fingerprint.h"
 #include "backend/native/code_cache.h"
+#include "backend/native/halide_guard.h"
 #include "backend/native/kernel_arguments.h"
 #include "backend/native/kernel_group.h"
 #include "backend/native/linker.h"
@@ -19,18 +20,6 @@ namespace collage {
 namespace opencl {
 namespace {
 
-/// Runs `body`, giving Halide's exceptions as a status.
-template <typename F>
-auto guarded(F body) -> decltype(body()) {
-  try {
-    return body();
-  } catch (const Halide::Error& failure) {
-    return internal_error("opencl: Halide: {}", failure.what());
-  } catch (const std::exception& failure) {
-    return internal_error("opencl: {}", failure.what());
-  }
-}
-
 /// Null where there is no such device.
 const DeviceInfo* info_of(const VirtualDevice& device) {
   const auto id = static_cast<size_t>(device.id);
@@ -43,10 +32,6 @@ Halide::Target target_of(const VirtualDevice& device) {
   // Quantising to int32 goes by way of them.
   if (info != nullptr && info->has_doubles) target.set_feature(Halide::Target::CLDoubles);
   return target;
-}
-
-Result<Function> flattened(const Function& function) {
-  return native::with_real_products(TRY(inline_calls(function)));
 }
 
 bool is_processor(const VirtualDevice& device) {
@@ -89,7 +74,7 @@ class OpenClBackend : public Backend {
 
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions&) const override {
-    const Function flat = TRY(flattened(function));
+    const Function flat = TRY(native::flattened(function));
     TRY(check_function(flat));
     const std::vector<Tile> tiles = TRY(tiles_of(flat, is_processor(target.device)));
     std::vector<Variant> variants;
@@ -106,13 +91,14 @@ class OpenClBackend : public Backend {
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target& target,
                                           const CompileOptions& options) const override {
-    const Function flat = TRY(flattened(function));
+    const Function flat = TRY(native::flattened(function));
     const std::vector<Tile> tiles = TRY(tiles_of(flat, is_processor(target.device)));
     const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const Tile& offered) {
       return offered.to_string() == variant.name;
     });
     if (tile == tiles.end()) return internal_error("opencl: no schedule '{}'", variant.name);
-    const native::BuiltKernel built = TRY(guarded([&] { return build_kernel(flat, *tile); }));
+    const native::BuiltKernel built =
+        TRY(native::guarded("opencl", [&] { return build_kernel(flat, *tile); }));
     const std::string key =
         fmt::format("{}\n{}\n{}\n{}", version(), target_of(target.device).to_string(),
                     native::program_text(flat), variant.to_string());

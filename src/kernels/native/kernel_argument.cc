@@ -12,6 +12,23 @@ constexpr size_t kMostDims = 16;
 
 }  // namespace
 
+ArgumentDescriptors::ArgumentDescriptors(const std::vector<KernelArgument>& arguments)
+    : list_(arguments.size()) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const KernelArgument& argument = arguments[i];
+    Descriptor& descriptor = list_[i];
+    int64_t stride = 1;
+    for (int64_t extent : argument.extents) {
+      descriptor.dims.emplace_back(0, static_cast<int32_t>(extent), static_cast<int32_t>(stride));
+      stride *= extent;
+    }
+    descriptor.buffer.type = argument.type;
+    descriptor.buffer.dimensions = static_cast<int32_t>(argument.extents.size());
+    descriptor.buffer.dim = descriptor.dims.data();
+    pointers_.push_back(&descriptor.buffer);
+  }
+}
+
 json arguments_to_json(const std::vector<KernelArgument>& arguments,
                        std::vector<SharedBytes>& constants) {
   json list = json::array();

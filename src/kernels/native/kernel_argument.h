@@ -19,6 +19,28 @@ struct KernelArgument {
   SharedBytes constant;
 };
 
+/// Arguments as the code takes them; where they lie is for the owner to fill in.
+class ArgumentDescriptors {
+ public:
+  explicit ArgumentDescriptors(const std::vector<KernelArgument>& arguments);
+  ArgumentDescriptors(const ArgumentDescriptors&) = delete;
+  ArgumentDescriptors& operator=(const ArgumentDescriptors&) = delete;
+
+  halide_buffer_t& buffer(size_t argument) { return list_[argument].buffer; }
+  const std::vector<halide_dimension_t>& dims(size_t argument) const {
+    return list_[argument].dims;
+  }
+  void** pointers() { return pointers_.data(); }  ///< one halide_buffer_t* an argument
+
+ private:
+  struct Descriptor {
+    halide_buffer_t buffer{};  // refers to `dims`
+    std::vector<halide_dimension_t> dims;
+  };
+  std::vector<Descriptor> list_;
+  std::vector<void*> pointers_;
+};
+
 /// The constants are added to `constants` in order.
 nlohmann::json arguments_to_json(const std::vector<KernelArgument>& arguments,
                                  std::vector<SharedBytes>& constants);

@@ -15,7 +15,6 @@ namespace {
 using nlohmann::json;
 
 constexpr char kLoader[] = "native";
-constexpr size_t kMostDims = 16;
 
 }  // namespace
 
@@ -24,21 +23,11 @@ NativeKernel::NativeKernel(std::shared_ptr<const Code> code, std::vector<KernelA
     : code_(std::move(code)),
       arguments_(std::move(arguments)),
       calls_library_(calls_library),
-      descriptors_(arguments_.size()) {
+      descriptors_(arguments_) {
   for (size_t i = 0; i < arguments_.size(); ++i) {
-    const KernelArgument& argument = arguments_[i];
-    Descriptor& descriptor = descriptors_[i];
-    int64_t stride = 1;
-    for (int64_t extent : argument.extents) {
-      descriptor.dims.emplace_back(0, static_cast<int32_t>(extent), static_cast<int32_t>(stride));
-      stride *= extent;
-    }
-    descriptor.buffer.type = argument.type;
-    descriptor.buffer.dimensions = static_cast<int32_t>(argument.extents.size());
-    descriptor.buffer.dim = descriptor.dims.data();
-    descriptor.buffer.host = static_cast<uint8_t*>(const_cast<void*>(argument.constant.data.get()));
-    constant_bytes_ += argument.constant.bytes;
-    pointers_.push_back(&descriptor.buffer);
+    const SharedBytes& constant = arguments_[i].constant;
+    descriptors_.buffer(i).host = static_cast<uint8_t*>(const_cast<void*>(constant.data.get()));
+    constant_bytes_ += constant.bytes;
   }
 }
 
@@ -46,11 +35,11 @@ Status NativeKernel::run(const KernelArgs& args) {
   for (size_t i = 0; i < arguments_.size(); ++i) {
     const KernelArgument& argument = arguments_[i];
     if (argument.input >= 0)
-      descriptors_[i].buffer.host = static_cast<uint8_t*>(args.inputs[argument.input]);
+      descriptors_.buffer(i).host = static_cast<uint8_t*>(args.inputs[argument.input]);
     if (argument.output >= 0)
-      descriptors_[i].buffer.host = static_cast<uint8_t*>(args.outputs[argument.output]);
+      descriptors_.buffer(i).host = static_cast<uint8_t*>(args.outputs[argument.output]);
   }
-  if (const int code = code_->call(pointers_.data()); code != 0) {
+  if (const int code = code_->call(descriptors_.pointers()); code != 0) {
     return internal_error("native: a kernel failed with code {}: {}", code, take_kernel_error());
   }
   return {};
@@ -78,7 +67,7 @@ Result<KernelSource> NativeKernel::source() const {
   for (size_t i = 0; i < arguments_.size(); ++i) {
     const KernelArgument& argument = arguments_[i];
     std::string dims;
-    for (const halide_dimension_t& dim : descriptors_[i].dims)
+    for (const halide_dimension_t& dim : descriptors_.dims(i))
       dims += fmt::format("{{0, {}, {}, 0}}, ", dim.extent, dim.stride);
     std::string host;
     if (argument.input >= 0) host = fmt::format("in[{}]", argument.input);

@@ -24,16 +24,10 @@ class NativeKernel : public Kernel {
   Result<KernelSource> source() const override;
 
  private:
-  struct Descriptor {
-    halide_buffer_t buffer{};
-    std::vector<halide_dimension_t> dims;
-  };
-
   std::shared_ptr<const Code> code_;
   std::vector<KernelArgument> arguments_;
   bool calls_library_;
-  std::vector<Descriptor> descriptors_;  // of each argument
-  std::vector<void*> pointers_;
+  ArgumentDescriptors descriptors_;
   size_t constant_bytes_ = 0;
 };
 

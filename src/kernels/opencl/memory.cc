@@ -71,6 +71,12 @@ Result<std::pair<Memory::Allocation*, size_t>> Memory::find(const void* address,
   return internal_error("opencl: {} bytes at an address that is not the device's", bytes);
 }
 
+Result<std::pair<cl_mem, size_t>> Memory::place(const void* address, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto [allocation, offset] = TRY(find(address, bytes));
+  return std::pair(allocation->whole, offset);
+}
+
 Result<cl_mem> Memory::buffer(const void* address, size_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto [allocation, offset] = TRY(find(address, bytes));
@@ -90,14 +96,7 @@ Result<cl_mem> Memory::buffer(const void* address, size_t bytes) {
 
 Status Memory::write(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return {};
-  cl_mem whole = nullptr;
-  size_t begin = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto [allocation, offset] = TRY(find(to, bytes));
-    whole = allocation->whole;
-    begin = offset;
-  }
+  const auto [whole, begin] = TRY(place(to, bytes));
   return checked(clEnqueueWriteBuffer(device_.queue(), whole, CL_TRUE, begin, bytes, from, 0,
                                       nullptr, nullptr),
                  "clEnqueueWriteBuffer");
@@ -105,14 +104,7 @@ Status Memory::write(void* to, const void* from, size_t bytes) {
 
 Status Memory::read(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return {};
-  cl_mem whole = nullptr;
-  size_t begin = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto [allocation, offset] = TRY(find(from, bytes));
-    whole = allocation->whole;
-    begin = offset;
-  }
+  const auto [whole, begin] = TRY(place(from, bytes));
   return checked(
       clEnqueueReadBuffer(device_.queue(), whole, CL_TRUE, begin, bytes, to, 0, nullptr, nullptr),
       "clEnqueueReadBuffer");

@@ -46,6 +46,8 @@ class Memory : public DeviceMemory {
   };
   /// The allocation and the offset into it. With the lock held.
   Result<std::pair<Allocation*, size_t>> find(const void* address, size_t bytes);
+  /// The object that an address lies in, and the offset into it.
+  Result<std::pair<cl_mem, size_t>> place(const void* address, size_t bytes);
   void release(void* begin);
 
   const Device& device_;

@@ -35,36 +35,22 @@ Result<std::unique_ptr<OpenClKernel>> OpenClKernel::make(std::shared_ptr<const n
 }
 
 OpenClKernel::OpenClKernel(std::shared_ptr<const Shared> shared)
-    : shared_(std::move(shared)),
-      launcher_(*shared_->device),
-      descriptors_(shared_->arguments.size()) {
-  for (size_t i = 0; i < descriptors_.size(); ++i) {
-    const KernelArgument& argument = shared_->arguments[i];
-    Descriptor& descriptor = descriptors_[i];
-    int64_t stride = 1;
-    for (int64_t extent : argument.extents) {
-      descriptor.dims.emplace_back(0, static_cast<int32_t>(extent), static_cast<int32_t>(stride));
-      stride *= extent;
-    }
-    descriptor.buffer.type = argument.type;
-    descriptor.buffer.dimensions = static_cast<int32_t>(argument.extents.size());
-    descriptor.buffer.dim = descriptor.dims.data();
-    descriptor.buffer.device = reinterpret_cast<uint64_t>(shared_->constants[i].get());
-    pointers_.push_back(&descriptor.buffer);
-  }
+    : shared_(std::move(shared)), launcher_(*shared_->device), descriptors_(shared_->arguments) {
+  for (size_t i = 0; i < shared_->arguments.size(); ++i)
+    descriptors_.buffer(i).device = reinterpret_cast<uint64_t>(shared_->constants[i].get());
 }
 
 Status OpenClKernel::run(const KernelArgs& args) {
-  for (size_t i = 0; i < descriptors_.size(); ++i) {
+  for (size_t i = 0; i < shared_->arguments.size(); ++i) {
     const KernelArgument& argument = shared_->arguments[i];
-    halide_buffer_t& buffer = descriptors_[i].buffer;
+    halide_buffer_t& buffer = descriptors_.buffer(i);
     if (argument.input >= 0)
       buffer.device = reinterpret_cast<uint64_t>(args.inputs[argument.input]);
     if (argument.output >= 0)
       buffer.device = reinterpret_cast<uint64_t>(args.outputs[argument.output]);
   }
   int code = 0;
-  TRY(launcher_.run([&] { code = shared_->code->call(pointers_.data()); }));
+  TRY(launcher_.run([&] { code = shared_->code->call(descriptors_.pointers()); }));
   if (code != 0)
     return internal_error("opencl: a kernel failed with code {}: {}", code,
                           native::take_kernel_error());

@@ -38,16 +38,11 @@ class OpenClKernel : public Kernel {
     int number = 0;
     Device* device = nullptr;
   };
-  struct Descriptor {
-    halide_buffer_t buffer{};
-    std::vector<halide_dimension_t> dims;
-  };
   explicit OpenClKernel(std::shared_ptr<const Shared> shared);
 
   std::shared_ptr<const Shared> shared_;
   Launcher launcher_;
-  std::vector<Descriptor> descriptors_;  // of each argument
-  std::vector<void*> pointers_;
+  native::ArgumentDescriptors descriptors_;
 };
 
 }  // namespace collage::opencl
