@@ -45,7 +45,7 @@ Result<ListedPartition> partition_without_costs(const Module& module,
   for (const auto& [name, function] : module.functions) {
     if (function->attrs.has("Primitive")) continue;
     DataflowGraph graph(untangle_tuples(function));
-    std::vector<CandidatePartition> found = gather_candidates(graph, specs, constraints);
+    std::vector<CandidatePartition> found = TRY(gather_candidates(graph, specs, constraints));
     result.candidates += found.size();
     result.truncated += count_truncated(found);
     std::vector<CandidatePartition> kernels = partition_lightly(graph, std::move(found));

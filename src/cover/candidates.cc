@@ -17,9 +17,10 @@ bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
   return allowed;
 }
 
-std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
-                                                  const std::vector<PartitionSpecPtr>& specs,
-                                                  const TargetConstraints& constraints) {
+Result<std::vector<CandidatePartition>> gather_candidates(
+    const DataflowGraph& graph, const std::vector<PartitionSpecPtr>& specs,
+    const TargetConstraints& constraints) {
+  TRY(check_places(graph, specs));
   GatherOptions options;
   options.primitives = true;
   options.allowed = [&](const CandidatePartition& candidate) {
@@ -40,8 +41,7 @@ Result<Candidates> find_candidates(const Module& module, const ProgramOptions& o
       result.specs, config ? config->incompatible : PartitionConfig().incompatible);
   result.module = TRY(rewritten_for(result.specs, module));
   result.graph = std::make_shared<const DataflowGraph>(untangle_tuples(result.module.main()));
-  TRY(check_places(*result.graph, result.specs));
-  result.found = gather_candidates(*result.graph, result.specs, constraints);
+  result.found = TRY(gather_candidates(*result.graph, result.specs, constraints));
   return result;
 }
 

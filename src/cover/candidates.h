@@ -24,10 +24,10 @@ struct Candidates {
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options);
 
 // What the specs find in a graph and the constraints allow. Where they keep the host away, it has
-// only what no other target takes by itself.
-std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
-                                                  const std::vector<PartitionSpecPtr>& specs,
-                                                  const TargetConstraints& constraints);
+// only what no other target takes by itself. Errors are those of check_places.
+Result<std::vector<CandidatePartition>> gather_candidates(
+    const DataflowGraph& graph, const std::vector<PartitionSpecPtr>& specs,
+    const TargetConstraints& constraints);
 bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
                 const TargetConstraints& constraints);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <unordered_set>
 
 #include "devices/device_domains.h"
 #include "ops/placement.h"
@@ -123,12 +123,11 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
       }
     }
   }
-  std::set<std::string> taken;
-  for (const CandidatePartition& candidate : result)
-    taken.insert(candidate.sub_graph.inside().to_string());
+  if (last_resort.empty()) return result;
+  std::unordered_set<IndexSet, IndexSetHash> taken;
+  for (const CandidatePartition& candidate : result) taken.insert(candidate.sub_graph.inside());
   for (CandidatePartition& candidate : last_resort)
-    if (!taken.contains(candidate.sub_graph.inside().to_string()))
-      result.push_back(std::move(candidate));
+    if (!taken.contains(candidate.sub_graph.inside())) result.push_back(std::move(candidate));
   return result;
 }
 

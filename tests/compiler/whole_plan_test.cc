@@ -95,7 +95,9 @@ FoundPlans plans_of(const std::string& model) {
   FoundPlans plans{DataflowGraph(module->main()), {}, {}};
   const auto specs = select_targets({"regions", "singles"}, {});
   EXPECT_TRUE(specs.ok()) << specs.status().to_string();
-  for (CandidatePartition& found : gather_candidates(plans.graph, *specs, {})) {
+  auto candidates = gather_candidates(plans.graph, *specs, TargetConstraints{});
+  EXPECT_TRUE(candidates.ok()) << candidates.status().to_string();
+  for (CandidatePartition& found : *candidates) {
     const double seconds = found.sub_graph.inside().size() > 1 ? 1e-2 : 1e-5;
     const double most = found.spec->is_host ? 1 : seconds;
     const Function function = found.sub_graph.extract(plans.graph);

@@ -68,7 +68,7 @@ Result<Workload> Workload::load(const std::filesystem::path& path) {
   std::vector<PartitionSpecPtr> specs = TRY(select_targets({}, {}));
   Module module = TRY(rewritten_for(specs, workload.model_->impl().module));
   workload.graph_ = std::make_unique<DataflowGraph>(untangle_tuples(module.main()));
-  workload.candidates_ = gather_candidates(*workload.graph_, specs, TargetConstraints{});
+  workload.candidates_ = TRY(gather_candidates(*workload.graph_, specs, TargetConstraints{}));
   return workload;
 }
 
