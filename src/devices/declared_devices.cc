@@ -11,6 +11,13 @@ DeviceConstraint PlannedDevice::constraint() const {
   return result;
 }
 
+Result<VirtualDevice> parse_device(std::string_view text) {
+  const DeviceConstraint device = TRY(DeviceConstraint::parse(text));
+  if (!device.device || device.memory_scope || device.target)
+    return usage_error("'{}' cannot be declared: expected KIND[:NUMBER]", device.to_string());
+  return VirtualDevice{*device.device, device.id.value_or(0), ""};
+}
+
 Result<DeclaredDevices> DeclaredDevices::parse(std::string_view text) {
   DeclaredDevices result;
   for (std::string_view entry : list_entries(text)) {
@@ -19,11 +26,9 @@ Result<DeclaredDevices> DeclaredDevices::parse(std::string_view text) {
       name = entry.substr(0, equals);
       entry = entry.substr(equals + 1);
     }
-    const DeviceConstraint device = TRY(DeviceConstraint::parse(entry));
-    if (!device.device || device.memory_scope || device.target)
-      return usage_error("'{}' cannot be declared: expected KIND[:NUMBER]", device.to_string());
-    DeclaredDevice declared{std::string(name), *device.device, device.id.value_or(0)};
-    if (declared.name.empty()) declared.name = fmt::format("{}:{}", declared.kind, declared.id);
+    const VirtualDevice device = TRY(parse_device(entry));
+    DeclaredDevice declared{std::string(name), device.device, device.id};
+    if (declared.name.empty()) declared.name = device_text(device);
     for (const DeclaredDevice& other : result.list_)
       if (other.name == declared.name || (other.kind == declared.kind && other.id == declared.id))
         return usage_error("device '{}' is declared twice", declared.name);

@@ -11,6 +11,9 @@
 
 namespace collage {
 
+// "gpu:1"; "gpu" is "gpu:0". kUsage for what states more, or less.
+Result<VirtualDevice> parse_device(std::string_view text);
+
 struct DeclaredDevice {
   std::string name;  // "gpu:1" where it was given no other
   std::string kind;

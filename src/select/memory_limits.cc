@@ -4,7 +4,7 @@
 #include <limits>
 #include <set>
 
-#include "ir/target.h"
+#include "devices/declared_devices.h"
 
 namespace collage {
 
@@ -46,9 +46,9 @@ Result<std::vector<MemoryLimit>> parse_memory_limits(const std::vector<std::stri
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) return usage_error("--memory {}: expected DEVICE=BYTES", text);
-    const Target named = TRY(
-        Target::parse("any -device=" + text.substr(0, equals)).with_context("--memory " + text));
-    limits.push_back({named.device,
+    const VirtualDevice device =
+        TRY(parse_device(text.substr(0, equals)).with_context("--memory " + text));
+    limits.push_back({device,
                       TRY(parse_bytes(std::string_view(text).substr(equals + 1))
                               .with_context("--memory " + text)),
                       text});

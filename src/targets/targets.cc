@@ -4,7 +4,6 @@
 
 #include "devices/declared_devices.h"
 #include "passes/pipeline.h"
-#include "runtime/device_memory.h"
 #include "targets/backends.h"
 
 namespace collage {
@@ -33,11 +32,15 @@ void add_host(std::vector<PartitionSpecPtr>& specs) {
       specs.push_back(backend_spec({backend->name(), {}, {}}));
 }
 
+bool is_among(const std::vector<VirtualDevice>& devices, const VirtualDevice& device) {
+  return std::find(devices.begin(), devices.end(), device) != devices.end();
+}
+
 // The target on the first of its backend's devices, where it states none.
 Result<Target> on_own_device(const Backend& backend, Target target) {
   const std::vector<VirtualDevice> devices = backend.devices();
   if (target.device == VirtualDevice() && !devices.empty()) target.device = devices[0];
-  if (std::find(devices.begin(), devices.end(), target.device) != devices.end()) return target;
+  if (is_among(devices, target.device)) return target;
   std::string known;
   for (const VirtualDevice& device : devices)
     known += (known.empty() ? "" : ", ") + device_text(device);
@@ -53,10 +56,6 @@ Result<std::vector<VirtualDevice>> declared_devices(const std::string& text) {
   for (const DeclaredDevice& device : devices.list())
     result.push_back({device.kind, device.id, ""});
   return result;
-}
-
-bool is_among(const std::vector<VirtualDevice>& devices, const VirtualDevice& device) {
-  return std::find(devices.begin(), devices.end(), device) != devices.end();
 }
 
 // On which of its devices a backend is a target where no targets are named: the first, unless it
@@ -95,10 +94,9 @@ Status check_declared(const std::vector<VirtualDevice>& declared,
 
 // "gpu:1", which no backend's name is.
 std::optional<VirtualDevice> read_device(const std::string& text) {
-  const size_t colon = text.find(':');
-  if (colon == 0 || colon == std::string::npos || find_backend(text) != nullptr) return {};
-  const Result<Target> read = Target::parse("any -device=" + text);
-  return read && text.find(' ') == std::string::npos ? std::optional(read->device) : std::nullopt;
+  if (text.find(':') == std::string::npos || find_backend(text) != nullptr) return {};
+  const Result<VirtualDevice> device = parse_device(text);
+  return device ? std::optional(*device) : std::nullopt;
 }
 
 // Which equals sign of REGEX=TARGET is that one. Options of targets and regular expressions hold
