@@ -5,9 +5,7 @@
 #include "artifact/saved_plan.h"
 #include "base/hash.h"
 #include "base/integers.h"
-#include "runtime/device_memory.h"
 #include "runtime/huge_pages.h"
-#include "runtime/device_memory.h"
 #include "runtime/saved_fields.h"
 #include "runtime/thread_team.h"
 
@@ -22,6 +20,9 @@ constexpr size_t kAlignment = 64;
 class Saving {
  public:
   Result<SavedPlan> run(const Plan& plan) {
+    if (!plan.device_arenas.empty())
+      return unsupported("a program that uses memory of the device {} cannot be saved yet",
+                         device_text(plan.device_arenas[0].device));
     json inputs = json::array(), outputs = json::array(), buffers = json::array(),
          steps = json::array();
     for (const PlanSignature& input : plan.inputs) inputs.push_back(signature(input));
@@ -30,9 +31,6 @@ class Saving {
     for (const Step& step : plan.steps)
       steps.push_back(TRY(save_step(step).with_context(
           step.target.empty() ? step.name : step.name + " (" + step.target + ")")));
-    if (!plan.device_arenas.empty())
-      return unsupported("a program that uses memory of the device {} cannot be saved yet",
-                         device_text(plan.device_arenas[0].device));
     const json description = {{"inputs", std::move(inputs)},
                               {"outputs", std::move(outputs)},
                               {"buffers", std::move(buffers)},

@@ -10,7 +10,6 @@
 #include "kernels/memory/pieces_kernel.h"
 #include "lower/memory_planner.h"
 #include "lower/step_order.h"
-#include "runtime/device_memory.h"
 #include "runtime/shared_constants.h"
 
 namespace collage {

@@ -1,7 +1,5 @@
 #include "measure/host_conversion.h"
 
-#include "runtime/device_memory.h"
-
 namespace collage {
 
 Result<Tensor> convert_on_host(const void* data, const TensorType& type, const Encoding& from,

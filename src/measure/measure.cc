@@ -32,14 +32,6 @@ Status check_buffers(const TimedKernel& timed, const TimingMemory& memory) {
   return memory.check(timed.workspace.data);
 }
 
-template <typename F>
-Status with_arguments(const TimedKernel& timed, F&& f) {
-  std::vector<void*> inputs, outputs;
-  for (const TimedBuffer& buffer : timed.inputs) inputs.push_back(buffer.data);
-  for (const TimedBuffer& buffer : timed.outputs) outputs.push_back(buffer.data);
-  return f({inputs.data(), outputs.data(), timed.workspace.data});
-}
-
 // As lowering will.
 void place(TimedKernel& kernel, const InPlace& wish) {
   const bool joins = wish.joins();
@@ -85,7 +77,7 @@ class Survivors {
       size_t bytes = trial.workspace.bytes();
       kernel.workspace = {TRY(memory.zeros(bytes, "the workspace")), bytes};
       if (auto* staged = dynamic_cast<StagedKernel*>(trial.kernel.get()))
-        TRY(with_arguments(kernel, [&](const KernelArgs& args) { return staged->hold(args); }));
+        TRY(staged->hold(TimedArguments(kernel).args()));
       timed.push_back(std::move(kernel));
       names.push_back(survivor.name);
     }
@@ -99,8 +91,7 @@ class Survivors {
       Status status = blocks[i].status();
       Trial& trial = survivor.trial;
       if (auto* staged = dynamic_cast<StagedKernel*>(trial.kernel.get()); staged && status.ok())
-        status =
-            with_arguments(timed[i], [&](const KernelArgs& args) { return staged->release(args); });
+        status = staged->release(TimedArguments(timed[i]).args());
       if (status.ok()) status = check_buffers(timed[i], memory);
       for (size_t o = 0; o < trial.outputs.size(); ++o)
         std::memcpy(trial.outputs[o].data(), timed[i].outputs[o].data, trial.outputs[o].bytes());

@@ -31,15 +31,10 @@ struct Sampler::Impl {
   // A kernel as it is called.
   struct Call {
     Kernel& kernel;
-    std::vector<void*> inputs, outputs;
-    void* workspace;
-    explicit Call(const TimedKernel& timed)
-        : kernel(*timed.kernel), workspace(timed.workspace.data) {
-      for (const TimedBuffer& buffer : timed.inputs) inputs.push_back(buffer.data);
-      for (const TimedBuffer& buffer : timed.outputs) outputs.push_back(buffer.data);
-    }
+    TimedArguments arguments;
+    explicit Call(const TimedKernel& timed) : kernel(*timed.kernel), arguments(timed) {}
     Status run() const {
-      TRY(kernel.run({inputs.data(), outputs.data(), workspace}));
+      TRY(kernel.run(arguments.args()));
       return kernel.finish();
     }
   };

@@ -23,19 +23,18 @@ Result<std::shared_ptr<Kernel>> StagedKernel::around(std::shared_ptr<Kernel> ker
                                                      const std::vector<TensorType>& inputs,
                                                      const std::vector<TensorType>& outputs,
                                                      const VirtualDevice& device) {
-  const auto on_host = [](const Encoding& encoding) { return is_host_memory(encoding.device); };
-  if (is_host_memory(device) &&
-      std::all_of(variant.inputs.begin(), variant.inputs.end(), on_host) &&
-      std::all_of(variant.outputs.begin(), variant.outputs.end(), on_host))
-    return kernel;
   auto staged = std::make_shared<StagedKernel>();
   staged->inputs_ = TRY(stage(inputs, variant.inputs));
   staged->outputs_ = TRY(stage(outputs, variant.outputs));
   if (const size_t bytes = kernel->workspace_bytes(); bytes > 0 && !is_host_memory(device)) {
     staged->workspace_.memory = TRY(require_device_memory(device));
     staged->workspace_.staged = TRY(staged->workspace_.memory->allocate(bytes));
-    staged->workspace_.bytes = bytes;
   }
+  const auto on_host = [](const Argument& argument) { return argument.memory == nullptr; };
+  if (on_host(staged->workspace_) &&
+      std::all_of(staged->inputs_.begin(), staged->inputs_.end(), on_host) &&
+      std::all_of(staged->outputs_.begin(), staged->outputs_.end(), on_host))
+    return kernel;
   staged->kernel_ = std::move(kernel);
   return std::shared_ptr<Kernel>(std::move(staged));
 }

@@ -20,7 +20,8 @@ namespace {
 constexpr auto kSettle = std::chrono::milliseconds(15);
 
 struct State {
-  std::vector<void*> inputs, outputs;  // of the kernel, as it wants them
+  explicit State(const TimedKernel& timed) : arguments(timed) {}
+  TimedArguments arguments;
   std::vector<double> samples;
   int batch = 1;
   double spent = 0;
@@ -31,13 +32,10 @@ struct State {
 class Timer {
  public:
   Timer(std::vector<TimedKernel>& kernels, const TimingOptions& options, NoiseGate& gate)
-      : kernels_(kernels), options_(options), gate_(gate), states_(kernels.size()) {
-    for (size_t k = 0; k < kernels.size(); ++k) {
-      for (const TimedBuffer& buffer : kernels[k].inputs) states_[k].inputs.push_back(buffer.data);
-      for (const TimedBuffer& buffer : kernels[k].outputs)
-        states_[k].outputs.push_back(buffer.data);
-    }
-  }
+      : kernels_(kernels),
+        options_(options),
+        gate_(gate),
+        states_(kernels.begin(), kernels.end()) {}
 
   // All rounds of the kernels numbered in `order`, which use one kind of threads.
   Status time_group(std::vector<size_t> order, Evictor& evictor) {
@@ -79,7 +77,7 @@ class Timer {
   double run_batch(size_t k, int count, int warm_ups) {
     const TimedKernel& timed = kernels_[k];
     State& state = states_[k];
-    const KernelArgs args{state.inputs.data(), state.outputs.data(), timed.workspace.data};
+    const KernelArgs args = state.arguments.args();
     Status& failure = state.failure;
     if (options_.running != nullptr) options_.running->store(static_cast<int32_t>(k));
     if (options_.beats != nullptr) options_.beats->fetch_add(1);

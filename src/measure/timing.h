@@ -37,6 +37,20 @@ struct TimedKernel {
   size_t rivals = 0;  // kernels of that number compute the same
 };
 
+// A kernel's buffers as it wants them.
+class TimedArguments {
+ public:
+  explicit TimedArguments(const TimedKernel& timed) : workspace_(timed.workspace.data) {
+    for (const TimedBuffer& buffer : timed.inputs) inputs_.push_back(buffer.data);
+    for (const TimedBuffer& buffer : timed.outputs) outputs_.push_back(buffer.data);
+  }
+  KernelArgs args() const { return {inputs_.data(), outputs_.data(), workspace_}; }
+
+ private:
+  std::vector<void*> inputs_, outputs_;
+  void* workspace_;
+};
+
 // Sampling a kernel ends when its median is known well enough: the confidence interval's half width
 // is within `precision` of the median, after `min_rounds`; or far slower than a rival: after
 // `hopeless_rounds`, when even its interval's lower end is above `hopeless` times the rival's upper

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "options.h"
-#include "runtime/device_memory.h"
 #include "targets/backends.h"
 #include "targets/plugins.h"
 
