@@ -32,6 +32,7 @@ class Loading {
     const json description = parse_json(text.text());
     const JsonFields fields(description);
     plan_->arena_bytes = static_cast<size_t>(TRY(fields.integer("arena_bytes", 0, most_bytes())));
+    for (const json& arena : *TRY(fields.array("device_arenas"))) TRY(add_device_arena(arena));
     for (const json& input : *TRY(fields.array("inputs")))
       plan_->inputs.push_back(TRY(signature(input)));
     for (const json& output : *TRY(fields.array("outputs")))
@@ -57,6 +58,25 @@ class Loading {
     return signature;
   }
 
+  Status add_device_arena(const json& value) {
+    const JsonFields fields(value);
+    DeviceArena arena;
+    arena.device = TRY(device_from(*TRY(fields.object("device"))));
+    arena.bytes = static_cast<size_t>(TRY(fields.integer("bytes", 0, most_bytes())));
+    if (is_host_memory(arena.device) || arena_bytes(arena.device).ok())
+      return bad_model("a second arena of {}", printable(device_text(arena.device)));
+    plan_->device_arenas.push_back(std::move(arena));
+    return {};
+  }
+
+  // The size of the arena there.
+  Result<size_t> arena_bytes(const VirtualDevice& device) const {
+    if (is_host_memory(device)) return plan_->arena_bytes;
+    for (const DeviceArena& arena : plan_->device_arenas)
+      if (arena.device == device) return arena.bytes;
+    return bad_model("there is no arena of {}", printable(device_text(device)));
+  }
+
   Status add_buffer(const json& value) {
     const JsonFields fields(value);
     Buffer buffer;
@@ -70,16 +90,15 @@ class Loading {
     const auto refuse = [&](const char* why) {
       return bad_model("buffer {}: {}", plan_->buffers.size(), why);
     };
-    // None is saved (save_plan.cc).
-    if (!is_host_memory(buffer.encoding.device)) return refuse("it lies on another device");
+    const bool of_host = is_host_memory(buffer.encoding.device);
     switch (buffer.place) {
       case Buffer::Place::kInput:
-        if (buffer.index >= plan_->inputs.size() ||
+        if (!of_host || buffer.index >= plan_->inputs.size() ||
             buffer.bytes != plan_->inputs[buffer.index].type.bytes())
           return refuse("no such input");
         break;
       case Buffer::Place::kOutput:
-        if (buffer.index >= plan_->outputs.size() ||
+        if (!of_host || buffer.index >= plan_->outputs.size() ||
             buffer.bytes != plan_->outputs[buffer.index].type.bytes())
           return refuse("no such output");
         break;
@@ -93,8 +112,8 @@ class Loading {
         break;
       }
       case Buffer::Place::kArena:
-        if (buffer.offset % kArenaAlignment != 0 ||
-            !lies_within(buffer.offset, buffer.bytes, plan_->arena_bytes))
+        if (buffer.offset % (of_host ? kArenaAlignment : kDeviceArenaAlignment) != 0 ||
+            !lies_within(buffer.offset, buffer.bytes, TRY(arena_bytes(buffer.encoding.device))))
           return refuse("it lies outside the arena");
         break;
       case Buffer::Place::kPart:
@@ -112,6 +131,7 @@ class Loading {
       const Buffer* whole =
           part.index < plan_->buffers.size() ? &plan_->buffers[part.index] : nullptr;
       if (whole == nullptr || whole->place == Buffer::Place::kPart ||
+          part.encoding.device != whole->encoding.device ||
           !lies_within(part.offset, part.bytes, whole->bytes))
         return bad_model("buffer {}: it is a part of no other", i);
     }
@@ -155,7 +175,10 @@ class Loading {
       if (!name.is_string()) return bad_model("an object without a name");
       saved.objects.push_back(TRY(entry_(name.get<std::string>())));
     }
-    for (const BufferId id : step.inputs) saved.buffers.inputs.push_back(plan_->buffers[id].bytes);
+    for (const BufferId id : step.inputs) {
+      saved.buffers.inputs.push_back(plan_->buffers[id].bytes);
+      saved.buffers.input_devices.push_back(plan_->buffers[id].encoding.device);
+    }
     for (const BufferId id : step.outputs) {
       const Buffer& buffer = plan_->buffers[id];
       const Buffer& whole =
@@ -163,6 +186,7 @@ class Loading {
       if (whole.place == Buffer::Place::kInput || whole.place == Buffer::Place::kConstant)
         return bad_model("{}: it writes an input or a constant", printable(step.name));
       saved.buffers.outputs.push_back(buffer.bytes);
+      saved.buffers.output_devices.push_back(buffer.encoding.device);
     }
     loaders_.push_back(TRY(find_kernel_library(saved.loader)));
     saved_.push_back(std::move(saved));

@@ -20,22 +20,20 @@ constexpr size_t kAlignment = 64;
 class Saving {
  public:
   Result<SavedPlan> run(const Plan& plan) {
-    if (!plan.device_arenas.empty())
-      return unsupported("a program that uses memory of the device {} cannot be saved yet",
-                         device_text(plan.device_arenas[0].device));
     json inputs = json::array(), outputs = json::array(), buffers = json::array(),
-         steps = json::array();
+         steps = json::array(), arenas = json::array();
     for (const PlanSignature& input : plan.inputs) inputs.push_back(signature(input));
     for (const PlanSignature& output : plan.outputs) outputs.push_back(signature(output));
     for (const Buffer& buffer : plan.buffers) buffers.push_back(save_buffer(buffer));
     for (const Step& step : plan.steps)
       steps.push_back(TRY(save_step(step).with_context(
           step.target.empty() ? step.name : step.name + " (" + step.target + ")")));
-    const json description = {{"inputs", std::move(inputs)},
-                              {"outputs", std::move(outputs)},
-                              {"buffers", std::move(buffers)},
-                              {"steps", std::move(steps)},
-                              {"arena_bytes", plan.arena_bytes}};
+    for (const DeviceArena& arena : plan.device_arenas)
+      arenas.push_back({{"device", to_json(arena.device)}, {"bytes", arena.bytes}});
+    const json description = {
+        {"inputs", std::move(inputs)},     {"outputs", std::move(outputs)},
+        {"buffers", std::move(buffers)},   {"steps", std::move(steps)},
+        {"arena_bytes", plan.arena_bytes}, {"device_arenas", std::move(arenas)}};
     add_text(kPlanEntry, json_text(description));
     TRY(add_weights());
     for (const auto& [name, object] : objects_) result_.entries.push_back({name, object});
@@ -63,6 +61,8 @@ class Saving {
   }
 
   Result<json> save_step(const Step& step) {
+    if (!is_host_memory(step.device) && step.kernel->workspace_bytes() > 0)
+      return unsupported("a kernel with workspace on {}", device_text(step.device));
     const SavedKernel kernel = TRY(step.kernel->save());
     const KernelLoader* loader = TRY(find_kernel_library(kernel.loader));
     result_.loaders[loader->name] = loader->version;

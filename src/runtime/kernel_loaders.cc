@@ -1,6 +1,7 @@
 #include <list>
 #include <mutex>
 
+#include "base/printable.h"
 #include "runtime/saved_kernel.h"
 
 namespace collage {
@@ -22,24 +23,26 @@ const KernelLoader* find_in(const std::list<KernelLoader>& loaders, std::string_
   return nullptr;
 }
 
-}  // namespace
-
-namespace {
-
-Status holds(const std::vector<size_t>& buffers, size_t index, size_t bytes, const char* role) {
+Status holds(const std::vector<size_t>& buffers, const std::vector<VirtualDevice>& devices,
+             size_t index, size_t bytes, const VirtualDevice& device, const char* role) {
   if (index >= buffers.size()) return bad_model("a kernel's {} {} is not there", role, index);
-  if (bytes <= buffers[index]) return {};
-  return bad_model("a kernel's {} {} has {} bytes, it uses {}", role, index, buffers[index], bytes);
+  if (bytes > buffers[index])
+    return bad_model("a kernel's {} {} has {} bytes, it uses {}", role, index, buffers[index],
+                     bytes);
+  const VirtualDevice given = devices.empty() ? VirtualDevice() : devices[index];
+  if (given == device) return {};
+  return bad_model("a kernel's {} {} lies on {}, it uses memory of {}", role, index,
+                   printable(device_text(given)), device_text(device));
 }
 
 }  // namespace
 
-Status BufferSizes::input_holds(size_t index, size_t bytes) const {
-  return holds(inputs, index, bytes, "input");
+Status BufferSizes::input_holds(size_t index, size_t bytes, const VirtualDevice& device) const {
+  return holds(inputs, input_devices, index, bytes, device, "input");
 }
 
-Status BufferSizes::output_holds(size_t index, size_t bytes) const {
-  return holds(outputs, index, bytes, "output");
+Status BufferSizes::output_holds(size_t index, size_t bytes, const VirtualDevice& device) const {
+  return holds(outputs, output_devices, index, bytes, device, "output");
 }
 
 void register_kernel_loader(KernelLoader loader) {

@@ -51,12 +51,13 @@ json to_json(const TensorType& type) {
   return {{"dtype", dtype_name(type.dtype)}, {"shape", type.shape}};
 }
 
+json to_json(const VirtualDevice& device) {
+  return {{"kind", device.device}, {"id", device.id}, {"scope", device.memory_scope}};
+}
+
 json to_json(const Encoding& encoding) {
   json result = {{"dtype", dtype_name(encoding.dtype)}, {"layout", encoding.layout.to_string()}};
-  if (encoding.device != VirtualDevice{})
-    result["device"] = {{"kind", encoding.device.device},
-                        {"id", encoding.device.id},
-                        {"scope", encoding.device.memory_scope}};
+  if (!is_host_memory(encoding.device)) result["device"] = to_json(encoding.device);
   return result;
 }
 
@@ -69,19 +70,22 @@ Result<TensorType> tensor_type_from(const json& value) {
   return type;
 }
 
+Result<VirtualDevice> device_from(const json& value) {
+  const JsonFields fields(value);
+  VirtualDevice device;
+  device.device = TRY(fields.text("kind"));
+  device.id = static_cast<int>(TRY(fields.integer("id", 0, 1 << 16)));
+  device.memory_scope = TRY(fields.text("scope"));
+  return device;
+}
+
 Result<Encoding> encoding_from(const json& value) {
   const JsonFields fields(value);
   Encoding encoding;
   encoding.dtype = TRY(dtype_from(fields));
   const std::string layout = TRY(fields.text("layout"));
   if (layout != Layout().to_string()) encoding.layout = TRY(Layout::parse(layout));
-  if (fields.has("device")) {
-    const json& device = *TRY(fields.object("device"));
-    const JsonFields named(device);
-    encoding.device.device = TRY(named.text("kind"));
-    encoding.device.id = static_cast<int>(TRY(named.integer("id", 0, 1 << 16)));
-    encoding.device.memory_scope = TRY(named.text("scope"));
-  }
+  if (fields.has("device")) encoding.device = TRY(device_from(*TRY(fields.object("device"))));
   return encoding;
 }
 

@@ -25,10 +25,12 @@ Result<T> or_bad_model(Result<T> read) {
   return bad_model("{}", read.status().to_string());
 }
 
-nlohmann::json to_json(const TensorType& type);    // {"dtype": "float32", "shape": [1, 8]}
-nlohmann::json to_json(const Encoding& encoding);  // {"dtype": …, "layout": "aBcd16b", …}
+nlohmann::json to_json(const TensorType& type);       // {"dtype": "float32", "shape": [1, 8]}
+nlohmann::json to_json(const VirtualDevice& device);  // {"kind": …, "id": …, "scope": …}
+nlohmann::json to_json(const Encoding& encoding);     // {"dtype": …, "layout": "aBcd16b", …}
 // Of no more than most_bytes().
 Result<TensorType> tensor_type_from(const nlohmann::json& json);
+Result<VirtualDevice> device_from(const nlohmann::json& json);
 Result<Encoding> encoding_from(const nlohmann::json& json);
 
 // Of a dense tensor whose elements have so many bytes, at least one; kBadModel where it is larger

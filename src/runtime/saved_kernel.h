@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "runtime/encoding.h"
 
 namespace collage {
 
@@ -24,12 +25,14 @@ struct SharedBytes {
   std::string_view text() const { return {static_cast<const char*>(data.get()), bytes}; }
 };
 
-// Sizes of the buffers that a loaded kernel will be run with.
+// The buffers that a loaded kernel will be run with: their sizes, and where they lie.
 struct BufferSizes {
   std::vector<size_t> inputs, outputs;
-  // kBadModel unless there is an input (output) of that number with at least so many bytes.
-  Status input_holds(size_t index, size_t bytes) const;
-  Status output_holds(size_t index, size_t bytes) const;
+  std::vector<VirtualDevice> input_devices = {}, output_devices = {};  // empty: all on the host
+  // kBadModel unless there is an input (output) of that number with at least so many bytes on that
+  // device.
+  Status input_holds(size_t index, size_t bytes, const VirtualDevice& device = {}) const;
+  Status output_holds(size_t index, size_t bytes, const VirtualDevice& device = {}) const;
 };
 
 struct SavedKernel {

@@ -44,7 +44,7 @@ class SavedPlanTest : public ::testing::Test {
   }
 
   SavedPlan saved_ = save_plan(*tiny_plan(), 1).value();
-  const std::string text_{saved_.entries[0].content.text()};
+  std::string text_{saved_.entries[0].content.text()};
 };
 
 TEST_F(SavedPlanTest, ChecksPlacesAndNames) {
@@ -55,10 +55,6 @@ TEST_F(SavedPlanTest, ChecksPlacesAndNames) {
   EXPECT_THAT(load_with("\"arena_bytes\":", "\"arena_bytes\":9000000000000000000,\"x\":"),
               HasSubstr("arena_bytes"));
   EXPECT_THAT(load_with("aBcd16b", "aBcde16b"), HasSubstr("layout"));
-  EXPECT_THAT(
-      load_with("\"layout\":\"aBcd16b\"",
-                "\"layout\":\"aBcd16b\",\"device\":{\"kind\":\"gpu\",\"id\":0,\"scope\":\"\"}"),
-      HasSubstr("on another device"));
   EXPECT_THAT(load_with("\"inputs\":[0]", "\"inputs\":[99]"), HasSubstr("inputs"));
   EXPECT_THAT(load_with("\"inputs\":[0]", "\"inputs\":[]"), HasSubstr("input 0 is not there"));
   EXPECT_THAT(load_with("\"outputs\":[3]", "\"outputs\":[0]"), HasSubstr("writes an input"));
@@ -70,6 +66,25 @@ TEST_F(SavedPlanTest, ChecksPlacesAndNames) {
               HasSubstr("weights"));
   EXPECT_THAT(load_with("\"constants\":[[0,720]]", "\"constants\":[[1,700]]"),
               HasSubstr("weights"));
+}
+
+TEST_F(SavedPlanTest, ChecksDevices) {
+  const std::string gpu = R"("device":{"kind":"gpu","id":0,"scope":""})";
+  const std::string layout = "\"layout\":\"aBcd16b\"";
+  EXPECT_THAT(load_with(layout, layout + "," + gpu), HasSubstr("no arena of gpu:0"));
+  // There is one: the kernel beside it is the host's still.
+  const std::string none = "\"device_arenas\":[]";
+  const std::string arena = "{" + gpu + ",\"bytes\":65536}";
+  text_.replace(text_.find(none), none.size(), "\"device_arenas\":[" + arena + "]");
+  EXPECT_THAT(load_with(layout, layout + "," + gpu),
+              HasSubstr("lies on gpu:0, it uses memory of cpu:0"));
+  EXPECT_THAT(load_with("[" + arena + "]", "[" + arena + "," + arena + "]"),
+              HasSubstr("a second arena of gpu:0"));
+  EXPECT_THAT(load_with("65536", "-1"), HasSubstr("bytes"));
+  // Who runs it needs the device.
+  Result<LoadedPlan> plan = load(text_);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_THAT(Executor::create(plan->plan, 1).status().to_string(), HasSubstr("gpu:0"));
 }
 
 TEST_F(SavedPlanTest, ChecksShapesBeforeItComputesWithThem) {

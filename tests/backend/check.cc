@@ -252,11 +252,15 @@ std::vector<Tensor> evaluate(const Function& function, const std::vector<Tensor>
 
 BufferSizes buffers_of(const Function& function, const Variant& variant) {
   BufferSizes sizes;
-  for (size_t i = 0; i < variant.inputs.size(); ++i)
+  for (size_t i = 0; i < variant.inputs.size(); ++i) {
     sizes.inputs.push_back(bytes_of(function->params[i]->tensor_type().shape, variant.inputs[i]));
+    sizes.input_devices.push_back(variant.inputs[i].device);
+  }
   const std::vector<TensorType> types = function->result_type().leaves();
-  for (size_t i = 0; i < types.size(); ++i)
+  for (size_t i = 0; i < types.size(); ++i) {
     sizes.outputs.push_back(bytes_of(types[i].shape, variant.outputs[i]));
+    sizes.output_devices.push_back(variant.outputs[i].device);
+  }
   return sizes;
 }
 

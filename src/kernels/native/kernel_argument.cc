@@ -44,8 +44,8 @@ json arguments_to_json(const std::vector<KernelArgument>& arguments,
   return list;
 }
 
-Result<std::vector<KernelArgument>> arguments_from_json(const json& list,
-                                                        const SavedKernel& saved) {
+Result<std::vector<KernelArgument>> arguments_from_json(const json& list, const SavedKernel& saved,
+                                                        const VirtualDevice& device) {
   std::vector<KernelArgument> arguments;
   size_t next = 0;
   for (const json& entry : list) {
@@ -60,9 +60,9 @@ Result<std::vector<KernelArgument>> arguments_from_json(const json& list,
     const size_t bytes =
         TRY(bytes_from(argument.extents, static_cast<size_t>(argument.type.bytes())));
     if (argument.input >= 0)
-      TRY(saved.buffers.input_holds(static_cast<size_t>(argument.input), bytes));
+      TRY(saved.buffers.input_holds(static_cast<size_t>(argument.input), bytes, device));
     if (argument.output >= 0)
-      TRY(saved.buffers.output_holds(static_cast<size_t>(argument.output), bytes));
+      TRY(saved.buffers.output_holds(static_cast<size_t>(argument.output), bytes, device));
     if (argument.input >= 0 || argument.output >= 0) continue;
     if (next == saved.constants.size()) return bad_model("native: a constant is not there");
     argument.constant = saved.constants[next++];

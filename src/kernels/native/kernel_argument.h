@@ -44,8 +44,9 @@ class ArgumentDescriptors {
 /// The constants are added to `constants` in order.
 nlohmann::json arguments_to_json(const std::vector<KernelArgument>& arguments,
                                  std::vector<SharedBytes>& constants);
-/// Fails where they do not fit the buffers or the constants of `saved`.
+/// Fails where they do not fit the buffers, which lie on `device`, or the constants of `saved`.
 Result<std::vector<KernelArgument>> arguments_from_json(const nlohmann::json& list,
-                                                        const SavedKernel& saved);
+                                                        const SavedKernel& saved,
+                                                        const VirtualDevice& device = {});
 
 }  // namespace collage::native

@@ -87,8 +87,8 @@ Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int) {
     return bad_model("opencl: a kernel of {} objects", saved.objects.size());
   const JsonFields fields(description);
   const auto device = static_cast<int>(TRY(fields.integer("device", 0, kMostDevices - 1)));
-  std::vector<KernelArgument> arguments =
-      TRY(native::arguments_from_json(*TRY(fields.array("arguments")), saved));
+  std::vector<KernelArgument> arguments = TRY(native::arguments_from_json(
+      *TRY(fields.array("arguments")), saved, VirtualDevice{kDeviceKind, device, ""}));
   std::shared_ptr<const native::Code> code =
       TRY(native::shared_code(saved.objects[0], runtime_hooks()));
   return std::shared_ptr<Kernel>(

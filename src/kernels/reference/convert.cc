@@ -227,8 +227,8 @@ Result<std::shared_ptr<Kernel>> load_conversion(const SavedKernel& saved, int) {
   const TensorType type = TRY(tensor_type_from(*TRY(fields.object("type"))));
   const Encoding from = TRY(encoding_from(*TRY(fields.object("from"))));
   const Encoding to = TRY(encoding_from(*TRY(fields.object("to"))));
-  TRY(saved.buffers.input_holds(0, TRY(encoded_bytes(type.shape, from))));
-  TRY(saved.buffers.output_holds(0, TRY(encoded_bytes(type.shape, to))));
+  TRY(saved.buffers.input_holds(0, TRY(encoded_bytes(type.shape, from)), from.device));
+  TRY(saved.buffers.output_holds(0, TRY(encoded_bytes(type.shape, to)), to.device));
   return std::shared_ptr<Kernel>(TRY(make_conversion_kernel(type, from, to)));
 }
 
@@ -240,15 +240,16 @@ Result<std::unique_ptr<Kernel>> make_conversion_kernel(const TensorType& type, c
     return unsupported("reference: no conversion from {} to {}: {}", from.to_string(),
                        to.to_string(), why);
   };
-  if (from.device != to.device) return make_transfer_kernel(type, from, to);
+  const std::string description =
+      json{{"type", to_json(type)}, {"from", to_json(from)}, {"to", to_json(to)}}.dump();
+  if (from.device != to.device)
+    return make_transfer_kernel(type, from, to, {kLoader, description, {}, {}});
   if (from.device != VirtualDevice{}) return refuse("not in the processor's memory");
   const auto rank = static_cast<int64_t>(type.shape.size());
   if (!from.layout.fits(rank) || !to.layout.fits(rank))
     return refuse("the layout does not fit rank " + std::to_string(rank));
   TRY(checked_num_elements(from.layout.physical_shape(type.shape)));
   TRY(checked_num_elements(to.layout.physical_shape(type.shape)));
-  const std::string description =
-      json{{"type", to_json(type)}, {"from", to_json(from)}, {"to", to_json(to)}}.dump();
   const Change change{type.shape, from.layout, to.layout, description};
   if (from.dtype == to.dtype) {
     switch (dtype_size(from.dtype)) {
