@@ -45,6 +45,7 @@ Result<ListedPartition> partition_without_costs(const Module& module,
   for (const auto& [name, function] : module.functions) {
     if (function->attrs.has("Primitive")) continue;
     DataflowGraph graph(untangle_tuples(function));
+    TRY(check_no_scopes(graph));
     std::vector<CandidatePartition> found = TRY(gather_candidates(graph, specs, constraints));
     result.candidates += found.size();
     result.truncated += count_truncated(found);

@@ -68,6 +68,7 @@ class MockPartitioner {
     auto shared = std::make_shared<const DataflowGraph>(untangle_tuples(function));
     const DataflowGraph& graph = *shared;
     TRY(check_places(graph, config_.specs));
+    TRY(check_no_scopes(graph));
     std::vector<CandidatePartition> all = gather_candidates(graph, config_.specs);
     std::erase_if(all, [&](const CandidatePartition& candidate) {
       return !is_allowed(graph, candidate, constraints_);

@@ -27,6 +27,7 @@ std::shared_ptr<const TargetCosts> unknown_costs(const CostedCandidate& candidat
 CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandidate> candidates,
                            CostEstimator& estimator, const CoverCharges& charges)
     : graph_(graph),
+      places_(graph),
       candidates_(std::move(candidates)),
       estimator_(estimator),
       charges_(charges),
@@ -96,9 +97,11 @@ void CoverProblem::fill(size_t c) {
   variants_[c].clear();
   const CostedCandidate& candidate = candidates_[c];
   const double penalty = own_pool({c, 0}) ? charges_.pool_switch : 0;
+  const IndexSet& exits = candidate.partition.sub_graph.exit();
   for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
     const MeasuredVariant& row = candidate.costs->variants[v];
     if (std::holds_alternative<Invalid>(row.cost)) continue;
+    if (!places_.hold(graph_, exits, row.variant.outputs)) continue;
     if (only_known_ && !candidate.is_host() && is_unmeasured(row)) continue;
     const Measured* m = measured(row.cost);
     const double seconds =

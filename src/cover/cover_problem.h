@@ -12,6 +12,7 @@
 
 #include "cost/estimator.h"
 #include "cover/costing.h"
+#include "partition/stated_places.h"
 #include "search/cover.h"
 
 namespace collage {
@@ -80,6 +81,7 @@ class CoverProblem {
   Result<bool> ask_for(const ChosenConversion& conversion);
 
   const DataflowGraph& graph_;
+  const StatedPlaces places_;
   std::vector<CostedCandidate> candidates_;
   CostEstimator& estimator_;
   const CoverCharges charges_;

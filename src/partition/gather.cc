@@ -8,6 +8,7 @@
 
 #include "devices/device_domains.h"
 #include "ops/placement.h"
+#include "partition/stated_places.h"
 #include "pattern/pattern.h"
 
 namespace collage {
@@ -36,32 +37,6 @@ bool is_at(const Target& target, const DeviceConstraint& place) {
          (!place.id || *place.id == target.device.id) &&
          (!place.target || *place.target == target.to_string());
 }
-
-// What placements around a node say of where it is computed.
-class StatedPlaces {
- public:
-  explicit StatedPlaces(const DataflowGraph& graph) : places_(graph.size(), DeviceConstraint()) {
-    for (const DataflowGraph::Node& node : graph.nodes()) {
-      const auto placement = device_placement(node.expr);
-      if (!placement) continue;
-      std::optional<DeviceConstraint>& place = places_[node.inputs[0]];
-      if (!place) continue;
-      const auto joined = join(*place, placement->operand);
-      if (!joined) contradiction_ = {*place, placement->operand};
-      place = joined;
-    }
-  }
-  // None where they contradict each other.
-  const std::optional<DeviceConstraint>& of(PostDfsIndex node) const { return places_[node]; }
-  // The last one that was found.
-  const std::pair<DeviceConstraint, DeviceConstraint>& contradiction() const {
-    return contradiction_;
-  }
-
- private:
-  std::vector<std::optional<DeviceConstraint>> places_;
-  std::pair<DeviceConstraint, DeviceConstraint> contradiction_;
-};
 
 }  // namespace
 
@@ -141,9 +116,6 @@ Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr
       return bad_model("{} would have to be on two devices: {} and {}", site,
                        places.contradiction().first.to_string(),
                        places.contradiction().second.to_string());
-    if (!place->memory_scope.value_or("").empty())
-      return unsupported("{} is to be in the memory scope {}, which the search chooses itself",
-                         site, place->to_string());
     if (std::any_of(specs.begin(), specs.end(),
                     [&](const PartitionSpecPtr& spec) { return is_at(spec->target, *place); }))
       continue;
@@ -152,6 +124,17 @@ Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr
       targets += (targets.empty() ? "" : ", ") + spec->target.to_string();
     return error(ErrorCode::kUnavailable, "{} is to be on {}, where none of the targets is: {}",
                  site, place->to_string(), targets);
+  }
+  return {};
+}
+
+Status check_no_scopes(const DataflowGraph& graph) {
+  const StatedPlaces places(graph);
+  for (const DataflowGraph::Node& node : graph.nodes()) {
+    const auto& place = places.of(node.index);
+    if (place && !place->memory_scope.value_or("").empty())
+      return unsupported("{} is to be in the memory scope {}, which needs costs of variants",
+                         site_text(node.expr), place->to_string());
   }
   return {};
 }

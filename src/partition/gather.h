@@ -4,7 +4,8 @@
 //   a function already marked Primitive is somebody's decision (a user's own fusion): its call is
 //   never a part of a larger kernel, and is one of its own where `primitives` asks for that;
 //   what on_device or device_copy places somewhere is only for targets there. They say nothing of
-//   what the node reads or of who reads it: that is for costs to decide;
+//   what the node reads or of who reads it: that is for costs to decide. A memory scope that they
+//   state is for the search, which knows variants (stated_places.h);
 //   the host has all the same what no other target takes by itself.
 #pragma once
 
@@ -30,8 +31,10 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   const GatherOptions& options = {});
 
 // Whether each placed node can be where placements say. kBadModel where two contradict each other;
-// kUnavailable where none of the specs' targets is there; kUnsupported for a memory scope.
+// kUnavailable where none of the specs' targets is there.
 Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr> specs);
+// kUnsupported where placements state a memory scope: for partitioning without variants.
+Status check_no_scopes(const DataflowGraph& graph);
 
 // Sets of targets (indices into `specs`) that may be used together, each as large as it can be:
 // those without a pair that is declared incompatible, by name.

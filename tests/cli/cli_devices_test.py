@@ -96,6 +96,22 @@ def @main(%x: Tensor[(4, 64), float32]) {
     assert "where none of the targets is: native, reference" in bench.refused("placed.relay", "native", status=5)
 
 
+def check_scope(bench):
+    """A memory scope too: the search takes the variant that leaves the result there."""
+    for scope, memory in (("scratch", "simulated:0/scratch"), ("global", "simulated:0")):
+        tiny_models.write(bench.folder, "scoped.relay", f"""#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 64), float32]) {{
+  tanh(on_device(exp(%x), device="simulated:0/{scope}"))
+}}
+""")
+        for targets in ("simulated", "simulated,native"):
+            report, _ = bench.simulated("run", "scoped.relay", targets)
+            made = {op["op"]: kernel["outputs"][0].get("device") for kernel in report["kernels"] for op in kernel["ops"]}
+            assert made["exp"] == memory, made
+    said = bench.refused("scoped.relay", "native", status=5)
+    assert "where none of the targets is: native, reference" in said, said
+
+
 def check_declared(bench):
     """--devices names the devices to use."""
     name = bench.save("net.onnx", tiny_models.small_net())
@@ -127,7 +143,7 @@ def check_memory(bench):
     assert {kernel["target"] for kernel in report["kernels"]} == {"native"}, report["kernels"]
 
 
-CHECKS = (check_whole, check_split, check_two_devices, check_placed, check_memory, check_declared, check_errors)
+CHECKS = (check_whole, check_split, check_two_devices, check_placed, check_scope, check_memory, check_declared, check_errors)
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as shared:

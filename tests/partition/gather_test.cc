@@ -118,7 +118,10 @@ TEST(Gather, WhatIsPlacedIsForTargetsThere) {
     return check_places(DataflowGraph(function), specs).to_string();
   };
   EXPECT_EQ(checked(placed("gpu:1")), "ok");
-  EXPECT_THAT(checked(placed("/scratch")), ::testing::HasSubstr("in the memory scope /scratch"));
+  EXPECT_EQ(checked(placed("/scratch")), "ok");
+  EXPECT_THAT(check_no_scopes(DataflowGraph(placed("/scratch"))).to_string(),
+              ::testing::HasSubstr("relu is to be in the memory scope /scratch, which needs"));
+  EXPECT_EQ(check_no_scopes(DataflowGraph(placed("gpu:1/global"))).to_string(), "ok");
   EXPECT_THAT(checked(placed("npu")),
               ::testing::HasSubstr("relu is to be on npu, where none of the targets is: one, two"));
   EXPECT_THAT(checked(placed("gpu:0", true)),
