@@ -111,11 +111,13 @@ class Loading {
             Tensor::share(buffer.encoding.dtype, buffer.type.shape, owner, owner.get());
         break;
       }
-      case Buffer::Place::kArena:
+      case Buffer::Place::kArena: {
+        const size_t arena = TRY(arena_bytes(buffer.encoding.device));
         if (buffer.offset % (of_host ? kArenaAlignment : kDeviceArenaAlignment) != 0 ||
-            !lies_within(buffer.offset, buffer.bytes, TRY(arena_bytes(buffer.encoding.device))))
+            !lies_within(buffer.offset, buffer.bytes, arena))
           return refuse("it lies outside the arena");
         break;
+      }
       case Buffer::Place::kPart:
         if (buffer.offset % kArenaAlignment != 0) return refuse("it is not aligned");
         break;

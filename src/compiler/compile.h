@@ -132,7 +132,7 @@ struct CompileReport {
   CoreState usual_cores;  // in quiet moments, as far as they are known
   bool exact = false;     // the cheapest cover is proven to be so, among the candidates found
   double gap = 0;         // what it may be too dear by, as a part of it
-  bool light = false;     // boundaries were not searched, nothing was measured (light_cover.h)
+  bool light = false;     // nothing was searched or measured (light_cover.h)
   SearchCounts searches;
   size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
   size_t truncated = 0;  // of the candidates: those that limits of their rules cut short
@@ -151,6 +151,7 @@ struct CompileReport {
   std::vector<ReportedEdge> edges;
   std::vector<ReportedSlot> arena;
   Module partitioned;
+  Module stated;  // compiles again to the same kernels (partition/stated_kernels.h)
   // Of the timed single-backend covers, the fastest; empty name when none was.
   std::string best_single_backend;
   double best_single_seconds = 0;

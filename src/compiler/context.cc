@@ -14,6 +14,7 @@
 #include "cover/light_cover.h"
 #include "ir/text_printer.h"
 #include "machine/noise_gate.h"
+#include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
 
 namespace collage {
@@ -34,9 +35,11 @@ std::unique_ptr<CostDatabase> open_database(const std::filesystem::path& given,
 }
 
 bool measures_nothing(const Candidates& candidates, const ProgramOptions& options) {
-  return is_determined(candidates.specs) && !options.always_measure &&
-         options.cost_model == nullptr && options.effort != Effort::kMax &&
-         options.max_error == 0 && StatedPlaces(*candidates.graph).with_scope().empty();
+  const bool determined =
+      is_determined(candidates.specs) || StatedKernels(*candidates.graph).are_complete();
+  return determined && !options.always_measure && options.cost_model == nullptr &&
+         options.effort != Effort::kMax && options.max_error == 0 &&
+         StatedPlaces(*candidates.graph).with_scope().empty();
 }
 
 CostOptions cost_options(const ProgramOptions& options, const CompileOptions& compile,

@@ -6,7 +6,9 @@
 
 #include "base/log.h"
 #include "base/name_supply.h"
+#include "ir/visitor.h"
 #include "lower/memory_planner.h"
+#include "partition/stated_kernels.h"
 
 namespace collage {
 
@@ -58,10 +60,16 @@ ReportedKernel describe_kernel(const DataflowGraph& graph, const CoverKernel& ch
   kernel.function = candidate.function;
   kernel.predicted_seconds = chosen.seconds;
   kernel.nodes = candidate.partition.sub_graph.inside().elements();
-  for (PostDfsIndex index : kernel.nodes) {
-    const auto* call = as<CallNode>(graph.node(index).expr);
+  const auto add_ops = [&](const Expr& expr, PostDfsIndex index) {
+    const auto* call = as<CallNode>(expr);
     if (call != nullptr && call->op != nullptr)
       kernel.ops.push_back({call->op->name, call->origin(), index});
+  };
+  for (PostDfsIndex index : kernel.nodes) {
+    const Expr& expr = graph.node(index).expr;
+    add_ops(expr, index);
+    if (called_primitive(expr) != nullptr)
+      for (const Expr& inside : post_order(candidate.function->body)) add_ops(inside, index);
   }
   for (const Expr& param : candidate.function->params)
     kernel.inputs.push_back(param->tensor_type());

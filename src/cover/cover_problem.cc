@@ -28,6 +28,7 @@ CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandida
                            CostEstimator& estimator, const CoverCharges& charges)
     : graph_(graph),
       places_(graph),
+      stated_(graph),
       candidates_(std::move(candidates)),
       estimator_(estimator),
       charges_(charges),
@@ -98,9 +99,11 @@ void CoverProblem::fill(size_t c) {
   const CostedCandidate& candidate = candidates_[c];
   const double penalty = own_pool({c, 0}) ? charges_.pool_switch : 0;
   const IndexSet& exits = candidate.partition.sub_graph.exit();
+  const std::string& stated = stated_.variant(candidate.partition);
   for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
     const MeasuredVariant& row = candidate.costs->variants[v];
     if (std::holds_alternative<Invalid>(row.cost)) continue;
+    if (!stated.empty() && stated != row.variant.to_string()) continue;
     if (!places_.hold(graph_, exits, row.variant.outputs)) continue;
     if (only_known_ && !candidate.is_host() && is_unmeasured(row)) continue;
     const Measured* m = measured(row.cost);
@@ -114,9 +117,10 @@ void CoverProblem::fill(size_t c) {
 
 double CoverProblem::conversion_seconds(const TensorType& type, const Encoding& from,
                                         const Encoding& to) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  if (!stated_.allow_conversion(type, from, to)) return kNever;
   auto [it, inserted] = conversions_.try_emplace({type.to_string(), from, to});
   if (inserted) it->second = estimator_.known_conversion(type, from, to);
-  constexpr double kNever = std::numeric_limits<double>::infinity();
   if (it->second) {
     if (const Measured* m = measured(it->second->cost)) return m->seconds();
     if (std::holds_alternative<Invalid>(it->second->cost)) return kNever;

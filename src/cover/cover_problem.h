@@ -12,6 +12,7 @@
 
 #include "cost/estimator.h"
 #include "cover/costing.h"
+#include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
 #include "search/cover.h"
 
@@ -82,6 +83,7 @@ class CoverProblem {
 
   const DataflowGraph& graph_;
   const StatedPlaces places_;
+  const StatedKernels stated_;
   std::vector<CostedCandidate> candidates_;
   CostEstimator& estimator_;
   const CoverCharges charges_;

@@ -40,6 +40,7 @@ class LightSearch : private CostEstimator {
       : graph_(graph),
         candidates_(std::move(candidates)),
         costs_(costs),
+        stated_(graph),
         options_(options),
         progress_(progress) {}
 
@@ -105,7 +106,8 @@ class LightSearch : private CostEstimator {
       if (seen_[position].is_host()) return TRY(trust_host(seen_[position])), position;
       TRY(try_candidate(position, nullptr));
     }
-    // The one that was tried may have been refused since, or left out on demand.
+    // The one that was tried may have been refused since, or left out on demand, or another is
+    // stated.
     const CostedCandidate& entry = seen_[position];
     for (size_t v = 0; v < entry.costs->variants.size() && !has_usable(entry); ++v)
       if (is_untried(entry.costs->variants[v])) {
@@ -131,7 +133,10 @@ class LightSearch : private CostEstimator {
     CostedCandidate& entry = seen_[position];
     TargetCosts costs = TRY(costs_.tried_function(entry.function, target_of(entry), wanted));
     leave_out(entry.function, costs, options_.demands);
+    const std::string& stated = stated_.variant(entry.partition);
     for (MeasuredVariant& row : costs.variants) {
+      if (!stated.empty() && stated != row.variant.to_string())
+        row.cost = Invalid{"the module states the variant " + stated};
       if (auto it = refused_.find({position, row.variant.to_string()}); it != refused_.end())
         row.cost = Invalid{it->second};
       if (auto it = options_.refused.find(kernel_text(entry.partition, row.variant));
@@ -255,6 +260,7 @@ class LightSearch : private CostEstimator {
   const DataflowGraph& graph_;
   std::vector<CandidatePartition> candidates_;
   MeasuredCosts& costs_;
+  const StatedKernels stated_;
   const LightOptions& options_;
   Progress* progress_;
   std::vector<CostedCandidate> seen_;

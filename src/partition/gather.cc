@@ -8,22 +8,12 @@
 
 #include "devices/device_domains.h"
 #include "ops/placement.h"
+#include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
-#include "pattern/pattern.h"
 
 namespace collage {
 
 namespace {
-
-// The Primitive function that a call calls, or null.
-const FunctionNode* called_primitive(const Expr& expr) {
-  const auto* call = as<CallNode>(expr);
-  if (call == nullptr || call->op != nullptr) return nullptr;
-  const auto* function = as<FunctionNode>(call->callee);
-  if (function == nullptr) return nullptr;
-  const AttrValue* primitive = function->attrs.find("Primitive");
-  return primitive != nullptr && attr_matches(*primitive, int64_t{1}) ? function : nullptr;
-}
 
 std::string text_attr(const Attrs& attrs, std::string_view name) {
   const AttrValue* value = attrs.find(name);
@@ -55,8 +45,10 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
     return (!inside.intersects(primitives) || inside.size() == 1) &&
            !inside.intersects(placements);  // a wish, no work
   };
+  const StatedKernels kernels(graph);
   const auto allowed = [&](const CandidatePartition& candidate) {
-    bool fits = true;
+    const std::string& target = kernels.target(candidate.sub_graph.inside().first());
+    bool fits = target.empty() || target == candidate.spec->target.to_string();
     if (!placements.empty())
       candidate.sub_graph.inside().for_each([&](PostDfsIndex i) {
         fits = fits && places.of(i) && is_at(candidate.spec->target, *places.of(i));

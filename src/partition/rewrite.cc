@@ -5,6 +5,7 @@
 
 #include "base/name_supply.h"
 #include "ir/visitor.h"
+#include "partition/stated_kernels.h"
 
 namespace collage {
 
@@ -48,7 +49,7 @@ std::string labels(const DataflowGraph& graph, const CandidatePartition& kernel)
         if (label.starts_with(own + ".")) label.remove_prefix(own.size() + 1);
       text += "+" + std::string(label);
     }
-    text += "+" + (call->op != nullptr ? call->op->name : "call");
+    text += "+" + call_label(graph.node(i).expr);
   });
   constexpr size_t kMaxName = 80;
   if (text.size() > kMaxName) text = text.substr(0, text.find('+', kMaxName / 2));
@@ -59,12 +60,13 @@ class Partitioner {
  public:
   Partitioner(const DataflowGraph& graph, std::span<const CandidatePartition* const> kernels,
               ConstantsInside constants, std::vector<Form> forms, const Module& module,
-              bool every_symbol)
+              bool every_symbol, std::span<const Attrs> attrs = {})
       : graph_(graph),
         kernels_(kernels),
         constants_(constants),
         forms_(std::move(forms)),
         every_symbol_(every_symbol),
+        attrs_(attrs),
         names_(kernels.size()) {
     NameSupply symbols;
     for (const auto& [name, function] : module.functions) symbols.reserve(name);
@@ -134,10 +136,15 @@ class Partitioner {
     }
     const CandidatePartition& kernel = *kernels_[it->second];
     Function function = kernel.function(graph_, constants_);
+    // A kernel that was a function already stays that one.
+    if (!attrs_.empty() && called_primitive(graph_.node(index).expr) != nullptr)
+      function = TRY(inline_calls(function));
     bool global = forms_[it->second] == Form::kGlobal;
     if (global || every_symbol_) {
       Attrs attrs = function->attrs;
       attrs.set("global_symbol", names_[it->second]);
+      if (!attrs_.empty())
+        for (const auto& [name, value] : attrs_[it->second].entries()) attrs.set(name, value);
       function = make_function(function->params, function->body, attrs);
     }
     std::vector<Expr> args;
@@ -162,6 +169,7 @@ class Partitioner {
   const ConstantsInside constants_;
   const std::vector<Form> forms_;
   const bool every_symbol_;  // inline functions have symbols too
+  const std::span<const Attrs> attrs_;
   std::vector<std::string> names_;
   std::unordered_map<PostDfsIndex, size_t> kernel_of_exit_;
   std::unordered_map<PostDfsIndex, Expr> values_;
@@ -171,10 +179,11 @@ class Partitioner {
 }  // namespace
 
 Result<Function> partition_function(const DataflowGraph& graph,
-                                    std::span<const CandidatePartition* const> kernels) {
+                                    std::span<const CandidatePartition* const> kernels,
+                                    std::span<const Attrs> attrs) {
   Module none;
   Partitioner partitioner(graph, kernels, ConstantsInside::kAll,
-                          std::vector<Form>(kernels.size(), Form::kInline), none, true);
+                          std::vector<Form>(kernels.size(), Form::kInline), none, true, attrs);
   return partitioner.run();
 }
 

@@ -18,8 +18,10 @@ namespace collage {
 // Every kernel an inline Primitive function with a global_symbol. `kernels` are disjoint (views and
 // projections excepted) and depend on one another without a cycle; they may be given in any order.
 // Calls outside all of them stay as they are. Symbols are unique within the function.
+// Each function also has the attributes in `attrs`, one entry a kernel, where there are any.
 Result<Function> partition_function(const DataflowGraph& graph,
-                                    std::span<const CandidatePartition* const> kernels);
+                                    std::span<const CandidatePartition* const> kernels,
+                                    std::span<const Attrs> attrs = {});
 
 // The same by the kind of target, as module functions: `name` is the rewritten function.
 //   a target with a compiler   a global function: Primitive, Compiler, global_symbol

@@ -271,18 +271,29 @@ Function SubGraph::extract(const DataflowGraph& graph, Attrs attrs,
   return Extractor(graph, *this, constants).run(std::move(attrs));
 }
 
+std::string call_label(const Expr& expr) {
+  const auto* call = as<CallNode>(expr);
+  if (call->op != nullptr) return call->op->name;
+  const auto function = std::dynamic_pointer_cast<const FunctionNode>(call->callee);
+  if (function == nullptr) return "call";
+  const AttrValue* label = function->attrs.find("Composite");
+  if (label != nullptr && std::holds_alternative<std::string>(*label))
+    return std::get<std::string>(*label);
+  const Result<Function> flat = inline_calls(function);
+  if (!flat.ok()) return "call";
+  std::string text;
+  const DataflowGraph inside(*flat);
+  for (const DataflowGraph::Node& node : inside.nodes())
+    if (as<CallNode>(node.expr) != nullptr)
+      text += (text.empty() ? "" : "+") + call_label(node.expr);
+  return text;
+}
+
 std::string SubGraph::ops_label(const DataflowGraph& graph) const {
   std::string text;
   inside_.for_each([&](PostDfsIndex i) {
-    const auto* call = as<CallNode>(graph.node(i).expr);
-    if (call == nullptr) return;
-    std::string name = call->op != nullptr ? call->op->name : "call";
-    if (const auto* function = as<FunctionNode>(call->callee)) {
-      const AttrValue* label = function->attrs.find("Composite");
-      if (label != nullptr && std::holds_alternative<std::string>(*label))
-        name = std::get<std::string>(*label);
-    }
-    text += (text.empty() ? "" : "+") + name;
+    if (as<CallNode>(graph.node(i).expr) == nullptr) return;
+    text += (text.empty() ? "" : "+") + call_label(graph.node(i).expr);
   });
   return text;
 }

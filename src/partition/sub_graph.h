@@ -30,6 +30,9 @@ enum class ConstantsInside {
   kRequired,  // single numbers, and what the sub-graph insists on
 };
 
+// The operator that is called; of a function its "Composite" label or the operators inside.
+std::string call_label(const Expr& call);
+
 class SubGraph {
  public:
   // A labelled sub-graph inside this one, extracted as a function with that "Composite" attribute.

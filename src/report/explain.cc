@@ -79,7 +79,7 @@ std::string among_found(const json& search) {
 // How the plan stands to what the search found: the cheapest, or taken instead of it.
 std::string standing(const json& report) {
   if (report["search"].value("light", false))
-    return "one toolchain: nothing was searched, --effort max does";
+    return "one choice: nothing was searched, --effort max does";
   const json& covers = report["covers"];
   if (!covers.empty() && covers[0]["chosen"] == false)
     return fmt::format("faster when timed than {}, the cheapest by these costs at {:.4f} ms",

@@ -77,7 +77,7 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
                         1e3 * (percentile(facts.samples, 0.9) - percentile(facts.samples, 0.1)) / 2,
                         decimals(1e3 * latency));
   }
-  if (report.light) return text + " · one toolchain: --effort max searches and measures";
+  if (report.light) return text + " · one choice: --effort max searches and measures";
   if (std::none_of(report.covers.begin(), report.covers.end(),
                    [](const TimedCover& cover) { return cover.measured.has_value(); }))
     return text + " · one toolchain: --effort max times whole covers too";

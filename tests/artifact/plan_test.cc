@@ -72,10 +72,16 @@ TEST_F(SavedPlanTest, ChecksDevices) {
   const std::string gpu = R"("device":{"kind":"gpu","id":0,"scope":""})";
   const std::string layout = "\"layout\":\"aBcd16b\"";
   EXPECT_THAT(load_with(layout, layout + "," + gpu), HasSubstr("no arena of gpu:0"));
-  // There is one: the kernel beside it is the host's still.
-  const std::string none = "\"device_arenas\":[]";
+  // There is one, and the buffer begins where one of a device may: the kernels beside it are the
+  // host's still.
   const std::string arena = "{" + gpu + ",\"bytes\":65536}";
-  text_.replace(text_.find(none), none.size(), "\"device_arenas\":[" + arena + "]");
+  for (const auto& [from, to] : {std::pair<std::string, std::string>(
+                                     "\"device_arenas\":[]", "\"device_arenas\":[" + arena + "]"),
+                                 {"\"offset\":768", "\"offset\":512"}}) {
+    const size_t at = text_.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    text_.replace(at, from.size(), to);
+  }
   EXPECT_THAT(load_with(layout, layout + "," + gpu),
               HasSubstr("lies on gpu:0, it uses memory of cpu:0"));
   EXPECT_THAT(load_with("[" + arena + "]", "[" + arena + "," + arena + "]"),

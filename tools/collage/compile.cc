@@ -1,10 +1,12 @@
-// collage compile: a program as an artifact, or as a library that needs nothing of Collage.
+// collage compile: a program as an artifact, as a library that needs nothing of Collage, or as a
+// module that states its kernels.
 #include <fmt/format.h>
 
 #include <filesystem>
 
 #include "artifact.h"
 #include "emit/library.h"
+#include "ir/text_printer.h"
 #include "report/report.h"
 #include "report/save_program.h"
 
@@ -16,6 +18,10 @@ struct CompileOptionsOfTool : SharedOptions {
   std::string output, emit = "artifact";
 };
 
+bool is_module(const std::string& file) {
+  return std::filesystem::path(file).extension() == ".relay";
+}
+
 Status check_output(const CompileOptionsOfTool& options) {
   TRY(check_writable_file("-o", options.output));
   if (options.emit == "library") {
@@ -23,6 +29,11 @@ Status check_output(const CompileOptionsOfTool& options) {
       return usage_error("-o {}: a library's name ends in .a (static) or .so (shared)",
                          options.output);
     return check_library_tools();
+  }
+  if (options.emit == "module") {
+    if (!is_module(options.output))
+      return usage_error("-o {}: a module's name ends in .relay", options.output);
+    return {};
   }
   if (!is_artifact(options.output))
     return usage_error("-o {}: an artifact's name ends in .collage", options.output);
@@ -67,6 +78,8 @@ Status compile_to_file(CompileOptionsOfTool options) {
   if (library) {
     TRY(write_library(options.output, *program.impl().plan, facts.threads,
                       model.impl().path.filename().string()));
+  } else if (options.emit == "module") {
+    TRY(save_module(program.impl().report.stated, options.output));
   } else {
     TRY(save_program(program, model, report, options.output));
   }
@@ -90,9 +103,9 @@ Command add_compile(CLI::App& app) {
   command->add_option("-o,--output", options->output, "the file to write")->required();
   command
       ->add_option("--emit", options->emit,
-                   "what to write: an artifact (.collage), or a library of native's kernels (.a or "
-                   ".so) with a C header")
-      ->check(CLI::IsMember({"artifact", "library"}));
+                   "what to write: an artifact (.collage), a library of native's kernels (.a or "
+                   ".so) with a C header, or a module whose kernels are stated (.relay)")
+      ->check(CLI::IsMember({"artifact", "library", "module"}));
   return {command, [options] { return compile_to_file(*options); }};
 }
 

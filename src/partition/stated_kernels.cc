@@ -1,0 +1,93 @@
+#include "partition/stated_kernels.h"
+
+#include <algorithm>
+
+#include "partition/rewrite.h"
+#include "pattern/pattern.h"
+#include "runtime/encoding.h"
+
+namespace collage {
+
+namespace {
+
+constexpr char kTarget[] = "Target", kVariant[] = "Variant", kConversions[] = "conversions";
+
+std::string text_attr(const Attrs& attrs, std::string_view name) {
+  const AttrValue* value = attrs.find(name);
+  const auto* text = value != nullptr ? std::get_if<std::string>(value) : nullptr;
+  return text != nullptr ? *text : "";
+}
+
+std::string conversion_text(const TensorType& type, const Encoding& from, const Encoding& to) {
+  return type.to_string() + " " + from.to_string() + " -> " + to.to_string();
+}
+
+// The entries of "a; b".
+std::set<std::string> split(const std::string& text) {
+  std::set<std::string> entries;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find("; ", begin), text.size());
+    entries.insert(text.substr(begin, end - begin));
+    begin = end + 2;
+  }
+  return entries;
+}
+
+}  // namespace
+
+const FunctionNode* called_primitive(const Expr& expr) {
+  const auto* call = as<CallNode>(expr);
+  if (call == nullptr || call->op != nullptr) return nullptr;
+  const auto* function = as<FunctionNode>(call->callee);
+  if (function == nullptr) return nullptr;
+  const AttrValue* primitive = function->attrs.find("Primitive");
+  return primitive != nullptr && attr_matches(*primitive, int64_t{1}) ? function : nullptr;
+}
+
+StatedKernels::StatedKernels(const DataflowGraph& graph)
+    : targets_(graph.size()), variants_(graph.size()) {
+  for (const DataflowGraph::Node& node : graph.nodes()) {
+    if (const FunctionNode* primitive = called_primitive(node.expr)) {
+      targets_[node.index] = text_attr(primitive->attrs, kTarget);
+      variants_[node.index] = text_attr(primitive->attrs, kVariant);
+    }
+    if (node_role(graph, node.index) == NodeRole::kKernel)
+      complete_ = complete_ && !targets_[node.index].empty() && !variants_[node.index].empty();
+  }
+  if (graph.function()->attrs.has(kConversions))
+    conversions_ = split(text_attr(graph.function()->attrs, kConversions));
+}
+
+const std::string& StatedKernels::variant(const CandidatePartition& candidate) const {
+  return variants_[candidate.sub_graph.inside().first()];
+}
+
+bool StatedKernels::allow_conversion(const TensorType& type, const Encoding& from,
+                                     const Encoding& to) const {
+  return !conversions_ || conversions_->contains(conversion_text(type, from, to));
+}
+
+Result<Module> state_kernels(const DataflowGraph& graph, std::span<const KernelStatement> kernels,
+                             std::span<const ConversionStatement> conversions,
+                             const Module& module) {
+  std::vector<const CandidatePartition*> partitions;
+  std::vector<Attrs> stated;
+  for (const KernelStatement& kernel : kernels) {
+    partitions.push_back(kernel.partition);
+    stated.push_back(
+        {{kTarget, kernel.partition->spec->target.to_string()}, {kVariant, kernel.variant}});
+  }
+  std::set<std::string> changes;
+  for (const ConversionStatement& change : conversions)
+    changes.insert(conversion_text(change.type, change.from, change.to));
+  std::string list;
+  for (const std::string& change : changes) list += (list.empty() ? "" : "; ") + change;
+  const Function partitioned = TRY(partition_function(graph, partitions, stated));
+  Attrs attrs = partitioned->attrs;
+  attrs.set(kConversions, list);
+  Module result = module;
+  result.functions["main"] = make_function(partitioned->params, partitioned->body, attrs);
+  return result;
+}
+
+}  // namespace collage

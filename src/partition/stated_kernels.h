@@ -1,0 +1,59 @@
+// A cover as a module, so that it can be printed, read and compiled again to the same kernels:
+// each is a call of a Primitive function that says what runs it, and how,
+//
+//   %1 = fn (%p: …, Primitive=1, Target="native", Variant="tile14x1(float32)->(float32:aBcd16b)") {
+//     …
+//   }(%0)
+//
+// and the attribute "conversions" of the function that calls them lists the changes of encoding
+// there are. A Primitive function may also state its target alone, or both, in a module of the
+// user's: what is stated holds, and the search decides the rest.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/module.h"
+#include "partition/candidate.h"
+
+namespace collage {
+
+// The Primitive function that a call calls, or null.
+const FunctionNode* called_primitive(const Expr& expr);
+
+class StatedKernels {
+ public:
+  explicit StatedKernels(const DataflowGraph& graph);
+  // Of a node: "" where nothing is stated.
+  const std::string& target(PostDfsIndex node) const { return targets_[node]; }
+  const std::string& variant(PostDfsIndex node) const { return variants_[node]; }
+  // Every node that needs a kernel states both.
+  bool are_complete() const { return complete_; }
+  // The variant's text that is stated of a candidate's kernel; "": none.
+  const std::string& variant(const CandidatePartition& candidate) const;
+  // Whether a tensor of that type may change like that.
+  bool allow_conversion(const TensorType& type, const Encoding& from, const Encoding& to) const;
+
+ private:
+  std::vector<std::string> targets_, variants_;
+  std::optional<std::set<std::string>> conversions_;  // none: nothing is stated
+  bool complete_ = true;
+};
+
+struct KernelStatement {
+  const CandidatePartition* partition;
+  std::string variant;  // its text
+};
+struct ConversionStatement {
+  TensorType type;
+  Encoding from, to;
+};
+// The module with @main as these kernels, which cover all of it that needs one.
+Result<Module> state_kernels(const DataflowGraph& graph, std::span<const KernelStatement> kernels,
+                             std::span<const ConversionStatement> conversions,
+                             const Module& module);
+
+}  // namespace collage

@@ -1,0 +1,101 @@
+// A compiled program as a module that states its kernels: printed, read and compiled again, it is
+// the same plan, without a search and without a measurement.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "collage/collage.h"
+#include "compiler/given_model.h"
+#include "compiler/stage_dump.h"
+#include "ir/structural.h"
+#include "ir/text_printer.h"
+#include "passes/verify.h"
+#include "verify/synthetic.h"
+
+namespace collage {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kModel = R"(#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 8, 12, 12), float32], %w: Tensor[(16, 8, 3, 3), float32],
+          %v: Tensor[(8, 16, 1, 1), float32]) {
+  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3]);
+  %1 = nn.relu(%0);
+  %2 = nn.conv2d(%1, %v, channels=8, kernel_size=[1, 1]);
+  %3 = tanh(%2);
+  (add(%3, %x), reshape(nn.softmax(%3), newshape=[8, 144]))
+}
+)";
+
+class StatedKernelsTest : public testing::GivenModel {
+ protected:
+  StatedKernelsTest() : GivenModel(kModel) {}
+
+  Result<Program> compile(const Module& module) {
+    return Program::compile(model_of(module), options_);
+  }
+  static Module parsed(const std::string& text) {
+    Result<Module> module = parse_module(text);
+    EXPECT_TRUE(module.ok()) << module.status().to_string();
+    return module.ok() ? *module : Module();
+  }
+};
+
+TEST_F(StatedKernelsTest, CompileAgainToTheSamePlan) {
+  for (const std::vector<std::string>& targets :
+       {std::vector<std::string>{"native", "onednn"}, {"onednn"}, {"native", "reference"}}) {
+    options_.targets = targets;
+    Result<Program> program = compile(given_);
+    ASSERT_TRUE(program.ok()) << program.status().to_string();
+    const std::string text = to_text(program->impl().report.stated);
+    const Module read = parsed(text);
+    EXPECT_TRUE(structural_equal(read, program->impl().report.stated)) << text;
+    EXPECT_TRUE(verify(read).ok());
+    EXPECT_EQ(to_text(read), text);
+
+    // Nothing is known of its costs, and nothing is asked for.
+    options_.database = folder_ / "empty.db";
+    options_.frozen_costs = true;
+    Result<Program> again = compile(read);
+    ASSERT_TRUE(again.ok()) << again.status().to_string() << "\n" << text;
+    options_.database = folder_ / "costs.db";
+    options_.frozen_costs = false;
+    EXPECT_TRUE(again->impl().report.light);
+    EXPECT_EQ(to_json(*again->impl().plan), to_json(*program->impl().plan)) << text;
+    EXPECT_EQ(to_text(again->impl().report.stated), text);
+
+    const std::vector<Tensor> inputs = synthetic_inputs(given_.main(), 1).value();
+    const std::vector<Tensor> expected = program->run(inputs).value(),
+                              given = again->run(inputs).value();
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(std::memcmp(expected[i].raw(), given[i].raw(), expected[i].bytes()), 0) << i;
+  }
+}
+
+// What is stated of some kernels holds, and the others are chosen.
+TEST_F(StatedKernelsTest, APartOfThemMayBeStated) {
+  const auto with = [](const std::string& stated) {
+    return parsed(R"(#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 8), float32]) {
+  %0 = fn (%p: Tensor[(4, 8), float32], Primitive=1)" +
+                  stated + R"() { exp(tanh(%p)) };
+  nn.softmax(%0(%x))
+}
+)");
+  };
+  const auto target_of = [&](const std::string& stated) -> std::string {
+    Result<Program> program = compile(with(stated));
+    if (!program) return program.status().to_string();
+    for (const ReportedKernel& kernel : program->impl().report.kernels)
+      if (kernel.name.find("softmax") == std::string::npos) return kernel.target;
+    return "none";
+  };
+  EXPECT_EQ(target_of(", Target=\"native\""), "native");
+  EXPECT_EQ(target_of(", Target=\"onednn\""), "onednn");
+  EXPECT_EQ(target_of(", Target=\"reference\""), "reference");
+  EXPECT_THAT(target_of(", Target=\"native\", Variant=\"none such\""), HasSubstr("no kernel"));
+  EXPECT_THAT(target_of(", Target=\"openvino\""), HasSubstr("no kernel"));
+}
+
+}  // namespace
+}  // namespace collage
