@@ -6,6 +6,7 @@
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
 #include "passes/fold_scale.h"
+#include "passes/lift_layouts.h"
 #include "passes/recognise_activations.h"
 #include "passes/recognise_layer_norm.h"
 #include "passes/recognise_quantised.h"
@@ -26,6 +27,9 @@ Pipeline simplification_pipeline() {
       // While quantised weights are integers: folding makes real numbers of them.
       function_pass("recognise_quantised", recognise_quantised),
       // Constants first: what they decide (shapes, masks, scales) is looked at by all others.
+      function_pass("fold_constants", fold_constants),
+      // Of arguments that are constants by now; what it takes out is to be folded again.
+      function_pass("lift_layouts", lift_layouts),
       function_pass("fold_constants", fold_constants),
       function_pass("simplify", simplify),
       function_pass("simplify_quantised", simplify_quantised),
