@@ -1,9 +1,9 @@
 """What it costs at run time that a user's program reads a constant weight in another layout: a product whose program has a stage
 P[j1, k, j0] = B[k, j1 * 16 + j0], against the same product whose weight is given in that layout.
 
-    python bench/stored_layouts.py [--rows 64] [--size 1024] [--threads 2] [--limit 1.05]
+    python bench/stored_layouts.py [--rows 16] [--size 1024] [--threads 1] [--limit 1.05]
 
-Prints the kernels of both, the median milliseconds of runs that take turns, and their ratio. Exit status 1: one has more kernels, their outputs differ,
+Prints the kernels of both, the milliseconds of runs that take turns, the quickest tenth of them, and their ratio. Exit status 1: one has more kernels, their outputs differ,
 or the ratio exceeds --limit.
 """
 
@@ -60,9 +60,9 @@ def compiled(folder, name, text, threads):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rows", type=int, default=64)
+    parser.add_argument("--rows", type=int, default=16)
     parser.add_argument("--size", type=int, default=1024, help="of the square weight; a multiple of 16")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--limit", type=float, default=1.05)
     args = parser.parse_args()
     random = np.random.default_rng(1)
@@ -77,16 +77,17 @@ def main():
     x[:] = random.standard_normal(x.shape)
     outputs = {name: program(x) for name, program in programs.items()}
     samples = {name: [] for name in programs}
-    for _ in range(300):
+    for _ in range(1000):
         for name, program in programs.items():
             begin = time.perf_counter()
             program(x)
             samples[name].append(1e3 * (time.perf_counter() - begin))
-    medians = {name: statistics.median(times) for name, times in samples.items()}
+    # Others may use the machine: the first decile of each.
+    quick = {name: statistics.quantiles(times, n=10)[0] for name, times in samples.items()}
     kernels = {name: len(program.report["kernels"]) for name, program in programs.items()}
     for name in programs:
-        print(f"{name:8} {kernels[name]} kernels, {medians[name]:.3f} ms")
-    ratio = medians["stage"] / medians["given"]
+        print(f"{name:8} {kernels[name]} kernels, {quick[name]:.3f} ms")
+    ratio = quick["stage"] / quick["given"]
     equal = np.array_equal(outputs["stage"], outputs["given"])
     print(f"ratio {ratio:.3f}, outputs {'equal' if equal else 'DIFFER'}")
     return 0 if equal and kernels["stage"] <= kernels["given"] and ratio <= args.limit else 1
