@@ -3,8 +3,8 @@ P[j1, k, j0] = B[k, j1 * 16 + j0], against the same product whose weight is give
 
     python bench/stored_layouts.py [--rows 16] [--size 1024] [--threads 1] [--limit 1.05]
 
-Prints the kernels of both, the milliseconds of runs that take turns, the quickest tenth of them, and their ratio. Exit status 1: one has more kernels, their outputs differ,
-or the ratio exceeds --limit.
+Prints the kernels of both, the milliseconds of runs that take turns (their first decile), and their ratio. Exit status 1: one has more kernels,
+their outputs differ, or the ratio exceeds --limit.
 """
 
 import argparse

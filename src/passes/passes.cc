@@ -15,6 +15,7 @@
 #include "passes/simplify_quantised.h"
 #include "passes/widen_halves.h"
 #include "tensor_program/call.h"
+#include "tensor_program/defined_operator.h"
 
 namespace collage {
 
@@ -22,6 +23,7 @@ Pipeline simplification_pipeline() {
   return Pipeline({
       {"dead_code", remove_dead_code},
       {"link_programs", tensor_program::link_programs},
+      function_pass("expand_defined", tensor_program::expand_defined),
       // All below look at float32 alone, as most backends do.
       function_pass("widen_halves", widen_halves),
       // While quantised weights are integers: folding makes real numbers of them.

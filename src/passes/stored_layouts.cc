@@ -24,11 +24,11 @@ using tensor_program::Stage;
 
 constexpr int kMostMoves = 4;
 
-// A stage of a called program that is a layout of one of the call's arguments.
+// A stage of a called program that is a layout of one of the call's arguments; empty: the program
+// itself is one.
 struct Reading {
   const CallNode* call;
   std::string stage;
-  Program layout;
 };
 
 bool has_scopes(const Program& program) {
@@ -62,6 +62,7 @@ class StoredLayouts {
   }
 
   void find() {
+    if (programs_.empty()) return;
     for (const Expr& node : nodes_) {
       if (as<ConstantNode>(node) != nullptr || !node->type().is_tensor()) continue;
       find_undone(node);
@@ -122,10 +123,10 @@ class StoredLayouts {
     std::map<std::string, std::vector<Reading>> by_layout;
     std::set<const ExprNode*> seen;
     for (const Expr& reader : readers_[value.get()]) {
-      const auto* call = as<CallNode>(reader);
+      const CallNode* call = as_op(reader, kCallOp);
       if (call == nullptr || !seen.insert(call).second) continue;
       if (const auto layout = tensor_program::layout_of(*call)) {
-        by_layout[layout->to_string()].push_back({call, "", *layout});
+        by_layout[layout->to_string()].push_back({call, ""});
         continue;
       }
       const auto found = programs_.find(call);
@@ -136,11 +137,11 @@ class StoredLayouts {
         if (stage.is_result || !only_moves(stage) || !is_stored(program, stage.name)) continue;
         const auto argument = arguments.find(stage.value->name);
         if (argument == arguments.end() || argument->second != value) continue;
-        const Program layout = layout_of(program, stage);
-        by_layout[layout.to_string()].push_back({call, stage.name, layout});
+        by_layout[layout_of(program, stage).to_string()].push_back({call, stage.name});
       }
     }
-    for (const auto& [text, readings] : by_layout) {
+    for (const auto& entry : by_layout) {
+      const std::vector<Reading>& readings = entry.second;
       const bool others =
           std::any_of(readings.begin(), readings.end(),
                       [&](const Reading& reading) { return reading.call != readings[0].call; });
