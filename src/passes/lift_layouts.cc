@@ -130,10 +130,10 @@ Result<Expr> layouts(const Expr& expr, const Uses& uses) {
   };
   if (is_identity(*outer)) return source;
   if (const std::optional<Program> inner = layout_of(source)) {
-    const Program both = joined(*inner, *outer);
+    const std::optional<Program> both = joined(*inner, *outer);
     const Expr& origin = as<CallNode>(source)->args[0];
-    if (is_identity(both)) return origin;
-    if (uses.once(source) || !call->op->is_view) return called(both, origin);
+    if (both && is_identity(*both)) return origin;
+    if (both && (uses.once(source) || !call->op->is_view)) return called(*both, origin);
   }
   if (!is_program(expr) || call->attrs.string("program") == outer->to_string()) return Expr();
   return called(*outer, source);
@@ -149,7 +149,7 @@ Result<Expr> undone_arguments(const Expr& expr, const Uses&) {
     const auto argument = arguments.find(stage.value->name);
     if (argument == arguments.end()) continue;
     const std::optional<Program> inner = layout_of(argument->second);
-    if (!inner || !is_identity(joined(*inner, layout_of(program, stage)))) continue;
+    if (!inner || !cancel(*inner, layout_of(program, stage))) continue;
     if (!program.find_buffer(stage.value->name)->scope.empty()) continue;
     const Lifted lifted = TRY(lift_stage(program, stage.name));
     arguments[stage.name] = as<CallNode>(argument->second)->args[0];

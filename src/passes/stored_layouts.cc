@@ -94,8 +94,8 @@ class StoredLayouts {
     const auto* call = as<CallNode>(reader);
     if (call == nullptr) return false;
     if (const auto own = tensor_program::layout_of(*call)) {
-      const Program both = joined(layout, *own);
-      return is_identity(both) || (most > 1 && all_undo(reader, both, most - 1));
+      const std::optional<Program> both = joined(layout, *own);
+      return both && (is_identity(*both) || (most > 1 && all_undo(reader, *both, most - 1)));
     }
     const auto program = programs_.find(call);
     if (program == programs_.end()) return false;
@@ -105,7 +105,7 @@ class StoredLayouts {
         const std::vector<std::string> read = loaded_names(stage);
         if (std::find(read.begin(), read.end(), name) == read.end()) continue;
         if (stage.is_result || !only_moves(stage) ||
-            !is_identity(joined(layout, layout_of(program->second, stage))))
+            !cancel(layout, layout_of(program->second, stage)))
           return false;
       }
     }

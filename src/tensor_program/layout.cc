@@ -75,14 +75,20 @@ std::optional<Program> layout_of(const CallNode& call) {
   return layout_of(*program, stage);
 }
 
-Program joined(const Program& inner, const Program& outer) {
+std::optional<Program> joined(const Program& inner, const Program& outer) {
   Program both = inner;
   both.stages[0].is_result = false;
   both.stages[0].name = "inner";
   Stage last = outer.stages[0];
   last.value = load("inner", last.dtype, last.value->args);
   both.stages.push_back(std::move(last));
-  return cancel_layouts(both);
+  both = cancel_layouts(both);
+  return both.stages.size() == 1 ? std::optional(std::move(both)) : std::nullopt;
+}
+
+bool cancel(const Program& inner, const Program& outer) {
+  const std::optional<Program> both = joined(inner, outer);
+  return both && is_identity(*both);
 }
 
 bool is_identity(const Program& layout) { return is_identity(layout, layout.stages[0]); }

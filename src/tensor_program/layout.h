@@ -5,6 +5,8 @@
 // Their names are always those, so that two programs that move elements alike have one text.
 #pragma once
 
+#include <optional>
+
 #include "ir/expr.h"
 #include "tensor_program/program.h"
 
@@ -22,8 +24,10 @@ Program layout_of(const Program& program, const Stage& stage);
 /// where it is no such call.
 std::optional<Program> layout_of(const CallNode& call);
 
-/// First `inner`, then `outer`.
-Program joined(const Program& inner, const Program& outer);
+/// First `inner`, then `outer`; nothing where its indices would be unreasonably long.
+std::optional<Program> joined(const Program& inner, const Program& outer);
+/// Whether they undo each other.
+bool cancel(const Program& inner, const Program& outer);
 /// Whether a layout moves nothing.
 bool is_identity(const Program& layout);
 

@@ -1,6 +1,7 @@
 #include "tensor_program/transform.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "tensor_program/evaluate.h"
@@ -44,6 +45,21 @@ Term value_at(const Stage& stage, const std::vector<Term>& at) {
   std::vector<Replacement> replacements;
   for (size_t i = 0; i < at.size(); ++i) replacements.push_back({stage.axes[i].name, at[i]});
   return substitute(stage.value, replacements);
+}
+
+// Of an index, which text writes out however often its parts are shared.
+constexpr size_t kMostParts = 1000;
+
+/// How many parts the term has, each counted as often as it stands there.
+size_t parts(const Term& root) {
+  std::unordered_map<const TermNode*, size_t> known;
+  const std::function<size_t(const Term&)> count = [&](const Term& term) {
+    if (const auto found = known.find(term.get()); found != known.end()) return found->second;
+    size_t sum = 1;
+    for (const Term& arg : term->args) sum = std::min(sum + count(arg), kMostParts + 1);
+    return known[term.get()] = sum;
+  };
+  return count(root);
 }
 
 /// The stage, and all that it is computed from.
@@ -218,7 +234,9 @@ Program cancel_layouts(const Program& program) {
     while (only_moves(stage)) {
       const Stage* source = result.find_stage(stage.value->name);
       if (source == nullptr || !only_moves(*source)) break;
-      stage.value = simplify(value_at(*source, stage.value->args), stage.axes);
+      const Term joined = simplify(value_at(*source, stage.value->args), stage.axes);
+      if (parts(joined) > kMostParts) break;
+      stage.value = joined;
     }
     if (stage.is_result || !is_identity(result, stage)) continue;
     const std::string name = stage.name, original = stage.value->name;

@@ -35,8 +35,8 @@ Result<Lifted> lift_result(const Program& program, std::string_view result);
 /// Results stay stages.
 Result<Program> fold_constants(const Program& program);
 
-/// Stages that only move elements are joined with such stages that they read; where they undo each
-/// other their readers get the original.
+/// Stages that only move elements are joined with such stages that they read, but for indices that
+/// would become unreasonably long; where they undo each other their readers get the original.
 Program cancel_layouts(const Program& program);
 
 /// Without stages that nothing reads, buffers of constants that nothing reads, and schedule steps

@@ -233,6 +233,17 @@ TEST(Transform, LayoutsThatDoNotUndoEachOtherAreJoined) {
 )");
 }
 
+/// Indices that double with each move are not joined without end.
+TEST(Transform, JoinedIndicesStayReadable) {
+  std::string text = "program { param x: float32[8]; stage s0[i:8] = x[i]; ";
+  for (int k = 1; k < 60; ++k) text += fmt::format("stage s{}[i:8] = s{}[(i + i) % 8]; ", k, k - 1);
+  const Program before = parsed(text + "result y[i:8] = s59[i]; }");
+  const Program after = cancel_layouts(before);
+  EXPECT_LT(after.stages.size(), 20U);
+  EXPECT_LT(after.to_string().size(), 100000U);
+  EXPECT_EQ(values(after, {counted({8}, 3)}), values(before, {counted({8}, 3)}));
+}
+
 TEST(Transform, AnEmittedLayerWithItsWeightsInBlocks) {
   register_all_ops();
   const Expr x = make_var("x", TensorType{{5, 12}, DType::kFloat32});
