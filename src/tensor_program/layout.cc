@@ -35,8 +35,11 @@ std::optional<Program> moving_program(const CallNode& call) {
 }  // namespace
 
 bool only_moves(const Stage& stage) {
-  return stage.value.defined() && stage.updates.empty() && stage.value->op == TermOp::kLoad &&
-         loaded_names(stage).size() == 1;
+  if (!stage.value.defined() || !stage.updates.empty() || stage.value->op != TermOp::kLoad)
+    return false;
+  const std::vector<Term>& at = stage.value->args;
+  return std::all_of(at.begin(), at.end(),
+                     [](const Term& index) { return loaded_names(index).empty(); });
 }
 
 bool is_identity(const Program& program, const Stage& stage) {

@@ -12,7 +12,7 @@
 
 namespace collage::tensor_program {
 
-/// A stage every element of which is an element of one other array.
+/// A stage every element of which is an element of one other array, wherever values do not decide.
 bool only_moves(const Stage& stage);
 /// Which gives that array as it is.
 bool is_identity(const Program& program, const Stage& stage);

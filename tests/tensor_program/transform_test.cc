@@ -233,6 +233,18 @@ TEST(Transform, LayoutsThatDoNotUndoEachOtherAreJoined) {
 )");
 }
 
+/// What data decides is no layout.
+TEST(Transform, AnArrayThatIndexesItselfIsNotMoved) {
+  const Program program = parsed(R"(program {
+  param n: int32[4];
+  stage t[i:4] = n[3 - i];
+  stage u[i:4] = t[min(max(t[i], 0), 3)];
+  result y[i:4] = u[i] + 1;
+}
+)");
+  EXPECT_TRUE(equal(cancel_layouts(program), program));
+}
+
 /// Indices that double with each move are not joined without end.
 TEST(Transform, JoinedIndicesStayReadable) {
   std::string text = "program { param x: float32[8]; stage s0[i:8] = x[i]; ";
