@@ -4,6 +4,7 @@
 // Loading, compiling, running and saving release the interpreter's lock.
 #include <collage/artifact.h>
 #include <collage/collage.h>
+#include <collage/operators.h>
 #include <collage/progress.h>
 #include <collage/report.h>
 #include <collage/version.h>
@@ -243,6 +244,22 @@ NB_MODULE(_core, core) {
       },
       nb::arg("path"), nb::arg("shapes"), nb::arg("dims"));
   bind_dynamic_programs(core);
+  core.def(
+      "define_operator",
+      [](std::string name, std::string program, std::string onnx,
+         std::vector<std::map<std::string, int64_t>> cases) {
+        const Status status = define_operator(
+            {std::move(name), std::move(onnx), std::move(program), std::move(cases)});
+        if (!status.ok()) raise(status);
+      },
+      nb::arg("name"), nb::arg("program"), nb::arg("onnx"), nb::arg("cases"));
+  core.def(
+      "check_operator",
+      [](const std::string& name, const std::vector<std::string>& targets) {
+        const Status status = unlocked([&] { return check_operator(name, targets); });
+        if (!status.ok()) raise(status);
+      },
+      nb::arg("name"), nb::arg("targets"));
   core.def(
       "explain_report",
       [](const std::string& report, const std::string& kernel) {

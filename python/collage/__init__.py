@@ -23,7 +23,8 @@ from ._core import TensorInfo, __version__, empty
 from ._error import Error, ErrorCode
 from .dynamic import DynamicProgram, load_dynamic
 
-__all__ = ["DynamicProgram", "Error", "ErrorCode", "Model", "Program", "Progress", "Report", "TensorInfo", "__version__", "empty", "load", "load_dynamic"]
+__all__ = ["DynamicProgram", "Error", "ErrorCode", "Model", "Program", "Progress", "Report", "TensorInfo", "__version__", "check_operator",
+           "define_operator", "empty", "load", "load_dynamic"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]
@@ -199,6 +200,25 @@ def load(
     if contexts:
         raise Error(ErrorCode.USAGE, "contexts: of artifacts (.collage) alone")
     return Model(_core.load(source, {name: list(shape) for name, shape in (shapes or {}).items()}, dict(dims or {})))
+
+
+def define_operator(name: str, program: str, *, onnx: str = "", cases: Sequence[Mapping[str, int]] = ()) -> None:
+    """An operator of the user's own, for models that are loaded afterwards: what it computes as a tensor program over symbols.
+
+        collage.define_operator("my.swiglu", onnx="com.example::SwiGlu", program='''program (n, d) {
+            param X: float32[n, 2 * d];
+            result Y[i:n, j:d] = X[i, j] / (1.0f + exp(-X[i, j])) * X[i, d + j];
+        }''')
+
+    `onnx`: "domain::Operator", the nodes that mean it. `cases`: values of the symbols that `check_operator` tests it with; without
+    them some are made up.
+    """
+    _core.define_operator(name, program, onnx, [dict(case) for case in cases])
+
+
+def check_operator(name: str, *, targets: Sequence[str] = ()) -> None:
+    """Compiles a defined operator for each of its cases with each of the targets (default: all) and compares it with its reference."""
+    _core.check_operator(name, list(targets))
 
 
 def _loaded_program(source: Union[Path, Bytes], contexts: int) -> Program:

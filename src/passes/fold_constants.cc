@@ -6,8 +6,10 @@
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
+#include "passes/lift_layouts.h"
 #include "passes/products.h"
 #include "runtime/shared_constants.h"
+#include "tensor_program/call.h"
 
 namespace collage {
 
@@ -95,6 +97,8 @@ class Folder {
     // No backend wants what stands for real numbers, or the type of a half.
     if (out <= in || out <= kSmall || call.op->name == "cast" || call.op->name == "qnn.dequantize")
       return true;
+    // What lift_layouts took out, to be stored.
+    if (call.op->name == tensor_program::kCallOp && out <= kMostGrowthOfLayouts * in) return true;
     if (in > kSmall || out > kLargestMade || growth_ + out > kTotalGrowth) return false;
     growth_ += out;
     return true;

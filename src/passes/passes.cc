@@ -6,6 +6,7 @@
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
 #include "passes/fold_scale.h"
+#include "passes/lift_layouts.h"
 #include "passes/recognise_activations.h"
 #include "passes/recognise_layer_norm.h"
 #include "passes/recognise_quantised.h"
@@ -14,6 +15,7 @@
 #include "passes/simplify_quantised.h"
 #include "passes/widen_halves.h"
 #include "tensor_program/call.h"
+#include "tensor_program/defined_operator.h"
 
 namespace collage {
 
@@ -21,11 +23,15 @@ Pipeline simplification_pipeline() {
   return Pipeline({
       {"dead_code", remove_dead_code},
       {"link_programs", tensor_program::link_programs},
+      function_pass("expand_defined", tensor_program::expand_defined),
       // All below look at float32 alone, as most backends do.
       function_pass("widen_halves", widen_halves),
       // While quantised weights are integers: folding makes real numbers of them.
       function_pass("recognise_quantised", recognise_quantised),
       // Constants first: what they decide (shapes, masks, scales) is looked at by all others.
+      function_pass("fold_constants", fold_constants),
+      // Of arguments that are constants by now; what it takes out is to be folded again.
+      function_pass("lift_layouts", lift_layouts),
       function_pass("fold_constants", fold_constants),
       function_pass("simplify", simplify),
       function_pass("simplify_quantised", simplify_quantised),

@@ -159,6 +159,22 @@ Result<Program> program_of_call(const CallNode& call) {
   return parse_program(call.attrs.string("program"));
 }
 
+std::map<std::string, Expr> arguments_of(const CallNode& call, const Program& program) {
+  std::map<std::string, Expr> arguments;
+  size_t next = 0;
+  for (const Buffer& buffer : program.buffers)
+    if (!buffer.is_constant) arguments[buffer.name] = call.args[next++];
+  return arguments;
+}
+
+Result<Expr> call_program(const Program& program, const std::map<std::string, Expr>& arguments,
+                          const std::string& origin) {
+  std::vector<Expr> args;
+  for (const Buffer& buffer : program.buffers)
+    if (!buffer.is_constant) args.push_back(arguments.at(buffer.name));
+  return make_call(kCallOp, std::move(args), {{"program", program.to_string()}}, origin);
+}
+
 Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
                                                                   const Type& type,
                                                                   const std::string& text) {

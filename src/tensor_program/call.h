@@ -14,6 +14,7 @@
 // that partitioning, measuring and backends see one thing.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,13 @@ void register_call_op();
 /// What a call of the operator computes: its program, verified when the call was typed, and its
 /// accesses proven to stay inside its arrays (accesses.h).
 Result<Program> program_of_call(const CallNode& call);
+
+/// The call's arguments by the names of the program's parameters.
+std::map<std::string, Expr> arguments_of(const CallNode& call, const Program& program);
+/// A call of the program, whose parameters get the arguments of their names. Fails where the
+/// program may not be called (its accesses are no longer proven, say).
+Result<Expr> call_program(const Program& program, const std::map<std::string, Expr>& arguments,
+                          const std::string& origin);
 
 /// A named function of a module from its text, for ParseOptions::abstract_function; or what is
 /// wrong: no such kind, a program that is none, or one of another type.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <shared_mutex>
 
 #include "base/check.h"
 #include "base/integers.h"
@@ -342,19 +344,39 @@ Status check_movable_args(const CallNode& call) {
   return {};
 }
 
-const EmitRule* find_emit_rule(std::string_view op_name) {
-  static const EmitTable* table = [] {
-    auto* rules = new EmitTable;
-    add_elementwise_rules(*rules);
-    add_injective_rules(*rules);
-    add_window_rules(*rules);
-    add_reduction_rules(*rules);
-    add_product_rules(*rules);
-    add_quantised_rules(*rules);
-    return rules;
+namespace {
+
+struct EmitRules {
+  std::shared_mutex mutex;
+  EmitTable table;
+};
+EmitRules& emit_rules() {
+  static auto* all = [] {
+    auto* made = new EmitRules;
+    add_elementwise_rules(made->table);
+    add_injective_rules(made->table);
+    add_window_rules(made->table);
+    add_reduction_rules(made->table);
+    add_product_rules(made->table);
+    add_quantised_rules(made->table);
+    return made;
   }();
-  auto found = table->find(std::string(op_name));
-  return found == table->end() ? nullptr : &found->second;
+  return *all;
+}
+
+}  // namespace
+
+const EmitRule* find_emit_rule(std::string_view op_name) {
+  EmitRules& rules = emit_rules();
+  std::shared_lock lock(rules.mutex);
+  const auto found = rules.table.find(std::string(op_name));
+  return found == rules.table.end() ? nullptr : &found->second;
+}
+
+void register_emit_rule(std::string op_name, EmitRule rule) {
+  EmitRules& rules = emit_rules();
+  std::lock_guard lock(rules.mutex);
+  rules.table.emplace(std::move(op_name), rule);
 }
 
 }  // namespace collage::tensor_program

@@ -131,6 +131,8 @@ struct EmitRule {
 };
 
 const EmitRule* find_emit_rule(std::string_view op_name);
+/// For operators that backends of plugins bring; one that has a rule keeps it.
+void register_emit_rule(std::string op_name, EmitRule rule);
 
 using EmitTable = std::unordered_map<std::string, EmitRule>;
 void add_elementwise_rules(EmitTable& table);

@@ -132,8 +132,8 @@ class Code {
   }
 
   Status run(const std::vector<int64_t>& variables) {
-    for (size_t i = 0; i < steps_.size(); ++i) values_[i] = TRY(compute(steps_[i], variables));
-    return {};
+    for (size_t i = 0; i < steps_.size(); ++i) values_[i] = compute(steps_[i], variables);
+    return failed_.ok() ? Status() : failed_;
   }
   const Value& value(size_t at) const { return values_[at]; }
 
@@ -145,7 +145,7 @@ class Code {
     size_t variable;
   };
 
-  Result<Value> compute(const Step& step, const std::vector<int64_t>& variables) const {
+  Value compute(const Step& step, const std::vector<int64_t>& variables) {
     const TermNode& term = *step.term.get();
     const auto arg = [&](size_t i) -> const Value& { return values_[step.args[i]]; };
     switch (term.op) {
@@ -157,9 +157,11 @@ class Code {
         int64_t offset = 0;
         for (size_t d = 0; d < step.args.size(); ++d) {
           const int64_t index = arg(d).integer, extent = step.array->shape[d];
-          if (index < 0 || index >= extent)
-            return internal_error("tensor program: index {} of {} in dimension {} of {}", index,
-                                  extent, d, term.name);
+          if (index < 0 || index >= extent) {
+            failed_ = internal_error("tensor program: index {} of {} in dimension {} of {}", index,
+                                     extent, d, term.name);
+            return {};
+          }
           offset = offset * extent + index;
         }
         return element(step.array->tensor, offset);
@@ -273,63 +275,89 @@ class Code {
   std::vector<Step> steps_;
   std::vector<Value> values_;
   std::unordered_map<const TermNode*, size_t> registers_;
+  Status failed_;  // of a load
 };
 
-/// Calls body(indices) for every point, the last axis running fastest.
-Status for_each_point(const std::vector<int64_t>& extents,
+/// Calls body(indices) for every point, the last axis running fastest; of the first one, from
+/// `first` to before `last`.
+Status for_each_point(const std::vector<int64_t>& extents, int64_t first, int64_t last,
                       const std::function<Status(const std::vector<int64_t>&)>& body) {
   std::vector<int64_t> at(extents.size(), 0);
+  if (!at.empty()) at[0] = first;
   for (;;) {
     TRY(body(at));
     size_t d = extents.size();
-    while (d > 0 && ++at[d - 1] == extents[d - 1]) at[--d] = 0;
+    while (d > 0 && ++at[d - 1] == (d == 1 ? last : extents[d - 1])) at[--d] = 0;
     if (d == 0) return {};
   }
 }
+
+/// What is there, combined with one more value.
+Value combined_value(Combine combine, DType dtype, const Value& old, const Value& next) {
+  const bool less = is_float(dtype) ? next.real < old.real : next.integer < old.integer;
+  switch (combine) {
+    case Combine::kSet:
+      return next;
+    case Combine::kSum:
+      return {old.real + next.real, wrapping(TermOp::kAdd, old.integer, next.integer)};
+    case Combine::kProduct:
+      return {old.real * next.real, wrapping(TermOp::kMultiply, old.integer, next.integer)};
+    case Combine::kMax:
+      return less ? old : next;
+    case Combine::kMin:
+      return less ? next : old;
+  }
+  return next;
+}
+
+constexpr int64_t kFewPoints = 4096;  // not worth a team of threads
+constexpr int64_t kParts = 64;
 
 /// Runs an update of the stage; or sets its value, an update of every point.
 Status run_update(const Arrays& arrays, const Stage& stage, const Update& update, Tensor& to) {
   std::vector<std::string> names;
   std::vector<int64_t> extents;
+  int64_t points = 1;
   for (const Axis& axis : walked_axes(stage, update)) {
     names.push_back(axis.name);
     extents.push_back(axis.extent);
+    points *= axis.extent;
   }
-  Code code(arrays, names);
-  std::vector<size_t> at;
-  for (const Term& term : update.at) at.push_back(code.add(term));
-  const size_t result = code.add(update.value);
   const Shape shape = stage.shape();
-  return for_each_point(extents, [&](const std::vector<int64_t>& point) -> Status {
-    TRY(code.run(point));
-    int64_t offset = 0;
-    for (size_t d = 0; d < at.size(); ++d) {
-      const int64_t i = code.value(at[d]).integer;
-      if (i < 0 || i >= shape[d])
-        return internal_error("tensor program: {} is written at {} of {}", stage.name, i, shape[d]);
-      offset = offset * shape[d] + i;
-    }
-    Value next = code.value(result);
-    if (update.combine != Combine::kSet) {
-      const Value old = element(to, offset);
-      const bool less = is_float(to.dtype()) ? next.real < old.real : next.integer < old.integer;
-      switch (update.combine) {
-        case Combine::kSum:
-          next = {old.real + next.real, wrapping(TermOp::kAdd, old.integer, next.integer)};
-          break;
-        case Combine::kProduct:
-          next = {old.real * next.real, wrapping(TermOp::kMultiply, old.integer, next.integer)};
-          break;
-        case Combine::kMax:
-          if (less) next = old;
-          break;
-        default:
-          if (!less) next = old;
-          break;
+  const auto run = [&](int64_t first, int64_t last) -> Status {
+    Code code(arrays, names);
+    std::vector<size_t> at;
+    for (const Term& term : update.at) at.push_back(code.add(term));
+    const size_t result = code.add(update.value);
+    return for_each_point(extents, first, last, [&](const std::vector<int64_t>& point) -> Status {
+      TRY(code.run(point));
+      int64_t offset = 0;
+      for (size_t d = 0; d < at.size(); ++d) {
+        const int64_t i = code.value(at[d]).integer;
+        if (i < 0 || i >= shape[d])
+          return internal_error("tensor program: {} is written at {} of {}", stage.name, i,
+                                shape[d]);
+        offset = offset * shape[d] + i;
       }
-    }
-    return store(to, offset, next);
-  });
+      const Value& next = code.value(result);
+      if (update.combine == Combine::kSet) return store(to, offset, next);
+      const Value old = element(to, offset);
+      return store(to, offset, combined_value(update.combine, to.dtype(), old, next));
+    });
+  };
+  const int64_t rows = extents.empty() ? 1 : extents[0];
+  // Rows write elements of their own; no stage reads itself.
+  const bool apart = !update.at.empty() && same(update.at[0], var(stage.axes[0].name));
+  if (!apart || points < kFewPoints) return run(0, rows);
+  const int64_t parts = std::min(rows, kParts);
+  Status failed;
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t part = 0; part < parts; ++part) {
+    Status done = run(part * rows / parts, (part + 1) * rows / parts);
+#pragma omp critical(collage_evaluate)
+    if (!done.ok()) failed = std::move(done);
+  }
+  return failed;
 }
 
 Status run_external(const Arrays& arrays, const Stage& stage, Tensor& to) {

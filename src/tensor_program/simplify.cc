@@ -1,6 +1,7 @@
 #include "tensor_program/simplify.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <unordered_map>
 
 #include "tensor_program/range.h"
@@ -14,6 +15,8 @@ class Simplifier {
 
   Term operator()(const Term& term) {
     switch (term->op) {
+      case TermOp::kMultiply:
+        return multiply(term);
       case TermOp::kAdd:
         return add(term);
       case TermOp::kDivide:
@@ -28,20 +31,34 @@ class Simplifier {
   }
 
  private:
-  /// x / c * c + x % c
-  static Term add(const Term& term) {
+  /// A constant factor stands on the right.
+  static Term multiply(const Term& term) {
     const Term &left = term->args[0], &right = term->args[1];
-    if (left->op != TermOp::kMultiply || right->op != TermOp::kModulo) return term;
-    const Term& quotient = left->args[0];
-    const auto c = known_integer(left->args[1]);
-    if (c && quotient->op == TermOp::kDivide && is_integer_constant(quotient->args[1], *c) &&
-        is_integer_constant(right->args[1], *c) && same(quotient->args[0], right->args[0]))
-      return right->args[0];
-    return term;
+    return known_integer(left) && !known_integer(right) ? right * left : term;
   }
 
-  /// (q * c + r) / c and % c, for 0 <= r < c; x / c and x % c for 0 <= x < c; (x % (c d)) % c.
+  /// x / c * c + x % c; and the same with both multiplied by one factor.
+  Term add(const Term& term) {
+    const Term &left = term->args[0], &right = term->args[1];
+    if (left->op != TermOp::kMultiply) return term;
+    const auto c = known_integer(left->args[1]);
+    if (!c || *c <= 0) return term;
+    if (right->op == TermOp::kMultiply) {
+      const auto d = known_integer(right->args[1]);
+      if (!d || *d <= 0 || *c % *d != 0) return term;
+      const Term sum = left->args[0] * integer_constant(*c / *d, term.dtype()) + right->args[0];
+      const Term whole = sum->op == TermOp::kAdd ? add(sum) : sum;
+      return whole->op == TermOp::kAdd ? term : whole * right->args[1];
+    }
+    if (right->op != TermOp::kModulo || !is_integer_constant(right->args[1], *c)) return term;
+    const Term& x = right->args[0];
+    return same(divide(x / right->args[1]), left->args[0]) ? x : term;
+  }
+
+  /// (q * c + r) / c and % c, for 0 <= r < c; x / c and x % c for 0 <= x < c; (x % (c d)) % c; x /
+  /// d / c; (x * d + r) / (c d) and % (c d), for 0 <= r < d.
   Term divide(const Term& term) {
+    if (term->op != TermOp::kDivide && term->op != TermOp::kModulo) return term;
     const Term& x = term->args[0];
     const auto c = known_integer(term->args[1]);
     if (!c || *c <= 0 || is_float(term.dtype())) return term;
@@ -56,6 +73,21 @@ class Simplifier {
     if (!quotient && x->op == TermOp::kModulo) {
       const auto outer = known_integer(x->args[1]);
       if (outer && *outer > 0 && *outer % *c == 0) return divide(x->args[0] % term->args[1]);
+    }
+    if (quotient && x->op == TermOp::kDivide) {
+      const auto inner = known_integer(x->args[1]);
+      if (inner && *inner > 0 && *inner <= INT32_MAX / *c)
+        return divide(x->args[0] / integer_constant(*inner * *c, term.dtype()));
+    }
+    if (x->op == TermOp::kAdd && x->args[0]->op == TermOp::kMultiply) {
+      const auto d = known_integer(x->args[0]->args[1]);
+      const auto r = ranges_.of(x->args[1]);
+      if (d && *d > 1 && *c % *d == 0 && r && r->low >= 0 && r->high < *d) {
+        const Term outer = integer_constant(*c / *d, term.dtype());
+        const Term& whole = x->args[0]->args[0];
+        return quotient ? divide(whole / outer)
+                        : divide(whole % outer) * x->args[0]->args[1] + x->args[1];
+      }
     }
     return term;
   }

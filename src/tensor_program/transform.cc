@@ -1,9 +1,11 @@
 #include "tensor_program/transform.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "tensor_program/evaluate.h"
+#include "tensor_program/layout.h"
 #include "tensor_program/simplify.h"
 
 namespace collage::tensor_program {
@@ -17,17 +19,19 @@ std::vector<Axis> axes_within(const Stage& stage, const Update* update) {
   return axes;
 }
 
-/// Replaces loads of `name` in every term of the stage; terms come out simplified.
+/// Replaces loads of `name` in every term of the stage. The indices of what replaces them come out
+/// simplified, which other terms may not: numbers may overflow, as indices never do.
 void replace_loads(Stage& stage, std::string_view name,
                    const std::function<Term(const Term& load)>& by) {
   const auto replaced = [&](const Term& term, const Update* update) {
-    const std::vector<std::string> names = loaded_names(term);
-    if (std::find(names.begin(), names.end(), name) == names.end()) return term;
-    return simplify(rewrite(term,
-                            [&](const Term& t) {
-                              return t->op == TermOp::kLoad && t->name == name ? by(t) : t;
-                            }),
-                    axes_within(stage, update));
+    const std::vector<Axis> axes = axes_within(stage, update);
+    return rewrite(term, [&](const Term& t) {
+      if (t->op != TermOp::kLoad || t->name != name) return t;
+      const Term made = by(t);
+      std::vector<Term> at;
+      for (const Term& index : made->args) at.push_back(simplify(index, axes));
+      return load(made->name, made->dtype, std::move(at));
+    });
   };
   if (stage.value.defined()) stage.value = replaced(stage.value, nullptr);
   for (Update& update : stage.updates) {
@@ -36,24 +40,53 @@ void replace_loads(Stage& stage, std::string_view name,
   }
 }
 
-/// A stage every element of which is an element of one other array.
-bool only_moves(const Stage& stage) {
-  return stage.value.defined() && stage.updates.empty() && stage.value->op == TermOp::kLoad &&
-         loaded_names(stage).size() == 1;
-}
-
-/// Its value at those indices.
+/// The value of a stage that only moves elements at those indices.
 Term value_at(const Stage& stage, const std::vector<Term>& at) {
   std::vector<Replacement> replacements;
   for (size_t i = 0; i < at.size(); ++i) replacements.push_back({stage.axes[i].name, at[i]});
   return substitute(stage.value, replacements);
 }
 
-bool is_identity(const Program& program, const Stage& stage) {
-  if (!only_moves(stage) || program.type_of(stage.value->name).shape != stage.shape()) return false;
-  for (size_t i = 0; i < stage.axes.size(); ++i)
-    if (!same(stage.value->args[i], var(stage.axes[i].name))) return false;
-  return true;
+// Of an index, which text writes out however often its parts are shared.
+constexpr size_t kMostParts = 1000;
+
+/// How many parts the term has, each counted as often as it stands there.
+size_t parts(const Term& root) {
+  std::unordered_map<const TermNode*, size_t> known;
+  const std::function<size_t(const Term&)> count = [&](const Term& term) {
+    if (const auto found = known.find(term.get()); found != known.end()) return found->second;
+    size_t sum = 1;
+    for (const Term& arg : term->args) sum = std::min(sum + count(arg), kMostParts + 1);
+    return known[term.get()] = sum;
+  };
+  return count(root);
+}
+
+/// The stage, and all that it is computed from.
+Names dependencies(const Program& program, const Stage& stage) {
+  Names needed{stage.name};
+  for (size_t i = program.stages.size(); i-- > 0;)
+    if (needed.count(program.stages[i].name) != 0)
+      for (const std::string& name : loaded_names(program.stages[i])) needed.insert(name);
+  return needed;
+}
+
+bool is_read(const Program& program, const std::string& name) {
+  return std::any_of(program.stages.begin(), program.stages.end(), [&](const Stage& stage) {
+    const std::vector<std::string> names = loaded_names(stage);
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
+}
+
+/// A step that is about a stage that others read.
+bool says_where(const Primitive& step) {
+  return step.kind == PrimitiveKind::kComputeAt || step.kind == PrimitiveKind::kComputeRoot ||
+         step.kind == PrimitiveKind::kInline;
+}
+
+bool is_parallel(const Program& program) {
+  return std::any_of(program.schedule.begin(), program.schedule.end(),
+                     [](const Primitive& step) { return step.kind == PrimitiveKind::kParallel; });
 }
 
 std::string unused_name(const Program& program, std::string name) {
@@ -117,36 +150,59 @@ Result<Lifted> lift_stage(const Program& program, std::string_view name) {
   if (stage == nullptr) return usage_error("tensor program: no stage {}", name);
   if (stage->is_result)
     return unsupported("tensor program: {} is a result, nothing else reads it", name);
-  const std::vector<std::string> sources = loaded_names(*stage);
-  const Buffer* source = sources.size() == 1 ? program.find_buffer(sources[0]) : nullptr;
-  if (source == nullptr)
-    return unsupported("tensor program: {} does not read one buffer alone", name);
+  const Names needed = dependencies(program, *stage);
   Lifted lifted;
-  Buffer param = *source;
-  param.is_constant = false;
-  param.value = {};
-  lifted.stage.buffers.push_back(std::move(param));
-  lifted.stage.stages.push_back(*stage);
-  lifted.stage.stages[0].is_result = true;
+  bool constant = true;
+  for (const Buffer& buffer : program.buffers) {
+    if (needed.count(buffer.name) == 0) continue;
+    constant = constant && buffer.is_constant;
+    lifted.stage.buffers.push_back(buffer);
+  }
+  for (const Stage& s : program.stages) {
+    if (needed.count(s.name) == 0) continue;
+    lifted.stage.stages.push_back(s);
+    lifted.stage.stages.back().is_result = s.name == name;
+  }
+  for (const Primitive& step : program.schedule) {
+    if (needed.count(step.stage) == 0 || (step.stage == name && says_where(step))) continue;
+    if (step.kind == PrimitiveKind::kComputeAt && needed.count(step.names[0]) == 0) continue;
+    lifted.stage.schedule.push_back(step);
+  }
   lifted.rest = program;
-  Buffer buffer{stage->name, {stage->shape(), stage->dtype}, source->is_constant};
-  lifted.rest.buffers.push_back(std::move(buffer));
   std::erase_if(lifted.rest.stages, [&](const Stage& s) { return s.name == name; });
-  const auto scheduled = [&](const Primitive& step) { return step.stage == name; };
-  std::copy_if(program.schedule.begin(), program.schedule.end(),
-               std::back_inserter(lifted.stage.schedule), [&](const Primitive& step) {
-                 return scheduled(step) && step.kind != PrimitiveKind::kComputeAt &&
-                        step.kind != PrimitiveKind::kComputeRoot;
-               });
-  std::erase_if(lifted.rest.schedule, scheduled);
+  lifted.rest.buffers.push_back({stage->name, {stage->shape(), stage->dtype}, constant});
+  std::erase_if(lifted.rest.schedule, [&](const Primitive& step) {
+    return step.stage == name || (step.kind == PrimitiveKind::kComputeAt && step.names[0] == name);
+  });
+  lifted.rest = without_unused(lifted.rest);
   // What the stage read may now serve nothing else.
-  const std::string read = source->name;
-  const bool used =
-      std::any_of(lifted.rest.stages.begin(), lifted.rest.stages.end(), [&](const Stage& s) {
-        const std::vector<std::string> names = loaded_names(s);
-        return std::find(names.begin(), names.end(), read) != names.end();
-      });
-  if (!used) std::erase_if(lifted.rest.buffers, [&](const Buffer& b) { return b.name == read; });
+  std::erase_if(lifted.rest.buffers, [&](const Buffer& buffer) {
+    return needed.count(buffer.name) != 0 && !is_read(lifted.rest, buffer.name);
+  });
+  return lifted;
+}
+
+Result<Lifted> lift_result(const Program& program, std::string_view name) {
+  const Stage* result = program.find_stage(name);
+  if (result == nullptr || !result->is_result)
+    return usage_error("tensor program: no result {}", name);
+  const Stage* source = only_moves(*result) ? program.find_stage(result->value->name) : nullptr;
+  if (source == nullptr)
+    return unsupported("tensor program: {} does not move the elements of one stage", name);
+  if (is_read(program, result->name))
+    return unsupported("tensor program: {} is read by other stages", name);
+  for (const Primitive& step : program.schedule)
+    if (step.kind == PrimitiveKind::kComputeAt && step.names[0] == name &&
+        step.stage != source->name)
+      return unsupported("tensor program: {} is computed within {}", step.stage, name);
+  Lifted lifted{layout_of(program, *result), program};
+  const std::string kept = source->name;
+  lifted.rest.find_stage(kept)->is_result = true;
+  std::erase_if(lifted.rest.stages, [&](const Stage& s) { return s.name == name; });
+  std::erase_if(lifted.rest.schedule, [&](const Primitive& step) {
+    return step.stage == name || (step.stage == kept && says_where(step));
+  });
+  if (is_parallel(program) && !is_parallel(lifted.rest)) lifted.rest.schedule.clear();
   return lifted;
 }
 
@@ -178,7 +234,9 @@ Program cancel_layouts(const Program& program) {
     while (only_moves(stage)) {
       const Stage* source = result.find_stage(stage.value->name);
       if (source == nullptr || !only_moves(*source)) break;
-      stage.value = simplify(value_at(*source, stage.value->args), stage.axes);
+      const Term joined = simplify(value_at(*source, stage.value->args), stage.axes);
+      if (parts(joined) > kMostParts) break;
+      stage.value = joined;
     }
     if (stage.is_result || !is_identity(result, stage)) continue;
     const std::string name = stage.name, original = stage.value->name;

@@ -18,19 +18,25 @@ namespace collage::tensor_program {
 Result<Program> block_layout(const Program& program, std::string_view buffer, size_t dim,
                              int64_t factor, bool outermost = false);
 
-/// A stage that reads one buffer alone, as a program of its own whose one parameter is that
-/// buffer; in the rest, a buffer of the stage's name and type stands in its place.
+/// A part of a program as a program of its own, and what remains.
 struct Lifted {
   Program stage, rest;
 };
+/// A stage that is no result, with all that it is computed from; in the rest, a buffer of the
+/// stage's name and type, the last one, stands in its place, and what served the stage alone is
+/// gone.
 Result<Lifted> lift_stage(const Program& program, std::string_view stage);
+/// A result that only moves the elements of another stage: in the rest that stage is a result in
+/// its place; the move is a program of its own (layout.h). A schedule in which threads shared the
+/// result's loops alone goes too.
+Result<Lifted> lift_result(const Program& program, std::string_view result);
 
 /// Stages that depend on constants with values alone are computed, once, and become constants.
 /// Results stay stages.
 Result<Program> fold_constants(const Program& program);
 
-/// Stages that only move elements are joined with such stages that they read; where they undo each
-/// other their readers get the original.
+/// Stages that only move elements are joined with such stages that they read, but for indices that
+/// would become unreasonably long; where they undo each other their readers get the original.
 Program cancel_layouts(const Program& program);
 
 /// Without stages that nothing reads, buffers of constants that nothing reads, and schedule steps

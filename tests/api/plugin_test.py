@@ -26,6 +26,11 @@ def @main(%x: Tensor[(4, 64), float32]) {
   multiply(%2, sigmoid(%2))
 }
 """
+SWISH = """#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 64), float32]) {
+  tanh(skeleton.swish(exp(%x)))
+}
+"""
 
 
 def check(folder):
@@ -55,6 +60,14 @@ def check(folder):
     with open(os.path.join(work, "report.json")) as file:
         kernels = {op["op"]: kernel["target"] for kernel in json.load(file)["kernels"] for op in kernel["ops"]}
     assert kernels == {"divide": "skeleton", "nn.relu": "skeleton", "nn.softmax": "reference", "skeleton.swish": "skeleton"}, kernels
+
+    # Its operator is emitted as others are: native runs it, fused.
+    tiny_models.write(work, "swish.relay", SWISH)
+    result = run("verify", "swish.relay", "--plugin", plugin, "--targets", "native", "--json", "report.json")
+    assert result.returncode == 0, result
+    with open(os.path.join(work, "report.json")) as file:
+        kernels = [(kernel["target"], len(kernel["ops"])) for kernel in json.load(file)["kernels"]]
+    assert kernels == [("native", 3)], kernels
 
     for flag, status, words in (("none.so", 5, "--plugin none.so: "), ("absent.so", 2, "--plugin absent.so: No such file or directory"),
                                 (os.path.join(prefix, "lib", "libcollage.so"), 5, "is no plugin")):

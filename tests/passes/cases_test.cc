@@ -19,6 +19,7 @@
 #include <sstream>
 
 #include "case_file.h"
+#include "ir/op.h"
 #include "ir/structural.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
@@ -27,6 +28,7 @@
 #include "passes/passes.h"
 #include "passes/verify.h"
 #include "random_tensors.h"
+#include "tensor_program/call.h"
 #include "test_paths.h"
 
 namespace collage {
@@ -65,6 +67,7 @@ class Cases : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Cases, AreAsExpected) {
   register_all_ops();
+  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_op();
   fs::path path = fs::path(COLLAGE_TESTS_DIR) / "passes" / "cases" / (GetParam() + ".txt");
   CaseFile file = read_cases(path);
   ASSERT_FALSE(file.cases.empty()) << path;

@@ -271,6 +271,30 @@ def check_report(folder):
     refused(collage.Error, broken.explain, "/surprise")
 
 
+def check_operators(folder):
+    """An operator that is defined here stands in models of both formats, and is checked on its own."""
+    definition = """program (n, size: int64 = 2, scale: float32 = 0.5) {
+        param X: float32[n];
+        result Y[i:n - size + 1] = sum(k:size) X[i + k] * scale;
+    }"""
+    collage.define_operator("test.window", definition, onnx="com.example::Window", cases=[{"n": 5}, {"n": 9, "size": 4}])
+    collage.define_operator("test.window", definition, onnx="com.example::Window", cases=[{"n": 5}, {"n": 9, "size": 4}])
+    collage.check_operator("test.window", targets=["native", "reference"])
+    node = onnx.helper.make_node("Window", ["x"], ["y"], "window", domain="com.example", size=3)
+    model = tiny_models.model([node], {"x": [6]}, {"y": [4]})
+    model.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
+    x = np.arange(6, dtype=np.float32)
+    np.testing.assert_array_equal(program(folder, model)(x), 0.5 * (x[:4] + x[1:5] + x[2:]))
+    np.testing.assert_array_equal(program(folder, model, targets="native")(x), 0.5 * (x[:4] + x[1:5] + x[2:]))
+
+    copy = "program (n) { param X: float32[n]; result Y[i:n] = X[i]; }"
+    again = refused(collage.Error, lambda: collage.define_operator("test.window", copy), "operator test.window is defined already")
+    wrong = refused(collage.Error, lambda: collage.define_operator("test.wrong", "program (n) { result Y[i:n] = 1.0f; }"),
+                    "no parameter's shape decides n")
+    assert again.code == collage.ErrorCode.USAGE and wrong.code == collage.ErrorCode.BAD_MODEL, (again, wrong)
+    refused(collage.Error, lambda: collage.check_operator("test.none"), "no operator test.none was defined")
+
+
 def check_types(folder):
     """The extension's stub names what the package uses."""
     assert os.path.exists(os.path.join(PACKAGE, "py.typed"))
@@ -280,7 +304,7 @@ def check_types(folder):
                if isinstance(node, ast.ClassDef)}
     assert classes["Program"] >= {"inputs", "outputs", "run", "run_into"} and "compile" in classes["Model"], classes
     assert classes["CompiledProgram"] >= {"report_text", "save"} and "__init__" in classes["LoadedProgram"], classes
-    assert {"load", "load_artifact", "load_artifact_bytes", "empty", "explain_report", "report_page"} <= {
+    assert {"load", "load_artifact", "load_artifact_bytes", "empty", "explain_report", "report_page", "define_operator", "check_operator"} <= {
         n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
 
 
@@ -331,7 +355,7 @@ def main(arguments):
         print("SKIPPED package: this build has no Python package (nanobind, python3-dev)\n1 passed, 0 failed")
         return 0
     chosen = [check_results, check_measured_program, check_memory, check_refusals, check_ending_early, check_lock, check_artifacts, check_contexts,
-              check_many_threads, check_report, check_types, check_command]
+              check_many_threads, check_report, check_operators, check_types, check_command]
     try:
         import torch  # noqa: F401
         chosen.append(check_torch)

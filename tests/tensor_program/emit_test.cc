@@ -16,6 +16,7 @@
 #include "ops/interpreter.h"
 #include "ops/registry.h"
 #include "tensor_program/accesses.h"
+#include "tensor_program/emitter.h"
 #include "tensor_program/evaluate.h"
 #include "tensor_program/program_text.h"
 
@@ -160,6 +161,28 @@ TEST(Emit, MovesAreIndicesAlone) {
   const Expr y = call("transpose", {call("reshape", {x}, {{"newshape", Ints{4, 2, 3}}})},
                       {{"axes", Ints{1, 0, 2}}});
   EXPECT_THAT(emitted({x}, y), HasSubstr("result y0[i0:2, i1:4, i2:3] = p0[i1, i0 * 3 + i2];"));
+}
+
+/// Operators that others register are emitted by rules of their own.
+TEST(Emit, RulesOfOthers) {
+  register_all_ops();
+  OpDef op;
+  op.name = "test.halved";
+  op.kind = FusionKind::kElementwise;
+  op.infer_type = [](std::span<const Type> args, const Attrs&) -> Result<Type> { return args[0]; };
+  register_op(std::move(op));
+  const Expr x = input("x", {2, 3});
+  const Function function = make_function({x}, call("test.halved", {call("nn.relu", {x})}));
+  EXPECT_THAT(emit(function).status().message(), HasSubstr("no tensor program of test.halved"));
+  register_emit_rule("test.halved", {check_float_args,
+                                     [](Emitter& e, const CallNode& c, size_t, const Coords& at) {
+                                       return e.value(c.args[0], at) * 0.5f;
+                                     }});
+  EXPECT_EQ(emit(function)->to_string(), R"(program {
+  param p0: float32[2, 3];
+  result y0[i0:2, i1:3] = max(p0[i0, i1], 0.0f) * 0.5f;
+}
+)");
 }
 
 TEST(Emit, SaysWhyNot) {

@@ -94,6 +94,92 @@ TEST(Transform, ALayoutIsIntroducedLiftedAndFolded) {
   EXPECT_EQ(values(*folded, {a}), plain);
 }
 
+/// What a stage is computed from goes with it, as far as nothing else needs it.
+TEST(Transform, AStageIsLiftedWithWhatItReads) {
+  const Program program = parsed(R"(program {
+  param A: float32[4, 6];
+  param B: float32[6];
+  param D: float32[6];
+  const f: float32[1] = {3};
+  stage s[j:6] = B[j] * f[0];
+  stage t[j:6] = s[j] + D[j];
+  result y[i:4, j:6] = A[i, j] * t[j] - D[j];
+  schedule {
+    s.compute_at(t, j);
+    t.compute_root();
+    t.vectorise(j, 2);
+    y.parallel(i);
+  }
+}
+)");
+  auto lifted = lift_stage(program, "t");
+  ASSERT_TRUE(lifted.ok()) << lifted.status().to_string();
+  EXPECT_EQ(lifted->stage.to_string(), R"(program {
+  param B: float32[6];
+  param D: float32[6];
+  const f: float32[1] = {3.0f};
+  stage s[j:6] = B[j] * f[0];
+  result t[j:6] = s[j] + D[j];
+  schedule {
+    s.compute_at(t, j);
+    t.vectorise(j, 2);
+  }
+}
+)");
+  EXPECT_EQ(lifted->rest.to_string(), R"(program {
+  param A: float32[4, 6];
+  param D: float32[6];
+  param t: float32[6];
+  result y[i:4, j:6] = A[i, j] * t[j] - D[j];
+  schedule {
+    y.parallel(i);
+  }
+}
+)");
+  const Tensor a = counted({4, 6}, 1), b = counted({6}, 5), d = counted({6}, 8);
+  auto stage = evaluate(lifted->stage, std::vector<Tensor>{b, d});
+  ASSERT_TRUE(stage.ok());
+  EXPECT_EQ(values(lifted->rest, {a, d, stage->at(0)}), values(program, {a, b, d}));
+}
+
+/// The layout that a result is stored in, as a program of its own.
+TEST(Transform, AResultIsLeftAsItWasComputed) {
+  const Program program = parsed(R"(program {
+  param A: float32[4, 6];
+  stage C[i:4, j:6] = A[i, j] * 2.0f;
+  result D[b:2, r:4, c:3] = C[r, b * 3 + c];
+  schedule {
+    C.compute_at(D, r);
+    C.vectorise(j, 2);
+    D.unroll(b);
+  }
+}
+)");
+  auto lifted = lift_result(program, "D");
+  ASSERT_TRUE(lifted.ok()) << lifted.status().to_string();
+  EXPECT_EQ(lifted->rest.to_string(), R"(program {
+  param A: float32[4, 6];
+  result C[i:4, j:6] = A[i, j] * 2.0f;
+  schedule {
+    C.vectorise(j, 2);
+  }
+}
+)");
+  EXPECT_EQ(lifted->stage.to_string(), R"(program {
+  param x: float32[4, 6];
+  result y[i0:2, i1:4, i2:3] = x[i1, i0 * 3 + i2];
+}
+)");
+  const Tensor a = counted({4, 6}, 1);
+  auto plain = evaluate(lifted->rest, std::vector<Tensor>{a});
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(values(lifted->stage, {plain->at(0)}), values(program, {a}));
+  // A schedule whose threads shared the result's loops says nothing of what remains.
+  Program parallel = program;
+  parallel.schedule.push_back({"D", -1, PrimitiveKind::kParallel, {"b"}});
+  EXPECT_TRUE(lift_result(parallel, "D")->rest.schedule.empty());
+}
+
 /// A product whose result is stored in blocks, and the next one that wants it in those blocks: what
 /// stands between them goes.
 TEST(Transform, NeighbouringLayoutsCancel) {
@@ -147,6 +233,29 @@ TEST(Transform, LayoutsThatDoNotUndoEachOtherAreJoined) {
 )");
 }
 
+/// What data decides is no layout.
+TEST(Transform, AnArrayThatIndexesItselfIsNotMoved) {
+  const Program program = parsed(R"(program {
+  param n: int32[4];
+  stage t[i:4] = n[3 - i];
+  stage u[i:4] = t[min(max(t[i], 0), 3)];
+  result y[i:4] = u[i] + 1;
+}
+)");
+  EXPECT_TRUE(equal(cancel_layouts(program), program));
+}
+
+/// Indices that double with each move are not joined without end.
+TEST(Transform, JoinedIndicesStayReadable) {
+  std::string text = "program { param x: float32[8]; stage s0[i:8] = x[i]; ";
+  for (int k = 1; k < 60; ++k) text += fmt::format("stage s{}[i:8] = s{}[(i + i) % 8]; ", k, k - 1);
+  const Program before = parsed(text + "result y[i:8] = s59[i]; }");
+  const Program after = cancel_layouts(before);
+  EXPECT_LT(after.stages.size(), 20U);
+  EXPECT_LT(after.to_string().size(), 100000U);
+  EXPECT_EQ(values(after, {counted({8}, 3)}), values(before, {counted({8}, 3)}));
+}
+
 TEST(Transform, AnEmittedLayerWithItsWeightsInBlocks) {
   register_all_ops();
   const Expr x = make_var("x", TensorType{{5, 12}, DType::kFloat32});
@@ -180,9 +289,15 @@ TEST(Transform, Refusals) {
   result y[i:4, j:6] = t[i, j];
 }
 )");
-  EXPECT_THAT(lift_stage(program, "t").status().message(), HasSubstr("does not read one buffer"));
   EXPECT_THAT(lift_stage(program, "y").status().message(), HasSubstr("is a result"));
   EXPECT_THAT(lift_stage(program, "z").status().message(), HasSubstr("no stage z"));
+  EXPECT_THAT(lift_result(program, "t").status().message(), HasSubstr("no result t"));
+  EXPECT_THAT(lift_result(parsed("program { param A: float32[2]; stage s[i:2] = A[i]; "
+                                 "result y[i:2] = s[i] * 2.0f; }"),
+                          "y")
+                  .status()
+                  .message(),
+              HasSubstr("does not move the elements of one stage"));
   EXPECT_THAT(block_layout(program, "A", 1, 4).status().message(), HasSubstr("no blocks of 4"));
   // Values that are missing cannot be folded; the program stays.
   Program constant = program;
@@ -203,7 +318,16 @@ TEST(Simplify, BlocksTakenApartAndPutTogether) {
   EXPECT_EQ(simplified((n % 16) % 8), "n % 8");
   EXPECT_EQ(simplified(n / 40), "0");
   EXPECT_EQ(simplified(min(max(n, 0), 39)), "n");
+  EXPECT_EQ(simplified(n / 32 * 2 + n / 16 % 2), "n / 16");
+  EXPECT_EQ(simplified(n / 32 * 32 + n / 16 % 2 * 16), "n / 16 * 16");
+  EXPECT_EQ(simplified((n / 32 * 2 + n / 16 % 2) * 16 + n % 16), "n");
+  EXPECT_EQ(simplified(n / 4 / 8), "n / 32");
+  EXPECT_EQ(simplified((n * 4 + i) / 8), "n / 2");
+  EXPECT_EQ(simplified((n * 4 + i) % 8), "n % 2 * 4 + i");
+  EXPECT_EQ(simplified((8 * i + j) / 8), "i");
   // What may be false stays.
+  EXPECT_EQ(simplified(n / 32 * 2 + n / 8 % 2), "n / 32 * 2 + n / 8 % 2");
+  EXPECT_EQ(simplified((n * 4 + j) / 8), "(n * 4 + j) / 8");
   EXPECT_EQ(simplified((i * 8 + n) % 8), "n % 8");
   EXPECT_EQ(simplified((i * 6 + j) / 8), "(i * 6 + j) / 8");
   EXPECT_EQ(simplified((i * 8 + free) / 8), "i + free / 8");

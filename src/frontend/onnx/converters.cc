@@ -122,10 +122,9 @@ std::string_view reason_microsoft(const std::string& op) {
 }  // namespace
 
 const ConverterRow* find_converter(const std::string& domain, const std::string& op) {
-  const Table* table = table_of(domain);
-  if (table == nullptr) return nullptr;
-  auto it = table->find(op);
-  return it == table->end() ? nullptr : &it->second;
+  if (const Table* table = table_of(domain))
+    if (auto it = table->find(op); it != table->end()) return &it->second;
+  return find_defined_converter(domain, op);
 }
 
 std::string_view reason_left_out(const std::string& domain, const std::string& op) {

@@ -26,9 +26,11 @@ struct ConverterRow {
 };
 
 // Null when there is none. The domain as the node names it: "" or "ai.onnx", another of ONNX's
-// own, or "com.microsoft", whose operators ONNX Runtime's optimisers leave in the models that they
-// save.
+// own, "com.microsoft", whose operators ONNX Runtime's optimisers leave in the models that they
+// save, or any of whose operators the user defined some.
 const ConverterRow* find_converter(const std::string& domain, const std::string& op);
+// That of an operator which the user defined; null when there is none.
+const ConverterRow* find_defined_converter(const std::string& domain, const std::string& op);
 // Why an operator of these domains is left out, for the message; empty when it is unknown.
 std::string_view reason_left_out(const std::string& domain, const std::string& op);
 

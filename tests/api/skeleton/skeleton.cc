@@ -7,6 +7,7 @@
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "partition/rules/pattern_table.h"
+#include "tensor_program/emitter.h"
 
 namespace {
 
@@ -48,7 +49,7 @@ class SkeletonBackend : public Backend {
   std::string name() const override { return "skeleton"; }
   std::string version() const override { return "1"; }
 
-  // An operator that only this backend and the reference know.
+  // An operator of its own.
   void register_operators() const override {
     OpDef op;
     op.name = "skeleton.swish";
@@ -62,6 +63,16 @@ class SkeletonBackend : public Backend {
       return Status();
     };
     register_op(std::move(op));
+    // And native, which fuses it with its neighbours.
+    using tensor_program::Coords, tensor_program::Emitter, tensor_program::Term;
+    tensor_program::register_emit_rule(
+        "skeleton.swish",
+        {tensor_program::check_float_args,
+         [](Emitter& emitter, const CallNode& call, size_t, const Coords& at) -> Term {
+           const Term x = emitter.value(call.args[0], at);
+           return x / (1.0f + exp(-x));
+         },
+         true});
   }
 
   // What the simplification calls nn.silu becomes that operator.

@@ -1,0 +1,66 @@
+// Operators of the user's own, in a few lines: what they compute, as a tensor program over symbols.
+//
+//   collage::define_operator({
+//       .name = "my.swiglu",
+//       .onnx = "com.example::SwiGlu",
+//       .program = R"(program (n, d) {
+//         param X: float32[n, 2 * d];
+//         result Y[i:n, j:d] = X[i, j] / (1.0f + exp(-X[i, j])) * X[i, d + j];
+//       })",
+//   });
+//
+// From this follow its type rule, its reference, how ONNX nodes of that name are imported, test
+// cases, and kernels: in a model it becomes a call of the program for its shapes
+// (docs/tensor-programs.md), which backends compile.
+#pragma once
+
+#include <collage/result.h>
+#include <collage/version.h>
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace collage {
+
+struct OperatorDefinition {
+  // What graphs and messages call it: letters, digits, '_', and at least one '.'.
+  std::string name;
+  // "domain::Operator": nodes that mean it, their inputs the program's parameters in order, their
+  // attributes those of the program. Empty: none. Nodes that Collage knows keep their meaning.
+  std::string onnx = {};
+  // "program (symbols) { … }": extents, which the shapes of the parameters decide, then attributes
+  // as "alpha: float32 = 1.0" or "axis: int64".
+  std::string program;
+  // Extents, and attributes of type int64, to test it with; empty: some are made up.
+  std::vector<std::map<std::string, int64_t>> cases = {};
+};
+
+// For all models that are loaded afterwards. kUsage: another operator has the name, or the ONNX
+// node; kBadModel: the program is malformed, or no parameter's shape decides one of its extents.
+// The same definition may be given again.
+Status define_operator(const OperatorDefinition& definition);
+
+// Compiles the operator for each of its test cases with each of the targets (empty: each that this
+// machine offers) and compares what it computes with the reference. kVerification: one differs.
+// kUnsupported: a case is none, the program accessing elements that are not there, say.
+Status check_operator(const std::string& name, const std::vector<std::string>& targets = {});
+
+}  // namespace collage
+
+// Makes a shared library of operators a plugin, for `collage … --plugin LIB`:
+//
+//   COLLAGE_OPERATORS({.name = "my.swiglu", .program = "…"}, {.name = …})
+//
+// It is built against the headers and the library of the very version that loads it.
+#define COLLAGE_OPERATORS(...)                                                             \
+  extern "C" __attribute__((visibility("default"))) const char* collage_plugin_version() { \
+    return COLLAGE_VERSION;                                                                \
+  }                                                                                        \
+  extern "C" __attribute__((visibility("default"))) void collage_plugin_register() {       \
+    for (const auto& definition : std::vector<::collage::OperatorDefinition>{__VA_ARGS__}) \
+      if (const auto defined = ::collage::define_operator(definition); !defined.ok())      \
+        throw std::runtime_error(defined.to_string());                                     \
+  }

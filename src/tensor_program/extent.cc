@@ -1,0 +1,148 @@
+#include "tensor_program/extent.h"
+
+#include <algorithm>
+
+#include "base/printable.h"
+#include "tensor_program/simplify.h"
+
+namespace collage::tensor_program {
+namespace {
+
+constexpr int kMostNested = 64;
+
+class ExtentParser {
+ public:
+  ExtentParser(const std::vector<Token>& tokens, size_t& at) : tokens_(tokens), at_(at) {}
+
+  Result<Term> sum(int nested) {
+    Term left = TRY(product(nested));
+    for (;;) {
+      if (accept("+")) {
+        left = left + TRY(product(nested));
+      } else if (accept("-")) {
+        left = left - TRY(product(nested));
+      } else {
+        return left;
+      }
+    }
+  }
+
+ private:
+  Result<Term> product(int nested) {
+    Term left = TRY(factor(nested));
+    for (;;) {
+      if (accept("*")) {
+        left = left * TRY(factor(nested));
+      } else if (accept("/")) {
+        left = left / TRY(factor(nested));
+      } else if (accept("%")) {
+        left = left % TRY(factor(nested));
+      } else {
+        return left;
+      }
+    }
+  }
+
+  Result<Term> factor(int nested) {
+    if (nested == kMostNested) return bad_model("an extent of more than {} levels", kMostNested);
+    const Token& token = tokens_[at_];
+    if (accept("(")) {
+      Term inner = TRY(sum(nested + 1));
+      if (!accept(")")) return unexpected("')'");
+      return inner;
+    }
+    if (token.kind == Token::Kind::kName) {
+      ++at_;
+      return var(token.text);
+    }
+    if (token.kind != Token::Kind::kNumber) return unexpected("an extent");
+    ++at_;
+    Term number = TRY(number_of(token.text, false));
+    if (number.dtype() != DType::kInt32) return bad_model("{} is no extent", printable(token.text));
+    return number;
+  }
+
+  bool accept(std::string_view mark) {
+    if (tokens_[at_].kind != Token::Kind::kMark || tokens_[at_].text != mark) return false;
+    ++at_;
+    return true;
+  }
+  Status unexpected(std::string_view wanted) const {
+    return bad_model("'{}' where {} should stand", printable(tokens_[at_].text), wanted);
+  }
+
+  const std::vector<Token>& tokens_;
+  size_t& at_;
+};
+
+Term with_values(const Term& extent, const Symbols& symbols) {
+  return rewrite(extent, [&](const Term& t) {
+    const auto found = t->op == TermOp::kVar ? symbols.find(t->name) : symbols.end();
+    return found == symbols.end() ? t : integer_constant(found->second, DType::kInt32);
+  });
+}
+
+/// factor * symbol + rest
+struct Linear {
+  int64_t factor, rest;
+};
+std::optional<Linear> linear(const Term& term) {
+  if (const auto value = known_integer(term)) return Linear{0, *value};
+  if (term->op == TermOp::kVar) return Linear{1, 0};
+  if (term->args.size() != 2) return std::nullopt;
+  const auto a = linear(term->args[0]), b = linear(term->args[1]);
+  if (!a || !b) return std::nullopt;
+  switch (term->op) {
+    case TermOp::kAdd:
+      return Linear{a->factor + b->factor, a->rest + b->rest};
+    case TermOp::kSubtract:
+      return Linear{a->factor - b->factor, a->rest - b->rest};
+    case TermOp::kMultiply: {
+      if (a->factor != 0 && b->factor != 0) return std::nullopt;
+      Linear result{};
+      const bool overflow =
+          __builtin_mul_overflow(a->rest, b->rest, &result.rest) ||
+          __builtin_mul_overflow(a->factor != 0 ? a->factor : b->factor,
+                                 a->factor != 0 ? b->rest : a->rest, &result.factor);
+      // Sums of some hundred of these cannot overflow.
+      constexpr int64_t kMost = int64_t{1} << 48;
+      if (overflow || std::max({result.rest, -result.rest, result.factor, -result.factor}) > kMost)
+        return std::nullopt;
+      return result;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Result<Term> parse_extent(const std::vector<Token>& tokens, size_t& at) {
+  return ExtentParser(tokens, at).sum(0);
+}
+
+std::vector<std::string> unknown_symbols(const Term& extent, const Symbols& known) {
+  std::vector<std::string> names;
+  rewrite(extent, [&](const Term& t) {
+    if (t->op == TermOp::kVar && known.count(t->name) == 0 &&
+        std::find(names.begin(), names.end(), t->name) == names.end())
+      names.push_back(t->name);
+    return t;
+  });
+  return names;
+}
+
+std::optional<int64_t> value_of(const Term& extent, const Symbols& symbols) {
+  return known_integer(with_values(extent, symbols));
+}
+
+std::optional<int64_t> solve(const Term& extent, const std::string& symbol, const Symbols& known,
+                             int64_t value) {
+  const Term left = with_values(extent, known);
+  if (unknown_symbols(left, {}) != std::vector<std::string>{symbol}) return std::nullopt;
+  const auto form = linear(left);
+  if (!form || form->factor == 0 || (value - form->rest) % form->factor != 0) return std::nullopt;
+  return (value - form->rest) / form->factor;
+}
+
+}  // namespace collage::tensor_program
