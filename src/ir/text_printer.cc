@@ -209,12 +209,10 @@ class Printer {
 
 std::string to_text(const Module& module, const PrintOptions& options) {
   Printer printer(options, false);
-  for (const auto& [name, function] : module.functions) printer.global(name, function);
   for (const auto& [name, function] : module.abstract_functions)
     printer.text() +=
-        fmt::format("abstract {} @{}: {} = {};\n", attr_to_string(AttrValue(function->kind_name())),
-                    quoted_name(name), function->type().to_string(),
-                    attr_to_string(AttrValue(function->to_text())));
+        fmt::format("{} @{}{}\n", function->kind_name(), quoted_name(name), function->to_text());
+  for (const auto& [name, function] : module.functions) printer.global(name, function);
   return std::move(printer).finish();
 }
 

@@ -2,6 +2,11 @@
 // (ir/text_parser.h) to a structurally equal module, and printing that gives the same text.
 //
 //   #[version = "0.0.5"]
+//   program @scale {
+//     param A: float32[1, 8];
+//     result C[i:1, j:8] = A[i, j] * 2.0f;
+//   }
+//   extern @product(Tensor[(1, 4), float32], Tensor[(4, 8), float32]) = "cblas_sgemm";
 //   def @main(%x: Tensor[(1, 4), float32]) -> Tensor[(1, 8), float32] {
 //     %0 = nn.dense(%x, meta[relay.Constant][0] /*Tensor[(8, 4), float32]*/);
 //     nn.relu(%0)
@@ -11,8 +16,9 @@
 //   {"relay.Constant": [{"dtype": "float32", "shape": [8, 4], "values": [0.5, …]}]}
 //
 // Scalars are literals: 0.5f, 1, 1i64, True, 2f64. Attributes equal to the operator's default are
-// left out. Names that are no identifiers are quoted: %"input:0". A variable whose name is already
-// taken in the same top-level function is renamed.
+// left out. What stands in a program is tensor_program/program_text.h's. Names that are no
+// identifiers are quoted: %"input:0". A variable whose name is already taken in the same top-level
+// function is renamed.
 #pragma once
 
 #include <collage/tensor.h>

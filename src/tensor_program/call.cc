@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ir/op.h"
+#include "ir/text_types.h"
 #include "ir/visitor.h"
 #include "tensor_program/accesses.h"
 #include "tensor_program/evaluate.h"
@@ -24,16 +25,18 @@ Type type_of(const Program& program) {
 }
 
 /// Whether graphs may call the program: its text comes from users.
-Status check_callable(const Program& program) {
-  for (const Buffer& buffer : program.buffers)
-    if (buffer.is_constant && !buffer.value.defined())
-      return bad_model("the program's constant {} has no values", buffer.name);
-  return check_accesses(program);
+Status check_callable(const Program& program, std::string* where) {
+  for (const Buffer& buffer : program.buffers) {
+    if (!buffer.is_constant || buffer.value.defined()) continue;
+    if (where != nullptr) *where = buffer.name;
+    return bad_model("the program's constant {} has no values", buffer.name);
+  }
+  return check_accesses(program, where);
 }
 
 Result<Type> infer_call(std::span<const Type> args, const Attrs& attrs) {
   const Program program = TRY(parse_program(attrs.string("program")));
-  TRY(check_callable(program));
+  TRY(check_callable(program, nullptr));
   const Type type = type_of(program);
   const std::vector<Type>& params = type.params();
   if (params.size() != args.size())
@@ -70,35 +73,44 @@ double flops(std::span<const Type>, const Attrs& attrs, const Type&) {
   return total;
 }
 
+/// The operator's attribute: all that the program is.
+std::string text_of(const Program& program) {
+  return "program {\n" + declarations_text(program) + "}\n";
+}
+
 class ProgramFunction : public AbstractFunction {
  public:
-  ProgramFunction(std::string kind, Type type, std::string text, const Program& program)
-      : kind_(std::move(kind)),
-        type_(std::move(type)),
-        text_(std::move(text)),
-        program_(program.to_string()) {
-    for (const Buffer& buffer : program.buffers)
+  /// `label`: of the external function that the program stands for; empty: none.
+  ProgramFunction(Program program, std::string label)
+      : type_(type_of(program)), label_(std::move(label)), program_(std::move(program)) {
+    for (const Buffer& buffer : program_.buffers)
       if (!buffer.is_constant) scopes_.push_back(buffer.scope);
-    for (const Stage& stage : program.stages)
+    for (const Stage& stage : program_.stages)
       if (stage.is_result) scopes_.push_back(stage.scope);
     if (std::all_of(scopes_.begin(), scopes_.end(), [](auto& scope) { return scope.empty(); }))
       scopes_.clear();
   }
   const Type& type() const override { return type_; }
-  std::string to_text() const override { return text_; }
-  std::string kind_name() const override { return kind_; }
+  std::string to_text() const override {
+    if (label_.empty()) return " {\n" + declarations_text(program_) + "}";
+    std::string params;
+    for (const Type& param : type_.params())
+      params += (params.empty() ? "" : ", ") + param.to_string();
+    return fmt::format("({}) = {};", params, attr_to_string(AttrValue(label_)));
+  }
+  std::string kind_name() const override { return label_.empty() ? "program" : "extern"; }
   std::vector<std::string> memory_scopes() const override { return scopes_; }
-  const std::string& program() const { return program_; }
+  const Program& program() const { return program_; }
 
  private:
-  std::string kind_;
   Type type_;
-  std::string text_, program_;
+  std::string label_;
+  Program program_;
   std::vector<std::string> scopes_;
 };
 
 /// One stage that calls the function of that label.
-Result<Program> external_program(const std::string& label, const Type& type) {
+Result<Program> external_program(const std::string& label, const std::vector<Type>& params) {
   const ExternalFunction* function = find_external(label);
   if (function == nullptr) return bad_model("there is no external function '{}'", label);
   Program program;
@@ -106,18 +118,33 @@ Result<Program> external_program(const std::string& label, const Type& type) {
   stage.name = "result";
   stage.is_result = true;
   stage.external.label = label;
-  std::vector<TensorType> params;
-  for (const Type& param : type.params()) {
+  std::vector<TensorType> types;
+  for (const Type& param : params) {
     if (!param.is_tensor()) return bad_model("an external function takes tensors alone");
-    params.push_back(param.tensor());
-    program.buffers.push_back({"p" + std::to_string(params.size() - 1), params.back()});
+    types.push_back(param.tensor());
+    program.buffers.push_back({"p" + std::to_string(types.size() - 1), types.back()});
     stage.external.inputs.push_back(program.buffers.back().name);
   }
-  const TensorType result = TRY(function->type(params));
+  const TensorType result = TRY(function->type(types));
   stage.dtype = result.dtype;
   stage.axes = numbered_axes("i", result.shape);
   program.stages.push_back(std::move(stage));
   return program;
+}
+
+/// (Tensor[(64, 128), float32], …) = "label";
+Result<std::shared_ptr<const ProgramFunction>> read_external(TextReader& reader) {
+  TRY(reader.expect("("));
+  const std::vector<Type> params = TRY(reader.list(")", [&] { return parse_type(reader); }));
+  TRY(reader.expect("="));
+  const collage::Token label = reader.token();
+  if (label.kind != collage::Token::Kind::kString)
+    return reader.expected("the label of a function as a string");
+  Program program = TRY(at(label, external_program(label.text, params)));
+  TRY(at(label, verify(program)));
+  TRY(reader.step());
+  TRY(reader.expect(";"));
+  return std::make_shared<const ProgramFunction>(std::move(program), label.text);
 }
 
 /// The function, and function literals inside, with calls of `programs` by operator.
@@ -134,7 +161,8 @@ Result<Function> linked(
     if (found == programs.end()) return rebuilt;
     const auto* program = dynamic_cast<const ProgramFunction*>(found->second.get());
     if (program == nullptr) return rebuilt;
-    return make_call(kCallOp, call->args, {{"program", program->program()}}, call->origin());
+    return make_call(kCallOp, call->args, {{"program", text_of(program->program())}},
+                     call->origin());
   });
   return rewriter.rewrite(function);
 }
@@ -160,22 +188,12 @@ Result<Program> program_of_call(const CallNode& call) {
 }
 
 Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
-                                                                  const Type& type,
-                                                                  const std::string& text) {
-  Program program;
-  if (kind == "tensor_program") {
-    program = TRY(parse_program(text));
-    TRY(check_callable(program));
-  } else if (kind == "external") {
-    program = TRY(external_program(text, type));
-  } else {
-    return unsupported("no kind of function '{}': expected tensor_program or external", kind);
-  }
-  if (!(type_of(program) == type))
-    return bad_model("the function has type {}, not {}", type_of(program).to_string(),
-                     type.to_string());
-  return std::shared_ptr<const AbstractFunction>(
-      std::make_shared<ProgramFunction>(kind, type, text, program));
+                                                                  TextReader& reader) {
+  using Function = std::shared_ptr<const AbstractFunction>;
+  if (kind == "extern") return Function(TRY(read_external(reader)));
+  const TextReader::Block block = TRY(reader.block());
+  Program program = TRY(parse_declarations(block.text, {block.line, block.column}, check_callable));
+  return Function(std::make_shared<const ProgramFunction>(std::move(program), ""));
 }
 
 Result<bool> link_programs(Module& module) {

@@ -6,18 +6,21 @@
 // Arguments are the program's parameters in order, the value its result, or a tuple of them. A
 // module may name programs and functions of libraries (ir/module.h) and call them like functions:
 //
-//   abstract "tensor_program" @scale: fn (Tensor[(4), float32]) -> Tensor[(4), float32]
-//     = "program { param A: float32[4]; result C[i:4] = A[i] * 2.0f; }";
-//   abstract "external" @product: fn (…) -> … = "cblas_sgemm";
+//   program @scale {
+//     param A: float32[4];
+//     result C[i:4] = A[i] * 2.0f;
+//   }
+//   extern @product(Tensor[(64, 128), float32], Tensor[(128, 32), float32]) = "cblas_sgemm";
 //
-// the latter by label (external.h). `link_programs` turns such calls into calls of the operator, so
-// that partitioning, measuring and backends see one thing.
+// the latter by label (external.h). Their types follow. `link_programs` turns such calls into calls
+// of the operator, so that partitioning, measuring and backends see one thing.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "ir/module.h"
+#include "ir/text_reader.h"
 #include "tensor_program/program.h"
 
 namespace collage::tensor_program {
@@ -30,11 +33,10 @@ void register_call_op();
 /// accesses proven to stay inside its arrays (accesses.h).
 Result<Program> program_of_call(const CallNode& call);
 
-/// A named function of a module from its text, for ParseOptions::abstract_function; or what is
-/// wrong: no such kind, a program that is none, or one of another type.
+/// What stands behind `program @name` or `extern @name`, for ParseOptions::abstract_function; or
+/// what is wrong, and where.
 Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
-                                                                  const Type& type,
-                                                                  const std::string& text);
+                                                                  TextReader& reader);
 
 /// Calls of the module's programs and external functions become calls of the operator; they
 /// themselves go. True where there were any.

@@ -21,7 +21,12 @@ namespace collage::fuzz {
 namespace {
 
 constexpr const char* kPrograms = R"(#[version = "0.0.5"]
-abstract "tensor_program" @scaled: fn (Tensor[(3), float32], Tensor[(3), float32]) -> Tensor[(3), float32] = "program { param A: float32[3]; param B: float32[3]; const f: float32[1] = {10}; result C[i:3] = A[i] * f[0] + B[i]; }";
+program @scaled {
+  param A: float32[3];
+  param B: float32[3];
+  const f: float32[1] = {10};
+  result C[i:3] = A[i] * f[0] + B[i];
+}
 def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) -> Tensor[(3), float32] {
   %0 = @scaled(%x, %y);
   %1 = fn (%p: Tensor[(3), float32], Primitive=1) -> Tensor[(3), float32] {
@@ -73,6 +78,7 @@ Outcome run_relay(const std::string& input) {
   if (!module.ok()) {
     const std::string why = module.status().to_string();
     const bool syntax = why.find("expected ") != std::string::npos ||
+                        why.find("should stand") != std::string::npos ||
                         why.find("does not end") != std::string::npos ||
                         why.find("is not closed") != std::string::npos;
     return syntax ? Outcome::kNoSyntax : Outcome::kRefused;
