@@ -14,6 +14,7 @@
 #include "cover/light_cover.h"
 #include "ir/text_printer.h"
 #include "machine/noise_gate.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage {
 
@@ -94,8 +95,10 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
                          std::move(database), std::move(worker), std::move(dumps)));
   PrintOptions as_text;
   as_text.constants = PrintOptions::Constants::kShapeOnly;
-  if (context->dumps_.wants("graph"))
-    TRY(context->write_dump("graph.relay", to_text(context->graph.function(), as_text)));
+  if (context->dumps_.wants("graph")) {
+    const Module graph = TRY(tensor_program::named_programs(Module(context->graph.function())));
+    TRY(context->write_dump("graph.relay", to_text(graph, as_text)));
+  }
   TRY(context->dump("candidates", candidates));
   return context;
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/name_supply.h"
 #include "lower/memory_planner.h"
+#include "tensor_program/call.h"
 
 namespace collage {
 
@@ -61,7 +62,7 @@ ReportedKernel describe_kernel(const DataflowGraph& graph, const CoverKernel& ch
   for (PostDfsIndex index : kernel.nodes) {
     const auto* call = as<CallNode>(graph.node(index).expr);
     if (call != nullptr && call->op != nullptr)
-      kernel.ops.push_back({call->op->name, call->origin(), index});
+      kernel.ops.push_back({tensor_program::name_of_call(*call), call->origin(), index});
   }
   for (const Expr& param : candidate.function->params)
     kernel.inputs.push_back(param->tensor_type());
@@ -121,7 +122,7 @@ void report_graph(const DataflowGraph& graph, const std::vector<CostedCandidate>
         reported.op = "input";
         break;
       case ExprKind::kCall:
-        reported.op = call->op != nullptr ? call->op->name : "call";
+        reported.op = tensor_program::name_of_call(*call);
         break;
       case ExprKind::kTuple:
         reported.op = "tuple";

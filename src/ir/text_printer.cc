@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "ir/op.h"
 #include "ir/side_file.h"
+#include "ir/structural.h"
 #include "ir/text_constants.h"
 #include "ir/visitor.h"
 
@@ -115,6 +116,7 @@ class Printer {
       for (const AttrSpec& spec : call->op->attrs) {
         const AttrValue* value = call->attrs.find(spec.name);
         if (value == nullptr || (!spec.required && *value == spec.default_value)) continue;
+        if (canonical_ && spec.name == kNameAttribute) continue;
         text_ += fmt::format("{}{}={}", separator, quoted_name(spec.name), attr_to_string(*value));
         separator = ", ";
       }

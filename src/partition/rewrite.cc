@@ -5,6 +5,7 @@
 
 #include "base/name_supply.h"
 #include "ir/visitor.h"
+#include "tensor_program/call.h"
 
 namespace collage {
 
@@ -48,7 +49,7 @@ std::string labels(const DataflowGraph& graph, const CandidatePartition& kernel)
         if (label.starts_with(own + ".")) label.remove_prefix(own.size() + 1);
       text += "+" + std::string(label);
     }
-    text += "+" + (call->op != nullptr ? call->op->name : "call");
+    text += "+" + tensor_program::name_of_call(*call);
   });
   constexpr size_t kMaxName = 80;
   if (text.size() > kMaxName) text = text.substr(0, text.find('+', kMaxName / 2));

@@ -4,6 +4,7 @@
 
 #include "ir/visitor.h"
 #include "partition/fusion_kind.h"
+#include "tensor_program/call.h"
 
 namespace collage {
 
@@ -276,7 +277,7 @@ std::string SubGraph::ops_label(const DataflowGraph& graph) const {
   inside_.for_each([&](PostDfsIndex i) {
     const auto* call = as<CallNode>(graph.node(i).expr);
     if (call == nullptr) return;
-    std::string name = call->op != nullptr ? call->op->name : "call";
+    std::string name = tensor_program::name_of_call(*call);
     if (const auto* function = as<FunctionNode>(call->callee)) {
       const AttrValue* label = function->attrs.find("Composite");
       if (label != nullptr && std::holds_alternative<std::string>(*label))

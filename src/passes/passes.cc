@@ -13,7 +13,7 @@
 #include "passes/simplify.h"
 #include "passes/simplify_quantised.h"
 #include "passes/widen_halves.h"
-#include "tensor_program/call.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage {
 

@@ -1,26 +1,17 @@
 // Tensor programs in graph functions. A call of the operator "tensor_program" computes what the
 // program in its attribute does, filling results that the caller allocates:
 //
-//   tensor_program(%x, %w, program="program { param A: float32[4, 8]; … }")
+//   tensor_program(%x, %w, program="program { param A: float32[4, 8]; … }", name="scale")
 //
-// Arguments are the program's parameters in order, the value its result, or a tuple of them. A
-// module may name programs and functions of libraries (ir/module.h) and call them like functions:
-//
-//   program @scale {
-//     param A: float32[4];
-//     result C[i:4] = A[i] * 2.0f;
-//   }
-//   extern @product(Tensor[(64, 128), float32], Tensor[(128, 32), float32]) = "cblas_sgemm";
-//
-// the latter by label (external.h). Their types follow. `link_programs` turns such calls into calls
-// of the operator, so that partitioning, measuring and backends see one thing.
+// Arguments are the program's parameters in order, the value its result, or a tuple of them.
+// Modules define such programs by name (module_programs.h); the name stays with the call for people
+// to read, and says nothing about what is computed.
 #pragma once
 
-#include <memory>
 #include <string>
+#include <vector>
 
-#include "ir/module.h"
-#include "ir/text_reader.h"
+#include "ir/expr.h"
 #include "tensor_program/program.h"
 
 namespace collage::tensor_program {
@@ -32,14 +23,19 @@ void register_call_op();
 /// What a call of the operator computes: its program, verified when the call was typed, and its
 /// accesses proven to stay inside its arrays (accesses.h).
 Result<Program> program_of_call(const CallNode& call);
+/// A call of the program; `name` may be empty.
+Result<Expr> call_of_program(const Program& program, std::vector<Expr> args,
+                             const std::string& name, const std::string& origin);
 
-/// What stands behind `program @name` or `extern @name`, for ParseOptions::abstract_function; or
-/// what is wrong, and where.
-Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
-                                                                  TextReader& reader);
+/// What an operator is called in symbols and reports: by its name, a call of a named program by
+/// that.
+std::string name_of_call(const CallNode& call);
 
-/// Calls of the module's programs and external functions become calls of the operator; they
-/// themselves go. True where there were any.
-Result<bool> link_programs(Module& module);
+/// The program's type as a graph function's.
+Type function_type(const Program& program);
+
+/// Whether graphs may call the verified program, whose text comes from users: its constants have
+/// values, its accesses stay inside its arrays. `where` gets the name of what does not.
+Status check_callable(const Program& program, std::string* where = nullptr);
 
 }  // namespace collage::tensor_program

@@ -9,6 +9,7 @@
 #include "ir/text_printer.h"
 #include "ops/interpreter.h"
 #include "tensor_program/external.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -88,6 +89,71 @@ TEST_F(Call, LinkedModulesCompute) {
   Result<Module> again = parse_module(to_text(module), options());
   ASSERT_TRUE(again.ok()) << again.status().to_string() << to_text(module);
   EXPECT_TRUE(structural_equal(module, *again));
+}
+
+TEST_F(Call, LinkedProgramsAreNamedAgain) {
+  Module module = parse_module(kModule, options()).value();
+  ASSERT_TRUE(link_programs(module).value());
+  const Result<Module> named = named_programs(module);
+  ASSERT_TRUE(named.ok()) << named.status().to_string();
+  EXPECT_EQ(to_text(*named), kModule);
+  Module again = *named;
+  ASSERT_TRUE(link_programs(again).value());
+  EXPECT_TRUE(structural_equal(module, again));
+  EXPECT_EQ(to_text(module), to_text(again));
+}
+
+TEST_F(Call, ProgramsWithoutNamesGetSome) {
+  const std::string call =
+      "tensor_program(%x, program=\"program { param A: float32[2]; result C[i:2] = A[i] ";
+  const Module module = parse_module(
+                            "def @program0(%x: float32) -> float32 { %x }\n"
+                            "def @main(%x: Tensor[(2), float32]) {\n  (" +
+                                call + "+ 1.0f; }\"), " + call + "* 2.0f; }\", name=\"a b\"), " +
+                                call + "+ 1.0f; }\"), " + call + "- 1.0f; }\"))\n}\n",
+                            options())
+                            .value();
+  EXPECT_EQ(to_text(named_programs(module).value()), R"(#[version = "0.0.5"]
+program @a_b {
+  param A: float32[2];
+  result C[i:2] = A[i] * 2.0f;
+}
+program @program0_1 {
+  param A: float32[2];
+  result C[i:2] = A[i] + 1.0f;
+}
+program @program1 {
+  param A: float32[2];
+  result C[i:2] = A[i] - 1.0f;
+}
+def @main(%x: Tensor[(2), float32]) -> (Tensor[(2), float32], Tensor[(2), float32], Tensor[(2), float32], Tensor[(2), float32]) {
+  %0 = @program0_1(%x);
+  %1 = @a_b(%x);
+  %2 = @program0_1(%x);
+  %3 = @program1(%x);
+  (%0, %1, %2, %3)
+}
+def @program0(%x: float32) -> float32 {
+  %x
+}
+)");
+}
+
+TEST_F(Call, NamesAreForPeople) {
+  const auto call = [](const std::string& name) {
+    return parse_function(
+               "fn (%x: Tensor[(2), float32]) {\n  tensor_program(%x, program=\"program "
+               "{ param A: float32[2]; result C[i:2] = A[i]; }\", name=\"" +
+                   name + "\")\n}\n",
+               options())
+        .value();
+  };
+  EXPECT_EQ(canonical_text(call("one")), canonical_text(call("other")));
+  EXPECT_TRUE(structural_equal(Expr(call("one")), Expr(call("other"))));
+  EXPECT_EQ(structural_hash(call("one")), structural_hash(call("other")));
+  EXPECT_THAT(to_text(call("one")), HasSubstr("name=\"one\""));
+  EXPECT_EQ(name_of_call(*as<CallNode>(call("one")->body)), "one");
+  EXPECT_EQ(name_of_call(*as<CallNode>(call("")->body)), "tensor_program");
 }
 
 TEST_F(Call, FunctionLiteralsAreLinkedToo) {
@@ -183,7 +249,7 @@ TEST_F(Call, ErrorsSayWhatIsWrongAndWhere) {
   const auto wrong = [](const std::string& declarations) {
     return printed("program @p {\n  param A: float32[3];\n" + declarations + "\n}\n");
   };
-  EXPECT_EQ(wrong("  result C[i:3] = B[i];"), "line 4, column 21: there is no B above");
+  EXPECT_EQ(wrong("  result C[i:3] = B[i];"), "line 4, column 19: there is no B above");
   EXPECT_EQ(wrong("  result C[i:3] = 2.0f *;"), "line 4, column 25: ';' where a name should stand");
   EXPECT_EQ(wrong("  result C[i:3] = A[i, 0];"),
             "line 4, column 10: stage C: tensor program: 2 indices for A");
