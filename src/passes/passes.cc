@@ -6,6 +6,7 @@
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
 #include "passes/fold_scale.h"
+#include "passes/inline_functions.h"
 #include "passes/recognise_activations.h"
 #include "passes/recognise_layer_norm.h"
 #include "passes/recognise_quantised.h"
@@ -19,6 +20,7 @@ namespace collage {
 
 Pipeline simplification_pipeline() {
   return Pipeline({
+      {"inline_functions", inline_functions},
       {"dead_code", remove_dead_code},
       {"link_programs", tensor_program::link_programs},
       // All below look at float32 alone, as most backends do.
