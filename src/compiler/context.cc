@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/no_exceptions.h"
+#include "compiler/plan_text.h"
 #include "compiler/worker_command.h"
 #include "cost/analytic.h"
 #include "cover/light_cover.h"
@@ -175,6 +176,11 @@ Result<ConversionRow> CompileContext::conversion(const TensorType& type, const E
 CostEstimator& CompileContext::estimator() {
   if (given) return *given;
   return costs;
+}
+
+Status CompileContext::dump_plan(const Plan& plan) {
+  TRY(dump("plan", plan));
+  return dumps_.wants("plan") ? write_dump("plan.txt", to_text(plan)) : Status();
 }
 
 Status CompileContext::write_dump(const std::string& name, const std::string& text) {
