@@ -42,7 +42,7 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   if (options.max_error > 0 && !interrupted())
     decision = TRY(lowered(std::move(decision), candidates, *context));
   warn_of_silent_outputs(decision, *context);
-  TRY(context->dump("plan", *decision.chosen.lowered.plan));
+  TRY(context->dump_plan(*decision.chosen.lowered.plan));
 
   auto impl = std::make_unique<internal::ProgramImpl>();
   impl->inputs = model.inputs();

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/no_exceptions.h"
+#include "compiler/plan_text.h"
 #include "compiler/worker_command.h"
 #include "cost/analytic.h"
 #include "cover/light_cover.h"
@@ -16,6 +17,7 @@
 #include "machine/noise_gate.h"
 #include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage {
 
@@ -99,8 +101,10 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
                          std::move(database), std::move(worker), std::move(dumps)));
   PrintOptions as_text;
   as_text.constants = PrintOptions::Constants::kShapeOnly;
-  if (context->dumps_.wants("graph"))
-    TRY(context->write_dump("graph.relay", to_text(context->graph.function(), as_text)));
+  if (context->dumps_.wants("graph")) {
+    const Module graph = TRY(tensor_program::named_programs(Module(context->graph.function())));
+    TRY(context->write_dump("graph.relay", to_text(graph, as_text)));
+  }
   TRY(context->dump("candidates", candidates));
   return context;
 }
@@ -177,6 +181,11 @@ Result<ConversionRow> CompileContext::conversion(const TensorType& type, const E
 CostEstimator& CompileContext::estimator() {
   if (given) return *given;
   return costs;
+}
+
+Status CompileContext::dump_plan(const Plan& plan) {
+  TRY(dump("plan", plan));
+  return dumps_.wants("plan") ? write_dump("plan.txt", to_text(plan)) : Status();
 }
 
 Status CompileContext::write_dump(const std::string& name, const std::string& text) {

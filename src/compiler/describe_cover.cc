@@ -9,6 +9,7 @@
 #include "ir/visitor.h"
 #include "lower/memory_planner.h"
 #include "partition/stated_kernels.h"
+#include "tensor_program/call.h"
 
 namespace collage {
 
@@ -63,7 +64,7 @@ ReportedKernel describe_kernel(const DataflowGraph& graph, const CoverKernel& ch
   const auto add_ops = [&](const Expr& expr, PostDfsIndex index) {
     const auto* call = as<CallNode>(expr);
     if (call != nullptr && call->op != nullptr)
-      kernel.ops.push_back({call->op->name, call->origin(), index});
+      kernel.ops.push_back({tensor_program::name_of_call(*call), call->origin(), index});
   };
   for (PostDfsIndex index : kernel.nodes) {
     const Expr& expr = graph.node(index).expr;
@@ -129,7 +130,7 @@ void report_graph(const DataflowGraph& graph, const std::vector<CostedCandidate>
         reported.op = "input";
         break;
       case ExprKind::kCall:
-        reported.op = call->op != nullptr ? call->op->name : "call";
+        reported.op = tensor_program::name_of_call(*call);
         break;
       case ExprKind::kTuple:
         reported.op = "tuple";

@@ -4,6 +4,7 @@
 #include "ir/visitor.h"
 #include "partition/lightweight.h"
 #include "partition/rewrite.h"
+#include "tensor_program/call.h"
 
 namespace collage {
 
@@ -14,7 +15,8 @@ ListedKernel list_kernel(const DataflowGraph& graph, std::string name, std::stri
   ListedKernel listed{std::move(name), std::move(target), {}, 0};
   sub_graph.inside().for_each([&](PostDfsIndex i) {
     const auto* call = as<CallNode>(graph.node(i).expr);
-    if (call != nullptr && call->op != nullptr) listed.calls.emplace_back(call->op->name, i);
+    if (call != nullptr && call->op != nullptr)
+      listed.calls.emplace_back(tensor_program::name_of_call(*call), i);
   });
   return listed;
 }

@@ -6,7 +6,7 @@
 #include "passes/passes.h"
 #include "passes/widen_halves.h"
 #include "targets/backends.h"
-#include "tensor_program/call.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage {
 
@@ -97,6 +97,7 @@ Result<Module> load_text_as_is(const std::filesystem::path& path,
                                std::unordered_set<const void*>& unknown, bool positions) {
   ParseOptions options;
   options.positions = positions;
+  options.abstract_function = tensor_program::abstract_function;
   options.constant = [&](const TensorType& type, size_t) -> Result<Tensor> {
     Tensor value = TRY(Tensor::allocate(type.dtype, type.shape));
     unknown.insert(value.raw());

@@ -2,7 +2,7 @@
 // one stage alone. With COLLAGE_DUMP=dir[:regex] a compilation writes each as
 // dir/stage_NN_name.json, in the order in which they arose: candidates, costs, covers, choice,
 // plan; costs and covers once more each time that costs were measured again. Where no search is
-// needed (light_cover.h) there are neither.
+// needed (light_cover.h) there are neither. The plan is written as text too (plan_text.h).
 //
 // A new stage has its to_json() here and a call `context.dump("name", value)` where its value
 // arises (decision.cc, compile.cc); tests/compiler/stages_test.cc lists the names.

@@ -17,8 +17,8 @@ class AbstractFunction {
  public:
   virtual ~AbstractFunction() = default;
   virtual const Type& type() const = 0;       // a function type
-  virtual std::string to_text() const = 0;    // for the printer
-  virtual std::string kind_name() const = 0;  // "tensor_program", "external"
+  virtual std::string to_text() const = 0;    // what follows its name where it is defined
+  virtual std::string kind_name() const = 0;  // "program", "extern": the word before the name
   // The memory scopes that it states for the leaves of its parameters, then of its result: "" is
   // any, "global" a device's ordinary memory.
   virtual std::vector<std::string> memory_scopes() const { return {}; }

@@ -41,8 +41,9 @@ void put(std::string& key, std::string_view text) {
   put(key, text.size());
   key += text;
 }
-void put(std::string& key, const Attrs& attrs) {
+void put(std::string& key, const Attrs& attrs, std::string_view left_out = {}) {
   for (const auto& [name, value] : attrs.entries()) {
+    if (name == left_out) continue;
     put(key, name);
     put(key, value.index());
     put(key, attr_to_string(value));
@@ -102,7 +103,7 @@ class Walk {
       case ExprKind::kCall: {
         const auto* call = as<CallNode>(expr);
         put(key, call->op != nullptr ? call->op->name : "");
-        put(key, call->attrs);
+        put(key, call->attrs, kNameAttribute);
         break;
       }
       case ExprKind::kTupleGetItem:

@@ -6,11 +6,16 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 
 #include "ir/expr.h"
 #include "ir/module.h"
 
 namespace collage {
+
+// An attribute of operators that is for people, and like origins no part of structural equality or
+// of canonical text.
+inline constexpr std::string_view kNameAttribute = "name";
 
 // Numbers expressions so that two have one number exactly when they compute structurally equal
 // values. Variables bound by functions that were numbered compare by position, others by identity.

@@ -74,6 +74,25 @@ bool Lexer::enter_comment() {
   return false;
 }
 
+Result<std::string_view> Lexer::block() {
+  const Position start = position_;
+  for (int depth = 1; !at_end(); advance()) {
+    const char c = peek();
+    if (c == '{') ++depth;
+    if (c == '}' && --depth == 0) {
+      const std::string_view text = text_.substr(start.offset, position_.offset - start.offset);
+      advance();
+      return text;
+    }
+    if (c != '"' && (c != '/' || peek(1) != '/')) continue;
+    // A string or a comment; neither goes beyond its line.
+    do advance();
+    while (!at_end() && peek() != '\n' && (c == '/' || peek() != '"'));
+    if (at_end()) break;
+  }
+  return lex_error(start, "this '{' is not closed");
+}
+
 Status Lexer::read_string(std::string& out) {
   Position start = position_;
   advance();

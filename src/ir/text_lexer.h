@@ -46,6 +46,9 @@ class Lexer {
   // If only blanks stand before a comment /* … */: moves behind its start. Text in it is then lexed
   // as usual.
   bool enter_comment();
+  // Behind a '{': what stands up to the '}' that closes it, unlexed but for strings and comments
+  // `//`; moves behind that.
+  Result<std::string_view> block();
   // What is left from here, unlexed.
   std::string_view rest() const { return text_.substr(position_.offset); }
 

@@ -23,7 +23,7 @@ class Parser {
     while (!reader_.is(Kind::kEnd)) {
       if (reader_.is("def") || reader_.is("fn")) {
         TRY(header());
-      } else if (reader_.is("abstract")) {
+      } else if (reader_.is("program") || reader_.is("extern")) {
         TRY(abstract_function());
       } else if (reader_.is("#[")) {
         TRY(reader_.step());
@@ -35,7 +35,7 @@ class Parser {
         if (!status) return at(here, std::move(status));
         break;
       } else {
-        return reader_.expected("'def', 'fn', 'abstract' or '#[metadata]'");
+        return reader_.expected("'def', 'fn', 'program', 'extern' or '#[metadata]'");
       }
     }
     for (Pending& pending : pending_) {
@@ -105,25 +105,17 @@ class Parser {
   Status abstract_function() {
     Token start = reader_.token();
     TRY(reader_.step());
-    if (!reader_.is(Kind::kString)) return reader_.expected("the kind of function as a string");
-    std::string kind = reader_.token().text;
-    TRY(reader_.step());
-    if (!reader_.is(Kind::kGlobal)) return reader_.expected("a global name");
+    if (!reader_.is(Kind::kGlobal)) return reader_.expected("a global name such as @scale");
     std::string name = reader_.token().text;
     TRY(reader_.step());
-    TRY(reader_.expect(":"));
-    Type type = TRY(parse_type(reader_));
-    if (!type.is_function()) return at(start, bad_model("@{} has no function type", name));
-    TRY(reader_.expect("="));
-    if (!reader_.is(Kind::kString)) return reader_.expected("the function's text as a string");
-    if (!globals_.emplace(name, type).second)
-      return at(start, bad_model("@{} is defined twice", name));
     if (!options_.abstract_function)
-      return at(start, unsupported("@{}: functions of kind '{}' cannot be read here", name, kind));
-    module_.abstract_functions[name] =
-        TRY(at(start, options_.abstract_function(kind, type, reader_.token().text)));
-    TRY(reader_.step());
-    return reader_.expect(";");
+      return at(start, unsupported("@{}: {} functions cannot be read here", name, start.text));
+    std::shared_ptr<const AbstractFunction> function =
+        TRY(options_.abstract_function(start.text, reader_));
+    if (!globals_.emplace(name, function->type()).second)
+      return at(start, bad_model("@{} is defined twice", name));
+    module_.abstract_functions[name] = std::move(function);
+    return {};
   }
 
   const ParseOptions& options_;

@@ -16,6 +16,8 @@
 
 namespace collage {
 
+class TextReader;
+
 struct ParseOptions {
   // Where the side file that the text names is.
   std::filesystem::path folder;
@@ -23,9 +25,10 @@ struct ParseOptions {
   const std::vector<Tensor>* side_tensors = nullptr;
   // Supplies the constants that the text gives only by type; `index` is the one in meta[…][index].
   std::function<Result<Tensor>(const TensorType& type, size_t index)> constant;
-  // Makes tensor programs and external functions, which ir does not know, from their text.
-  std::function<Result<std::shared_ptr<const AbstractFunction>>(
-      const std::string& kind, const Type& type, const std::string& text)>
+  // Reads what follows `program @name` or `extern @name`, which ir does not know, from the current
+  // token on, and passes it; `kind` is which of the two words stood there.
+  std::function<Result<std::shared_ptr<const AbstractFunction>>(const std::string& kind,
+                                                                TextReader& reader)>
       abstract_function;
   // Calls come from where they stand: their origin is "line 3, column 8".
   bool positions = false;

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "ir/op.h"
 #include "ir/side_file.h"
+#include "ir/structural.h"
 #include "ir/text_constants.h"
 #include "ir/visitor.h"
 
@@ -115,6 +116,7 @@ class Printer {
       for (const AttrSpec& spec : call->op->attrs) {
         const AttrValue* value = call->attrs.find(spec.name);
         if (value == nullptr || (!spec.required && *value == spec.default_value)) continue;
+        if (canonical_ && spec.name == kNameAttribute) continue;
         text_ += fmt::format("{}{}={}", separator, quoted_name(spec.name), attr_to_string(*value));
         separator = ", ";
       }
@@ -209,12 +211,10 @@ class Printer {
 
 std::string to_text(const Module& module, const PrintOptions& options) {
   Printer printer(options, false);
-  for (const auto& [name, function] : module.functions) printer.global(name, function);
   for (const auto& [name, function] : module.abstract_functions)
     printer.text() +=
-        fmt::format("abstract {} @{}: {} = {};\n", attr_to_string(AttrValue(function->kind_name())),
-                    quoted_name(name), function->type().to_string(),
-                    attr_to_string(AttrValue(function->to_text())));
+        fmt::format("{} @{}{}\n", function->kind_name(), quoted_name(name), function->to_text());
+  for (const auto& [name, function] : module.functions) printer.global(name, function);
   return std::move(printer).finish();
 }
 

@@ -2,6 +2,11 @@
 // (ir/text_parser.h) to a structurally equal module, and printing that gives the same text.
 //
 //   #[version = "0.0.5"]
+//   program @scale {
+//     param A: float32[1, 8];
+//     result C[i:1, j:8] = A[i, j] * 2.0f;
+//   }
+//   extern @product(Tensor[(1, 4), float32], Tensor[(4, 8), float32]) = "cblas_sgemm";
 //   def @main(%x: Tensor[(1, 4), float32]) -> Tensor[(1, 8), float32] {
 //     %0 = nn.dense(%x, meta[relay.Constant][0] /*Tensor[(8, 4), float32]*/);
 //     nn.relu(%0)
@@ -11,8 +16,9 @@
 //   {"relay.Constant": [{"dtype": "float32", "shape": [8, 4], "values": [0.5, …]}]}
 //
 // Scalars are literals: 0.5f, 1, 1i64, True, 2f64. Attributes equal to the operator's default are
-// left out. Names that are no identifiers are quoted: %"input:0". A variable whose name is already
-// taken in the same top-level function is renamed.
+// left out. What stands in a program is tensor_program/program_text.h's. Names that are no
+// identifiers are quoted: %"input:0". A variable whose name is already taken in the same top-level
+// function is renamed.
 #pragma once
 
 #include <collage/tensor.h>
@@ -51,10 +57,9 @@ std::string to_text(const Module& module, const PrintOptions& options = {});
 std::string to_text(const Function& function, const PrintOptions& options = {});  // a bare `fn`
 
 // The function without anything that does not influence how it is computed: parameters are %p0,
-// %p1 …, the attributes "Compiler" and "global_symbol" are left out, constants of more than one
-// element that hold real numbers or integers of 8 bits are there by type only, others as with
-// kShapeOnly. Equal for functions that differ
-// only in names and weights.
+// %p1 …, the attributes "Compiler", "global_symbol" and "name" (structural.h) are left out,
+// constants of more than one element that hold real numbers or integers of 8 bits are there by type
+// only, others as with kShapeOnly. Equal for functions that differ only in names and weights.
 std::string canonical_text(const Function& function);
 
 // Writes `path` and, where there are large constants, `path`.bin; each atomically, the text last.

@@ -28,6 +28,14 @@ Status TextReader::seek(Lexer::Position position) {
   return step();
 }
 
+Result<TextReader::Block> TextReader::block() {
+  if (!is("{")) return expected("'{'");
+  const Lexer::Position start = lexer_.position();
+  const std::string_view text = TRY(lexer_.block());
+  TRY(step());
+  return Block{text, start.line, start.column};
+}
+
 bool TextReader::enter_comment(Lexer::Position position) {
   lexer_.seek(position);
   return lexer_.enter_comment();

@@ -62,6 +62,13 @@ class TextReader {
   // stays until the next step.
   bool enter_comment() { return lexer_.enter_comment(); }
   bool enter_comment(Lexer::Position position);
+  // What stands between the current token, a '{', and the '}' that closes it, as Lexer::block gives
+  // it, and where it starts. Both are passed.
+  struct Block {
+    std::string_view text;
+    size_t line = 1, column = 1;
+  };
+  Result<Block> block();
   // What follows the current token, unlexed.
   std::string_view rest() const { return lexer_.rest(); }
 

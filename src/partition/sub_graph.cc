@@ -4,6 +4,7 @@
 
 #include "ir/visitor.h"
 #include "partition/fusion_kind.h"
+#include "tensor_program/call.h"
 
 namespace collage {
 
@@ -273,7 +274,7 @@ Function SubGraph::extract(const DataflowGraph& graph, Attrs attrs,
 
 std::string call_label(const Expr& expr) {
   const auto* call = as<CallNode>(expr);
-  if (call->op != nullptr) return call->op->name;
+  if (call->op != nullptr) return tensor_program::name_of_call(*call);
   const auto function = std::dynamic_pointer_cast<const FunctionNode>(call->callee);
   if (function == nullptr) return "call";
   const AttrValue* label = function->attrs.find("Composite");

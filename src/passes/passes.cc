@@ -6,6 +6,7 @@
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
 #include "passes/fold_scale.h"
+#include "passes/inline_functions.h"
 #include "passes/lift_layouts.h"
 #include "passes/recognise_activations.h"
 #include "passes/recognise_layer_norm.h"
@@ -16,11 +17,13 @@
 #include "passes/widen_halves.h"
 #include "tensor_program/call.h"
 #include "tensor_program/defined_operator.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage {
 
 Pipeline simplification_pipeline() {
   return Pipeline({
+      {"inline_functions", inline_functions},
       {"dead_code", remove_dead_code},
       {"link_programs", tensor_program::link_programs},
       function_pass("expand_defined", tensor_program::expand_defined),

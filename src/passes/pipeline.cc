@@ -11,6 +11,7 @@
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
 #include "passes/verify.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage {
 
@@ -35,10 +36,11 @@ size_t constant_bytes(const Module& module) {
 Status dump(const DumpFolder& dumps, const Module& module, size_t index, const std::string& name) {
   if (!dumps.wants(name)) return {};
   const std::filesystem::path path = dumps.path(fmt::format("{:02}_{}.relay", index, name));
-  if (constant_bytes(module) <= kMaxDumpedConstants) return save_module(module, path);
+  const Module named = TRY(tensor_program::named_programs(module));
+  if (constant_bytes(module) <= kMaxDumpedConstants) return save_module(named, path);
   PrintOptions options;
   options.constants = PrintOptions::Constants::kShapeOnly;
-  return write_file_atomically(path, to_text(module, options));
+  return write_file_atomically(path, to_text(named, options));
 }
 
 }  // namespace

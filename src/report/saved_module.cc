@@ -12,7 +12,7 @@
 #include "runtime/huge_pages.h"
 #include "runtime/saved_fields.h"
 #include "targets/backends.h"
-#include "tensor_program/call.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage {
 

@@ -28,13 +28,14 @@ class Checker {
  public:
   explicit Checker(const Program& program) : program_(program) {}
 
-  Status run() {
+  Status run(std::string& where) {
     for (const Buffer& buffer : program_.buffers) {
       arrays_[buffer.name] = buffer.type;
       elements_[buffer.name] =
           buffer.value.defined() ? range_of_values(buffer.value) : range_of_type(buffer.type.dtype);
     }
     for (const Stage& stage : program_.stages) {
+      where = stage.name;
       TRY(check(stage).with_context("stage " + printable(stage.name)));
       arrays_[stage.name] = {stage.shape(), stage.dtype};
     }
@@ -128,6 +129,9 @@ class Checker {
 
 }  // namespace
 
-Status check_accesses(const Program& program) { return Checker(program).run(); }
+Status check_accesses(const Program& program, std::string* where) {
+  std::string unwanted;
+  return Checker(program).run(where != nullptr ? *where : unwanted);
+}
 
 }  // namespace collage::tensor_program

@@ -10,7 +10,7 @@
 namespace collage::tensor_program {
 
 /// The first access that cannot be proven. The program is verified (`verify`). kUnavailable: an
-/// external function that is not here.
-Status check_accesses(const Program& program);
+/// external function that is not here. `where` gets the stage's name.
+Status check_accesses(const Program& program, std::string* where = nullptr);
 
 }  // namespace collage::tensor_program

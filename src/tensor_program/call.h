@@ -1,24 +1,18 @@
 // Tensor programs in graph functions. A call of the operator "tensor_program" computes what the
 // program in its attribute does, filling results that the caller allocates:
 //
-//   tensor_program(%x, %w, program="program { param A: float32[4, 8]; … }")
+//   tensor_program(%x, %w, program="program { param A: float32[4, 8]; … }", name="scale")
 //
-// Arguments are the program's parameters in order, the value its result, or a tuple of them. A
-// module may name programs and functions of libraries (ir/module.h) and call them like functions:
-//
-//   abstract "tensor_program" @scale: fn (Tensor[(4), float32]) -> Tensor[(4), float32]
-//     = "program { param A: float32[4]; result C[i:4] = A[i] * 2.0f; }";
-//   abstract "external" @product: fn (…) -> … = "cblas_sgemm";
-//
-// the latter by label (external.h). `link_programs` turns such calls into calls of the operator, so
-// that partitioning, measuring and backends see one thing.
+// Arguments are the program's parameters in order, the value its result, or a tuple of them.
+// Modules define such programs by name (module_programs.h); the name stays with the call for people
+// to read, and says nothing about what is computed.
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
+#include <vector>
 
-#include "ir/module.h"
+#include "ir/expr.h"
 #include "tensor_program/program.h"
 
 namespace collage::tensor_program {
@@ -30,6 +24,9 @@ void register_call_op();
 /// What a call of the operator computes: its program, verified when the call was typed, and its
 /// accesses proven to stay inside its arrays (accesses.h).
 Result<Program> program_of_call(const CallNode& call);
+/// A call of the program; `name` may be empty.
+Result<Expr> call_of_program(const Program& program, std::vector<Expr> args,
+                             const std::string& name, const std::string& origin);
 
 /// The call's arguments by the names of the program's parameters.
 std::map<std::string, Expr> arguments_of(const CallNode& call, const Program& program);
@@ -38,14 +35,15 @@ std::map<std::string, Expr> arguments_of(const CallNode& call, const Program& pr
 Result<Expr> call_program(const Program& program, const std::map<std::string, Expr>& arguments,
                           const std::string& origin);
 
-/// A named function of a module from its text, for ParseOptions::abstract_function; or what is
-/// wrong: no such kind, a program that is none, or one of another type.
-Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
-                                                                  const Type& type,
-                                                                  const std::string& text);
+/// What an operator is called in symbols and reports: by its name, a call of a named program by
+/// that.
+std::string name_of_call(const CallNode& call);
 
-/// Calls of the module's programs and external functions become calls of the operator; they
-/// themselves go. True where there were any.
-Result<bool> link_programs(Module& module);
+/// The program's type as a graph function's.
+Type function_type(const Program& program);
+
+/// Whether graphs may call the verified program, whose text comes from users: its constants have
+/// values, its accesses stay inside its arrays. `where` gets the name of what does not.
+Status check_callable(const Program& program, std::string* where = nullptr);
 
 }  // namespace collage::tensor_program

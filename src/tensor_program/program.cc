@@ -21,10 +21,11 @@ void add_names(const Term& term, std::vector<std::string>& names, Names& seen,
 
 class Verifier {
  public:
-  explicit Verifier(const Program& program) : program_(program) {}
+  Verifier(const Program& program, std::string& where) : program_(program), where_(where) {}
 
   Status run() {
     for (const Buffer& buffer : program_.buffers) {
+      where_ = buffer.name;
       TRY(define(buffer.name));
       TRY(checked_num_elements(buffer.type.shape).with_context(buffer.name));
       if (buffer.value.defined() &&
@@ -33,11 +34,14 @@ class Verifier {
     }
     bool results = false;
     for (const Stage& stage : program_.stages) {
+      where_ = stage.name;
       TRY(check(stage).with_context("stage " + stage.name));
       TRY(define(stage.name));
       results = results || stage.is_result;
     }
+    where_.clear();
     if (!results) return wrong("a program without a result");
+    where_ = "schedule";
     for (const Primitive& step : program_.schedule) TRY(check(step));
     return {};
   }
@@ -130,6 +134,7 @@ class Verifier {
   }
 
   const Program& program_;
+  std::string& where_;
   Names defined_;
 };
 
@@ -203,7 +208,10 @@ std::vector<std::string> Program::results() const {
   return names;
 }
 
-Status verify(const Program& program) { return Verifier(program).run(); }
+Status verify(const Program& program, std::string* where) {
+  std::string unwanted;
+  return Verifier(program, where != nullptr ? *where : unwanted).run();
+}
 
 bool equal(const Program& a, const Program& b) {
   return a.schedule == b.schedule &&

@@ -130,8 +130,9 @@ struct Program {
 /// What is wrong, if something is: names that are missing or stand twice, indices of another number
 /// than the array has dimensions, types that differ, variables that nothing binds, arrays or loops
 /// of more points than can be counted, results that are none, a schedule of what is not there or
-/// with arguments that do not fit. Indices may be out of range: accesses.h.
-Status verify(const Program& program);
+/// with arguments that do not fit. Indices may be out of range: accesses.h. `where` gets the name
+/// of the buffer or stage that is wrong, "schedule", or nothing.
+Status verify(const Program& program, std::string* where = nullptr);
 
 /// Equal stages and schedules over buffers of equal types; values are compared where both sides
 /// have them.

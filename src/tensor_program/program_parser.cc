@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "runtime/dispatch.h"
+#include "tensor_program/checked_term.h"
 #include "tensor_program/program_text.h"
-#include "tensor_program/program_tokens.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -16,20 +16,45 @@ constexpr size_t kMostDeclarations = 1000;
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : tokens_(tokens_of(text)) {}
+  Parser(std::string_view text, TextPlace first) : tokens_(tokens_of(text, first)) {}
 
-  Result<Program> run() {
-    Result<Program> program = body();
-    if (!program.ok()) return std::move(program).with_context(fmt::format("line {}", peek().line));
-    return program;
+  Result<Program> program() {
+    const auto read = [&]() -> Status {
+      TRY(take("program"));
+      TRY(take("{"));
+      TRY(declarations());
+      TRY(take("}"));
+      return end();
+    };
+    return checked(read(), [](const Program&, std::string*) { return Status(); });
+  }
+
+  Result<Program> declarations_alone(const ProgramCheck& check) {
+    const auto read = [&]() -> Status {
+      TRY(declarations());
+      return end();
+    };
+    return checked(read(), check);
   }
 
  private:
-  Result<Program> body() {
-    TRY(take("program"));
-    TRY(take("{"));
-    for (size_t declarations = 0; !accept("}"); ++declarations) {
-      if (declarations == kMostDeclarations)
+  /// What was read, if it was and is a program that passes the check.
+  Result<Program> checked(Status read, const ProgramCheck& check) {
+    if (!read.ok()) return std::move(read).with_context(peek().place.to_string());
+    std::string where;
+    Status legal = verify(program_, &where);
+    if (legal.ok()) legal = check(program_, &where);
+    if (legal.ok()) return std::move(program_);
+    const auto declared = declared_.find(where);
+    const TextPlace place = declared != declared_.end() ? declared->second : tokens_[0].place;
+    return std::move(legal).with_context(place.to_string());
+  }
+
+  Status end() const { return peek().kind == Token::Kind::kEnd ? Status() : unexpected("the end"); }
+
+  Status declarations() {
+    for (size_t count = 0; !is("}") && peek().kind != Token::Kind::kEnd; ++count) {
+      if (count == kMostDeclarations)
         return bad_model("more than {} declarations", kMostDeclarations);
       if (accept("param")) {
         TRY(buffer(false));
@@ -41,15 +66,13 @@ class Parser {
         TRY(stage(true));
       } else if (accept("update")) {
         TRY(update());
-      } else if (accept("schedule")) {
+      } else if (is("schedule")) {
         TRY(schedule());
       } else {
         return unexpected("a declaration");
       }
     }
-    if (peek().kind != Token::Kind::kEnd) return unexpected("the end");
-    TRY(verify(program_));
-    return std::move(program_);
+    return {};
   }
 
   const Token& peek() const { return tokens_[at_]; }
@@ -71,6 +94,13 @@ class Parser {
   Result<std::string> name() {
     if (peek().kind != Token::Kind::kName) return unexpected("a name");
     return tokens_[at_++].text;
+  }
+  /// A name whose place is kept for messages.
+  Result<std::string> declared() {
+    const TextPlace place = peek().place;
+    std::string declared = TRY(name());
+    declared_.insert_or_assign(declared, place);
+    return declared;
   }
   Result<int64_t> integer() {
     if (peek().kind != Token::Kind::kNumber) return unexpected("a number");
@@ -125,7 +155,7 @@ class Parser {
   Status buffer(bool is_constant) {
     Buffer buffer;
     buffer.is_constant = is_constant;
-    buffer.name = TRY(name());
+    buffer.name = TRY(declared());
     TRY(take(":"));
     buffer.type = TRY(type());
     if (!is_constant) buffer.scope = TRY(scope());
@@ -204,7 +234,7 @@ class Parser {
   Status stage(bool is_result) {
     Stage stage;
     stage.is_result = is_result;
-    stage.name = TRY(name());
+    stage.name = TRY(declared());
     TRY(take("["));
     stage.axes = TRY(axes("]"));
     if (is_result) stage.scope = TRY(scope());
@@ -255,6 +285,7 @@ class Parser {
   }
 
   Status schedule() {
+    TRY(declared());
     TRY(take("{"));
     while (!accept("}")) {
       Primitive step;
@@ -301,7 +332,7 @@ class Parser {
       if (found == nullptr || found->precedence < least) return left;
       ++at_;
       const Term right = TRY(term(found->precedence + 1));
-      left = TRY(made(found->op, {left, right}));
+      left = TRY(checked_term(found->op, {left, right}));
       if (left->depth >= kMostNested) return too_deep();
     }
   }
@@ -334,7 +365,7 @@ class Parser {
       TRY(take(")"));
       return inner;
     }
-    if (accept("!")) return made(TermOp::kNot, {TRY(operand())});
+    if (accept("!")) return checked_term(TermOp::kNot, {TRY(operand())});
     if (peek().kind == Token::Kind::kNumber || is("inff") || is("nanf") || is("infd") || is("nand"))
       return number();
     if (is("-")) {
@@ -343,7 +374,7 @@ class Parser {
           next.text == "infd" || next.text == "nand")
         return number();
       ++at_;
-      return made(TermOp::kNegate, {TRY(operand())});
+      return checked_term(TermOp::kNegate, {TRY(operand())});
     }
     const std::string word = TRY(name());
     if (word == "true" || word == "false")
@@ -358,62 +389,25 @@ class Parser {
     std::vector<Term> args = TRY(terms(")"));
     for (const TermSpelling& spelling : term_spellings())
       if (spelling.precedence == 0 && spelling.text == word)
-        return made(spelling.op, std::move(args));
+        return checked_term(spelling.op, std::move(args));
     if (args.size() != 1) return bad_model("{} of {} arguments", word, args.size());
     return cast(TRY(parse_dtype(word)), args[0]);
-  }
-
-  static bool takes(TermOp op, DType dtype) {
-    switch (op) {
-      case TermOp::kAnd:
-      case TermOp::kOr:
-      case TermOp::kNot:
-        return dtype == DType::kBool;
-      case TermOp::kAdd:
-      case TermOp::kSubtract:
-      case TermOp::kMultiply:
-      case TermOp::kDivide:
-      case TermOp::kMin:
-      case TermOp::kMax:
-      case TermOp::kNegate:
-      case TermOp::kAbs:
-        return dtype != DType::kBool;
-      case TermOp::kModulo:
-        return is_integer(dtype);
-      default:
-        return op < TermOp::kExp || is_float(dtype);
-    }
-  }
-
-  static Result<Term> made(TermOp op, std::vector<Term> args) {
-    for (const TermSpelling& spelling : term_spellings()) {
-      if (spelling.op != op) continue;
-      if (args.size() != spelling.arity)
-        return bad_model("{} of {} arguments", spelling.text, args.size());
-      const size_t first = op == TermOp::kSelect ? 1 : 0;
-      DType dtype = args[first].dtype();
-      for (size_t i = first + 1; i < args.size(); ++i) {
-        if (args[i].dtype() == dtype || args[i]->op == TermOp::kConstant) continue;
-        if (args[first]->op != TermOp::kConstant)
-          return bad_model("{} of {} and {}", spelling.text, dtype_name(dtype),
-                           dtype_name(args[i].dtype()));
-        dtype = args[i].dtype();
-      }
-      if (!takes(op, dtype)) return bad_model("{} of {}", spelling.text, dtype_name(dtype));
-      if (first == 1 && args[0].dtype() != DType::kBool)
-        return bad_model("{} by {}", spelling.text, dtype_name(args[0].dtype()));
-    }
-    return make_term(op, std::move(args));
   }
 
   std::vector<Token> tokens_;
   size_t at_ = 0;
   int nested_ = 0;
   Program program_;
+  std::unordered_map<std::string, TextPlace> declared_;  // and of the word schedule
 };
 
 }  // namespace
 
-Result<Program> parse_program(std::string_view text) { return Parser(text).run(); }
+Result<Program> parse_program(std::string_view text) { return Parser(text, {}).program(); }
+
+Result<Program> parse_declarations(std::string_view text, TextPlace first,
+                                   const ProgramCheck& check) {
+  return Parser(text, first).declarations_alone(check);
+}
 
 }  // namespace collage::tensor_program

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tensor_program/program_text.h"
 
@@ -188,22 +189,34 @@ const std::vector<PrimitiveSpelling>& primitive_spellings() {
   return table;
 }
 
-std::string Program::to_string() const {
-  std::string text = "program {\n";
-  for (const Buffer& buffer : buffers) {
+namespace {
+
+std::string declarations_text(const Program& program, int64_t most_printed) {
+  std::string text;
+  for (const Buffer& buffer : program.buffers) {
     text += fmt::format("  {} {}: {}", buffer.is_constant ? "const" : "param", buffer.name,
                         type_text(buffer.type) + scope_text(buffer.scope));
-    if (buffer.value.defined() && buffer.value.size() <= kMostPrinted)
+    if (buffer.value.defined() && buffer.value.size() <= most_printed)
       text += " = {" + values_text(buffer.value) + "}";
     text += ";\n";
   }
-  for (const Stage& stage : stages) text += stage_text(stage);
-  if (!schedule.empty()) {
+  for (const Stage& stage : program.stages) text += stage_text(stage);
+  if (!program.schedule.empty()) {
     text += "  schedule {\n";
-    for (const Primitive& step : schedule) text += primitive_text(step);
+    for (const Primitive& step : program.schedule) text += primitive_text(step);
     text += "  }\n";
   }
-  return text + "}\n";
+  return text;
+}
+
+}  // namespace
+
+std::string declarations_text(const Program& program) {
+  return declarations_text(program, std::numeric_limits<int64_t>::max());
+}
+
+std::string Program::to_string() const {
+  return "program {\n" + declarations_text(*this, kMostPrinted) + "}\n";
 }
 
 }  // namespace collage::tensor_program

@@ -1,9 +1,11 @@
-// The text of tensor programs. What Program::to_string prints parses to an equal program.
+// The text of tensor programs. What Program::to_string prints parses to an equal program. In a
+// module (ir/text_printer.h) a program has a name behind the first word, and its constants all
+// values.
 //
 //   program   = "program" "{" declaration* [schedule] "}"
 //   param     = "param" name ":" type [scope] ";"                   type = dtype "[" extents "]"
-//   const     = "const" name ":" type [ "=" "{" numbers "}" ] ";"   values of more than 64 elements
-//               are left out
+//   const     = "const" name ":" type [ "=" "{" numbers "}" ] ";"   Program::to_string leaves out
+//               values of more than 64 elements
 //   stage     = "stage" name "[" axes "]" value ";"                 value = "=" body | ":" dtype
 //   result    = "result" name "[" axes "]" [scope] value ";"        scope = "in" string
 //   body      = term | combine term | "extern" string "(" names ")" ":" dtype
@@ -18,14 +20,27 @@
 // memory: in "texture", in "global" for its ordinary one; without it it lies anywhere.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "tensor_program/program.h"
+#include "tensor_program/program_tokens.h"
 
 namespace collage::tensor_program {
 
 /// The program, verified; or what is wrong and where.
 Result<Program> parse_program(std::string_view text);
+
+/// What a program has to be besides verified. `where` gets the name of the buffer or stage that is
+/// not so.
+using ProgramCheck = std::function<Status(const Program& program, std::string* where)>;
+
+/// The same of what stands between the braces, in a larger text where it starts at `first`:
+/// mistakes have their place in that.
+Result<Program> parse_declarations(std::string_view text, TextPlace first,
+                                   const ProgramCheck& check);
+/// That text, with all values of constants.
+std::string declarations_text(const Program& program);
 
 std::string term_to_string(const Term& term);
 

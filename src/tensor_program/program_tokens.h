@@ -10,14 +10,20 @@
 
 namespace collage::tensor_program {
 
+/// Of a token, or of where a text starts in a larger one. Columns count characters.
+struct TextPlace {
+  size_t line = 1, column = 1;
+  std::string to_string() const;  ///< "line 3, column 8"
+};
+
 struct Token {
   enum class Kind { kEnd, kName, kNumber, kString, kMark } kind = Kind::kEnd;
   std::string text;
-  size_t line = 1;
+  TextPlace place = {};
 };
 
 /// All of the text, one of kind kEnd last. A string that does not end goes to the end of its line.
-std::vector<Token> tokens_of(std::string_view text);
+std::vector<Token> tokens_of(std::string_view text, TextPlace first = {});
 
 /// "0.5f", "3", "7i64", "inff", "5_uint8" as a constant; refused where it is no number, or none
 /// that the type holds.

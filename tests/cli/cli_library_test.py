@@ -25,7 +25,10 @@ import tiny_models
 FLAGS = ("--threads", "2", "--progress", "none")
 FUNCTIONS = {"create", "run", "free", "error", "input", "output"}
 PROGRAM = """#[version = "0.0.5"]
-abstract "tensor_program" @twice: fn (Tensor[(3, 40), float32]) -> Tensor[(3, 40), float32] = "program { param A: float32[3, 40]; result C[i:3, j:40] = A[i, j] * 2.0f; }";
+program @twice {
+  param A: float32[3, 40];
+  result C[i:3, j:40] = A[i, j] * 2.0f;
+}
 def @main(%x: Tensor[(3, 40), float32]) {
   nn.relu(@twice(%x))
 }

@@ -101,8 +101,11 @@ def @main(%x: Tensor[(1, 4), float32]) -> Tensor[(1, 4), float32] {
 """
 
 PROGRAM = """#[version = "0.0.5"]
-abstract "tensor_program" @twice: fn (Tensor[(1, 4), float32]) -> Tensor[(1, 4), float32] = "program { param A: float32[1, 4]; result C[i:1, j:4] = A[i, j] * 2.0f; }";
-abstract "external" @product: fn (Tensor[(1, 4), float32], Tensor[(4, 3), float32]) -> Tensor[(1, 3), float32] = "cblas_sgemm";
+program @twice {
+  param A: float32[1, 4];
+  result C[i:1, j:4] = A[i, j] * 2.0f;
+}
+extern @product(Tensor[(1, 4), float32], Tensor[(4, 3), float32]) = "cblas_sgemm";
 def @main(%x: Tensor[(1, 4), float32], %w: Tensor[(4, 3), float32]) {
   %0 = @twice(%x);
   nn.relu(@product(%0, %w))

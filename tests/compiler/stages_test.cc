@@ -127,7 +127,8 @@ TEST_F(Stages, AreDumpedInTheOrderInWhichTheyArise) {
     names.insert(entry.path().filename());
   EXPECT_THAT(names,
               ElementsAre("stage_00_graph.relay", "stage_01_candidates.json", "stage_02_costs.json",
-                          "stage_03_covers.json", "stage_04_choice.json", "stage_05_plan.json"));
+                          "stage_03_covers.json", "stage_04_choice.json", "stage_05_plan.json",
+                          "stage_06_plan.txt"));
   const Result<std::string> plan = read_file(dumps / "stage_05_plan.json");
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(parse_json(*plan)["steps"].size(), program->impl().executor->plan().steps.size());

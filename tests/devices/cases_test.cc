@@ -18,7 +18,7 @@
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "passes/verify.h"
-#include "tensor_program/call.h"
+#include "tensor_program/module_programs.h"
 #include "test_paths.h"
 
 namespace collage {

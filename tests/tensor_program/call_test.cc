@@ -9,6 +9,7 @@
 #include "ir/text_printer.h"
 #include "ops/interpreter.h"
 #include "tensor_program/external.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -46,9 +47,14 @@ std::string printed(const std::string& text) {
   return module ? to_text(*module) : module.status().to_string();
 }
 
-constexpr const char* kModule = R"(
-abstract "tensor_program" @scaled: fn (Tensor[(3), float32], Tensor[(3), float32]) -> Tensor[(3), float32] = "program { param A: float32[3]; param B: float32[3]; const f: float32[1] = {10}; result C[i:3] = A[i] * f[0] + B[i]; }";
-abstract "external" @twice: fn (Tensor[(3), float32]) -> Tensor[(3), float32] = "test.twice";
+constexpr const char* kModule = R"(#[version = "0.0.5"]
+program @scaled {
+  param A: float32[3];
+  param B: float32[3];
+  const f: float32[1] = {10.0f};
+  result C[i:3] = A[i] * f[0] + B[i];
+}
+extern @twice(Tensor[(3), float32]) = "test.twice";
 def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) -> Tensor[(3), float32] {
   %0 = @scaled(%x, %y);
   @twice(%0)
@@ -56,16 +62,19 @@ def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) -> Tensor[(3), flo
 )";
 
 TEST_F(Call, ModulesOfGraphsProgramsAndExternalFunctionsPrintAndParse) {
-  Result<Module> module = parse_module(std::string("#[version = \"0.0.5\"]") + kModule, options());
+  Result<Module> module = parse_module(kModule, options());
   ASSERT_TRUE(module.ok()) << module.status().to_string();
   EXPECT_EQ(module->abstract_functions.size(), 2U);
+  EXPECT_EQ(module->abstract_functions.at("scaled")->type().to_string(),
+            "fn (Tensor[(3), float32], Tensor[(3), float32]) -> Tensor[(3), float32]");
+  EXPECT_EQ(to_text(*module), kModule);
   Result<Module> again = parse_module(to_text(*module), options());
   ASSERT_TRUE(again.ok()) << again.status().to_string() << to_text(*module);
   EXPECT_TRUE(structural_equal(*module, *again));
 }
 
 TEST_F(Call, LinkedModulesCompute) {
-  Module module = parse_module(std::string("#[version = \"0.0.5\"]") + kModule, options()).value();
+  Module module = parse_module(kModule, options()).value();
   ASSERT_TRUE(link_programs(module).value());
   EXPECT_FALSE(link_programs(module).value());
   EXPECT_TRUE(module.abstract_functions.empty());
@@ -82,9 +91,74 @@ TEST_F(Call, LinkedModulesCompute) {
   EXPECT_TRUE(structural_equal(module, *again));
 }
 
+TEST_F(Call, LinkedProgramsAreNamedAgain) {
+  Module module = parse_module(kModule, options()).value();
+  ASSERT_TRUE(link_programs(module).value());
+  const Result<Module> named = named_programs(module);
+  ASSERT_TRUE(named.ok()) << named.status().to_string();
+  EXPECT_EQ(to_text(*named), kModule);
+  Module again = *named;
+  ASSERT_TRUE(link_programs(again).value());
+  EXPECT_TRUE(structural_equal(module, again));
+  EXPECT_EQ(to_text(module), to_text(again));
+}
+
+TEST_F(Call, ProgramsWithoutNamesGetSome) {
+  const std::string call =
+      "tensor_program(%x, program=\"program { param A: float32[2]; result C[i:2] = A[i] ";
+  const Module module = parse_module(
+                            "def @program0(%x: float32) -> float32 { %x }\n"
+                            "def @main(%x: Tensor[(2), float32]) {\n  (" +
+                                call + "+ 1.0f; }\"), " + call + "* 2.0f; }\", name=\"a b\"), " +
+                                call + "+ 1.0f; }\"), " + call + "- 1.0f; }\"))\n}\n",
+                            options())
+                            .value();
+  EXPECT_EQ(to_text(named_programs(module).value()), R"(#[version = "0.0.5"]
+program @a_b {
+  param A: float32[2];
+  result C[i:2] = A[i] * 2.0f;
+}
+program @program0_1 {
+  param A: float32[2];
+  result C[i:2] = A[i] + 1.0f;
+}
+program @program1 {
+  param A: float32[2];
+  result C[i:2] = A[i] - 1.0f;
+}
+def @main(%x: Tensor[(2), float32]) -> (Tensor[(2), float32], Tensor[(2), float32], Tensor[(2), float32], Tensor[(2), float32]) {
+  %0 = @program0_1(%x);
+  %1 = @a_b(%x);
+  %2 = @program0_1(%x);
+  %3 = @program1(%x);
+  (%0, %1, %2, %3)
+}
+def @program0(%x: float32) -> float32 {
+  %x
+}
+)");
+}
+
+TEST_F(Call, NamesAreForPeople) {
+  const auto call = [](const std::string& name) {
+    return parse_function(
+               "fn (%x: Tensor[(2), float32]) {\n  tensor_program(%x, program=\"program "
+               "{ param A: float32[2]; result C[i:2] = A[i]; }\", name=\"" +
+                   name + "\")\n}\n",
+               options())
+        .value();
+  };
+  EXPECT_EQ(canonical_text(call("one")), canonical_text(call("other")));
+  EXPECT_TRUE(structural_equal(Expr(call("one")), Expr(call("other"))));
+  EXPECT_EQ(structural_hash(call("one")), structural_hash(call("other")));
+  EXPECT_THAT(to_text(call("one")), HasSubstr("name=\"one\""));
+  EXPECT_EQ(name_of_call(*as<CallNode>(call("one")->body)), "one");
+  EXPECT_EQ(name_of_call(*as<CallNode>(call("")->body)), "tensor_program");
+}
+
 TEST_F(Call, FunctionLiteralsAreLinkedToo) {
   Module module = parse_module(R"(#[version = "0.0.5"]
-abstract "tensor_program" @twice: fn (Tensor[(3), float32]) -> Tensor[(3), float32] = "program { param A: float32[3]; result C[i:3] = A[i] + A[i]; }";
+program @twice { param A: float32[3]; result C[i:3] = A[i] + A[i]; }
 def @main(%x: Tensor[(3), float32]) {
   %0 = fn (%p: Tensor[(3), float32], Primitive=1) {
     %1 = fn (%q: Tensor[(3), float32]) {
@@ -121,23 +195,96 @@ def @main(%x: Tensor[(2), float32]) {
   EXPECT_EQ(results[0].data<float>()[1], 9);
 }
 
-TEST_F(Call, ErrorsSayWhatIsWrong) {
-  const std::string one =
-      "abstract \"tensor_program\" @p: fn (Tensor[(3), float32]) -> Tensor[(3), float32] = ";
-  EXPECT_THAT(printed(one + "\"program { param A: float32[3]; result C[i:2] = A[i]; }\";\n"),
-              HasSubstr("the function has type fn (Tensor[(3), float32]) -> Tensor[(2), float32], "
-                        "not fn (Tensor[(3), float32]) -> Tensor[(3), float32]"));
-  EXPECT_THAT(printed(one + "\"program { param A: float32[3]; result C[i:3] = B[i]; }\";\n"),
-              HasSubstr("B"));
-  EXPECT_THAT(printed(one + "\"program { param A: float32[3]; const B: float32[3]; result C[i:3] = "
-                            "B[i] + A[i]; }\";\n"),
-              HasSubstr("the program's constant B has no values"));
-  EXPECT_THAT(printed("abstract \"external\" @p: fn (Tensor[(3), float32]) -> Tensor[(3), "
-                      "float32] = \"no.such\";\n"),
-              HasSubstr("there is no external function 'no.such'"));
-  EXPECT_THAT(printed("abstract \"other\" @p: fn (Tensor[(3), float32]) -> Tensor[(3), float32] = "
-                      "\"x\";\n"),
-              HasSubstr("no kind of function 'other': expected tensor_program or external"));
+TEST_F(Call, DefinitionsMayStandInAnyOrderAndOverAnyLines) {
+  const std::string text = printed(R"(
+def @main(%x: Tensor[(2, 2), float32]) -> Tensor[(2), float32] { @sums(@twice(%x)) }
+extern
+  @twice(
+    Tensor[(2, 2), float32],  // what it takes
+  )
+  = "test.twice"
+  ;
+program @sums { param A: float32[2, 2];
+  // a comment with { and "
+  stage S[i:2] = sum(k:2)
+    A[i,
+      k];
+  result C[i:2] in "global" = S[i]; schedule { S.compute_root(); C
+    .unroll(i); }
+}
+)");
+  EXPECT_EQ(text, R"(#[version = "0.0.5"]
+program @sums {
+  param A: float32[2, 2];
+  stage S[i:2] = sum(k:2) A[i, k];
+  result C[i:2] in "global" = S[i];
+  schedule {
+    S.compute_root();
+    C.unroll(i);
+  }
+}
+extern @twice(Tensor[(2, 2), float32]) = "test.twice";
+def @main(%x: Tensor[(2, 2), float32]) -> Tensor[(2), float32] {
+  %0 = @twice(%x);
+  @sums(%0)
+}
+)");
+}
+
+TEST_F(Call, ConstantsKeepAllTheirValues) {
+  std::string values = "1.5f";
+  for (int i = 1; i < 100; ++i) values += ", " + std::to_string(i) + ".0f";
+  const std::string text = "#[version = \"0.0.5\"]\nprogram @p {\n  param A: float32[100];\n" +
+                           ("  const f: float32[100] = {" + values) +
+                           "};\n  result C[i:100] = A[i] * f[i];\n}\n"
+                           "def @main(%x: Tensor[(100), float32]) -> Tensor[(100), float32] {\n"
+                           "  @p(%x)\n}\n";
+  Module module = parse_module(text, options()).value();
+  EXPECT_EQ(to_text(module), text);
+  const Result<bool> linked = link_programs(module);
+  ASSERT_TRUE(linked.ok()) << linked.status().to_string();
+}
+
+TEST_F(Call, ErrorsSayWhatIsWrongAndWhere) {
+  const auto wrong = [](const std::string& declarations) {
+    return printed("program @p {\n  param A: float32[3];\n" + declarations + "\n}\n");
+  };
+  EXPECT_EQ(wrong("  result C[i:3] = B[i];"), "line 4, column 19: there is no B above");
+  EXPECT_EQ(wrong("  result C[i:3] = 2.0f *;"), "line 4, column 25: ';' where a name should stand");
+  EXPECT_EQ(wrong("  result C[i:3] = A[i, 0];"),
+            "line 4, column 10: stage C: tensor program: 2 indices for A");
+  EXPECT_EQ(
+      wrong("  stage S[i:3] = A[i];\n  result C[i:4] = A[i];"),
+      "line 5, column 10: stage C: dimension 0 of A is read: the index i runs from 0 to 3 and "
+      "has to stay from 0 to 2");
+  EXPECT_EQ(wrong("  result C[i:3] = A[i];\n  schedule { D.parallel(i); }"),
+            "line 5, column 3: tensor program: the schedule names D, which is no stage");
+  EXPECT_EQ(wrong("  const B: float32[3];\n  result C[i:3] = B[i] + A[i];"),
+            "line 4, column 9: the program's constant B has no values");
+  EXPECT_EQ(wrong("  result C[i:3] = A[i]"), "line 5, column 1: 'the end' where ';' should stand");
+  EXPECT_EQ(wrong("  param B: float32[3];"),
+            "line 3, column 3: tensor program: a program without "
+            "a result");
+  EXPECT_EQ(printed("program @p {\n  param A: float32[3];\n"),
+            "line 2, column 13: this '{' is not closed");
+  EXPECT_EQ(printed("program @p fn"), "line 2, column 12: expected '{', found 'fn'");
+  EXPECT_EQ(printed("program p {}"),
+            "line 2, column 9: expected a global name such as @scale, found 'p'");
+  EXPECT_EQ(printed("extern @p(Tensor[(3), float32]) =\n  \"no.such\";"),
+            "line 3, column 3: there is no external function 'no.such'");
+  EXPECT_EQ(printed("extern @p(Tensor[(3), float32], float32) = \"test.twice\";"),
+            "line 2, column 44: test.twice: one tensor");
+  EXPECT_EQ(printed("extern @p((float32,)) = \"test.twice\";"),
+            "line 2, column 25: an external function takes tensors alone");
+  EXPECT_EQ(printed("extern @p(float32) = \"test.twice\""),
+            "line 2, column 34: expected ';', found the end of the text");
+  const std::string twice = "extern @p(float32) = \"test.twice\";\n";
+  EXPECT_EQ(printed(twice + twice), "line 3, column 1: @p is defined twice");
+  EXPECT_THAT(printed("abstract \"tensor_program\" @p: fn () -> float32 = \"\";"),
+              HasSubstr("expected 'def', 'fn', 'program', 'extern' or '#[metadata]'"));
+  const Result<Module> unknown = parse_module(twice);
+  EXPECT_EQ(unknown.status().to_string(),
+            "line 1, column 1: @p: extern functions cannot be read here");
   const std::string program =
       "program=\"program { param A: float32[3]; result C[i:3] = A[i]; }\")\n}\n";
   EXPECT_THAT(printed("def @main(%x: Tensor[(4), float32]) {\n  tensor_program(%x, " + program),

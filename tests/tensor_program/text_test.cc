@@ -97,7 +97,8 @@ TEST(ProgramText, MistakesAreNamed) {
   };
   EXPECT_THAT(refusal("programme"), HasSubstr("'programme' where 'program' should stand"));
   EXPECT_THAT(refusal(body("")), HasSubstr("without a result"));
-  EXPECT_THAT(refusal(body("result y[i:4] = z[i];")), HasSubstr("line 3: there is no z above"));
+  EXPECT_THAT(refusal(body("result y[i:4] = z[i];")),
+              HasSubstr("line 3, column 19: there is no z above"));
   EXPECT_THAT(refusal(body("result y[i:4] = x[i, i];")), HasSubstr("2 indices for x"));
   EXPECT_THAT(refusal(body("result y[i:4] = x[j];")), HasSubstr("nothing binds j"));
   EXPECT_THAT(refusal(body("result y[i:4, i:4] = x[i];")), HasSubstr("axis i stands twice"));
@@ -105,7 +106,7 @@ TEST(ProgramText, MistakesAreNamed) {
   EXPECT_THAT(refusal(body("result y[i:4] = x[i] + i;")), HasSubstr("+ of float32 and int32"));
   EXPECT_THAT(refusal(body("result y[i:4] = exp(x[i], x[i]);")), HasSubstr("exp of 2 arguments"));
   EXPECT_THAT(refusal(body("result y[i:4] = x[i];\n update z[i] = set() x[i];")),
-              HasSubstr("line 4: an update of z"));
+              HasSubstr("line 4, column 10: an update of z"));
   EXPECT_THAT(refusal(body("result y[i:4] = x[i];\n schedule { z.parallel(i); }")),
               HasSubstr("names z, which is no stage"));
   EXPECT_THAT(refusal(body("result y[i:4] = x[i];\n schedule { y.hurry(i); }")),

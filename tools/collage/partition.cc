@@ -17,6 +17,7 @@
 #include "report/report.h"
 #include "targets/backends.h"
 #include "targets/plugins.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage::tool {
 
@@ -43,9 +44,10 @@ nlohmann::json to_json(const ListedPartition& partition, const SharedOptions& op
           {"estimates", partition.estimates}};
 }
 
-void print_module(const Module& module, PrintOptions print = {}) {
+Status print_module(const Module& module, PrintOptions print = {}) {
   print.constants = PrintOptions::Constants::kShapeOnly;
-  fmt::print("{}\n", to_text(module, print));
+  fmt::print("{}\n", to_text(TRY(tensor_program::named_programs(module)), print));
+  return {};
 }
 
 // Relay text as it is, other models simplified.
@@ -58,12 +60,13 @@ Result<Module> load_as_written(const SharedOptions& options, PrintOptions& print
 
 Status partition_by_mock_costs(const SharedOptions& options, const PartitionConfig& config) {
   PrintOptions print;
-  const Module module = TRY(load_as_written(options, print, false));
+  Module module = TRY(load_as_written(options, print, false));
+  TRY(tensor_program::link_programs(module));
   TargetConstraints constraints =
       TRY(TargetConstraints::parse(options.exclude, options.pin, config.specs));
   TRY(constraints.check_pins(config.specs));
   MockPartition partition = TRY(partition_with_mock_costs(module, config, constraints));
-  print_module(partition.module, print);
+  TRY(print_module(partition.module, print));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};
 }
@@ -73,7 +76,7 @@ Status partition_lightly(const SharedOptions& options, const std::vector<Partiti
   Model model = TRY(load(options));
   Module module = TRY(rewritten_for(specs, model.impl().module));
   ListedPartition partition = TRY(partition_without_costs(module, specs, constraints));
-  print_module(partition.module);
+  TRY(print_module(partition.module));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};
 }
@@ -88,8 +91,7 @@ Status partition_for_devices(const SharedOptions& options, const std::vector<std
   Function& main = module.functions.at("main");
   if (!wishes.empty()) main = TRY(annotate_devices(main, wishes));
   module = TRY(plan_devices(module, devices));
-  print_module(TRY(partition_by_device(module, devices)), print);
-  return {};
+  return print_module(TRY(partition_by_device(module, devices)), print);
 }
 
 Status partition(const SharedOptions& options, const std::vector<std::string>& places) {
@@ -108,13 +110,12 @@ Status partition(const SharedOptions& options, const std::vector<std::string>& p
   if (options.frozen_costs && options.json.empty()) {
     Module module = model.impl().module;
     TRY(apply_history_best(TRY(program_options(options))).run(module));
-    print_module(module);
-    return {};
+    return print_module(module);
   }
   RunFacts facts;
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds));
-  print_module(program.impl().report.partitioned);
+  TRY(print_module(program.impl().report.partitioned));
   if (!options.json.empty())
     TRY(write_json(options.json, report_json(model, program.impl().report, facts)));
   return {};

@@ -15,15 +15,26 @@
 #include "ops/registry.h"
 #include "passes/passes.h"
 #include "tensor_program/call.h"
+#include "tensor_program/module_programs.h"
 #include "test_paths.h"
 
 namespace collage::fuzz {
 namespace {
 
 constexpr const char* kPrograms = R"(#[version = "0.0.5"]
-abstract "tensor_program" @scaled: fn (Tensor[(3), float32], Tensor[(3), float32]) -> Tensor[(3), float32] = "program { param A: float32[3]; param B: float32[3]; const f: float32[1] = {10}; result C[i:3] = A[i] * f[0] + B[i]; }";
+program @scaled {
+  param A: float32[3];
+  param B: float32[3];
+  const f: float32[1] = {10};
+  result C[i:3] = A[i] * f[0] + B[i];
+}
+program @add {
+  param A: float32[3];
+  inout X[i:3]: float32;
+  update X[i] = sum() A[i];
+}
 def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) -> Tensor[(3), float32] {
-  %0 = @scaled(%x, %y);
+  %0 = @scaled(%x, @add(%x, %y));
   %1 = fn (%p: Tensor[(3), float32], Primitive=1) -> Tensor[(3), float32] {
     tanh(%p)
   };
@@ -73,6 +84,7 @@ Outcome run_relay(const std::string& input) {
   if (!module.ok()) {
     const std::string why = module.status().to_string();
     const bool syntax = why.find("expected ") != std::string::npos ||
+                        why.find("should stand") != std::string::npos ||
                         why.find("does not end") != std::string::npos ||
                         why.find("is not closed") != std::string::npos;
     return syntax ? Outcome::kNoSyntax : Outcome::kRefused;
@@ -84,6 +96,12 @@ Outcome run_relay(const std::string& input) {
     EXPECT_TRUE(structural_equal(*module, *again)) << text;
   }
   if (module->functions.count("main") == 0 || !is_small(*module)) return Outcome::kAccepted;
+  Module linked = *module;
+  if (tensor_program::link_programs(linked).ok()) {
+    Module named = tensor_program::named_programs(linked).value();
+    EXPECT_TRUE(tensor_program::link_programs(named).ok());
+    EXPECT_TRUE(structural_equal(linked, named)) << to_text(named);
+  }
   const auto simplified = simplification_pipeline().run(*module);
   if (!simplified.ok()) {
     EXPECT_NE(simplified.status().code(), ErrorCode::kInternal) << simplified.status().to_string();

@@ -1,0 +1,37 @@
+// Tensor programs and external functions as definitions of a module (ir/module.h), which its graph
+// functions call by name:
+//
+//   program @scale {
+//     param A: float32[4];
+//     result C[i:4] = A[i] * 2.0f;
+//   }
+//   extern @product(Tensor[(64, 128), float32], Tensor[(128, 32), float32]) = "cblas_sgemm";
+//
+// the latter by label (external.h). Their types follow. `link_programs` turns calls of them into
+// calls of the operator (call.h), so that partitioning, measuring and backends see one thing;
+// `named_programs` is the inverse, for people who read the module.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ir/module.h"
+#include "ir/text_printer.h"
+#include "ir/text_reader.h"
+
+namespace collage::tensor_program {
+
+/// What stands behind `program @name` or `extern @name`, for ParseOptions::abstract_function; or
+/// what is wrong, and where.
+Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
+                                                                  TextReader& reader);
+
+/// Calls of the module's programs and external functions become calls of the operator, which keep
+/// the names; they themselves go. True where there were any.
+Result<bool> link_programs(Module& module);
+
+/// Each program that is called is defined once, and called by the name that it had in text or else
+/// by program, program_1 and so on.
+Result<Module> named_programs(const Module& module);
+
+}  // namespace collage::tensor_program

@@ -1,0 +1,119 @@
+// Calls of a module's functions by name, text in and text out.
+#include "passes/inline_functions.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
+#include "ops/registry.h"
+#include "passes/dead_code.h"
+#include "passes/verify.h"
+
+namespace collage {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The module without functions that nothing calls any more, or what is wrong.
+std::string inlined(const std::string& text) {
+  register_all_ops();
+  Result<Module> module = parse_module(text);
+  if (!module) return module.status().to_string();
+  const Result<bool> changed = inline_functions(*module);
+  if (!changed) return changed.status().to_string();
+  if (!*changed) return "unchanged";
+  EXPECT_TRUE(remove_dead_code(*module).ok());
+  EXPECT_TRUE(verify(*module).ok()) << verify(*module).to_string();
+  const std::string printed = to_text(*module);
+  return printed.substr(printed.find('\n') + 1);
+}
+
+TEST(InlineFunctions, BodiesTakeThePlaceOfCalls) {
+  EXPECT_EQ(inlined(R"(
+def @both(%x: float32, %y: float32) -> (float32, float32) { (@one(%x), @one(%y)) }
+def @one(%x: float32) -> float32 { nn.relu(exp(%x)) }
+def @main(%a: float32, %b: float32) {
+  %0 = @both(%a, @one(%b));
+  add(%0.0, %0.1)
+}
+)"),
+            R"(def @main(%a: float32, %b: float32) -> float32 {
+  %0 = exp(%a);
+  %1 = nn.relu(%0);
+  %2 = exp(%b);
+  %3 = nn.relu(%2);
+  %4 = exp(%3);
+  %5 = nn.relu(%4);
+  %6 = (%1, %5);
+  add(%6.0, %6.1)
+}
+)");
+}
+
+TEST(InlineFunctions, PrimitiveOnesAreCalledAsLiterals) {
+  EXPECT_EQ(inlined(R"(
+def @kernel(%x: float32, Primitive=1, Compiler="onednn") -> float32 { nn.relu(@inner(%x)) }
+def @inner(%x: float32) -> float32 { exp(%x) }
+def @main(%a: float32) { @kernel(@kernel(%a)) }
+)"),
+            R"(def @main(%a: float32) -> float32 {
+  %0 = fn (%x: float32, Compiler="onednn", Primitive=1) -> float32 {
+    %1 = exp(%x);
+    nn.relu(%1)
+  };
+  %2 = %0(%a);
+  %0(%2)
+}
+)");
+}
+
+TEST(InlineFunctions, CallsInsideLiteralsToo) {
+  EXPECT_EQ(inlined(R"(
+def @inner(%x: float32) -> float32 { exp(%x) }
+def @main(%a: float32) {
+  %0 = fn (%x: float32, Primitive=1) { nn.relu(@inner(%x)) };
+  %0(%a)
+}
+)"),
+            R"(def @main(%a: float32) -> float32 {
+  %0 = fn (%x: float32, Primitive=1) -> float32 {
+    %1 = exp(%x);
+    nn.relu(%1)
+  };
+  %0(%a)
+}
+)");
+}
+
+TEST(InlineFunctions, NothingToDo) {
+  EXPECT_EQ(inlined("def @main(%a: float32) { exp(%a) }"), "unchanged");
+  EXPECT_EQ(inlined("def @other(%a: float32) -> float32 { @other(%a) }\n"
+                    "def @main(%a: float32) { exp(%a) }"),
+            "unchanged");
+}
+
+TEST(InlineFunctions, FunctionsThatCallThemselvesAreRefused) {
+  EXPECT_EQ(inlined("def @main(%a: float32) -> float32 { @main(%a) }"), "@main calls itself");
+  EXPECT_EQ(inlined("def @f(%a: float32) -> float32 { @g(%a) }\n"
+                    "def @g(%a: float32) -> float32 { exp(@f(%a)) }\n"
+                    "def @main(%a: float32) { @f(%a) }"),
+            "@f calls itself");
+}
+
+TEST(InlineFunctions, WhatBecomesTooLargeIsRefused) {
+  std::string text = "def @f0(%a: float32) -> float32 { exp(%a) }\n";
+  for (int i = 1; i < 40; ++i)
+    text += fmt::format("def @f{0}(%a: float32) -> float32 {{ @f{1}(@f{1}(%a)) }}\n", i, i - 1);
+  EXPECT_THAT(inlined(text + "def @main(%a: float32) { @f39(%a) }"),
+              HasSubstr("calls of functions come to more than 1048576 operators"));
+  text = "def @f0(%a: float32) -> float32 { exp(%a) }\n";
+  for (int i = 1; i < 400; ++i)
+    text += fmt::format("def @f{}(%a: float32) -> float32 {{ @f{}(%a) }}\n", i, i - 1);
+  EXPECT_THAT(inlined(text + "def @main(%a: float32) { @f399(%a) }"),
+              HasSubstr("functions call one another more than 256 levels deep"));
+}
+
+}  // namespace
+}  // namespace collage
