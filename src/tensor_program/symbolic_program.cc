@@ -13,7 +13,7 @@ class SymbolicParser {
 
   Result<SymbolicProgram> run() {
     Result<SymbolicProgram> program = body();
-    if (!program.ok()) return std::move(program).with_context(fmt::format("line {}", peek().line));
+    if (!program.ok()) return std::move(program).with_context(peek().place.to_string());
     return program;
   }
 
@@ -29,7 +29,7 @@ class SymbolicParser {
     }
     TRY(take(")"));
     if (!is("{")) return unexpected("'{'");
-    program_.pieces_.push_back({{Kind::kName, "program", peek().line}, {}});
+    program_.pieces_.push_back({{Kind::kName, "program", peek().place}, {}});
     while (peek().kind != Kind::kEnd) TRY(piece());
     TRY(program_.check_extents_follow());
     return std::move(program_);
@@ -295,10 +295,10 @@ Result<std::string> SymbolicProgram::text_for(const Symbols& extents, const Attr
     if (std::holds_alternative<double>(attribute.default_value))
       add(attribute.name, constant(attrs.real(attribute.name), DType::kFloat32));
   std::string text;
-  size_t line = pieces_[0].token.line;
+  size_t line = pieces_[0].token.place.line;
   for (const Piece& piece : pieces_) {
-    if (!text.empty()) text += piece.token.line > line ? '\n' : ' ';
-    line = piece.token.line;
+    if (!text.empty()) text += piece.token.place.line > line ? '\n' : ' ';
+    line = piece.token.place.line;
     if (piece.extent.defined()) {
       const auto value = value_of(piece.extent, symbols);
       if (!value || *value < 0)
