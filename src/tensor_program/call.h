@@ -27,8 +27,8 @@ Result<Program> program_of_call(const CallNode& call);
 Result<Expr> call_of_program(const Program& program, std::vector<Expr> args,
                              const std::string& name, const std::string& origin);
 
-/// What an operator is called in symbols and reports: by its name, a call of a named program by
-/// that.
+/// What reports call it: an operator by that, a named program and a function that has a
+/// "global_symbol" by their names, another function "call".
 std::string name_of_call(const CallNode& call);
 
 /// The program's type as a graph function's.
