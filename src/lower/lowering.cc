@@ -10,6 +10,7 @@
 #include "kernels/memory/pieces_kernel.h"
 #include "lower/memory_planner.h"
 #include "lower/step_order.h"
+#include "lower/updates_in_place.h"
 #include "runtime/shared_constants.h"
 
 namespace collage {
@@ -52,6 +53,7 @@ class Lowering {
     TRY(emit_in_order());
     TRY(bind_outputs());
     overlap_devices();
+    update_in_place(*plan_);
     lay_out();
     result_.plan = plan_;
     return std::move(result_);

@@ -30,7 +30,8 @@ enum class ConstantsInside {
   kRequired,  // single numbers, and what the sub-graph insists on
 };
 
-// The operator that is called; of a function its "Composite" label or the operators inside.
+// The operator or function that is called, or the function's "Composite" label; of a kernel that
+// states its variant (stated_kernels.h) the operators inside, as they were called before.
 std::string call_label(const Expr& call);
 
 class SubGraph {

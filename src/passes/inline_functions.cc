@@ -24,7 +24,10 @@ class Inliner {
     if (!open_.insert(name).second) return bad_model("@{} calls itself", name);
     known = TRY(inlined(module_.functions.at(name)));
     open_.erase(name);
-    return known;
+    if (!known->attrs.has("Primitive") || known->attrs.has("global_symbol")) return known;
+    Attrs attrs = known->attrs;
+    attrs.set("global_symbol", name);  // reports say what it was called
+    return known = make_function(known->params, known->body, std::move(attrs));
   }
 
  private:
@@ -62,7 +65,7 @@ Result<bool> inline_functions(Module& module) {
   if (main == module.functions.end()) return false;
   Function inlined = TRY(Inliner(module).inlined("main"));
   if (inlined == main->second) return false;
-  main->second = std::move(inlined);
+  module.functions = {{"main", std::move(inlined)}};
   return true;
 }
 

@@ -1,6 +1,7 @@
 // Calls of graph functions by name, in @main, become what those functions compute. The body of a
-// function takes the place of its call. A function with Primitive=1 is called as a literal instead:
-// whoever wrote it decided that it is one kernel, and partitioning keeps it whole.
+// function takes the place of its call. A function with Primitive=1 is called as a literal instead,
+// with its name as "global_symbol": whoever wrote it decided that it is one kernel, and
+// partitioning keeps it whole. Then nothing calls the other functions, and they go.
 //
 //   def @block(%x: float32) -> float32 { nn.relu(exp(%x)) }
 //   def @main(%x: float32) -> float32 { @block(%x) }             becomes { nn.relu(exp(%x)) }

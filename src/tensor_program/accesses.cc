@@ -36,8 +36,9 @@ class Checker {
     }
     for (const Stage& stage : program_.stages) {
       where = stage.name;
-      TRY(check(stage).with_context("stage " + printable(stage.name)));
       arrays_[stage.name] = {stage.shape(), stage.dtype};
+      elements_[stage.name] = range_of_type(stage.dtype);
+      TRY(check(stage).with_context("stage " + printable(stage.name)));
     }
     return {};
   }
@@ -48,13 +49,12 @@ class Checker {
   }
 
   Status check(const Stage& stage) {
-    std::optional<Range> elements = range_of_type(stage.dtype);
     if (!stage.external.label.empty()) TRY(check_external(stage));
     if (stage.value.defined()) {
       Ranges known = ranges(stage.axes);
       TRY(check_reads(stage.value, stage.axes, known));
       // A stage without updates may be computed where it is read.
-      if (stage.updates.empty()) elements = known.of(stage.value);
+      if (stage.updates.empty()) elements_[stage.name] = known.of(stage.value);
     }
     for (const Update& update : stage.updates) {
       std::vector<Axis> axes = stage.axes;
@@ -67,7 +67,6 @@ class Checker {
       }
       TRY(check_reads(update.value, axes, known));
     }
-    elements_[stage.name] = elements;
     return {};
   }
 
@@ -79,6 +78,9 @@ class Checker {
     std::vector<TensorType> inputs;
     for (const std::string& input : stage.external.inputs) inputs.push_back(arrays_.at(input));
     const TensorType type = TRY(function->type(inputs));
+    if (function->updates && !(inputs.at(*function->updates) == type))
+      return bad_model("{} cannot update a {}", stage.external.label,
+                       inputs[*function->updates].to_string());
     const TensorType stands{stage.shape(), stage.dtype};
     if (!(type == stands))
       return bad_model("{} gives a {}, not a {}", stage.external.label, type.to_string(),

@@ -111,6 +111,11 @@ Result<Expr> call_program(const Program& program, const std::map<std::string, Ex
 }
 
 std::string name_of_call(const CallNode& call) {
+  if (const auto* function = as<FunctionNode>(call.callee)) {
+    const AttrValue* symbol = function->attrs.find("global_symbol");
+    const auto* name = symbol == nullptr ? nullptr : std::get_if<std::string>(symbol);
+    return name == nullptr ? "call" : printable(*name);
+  }
   if (call.op == nullptr) return "call";
   if (call.op->name != kCallOp || call.attrs.string("name").empty()) return call.op->name;
   return printable(call.attrs.string("name"));

@@ -35,8 +35,8 @@ std::map<std::string, Expr> arguments_of(const CallNode& call, const Program& pr
 Result<Expr> call_program(const Program& program, const std::map<std::string, Expr>& arguments,
                           const std::string& origin);
 
-/// What an operator is called in symbols and reports: by its name, a call of a named program by
-/// that.
+/// What reports call it: an operator by that, a named program and a function that has a
+/// "global_symbol" by their names, another function "call".
 std::string name_of_call(const CallNode& call);
 
 /// The program's type as a graph function's.

@@ -377,7 +377,7 @@ Status run_external(const Arrays& arrays, const Stage& stage, Tensor& to) {
   if (type.shape != to.shape() || type.dtype != to.dtype())
     return bad_model("tensor program: {} gives a {}, not a {}", stage.external.label,
                      type.to_string(), TensorType{to.shape(), to.dtype()}.to_string());
-  return function->call(inputs, dl_tensor(to.dtype(), to.shape(), to.raw()));
+  return call_external(*function, inputs, dl_tensor(to.dtype(), to.shape(), to.raw()));
 }
 
 Status run_stage(const Arrays& arrays, const Stage& stage, Tensor& to) {
@@ -414,9 +414,9 @@ Result<std::vector<Tensor>> evaluate(const Program& program, std::span<const Ten
   std::vector<Tensor> results;
   for (const Stage& stage : program.stages) {
     Tensor to = TRY(Tensor::allocate(stage.dtype, stage.shape()));
+    arrays[stage.name] = {to, stage.shape()};  // updates may read it
     TRY(run_stage(arrays, stage, to).with_context("stage " + stage.name));
     if (stage.is_result) results.push_back(to);
-    arrays[stage.name] = {to, stage.shape()};
   }
   return results;
 }

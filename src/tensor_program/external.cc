@@ -1,5 +1,6 @@
 #include "tensor_program/external.h"
 
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -36,6 +37,20 @@ std::vector<std::string> external_labels() {
   std::vector<std::string> labels;
   for (const auto& [label, function] : registry().by_label) labels.push_back(label);
   return labels;
+}
+
+Status call_external(const ExternalFunction& function, std::span<const DLTensor> inputs,
+                     const DLTensor& destination) {
+  if (!function.updates) return function.call(inputs, destination);
+  std::vector<DLTensor> updated(inputs.begin(), inputs.end());
+  DLTensor& input = updated.at(*function.updates);
+  if (input.data != destination.data) {
+    size_t bytes = (size_t{destination.dtype.bits} + 7) / 8 * destination.dtype.lanes;
+    for (int d = 0; d < destination.ndim; ++d) bytes *= static_cast<size_t>(destination.shape[d]);
+    std::memcpy(destination.data, input.data, bytes);
+    input.data = destination.data;
+  }
+  return function.call(updated, destination);
 }
 
 DLTensor dl_tensor(DType dtype, std::span<const int64_t> shape, void* data) {

@@ -10,6 +10,7 @@
 #include <dlpack/dlpack.h>
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,12 +26,20 @@ struct ExternalFunction {
   /// The destination's type for inputs of these, or why they do not fit.
   std::function<Result<TensorType>(std::span<const TensorType>)> type;
   std::function<Status(std::span<const DLTensor>, const DLTensor& destination)> call;
+  /// The input that the function updates in place, of the destination's type: it gets the
+  /// destination for it, which holds that input's values. Graph functions see a new value all the
+  /// same.
+  std::optional<size_t> updates = std::nullopt;
 };
 
 /// A label that is there already keeps its function.
 void register_external(ExternalFunction function);
 const ExternalFunction* find_external(std::string_view label);  ///< null when there is none
 std::vector<std::string> external_labels();                     ///< sorted
+
+/// Calls the function. What it updates is copied to the destination first, unless it lies there.
+Status call_external(const ExternalFunction& function, std::span<const DLTensor> inputs,
+                     const DLTensor& destination);
 
 /// DLPack's view of memory: `shape` must outlive it.
 DLTensor dl_tensor(DType dtype, std::span<const int64_t> shape, void* data);

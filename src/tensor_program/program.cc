@@ -19,6 +19,10 @@ void add_names(const Term& term, std::vector<std::string>& names, Names& seen,
   for (const Term& arg : term->args) add_names(arg, names, seen, visited);
 }
 
+bool same_terms(const std::vector<Term>& a, const std::vector<Term>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+}
+
 class Verifier {
  public:
   Verifier(const Program& program, std::string& where) : program_(program), where_(where) {}
@@ -88,12 +92,14 @@ class Verifier {
       TRY(checked_num_elements(points));
       for (const Term& index : update.at) TRY(check(index, bound));
       if (update.value.dtype() != stage.dtype) return wrong("a value of another type");
-      TRY(check(update.value, bound));
+      TRY(check(update.value, bound, &stage, &update));
     }
     return {};
   }
 
-  Status check(const Term& root, const Names& bound) {
+  /// The value of a stage's update may read what it writes.
+  Status check(const Term& root, const Names& bound, const Stage* own = nullptr,
+               const Update* update = nullptr) {
     std::unordered_set<const TermNode*> visited;
     std::vector<Term> left{root};
     while (!left.empty()) {
@@ -103,7 +109,11 @@ class Verifier {
       if (term->op == TermOp::kVar && bound.count(term->name) == 0)
         return wrong("nothing binds {}", term->name);
       if (term->op == TermOp::kLoad) {
-        if (defined_.count(term->name) == 0) return wrong("there is no {} above", term->name);
+        const bool is_own = own != nullptr && term->name == own->name;
+        if (is_own && !same_terms(term->args, update->at))
+          return wrong("an update reads {} elsewhere than where it writes", term->name);
+        if (!is_own && defined_.count(term->name) == 0)
+          return wrong("there is no {} above", term->name);
         const TensorType type = program_.type_of(term->name);
         if (type.shape.size() != term->args.size())
           return wrong("{} indices for {}", term->args.size(), term->name);
@@ -137,10 +147,6 @@ class Verifier {
   std::string& where_;
   Names defined_;
 };
-
-bool same_terms(const std::vector<Term>& a, const std::vector<Term>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
-}
 
 bool equal(const Stage& a, const Stage& b) {
   return a.name == b.name && a.dtype == b.dtype && a.axes == b.axes && same(a.value, b.value) &&
@@ -232,6 +238,7 @@ std::vector<std::string> loaded_names(const Term& term) {
 std::vector<std::string> loaded_names(const Stage& stage) {
   std::vector<std::string> names = stage.external.inputs;
   Names seen(names.begin(), names.end());
+  seen.insert(stage.name);
   std::unordered_set<const TermNode*> visited;
   for_each_term(stage, [&](const Term& term) { add_names(term, names, seen, visited); });
   return names;

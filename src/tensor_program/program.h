@@ -50,7 +50,7 @@ struct Buffer {
 enum class Combine { kSet, kSum, kProduct, kMax, kMin };
 
 /// For every point of `over`: stage[at] = combine(stage[at], value). Points are visited in order,
-/// but where `combine` is no kSet their order does not matter.
+/// but where `combine` is no kSet their order does not matter. The value may read stage[at].
 struct Update {
   std::vector<Term> at;    ///< terms over the stage's axes and `over`
   std::vector<Axis> over;  ///< outermost first
@@ -148,7 +148,7 @@ void for_each_term(const Stage& stage, const Visit& visit) {
   }
 }
 
-/// The names that a term, or a stage, loads from; in order, each once.
+/// The names that a term, or a stage, loads from; in order, each once. Not the stage's own.
 std::vector<std::string> loaded_names(const Term& term);
 std::vector<std::string> loaded_names(const Stage& stage);
 

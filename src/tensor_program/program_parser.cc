@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "runtime/dispatch.h"
@@ -60,6 +61,8 @@ class Parser {
         TRY(buffer(false));
       } else if (accept("const")) {
         TRY(buffer(true));
+      } else if (accept("inout")) {
+        TRY(inout());
       } else if (accept("stage")) {
         TRY(stage(false));
       } else if (accept("result")) {
@@ -72,6 +75,7 @@ class Parser {
         return unexpected("a declaration");
       }
     }
+    if (!inouts_.empty()) return bad_model("nothing updates {}", inouts_.begin()->first);
     return {};
   }
 
@@ -175,6 +179,24 @@ class Parser {
     return take(";");
   }
 
+  /// As a parameter; the stage stands where its updates do.
+  Status inout() {
+    Stage stage;
+    stage.is_result = true;
+    stage.name = TRY(declared());
+    TRY(take("["));
+    stage.axes = TRY(axes("]"));
+    stage.scope = TRY(scope());
+    TRY(take(":"));
+    stage.dtype = TRY(parse_dtype(TRY(name())));
+    const std::string param = stage.name + std::string(kInoutSuffix);
+    stage.value = load(param, stage.dtype, stage.indices());
+    program_.buffers.push_back({param, {stage.shape(), stage.dtype}});
+    program_.buffers.back().scope = stage.scope;
+    inouts_.insert_or_assign(stage.name, std::move(stage));
+    return take(";");
+  }
+
   static Status store(Tensor& to, size_t i, const Term& value) {
     const double real = is_float(value.dtype()) ? value->real : static_cast<double>(value->integer);
     switch (to.dtype()) {
@@ -269,6 +291,10 @@ class Parser {
 
   Status update() {
     const std::string stage = TRY(name());
+    if (const auto begun = inouts_.find(stage); begun != inouts_.end()) {
+      program_.stages.push_back(std::move(begun->second));
+      inouts_.erase(begun);
+    }
     if (program_.stages.empty() || program_.stages.back().name != stage)
       return bad_model("an update of {}, which is not the stage above", stage);
     Update update;
@@ -376,13 +402,17 @@ class Parser {
       ++at_;
       return checked_term(TermOp::kNegate, {TRY(operand())});
     }
+    const size_t here = at_;
     const std::string word = TRY(name());
     if (word == "true" || word == "false")
       return integer_constant(word == "true" ? 1 : 0, DType::kBool);
     if (accept("[")) {
       const bool known =
           program_.find_buffer(word) != nullptr || program_.find_stage(word) != nullptr;
-      if (!known) return bad_model("there is no {} above", word);
+      if (!known) {
+        at_ = here;  // where the message says it is
+        return bad_model("there is no {} above", word);
+      }
       return load(word, program_.type_of(word).dtype, TRY(terms("]")));
     }
     if (!accept("(")) return var(word);
@@ -398,6 +428,7 @@ class Parser {
   size_t at_ = 0;
   int nested_ = 0;
   Program program_;
+  std::map<std::string, Stage> inouts_;                  // those that nothing updated yet
   std::unordered_map<std::string, TextPlace> declared_;  // and of the word schedule
 };
 

@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
+#include "tensor_program/in_place.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
@@ -135,10 +137,19 @@ bool over_own_axes(const Stage& stage, const Update& update) {
   return update.combine != Combine::kSet;
 }
 
-std::string stage_text(const Stage& stage) {
+/// The stage that an inout of the parameter is, or null.
+const Stage* inout_of(const Program& program, const Buffer& buffer) {
+  for (const Stage& stage : program.stages)
+    if (buffer.name == stage.name + std::string(kInoutSuffix) && buffer.scope == stage.scope &&
+        updated_param(program, stage) == &buffer)
+      return &stage;
+  return nullptr;
+}
+
+/// The stage alone, without its updates from `first` on.
+std::string value_text(const Stage& stage, size_t& first) {
   std::string text = fmt::format("  {} {}[{}]{}", stage.is_result ? "result" : "stage", stage.name,
                                  axes_text(stage.axes), scope_text(stage.scope));
-  size_t first = 0;
   if (!stage.external.label.empty()) {
     text += fmt::format(" = extern \"{}\"({}): {}", stage.external.label,
                         fmt::join(stage.external.inputs, ", "), dtype_name(stage.dtype));
@@ -150,7 +161,12 @@ std::string stage_text(const Stage& stage) {
   } else {
     text += fmt::format(": {}", dtype_name(stage.dtype));
   }
-  text += ";\n";
+  return text + ";\n";
+}
+
+std::string stage_text(const Stage& stage, bool is_inout) {
+  size_t first = 0;
+  std::string text = is_inout ? "" : value_text(stage, first);
   for (size_t i = first; i < stage.updates.size(); ++i)
     text += fmt::format("  update {}[{}] = {};\n", stage.name, terms_text(stage.updates[i].at),
                         update_text(stage.updates[i]));
@@ -193,14 +209,21 @@ namespace {
 
 std::string declarations_text(const Program& program, int64_t most_printed) {
   std::string text;
+  std::set<const Stage*> inouts;
   for (const Buffer& buffer : program.buffers) {
+    if (const Stage* stage = inout_of(program, buffer)) {
+      inouts.insert(stage);
+      text += fmt::format("  inout {}[{}]{}: {};\n", stage->name, axes_text(stage->axes),
+                          scope_text(stage->scope), dtype_name(stage->dtype));
+      continue;
+    }
     text += fmt::format("  {} {}: {}", buffer.is_constant ? "const" : "param", buffer.name,
                         type_text(buffer.type) + scope_text(buffer.scope));
     if (buffer.value.defined() && buffer.value.size() <= most_printed)
       text += " = {" + values_text(buffer.value) + "}";
     text += ";\n";
   }
-  for (const Stage& stage : program.stages) text += stage_text(stage);
+  for (const Stage& stage : program.stages) text += stage_text(stage, inouts.count(&stage) != 0);
   if (!program.schedule.empty()) {
     text += "  schedule {\n";
     for (const Primitive& step : program.schedule) text += primitive_text(step);

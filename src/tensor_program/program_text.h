@@ -6,10 +6,13 @@
 //   param     = "param" name ":" type [scope] ";"                   type = dtype "[" extents "]"
 //   const     = "const" name ":" type [ "=" "{" numbers "}" ] ";"   Program::to_string leaves out
 //               values of more than 64 elements
+//   inout     = "inout" name "[" axes "]" [scope] ":" dtype ";"     a parameter of that name, and a
+//               result that starts from it; updates of it follow, here or further down
 //   stage     = "stage" name "[" axes "]" value ";"                 value = "=" body | ":" dtype
 //   result    = "result" name "[" axes "]" [scope] value ";"        scope = "in" string
 //   body      = term | combine term | "extern" string "(" names ")" ":" dtype
-//   update    = "update" name "[" terms "]" "=" combine term ";"    of the stage before it
+//   update    = "update" name "[" terms "]" "=" combine term ";"    of the stage before it, or the
+//               first of an inout; its term may read what it writes
 //   combine   = ("set" | "sum" | "product" | "max" | "min") "(" axes ")"
 //   schedule  = "schedule" "{" ( name [ ".update(" n ")" ] "." primitive "(" … ")" ";" )* "}"
 //
@@ -41,6 +44,9 @@ Result<Program> parse_declarations(std::string_view text, TextPlace first,
                                    const ProgramCheck& check);
 /// That text, with all values of constants.
 std::string declarations_text(const Program& program);
+
+/// What the parameter of an inout is called, behind its name.
+inline constexpr std::string_view kInoutSuffix = "_in";
 
 std::string term_to_string(const Term& term);
 

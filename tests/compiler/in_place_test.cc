@@ -1,4 +1,5 @@
-// Plans in which tensors are parts of one another, against the interpreter.
+// Plans in which tensors are parts of one another, or updated where they lie, against the
+// interpreter.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -10,14 +11,36 @@
 #include "ops/interpreter.h"
 #include "ops/registry.h"
 #include "runtime/executor.h"
+#include "runtime/updating_kernel.h"
 #include "targets/backends.h"
 #include "verify/synthetic.h"
 
 namespace collage {
 namespace {
 
-// A graph of elementwise operators, joins and cuts of tensors with a batch of one and channels in
-// sixteens, so that the parts lie in the whole in some layout.
+// Adds one to each element, in place where it may.
+class AddOne : public UpdatingKernel {
+ public:
+  explicit AddOne(int64_t elements) : elements_(elements) {}
+  Status run(const KernelArgs& args) override {
+    const auto* from = static_cast<const float*>(args.inputs[0]);
+    auto* to = static_cast<float*>(args.outputs[0]);
+    for (int64_t i = 0; i < elements_; ++i) to[i] = from[i] + 1;
+    return {};
+  }
+  std::vector<Update> updates() const override { return {{0, 0}}; }
+
+ private:
+  int64_t elements_;
+};
+
+std::string add_one(int64_t channels) {
+  return "program { inout X[n:1, c:" + std::to_string(channels) +
+         ", h:2, w:2]: float32; update X[n, c, h, w] = sum() 1.0f; }";
+}
+
+// A graph of elementwise operators, updates, joins and cuts of tensors with a batch of one and
+// channels in sixteens, so that the parts lie in the whole in some layout.
 Function random_function(std::mt19937& random) {
   const auto pick = [&](size_t count) { return static_cast<size_t>(random() % count); };
   const auto call = [](std::string_view op, std::vector<Expr> args, Attrs attrs = {}) {
@@ -35,7 +58,7 @@ Function random_function(std::mt19937& random) {
   for (size_t s = 0; s < steps; ++s) {
     const Expr& value = values[pick(values.size())];
     const int64_t channels = value->tensor_type().shape[1];
-    switch (pick(4)) {
+    switch (pick(5)) {
       case 0:
       case 1:
         values.push_back(call(pick(2) == 0 ? "tanh" : "sigmoid", {value}));
@@ -47,6 +70,9 @@ Function random_function(std::mt19937& random) {
         values.push_back(call("concatenate", {make_tuple(fields)}, {{"axis", int64_t{1}}}));
         break;
       }
+      case 3:
+        values.push_back(call("tensor_program", {value}, {{"program", add_one(channels)}}));
+        break;
       default:
         if (channels < 32) break;
         if (pick(2) == 0) {
@@ -71,6 +97,8 @@ struct Count {
   size_t parts = 0;       // buffers in others
   size_t moved = 0;       // joins and cuts that still copy
   size_t in_results = 0;  // parts of what the caller gets
+  size_t updated = 0;     // values that were overwritten where they lay
+  size_t copied = 0;      // and those that somebody else still read
 };
 
 void check(const Function& function, std::mt19937& random, Count& count) {
@@ -81,6 +109,10 @@ void check(const Function& function, std::mt19937& random, Count& count) {
     if (node_role(node.expr) != NodeRole::kKernel) continue;
     SubGraph alone = SubGraph::of(graph, with_tuple_arguments(graph, IndexSet({node.index})));
     const Function one = alone.extract(graph);
+    if (as_op(node.expr, "tensor_program") != nullptr) {
+      choices.push_back({alone, Target{"test", {}, {}}, Variant::plain("update", one)});
+      continue;
+    }
     // Whether the rule would offer it or not: what cannot lie in place is copied.
     const Result<std::vector<Variant>> places = memory.variants(one, Target{"memory", {}, {}}, {});
     if (places.ok() && random() % 8 != 0) {
@@ -95,6 +127,9 @@ void check(const Function& function, std::mt19937& random, Count& count) {
   };
   options.compile_kernel = [&](const Function& kernel,
                                const KernelChoice& choice) -> Result<std::shared_ptr<Kernel>> {
+    if (choice.target.kind == "test")
+      return std::shared_ptr<Kernel>(
+          std::make_shared<AddOne>(num_elements(kernel->params[0]->tensor_type().shape)));
     return std::shared_ptr<Kernel>(TRY(compile_kernel(*find_backend(choice.target.kind), kernel,
                                                       choice.variant, choice.target, {})));
   };
@@ -109,6 +144,12 @@ void check(const Function& function, std::mt19937& random, Count& count) {
     ++count.parts;
     count.in_results += whole.place == Buffer::Place::kOutput;
   }
+  const auto whole_of = [&](BufferId id) {
+    return plan.buffers[id].place == Buffer::Place::kPart ? plan.buffers[id].index : id;
+  };
+  for (const Step& step : plan.steps)
+    if (dynamic_cast<const UpdatingKernel*>(step.kernel.get()) != nullptr)
+      ++(whole_of(step.inputs[0]) == whole_of(step.outputs[0]) ? count.updated : count.copied);
   for (const Step& step : plan.steps)
     for (const InPlace& wish : step.kernel->in_place()) {
       const bool joins = wish.joins();
@@ -134,7 +175,7 @@ void check(const Function& function, std::mt19937& random, Count& count) {
   }
 }
 
-TEST(InPlace, RandomJoinsAndCutsAreRight) {
+TEST(InPlace, RandomJoinsCutsAndUpdatesAreRight) {
   register_all();
   std::mt19937 random(7);
   Count count;
@@ -143,6 +184,8 @@ TEST(InPlace, RandomJoinsAndCutsAreRight) {
   EXPECT_GT(count.parts, 500U);
   EXPECT_GT(count.in_results, 50U);
   EXPECT_GT(count.moved, 20U);
+  EXPECT_GT(count.updated, 50U);
+  EXPECT_GT(count.copied, 50U);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tensor_program/evaluate.h"
+#include "tensor_program/in_place.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
@@ -81,6 +83,43 @@ TEST(ProgramText, MemoryScopes) {
   EXPECT_THAT(refusal("program {\n  const c: float32[4] in \"texture\";\n}"), HasSubstr("'in'"));
 }
 
+TEST(ProgramText, ParametersThatAreResults) {
+  expect_round_trip(
+      "program {\n  param n: int32[2];\n  inout X[i:4, j:8] in \"texture\": float32;\n"
+      "  param U: float32[2, 8];\n  stage S[i:2, j:8] = U[i, j] * 2.0f;\n"
+      "  update X[min(max(n[r], 0), 3), j] = sum(r:2) S[r, j];\n"
+      "  update X[i, j] = set() tanh(X[i, j]);\n  schedule {\n    X.parallel(i);\n  }\n}\n");
+  auto program = parse_program(
+      "program { inout X[i:4]: float32; param B: float32[4]; update X[i] = product() B[i]; }");
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  EXPECT_EQ(program->buffers[0].name, "X_in");
+  ASSERT_EQ(in_place_results(*program).size(), 1U);
+  EXPECT_EQ(in_place_results(*program)[0].param, &program->buffers[0]);
+  EXPECT_EQ(in_place_results(*program)[0].result, 0U);
+  const Tensor x = Tensor::from<float>({4}, {1, 2, 3, 4}), b = Tensor::from<float>({4}, {2, 3, 4, 5});
+  const std::vector<Tensor> results = evaluate(*program, std::vector<Tensor>{x, b}).value();
+  EXPECT_EQ(results[0].data<float>()[3], 20);
+  EXPECT_EQ(x.data<float>()[3], 4) << "the argument is somebody else's";
+  // What something else reads is no in-place result.
+  for (const char* text :
+       {"program { param A: float32[4]; result C[i:4] = A[i]; update C[i] = sum() A[3 - i]; }",
+        "program { param A: float32[4]; result C[i:4] = A[3 - i]; update C[i] = sum() 1.0f; }",
+        "program { param A: float32[4]; result C[i:4] = A[i]; }",
+        "program { const A: float32[1] = {1.0f}; result C[i:1] = A[i]; update C[i] = sum() 1.0f; "
+        "}"})
+    EXPECT_TRUE(in_place_results(parse_program(text).value()).empty()) << text;
+  const auto refused = [](const std::string& text) {
+    return refusal("program { inout X[i:4]: float32; " + text + " }");
+  };
+  EXPECT_THAT(refused("result Y[i:4] = 1.0f;"), HasSubstr("nothing updates X"));
+  EXPECT_THAT(refused("result Y[i:4] = X[i]; update X[i] = sum() Y[i];"),
+              HasSubstr("there is no X above"));
+  EXPECT_THAT(refused("update X[i] = sum() X[3 - i];"),
+              HasSubstr("an update reads X elsewhere than where it writes"));
+  EXPECT_THAT(refused("param X_in: float32[4]; update X[i] = sum() 1.0f;"),
+              HasSubstr("X_in stands twice"));
+}
+
 TEST(ProgramText, ConstantsAreFoldedAndCommentsLeftOut) {
   auto program = parse_program(R"(
     program {  // a comment
@@ -98,7 +137,7 @@ TEST(ProgramText, MistakesAreNamed) {
   EXPECT_THAT(refusal("programme"), HasSubstr("'programme' where 'program' should stand"));
   EXPECT_THAT(refusal(body("")), HasSubstr("without a result"));
   EXPECT_THAT(refusal(body("result y[i:4] = z[i];")),
-              HasSubstr("line 3, column 19: there is no z above"));
+              HasSubstr("line 3, column 17: there is no z above"));
   EXPECT_THAT(refusal(body("result y[i:4] = x[i, i];")), HasSubstr("2 indices for x"));
   EXPECT_THAT(refusal(body("result y[i:4] = x[j];")), HasSubstr("nothing binds j"));
   EXPECT_THAT(refusal(body("result y[i:4, i:4] = x[i];")), HasSubstr("axis i stands twice"));

@@ -9,6 +9,7 @@
 #include "backend/native/generic_schedule.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/weights_ahead.h"
+#include "tensor_program/in_place.h"
 
 namespace collage::native {
 namespace {
@@ -188,6 +189,12 @@ BuiltKernel build_called(const tensor_program::Program& program) {
   for (const std::string& name : program.results()) {
     const Shape shape = program.type_of(name).shape;
     built.result_extents.push_back({shape.rbegin(), shape.rend()});
+  }
+  for (const auto& [param, result] : tensor_program::in_place_results(program)) {
+    // An argument may stand for several parameters.
+    const auto same = [at = param->param](const auto& buffer) { return buffer.param == at; };
+    if (std::count_if(program.buffers.begin(), program.buffers.end(), same) == 1)
+      built.updates.push_back({static_cast<size_t>(param->param), result});
   }
   finish(built, translator, result_funcs(program, translator));
   return built;

@@ -9,6 +9,7 @@
 
 #include "backend/native/translate.h"
 #include "backend/variant.h"
+#include "runtime/updating_kernel.h"
 
 namespace collage::native {
 
@@ -19,6 +20,7 @@ struct BuiltKernel {
   std::vector<Halide::Type> result_types;
   bool checked = false;  ///< the code checks, before it runs, that it stays inside its buffers
   bool calls_library = false;  ///< a stage is an external function
+  std::vector<UpdatingKernel::Update> updates = {};
 };
 
 /// May throw Halide's exceptions.

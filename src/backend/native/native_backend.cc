@@ -128,7 +128,7 @@ class NativeBackend : public Backend {
       return pipeline;
     }));
     return std::unique_ptr<Kernel>(std::make_unique<NativeKernel>(
-        std::move(code), TRY(kernel_arguments(built)), built.calls_library));
+        std::move(code), TRY(kernel_arguments(built)), built.calls_library, built.updates));
   }
 };
 

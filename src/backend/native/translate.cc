@@ -276,13 +276,13 @@ Func Translator::func(const std::string& name) {
   if (found == stages_.end()) {
     const tp::Stage* stage = program_.find_stage(name);
     COLLAGE_CHECK(stage != nullptr, "no stage {}", name);
-    found = stages_.emplace(name, define(*stage)).first;
+    found = stages_.emplace(name, Translated{Func(stage->name), {}}).first;
+    define(*stage, found->second);  // whose updates may read it
   }
   return found->second.func;
 }
 
-Translator::Translated Translator::define(const tp::Stage& stage) {
-  Translated made{Func(stage.name), {}};
+void Translator::define(const tp::Stage& stage, Translated& made) {
   Func& f = made.func;
   std::vector<Var> vars;
   for (size_t i = stage.axes.size(); i-- > 0;) vars.emplace_back(stage.axes[i].name);
@@ -324,7 +324,6 @@ Translator::Translated Translator::define(const tp::Stage& stage) {
       f(at) = combined(update.combine, f(at), value);
     }
   }
-  return made;
 }
 
 template <typename Target>

@@ -66,7 +66,7 @@ class Translator {
   HExpr loaded(const tensor_program::TermNode& term, std::vector<HExpr> at);
   void define_external(const tensor_program::Stage& stage, Halide::Func& func,
                        const std::vector<Halide::Var>& vars);
-  Translated define(const tensor_program::Stage& stage);
+  void define(const tensor_program::Stage& stage, Translated& made);
   template <typename Target>
   void apply(Target target, const tensor_program::Primitive& step,
              std::map<std::string, Halide::RVar>* walked);

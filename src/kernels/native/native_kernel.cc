@@ -19,10 +19,11 @@ constexpr char kLoader[] = "native";
 }  // namespace
 
 NativeKernel::NativeKernel(std::shared_ptr<const Code> code, std::vector<KernelArgument> arguments,
-                           bool calls_library)
+                           bool calls_library, std::vector<Update> updates)
     : code_(std::move(code)),
       arguments_(std::move(arguments)),
       calls_library_(calls_library),
+      updates_(std::move(updates)),
       descriptors_(arguments_) {
   for (size_t i = 0; i < arguments_.size(); ++i) {
     const SharedBytes& constant = arguments_[i].constant;
@@ -46,7 +47,8 @@ Status NativeKernel::run(const KernelArgs& args) {
 }
 
 Result<std::shared_ptr<Kernel>> NativeKernel::twin() const {
-  return std::shared_ptr<Kernel>(std::make_shared<NativeKernel>(code_, arguments_, calls_library_));
+  return std::shared_ptr<Kernel>(
+      std::make_shared<NativeKernel>(code_, arguments_, calls_library_, updates_));
 }
 
 Result<SavedKernel> NativeKernel::save() const {

@@ -86,7 +86,8 @@ int call_external(const char* text, std::initializer_list<halide_buffer_t*> buff
   const Status status =
       function == nullptr
           ? internal_error("no external function '{}'", stage.label)
-          : function->call(std::span(tensors).first(tensors.size() - 1), tensors.back());
+          : tensor_program::call_external(*function, std::span(tensors).first(tensors.size() - 1),
+                                          tensors.back());
   if (status.ok()) return 0;
   last_error = status.message();
   return halide_error_code_generic_error;
