@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kBusy = 10;  // sums side by side that keep the multipliers busy
 
-/// Vectors of sums, beside what they are made of.
-int64_t most_sums() { return vector_width() >= 16 ? 28 : 12; }
+/// Registers for vectors of sums and of columns; one more holds what rows multiply them by.
+int64_t most_vectors() { return (vector_width() >= 16 ? 32 : 16) - 1; }
 
 }  // namespace
 
@@ -20,12 +20,12 @@ StageTile stage_tile(int64_t rows, int64_t columns, size_t sums, bool shifted) {
   StageTile best;
   best.lanes = vector_width();
   while (best.lanes > 1 && best.lanes > columns) best.lanes /= 2;
-  const int64_t budget = std::max<int64_t>(1, most_sums() / static_cast<int64_t>(sums));
+  const int64_t budget = std::max<int64_t>(2, most_vectors() / static_cast<int64_t>(sums));
   double least = 0;
-  for (int64_t vectors = 1; vectors <= budget && vectors * best.lanes <= columns; ++vectors) {
+  for (int64_t vectors = 1; 2 * vectors <= budget && vectors * best.lanes <= columns; ++vectors) {
     const int64_t width = vectors * best.lanes;
     if (columns % width != 0 && (!shifted || vectors > 2)) continue;
-    for (int64_t r = 1; r <= std::min(rows, budget / vectors); ++r) {
+    for (int64_t r = 1; r <= std::min(rows, budget / vectors - 1); ++r) {
       if (rows % r != 0 && !shifted) continue;
       const auto waste = [](int64_t n, int64_t tile) {
         return static_cast<double>(round_up(n, tile)) / static_cast<double>(n);
