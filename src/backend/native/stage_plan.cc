@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/integers.h"
 #include "tensor_program/pattern_kind.h"
 #include "tensor_program/simplify.h"
 #include "tensor_program/term_walk.h"
@@ -247,12 +246,10 @@ StagePlan plan_stages(tp::Program program) {
 
 namespace {
 
-/// Which dimension of the array the axis walks, where a copy in panels may serve the sum: where the
-/// axis is that of the columns, or of rows that share the elements.
+/// Which dimension of the array the columns walk, where a copy in panels may serve the sum.
 std::optional<size_t> panel_dimension(const tp::Program& program, const Stage& sum,
-                                      const Term& load, size_t axis) {
-  const tp::Axis& column = sum.axes[axis];
-  if (axis + 1 < sum.axes.size() && tp::depends_on(load, sum.axes.back().name)) return std::nullopt;
+                                      const Term& load) {
+  const tp::Axis& column = sum.axes.back();
   const Shape shape = program.type_of(load->name).shape;
   const auto walks = [&](const tp::Axis& axis) { return tp::depends_on(load, axis.name); };
   const std::vector<tp::Axis>& over = sum.updates[0].over;
@@ -274,21 +271,20 @@ std::optional<size_t> panel_dimension(const tp::Program& program, const Stage& s
 
 }  // namespace
 
-bool pack_factors(StagePlan& plan, const TiledSum& tiled, size_t axis, int64_t width, bool all) {
+bool pack_columns(StagePlan& plan, const TiledSum& tiled, int64_t width, bool all) {
   tp::Program& program = plan.program;
   const auto position = std::find_if(program.stages.begin(), program.stages.end(),
                                      [&](const Stage& stage) { return stage.name == tiled.sum; });
   Stage sum = *position;
-  const Term walked = tp::var(sum.axes[axis].name);
-  const bool columns = axis + 1 == sum.axes.size();
+  const Term column = tp::var(sum.axes.back().name);
   const int lanes = static_cast<int>(width);
   std::vector<Stage> copies;
   for (const Term& load : tp::distinct_loads(sum.updates[0].value)) {
-    const std::optional<size_t> dim = panel_dimension(program, sum, load, axis);
+    const std::optional<size_t> dim = panel_dimension(program, sum, load);
     const Shape shape = program.type_of(load->name).shape;
     if (!dim || (!all && *dim + 1 == shape.size())) continue;
     Stage copy;
-    copy.name = sum.name + (columns ? "_columns" : "_rows") + std::to_string(copies.size());
+    copy.name = sum.name + "_panels" + std::to_string(copies.size());
     copy.dtype = load.dtype();
     std::vector<Term> from(shape.size()), at;
     const auto add = [&](size_t d) {
@@ -303,16 +299,13 @@ bool pack_factors(StagePlan& plan, const TiledSum& tiled, size_t axis, int64_t w
     };
     for (size_t d = 0; d < shape.size(); ++d)
       if (d != *dim && is_axis(d)) add(d);
-    copy.axes.push_back({"panel", ceil_div(shape[*dim], width)});
-    at.push_back(walked / lanes);
+    copy.axes.push_back({"panel", shape[*dim] / width});
+    at.push_back(column / lanes);
     for (size_t d = 0; d < shape.size(); ++d)
       if (d != *dim && !is_axis(d)) add(d);
     copy.axes.push_back({"lane", width});
-    at.push_back(walked % lanes);
-    const Term element = tp::var("panel") * lanes + tp::var("lane");
-    from[*dim] = shape[*dim] % width == 0
-                     ? element
-                     : min(element, tp::integer_constant(shape[*dim] - 1, DType::kInt32));
+    at.push_back(column % lanes);
+    from[*dim] = tp::var("panel") * lanes + tp::var("lane");
     copy.value = tp::load(load->name, load.dtype(), from);
     sum.updates[0].value = tp::rewrite(sum.updates[0].value, [&](const Term& t) {
       return tp::same(t, load) ? tp::load(copy.name, copy.dtype, at) : t;

@@ -40,9 +40,9 @@ struct StagePlan {
 /// Of a program without schedule and external functions.
 StagePlan plan_stages(tensor_program::Program program);
 
-/// Has the sum read what it multiplies along that axis, of its columns or of its rows, from copies
-/// in panels of `width` points, one after the other in memory: where they would be read across the
-/// array's rows, or `all`. Whether there was anything to pack.
-bool pack_factors(StagePlan& plan, const TiledSum& sum, size_t axis, int64_t width, bool all);
+/// Has the sum read what its columns multiply from copies in panels of `width` columns, one after
+/// the other in memory: where it would be read across rows, or `all`. Extents divide by the width.
+/// Whether there was anything to pack.
+bool pack_columns(StagePlan& plan, const TiledSum& sum, int64_t width, bool all);
 
 }  // namespace collage::native

@@ -20,7 +20,6 @@ using tp::Stage;
 
 namespace {
 
-constexpr int64_t kManyColumns = 64;        // that read the same row
 constexpr int64_t kCacheBytes = 256 << 10;  // what stays in L2 beside what passes
 
 /// Writes the schedule of a plan.
@@ -81,9 +80,7 @@ class Scheduler {
       if (!sum.rows || host.axes[*sum.rows].extent < 4) continue;
       const StageTile tile = tile_for(host, plan_.sums_of(sum.host));
       if (host.axes[columns].extent % tile.columns == 0)
-        any = pack_factors(plan_, sum, columns, tile.columns, schedule_.packed) || any;
-      if (schedule_.packed_rows && host.axes[columns].extent >= kManyColumns)
-        any = pack_factors(plan_, sum, *sum.rows, tile.rows, true) || any;
+        any = pack_columns(plan_, sum, tile.columns, schedule_.packed) || any;
     }
     if (!any) return;
     // Copies of weights are made once, here.
@@ -367,9 +364,7 @@ std::vector<int64_t> block_sizes(const StagePlan& plan, size_t depth, int thread
 }  // namespace
 
 std::string StageSchedule::to_string() const {
-  return (rows > 0 ? fmt::format("rows {}", rows) : "stages") + (packed_rows ? " packed both"
-                                                                 : packed    ? " packed"
-                                                                             : "");
+  return (rows > 0 ? fmt::format("rows {}", rows) : "stages") + (packed ? " packed" : "");
 }
 
 std::vector<StageSchedule> stage_schedules(const tp::Program& program, int threads) {
@@ -384,17 +379,15 @@ std::vector<StageSchedule> stage_schedules(const tp::Program& program, int threa
     heavy = heavy || bytes > kCacheBytes;
   }
   std::vector<StageSchedule> stages(1);
-  if (products) stages.insert(heavy ? stages.begin() : stages.end(), {0, true, false});
-  // In blocks rows are few, and near.
-  if (heavy) stages.push_back({0, true, true});
+  if (products) stages.insert(heavy ? stages.begin() : stages.end(), {0, true});
   const size_t depth = depth_of_rows(plan);
   // A block of rows is worth it where it keeps something between two stages.
   const size_t least = plan.sums.size() == 1 ? 3 : 2;
   if (depth == 0 || plan.program.stages.size() < least) return stages;
   std::vector<StageSchedule> blocks;
   for (const int64_t rows : block_sizes(plan, depth, threads)) {
-    blocks.push_back({rows, false, false});
-    if (products) blocks.push_back({rows, true, false});
+    blocks.push_back({rows, false});
+    if (products) blocks.push_back({rows, true});
   }
   // Each task would read all weights again.
   std::vector<StageSchedule>& first = heavy ? stages : blocks;

@@ -2,8 +2,7 @@
 //
 //   stages    each stage by itself, divided among threads
 //   rows 16   a task computes everything that 16 rows of the result need
-//   packed    products read what columns multiply from panels that are copied first; packed both:
-//             what rows multiply, too
+//   packed    products read what columns multiply from panels that are copied first
 //
 // Sums are computed in tiles of rows and columns that fill the registers; how large those are
 // follows from the stage. A thread's loops never run past an array (called_program.h guards them).
@@ -20,7 +19,6 @@ namespace collage::native {
 struct StageSchedule {
   int64_t rows = 0;  ///< of the result, in a task; 0: stage by stage
   bool packed = false;
-  bool packed_rows = false;
 
   std::string to_string() const;
   bool operator==(const StageSchedule&) const = default;
