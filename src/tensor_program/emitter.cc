@@ -84,6 +84,15 @@ Term Emitter::table_entry(Tensor table, const Term& index) {
   return load(name, dtype, {index});
 }
 
+std::string Emitter::constant_buffer(Tensor values) {
+  const std::string name = numbered("c", static_cast<int64_t>(program_.buffers.size()));
+  const TensorType type{values.shape(), values.dtype()};
+  program_.buffers.push_back({name, type, true, std::move(values)});
+  return name;
+}
+
+std::string Emitter::stage_name() { return numbered("s", static_cast<int64_t>(names_++)); }
+
 Term Emitter::value(const Expr& node, const Coords& at) { return leaf(node, 0, at); }
 
 Term Emitter::leaf(const Expr& node, size_t index, const Coords& at) {
@@ -147,7 +156,7 @@ const Stored& Emitter::reduce(const CallNode& node, int slot, Combine kind, cons
   auto stored = std::make_unique<Stored>();
   stored->lanes = walked_ == ChannelLayout::kBlocked && rank >= 3 && !contains(axes, 1);
   const bool last = walked_ == ChannelLayout::kLast && rank >= 3 && !contains(axes, 1);
-  stored->total = numbered("s", static_cast<int64_t>(names_++));
+  stored->total = stage_name();
 
   // The kept dimensions, and the element's coordinates along them.
   std::vector<Axis> kept;
@@ -240,7 +249,7 @@ const Stored& Emitter::reduce(const CallNode& node, int slot, Combine kind, cons
 
 Stage Emitter::next_stage(const Shape& shape) {
   Stage stage;
-  stage.name = numbered("s", static_cast<int64_t>(names_++));
+  stage.name = stage_name();
   stage.axes = numbered_axes("d", shape);
   return stage;
 }
@@ -359,6 +368,7 @@ EmitRules& emit_rules() {
     add_reduction_rules(made->table);
     add_product_rules(made->table);
     add_quantised_rules(made->table);
+    add_called_rules(made->table);
     return made;
   }();
   return *all;

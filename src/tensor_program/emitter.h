@@ -55,6 +55,8 @@ struct Stored {
   bool vectorise_parts = false;  ///< the reduction is not along the innermost dimension
 };
 
+struct PlacedProgram;  // a called program whose stages are stages here (emit_called.cc)
+
 class Emitter {
  public:
   /// `params`: how each parameter lies; all that are not plain lie alike, and stages of rank 3 and
@@ -87,6 +89,12 @@ class Emitter {
 
   /// An element of a table of constants that the kernel brings along.
   Term table_entry(Tensor table, const Term& index);
+  /// The name of a buffer of constants of its own.
+  std::string constant_buffer(Tensor values);
+  /// One that no stage has.
+  std::string stage_name();
+  /// What emit_called.cc keeps of a call; null at first.
+  std::shared_ptr<PlacedProgram>& placed(const CallNode& call) { return placed_[&call]; }
 
   /// What was emitted so far. Results and schedules are for the caller to add.
   Program& program() { return program_; }
@@ -116,6 +124,7 @@ class Emitter {
   std::unordered_map<const ExprNode*, std::string> constants_;
   std::unordered_map<std::string, size_t> stored_index_;
   std::vector<std::unique_ptr<Stored>> stored_;
+  std::unordered_map<const ExprNode*, std::shared_ptr<PlacedProgram>> placed_;
   Program program_;
   size_t names_ = 0;  // stages named so far
 };
@@ -134,6 +143,9 @@ const EmitRule* find_emit_rule(std::string_view op_name);
 /// For operators that backends of plugins bring; one that has a rule keeps it.
 void register_emit_rule(std::string op_name, EmitRule rule);
 
+/// Whether the call's operator is element-wise, or the tensor program that it calls.
+bool is_elementwise(const CallNode& call);
+
 using EmitTable = std::unordered_map<std::string, EmitRule>;
 void add_elementwise_rules(EmitTable& table);
 void add_injective_rules(EmitTable& table);
@@ -141,6 +153,7 @@ void add_window_rules(EmitTable& table);
 void add_reduction_rules(EmitTable& table);
 void add_product_rules(EmitTable& table);
 void add_quantised_rules(EmitTable& table);
+void add_called_rules(EmitTable& table);
 
 /// Checks that rules share: the arguments are all float32, or of a type that can be moved.
 Status check_float_args(const CallNode& call);

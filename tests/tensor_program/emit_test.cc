@@ -16,8 +16,10 @@
 #include "ops/interpreter.h"
 #include "ops/registry.h"
 #include "tensor_program/accesses.h"
+#include "tensor_program/call.h"
 #include "tensor_program/emitter.h"
 #include "tensor_program/evaluate.h"
+#include "tensor_program/external.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
@@ -183,6 +185,89 @@ TEST(Emit, RulesOfOthers) {
   result y0[i0:2, i1:3] = max(p0[i0, i1], 0.0f) * 0.5f;
 }
 )");
+}
+
+Expr program_call(std::vector<Expr> args, const std::string& text) {
+  if (find_op(kCallOp) == nullptr) register_call_op();
+  return call(kCallOp, std::move(args), {{"program", text}});
+}
+
+/// The program has the values of the function and stays inside its arrays.
+void expect_right(const Function& function) {
+  std::vector<Tensor> inputs;
+  for (const Expr& param : function->params)
+    inputs.push_back(as<ConstantNode>(weights(param->tensor_type().shape))->value);
+  const Result<Program> program = emit(function);
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  expect_values(function, inputs, *program);
+  const Status inside = check_accesses(*program);
+  EXPECT_TRUE(inside.ok()) << inside.to_string() << program->to_string();
+}
+
+constexpr const char* kSoftmaxProgram = R"(program {
+  param A: float32[4, 32];
+  stage M[i:4] = max(k:32) A[i, k];
+  stage E[i:4, j:32] = exp(A[i, j] - M[i]);
+  stage S[i:4] = sum(k:32) E[i, k];
+  result Y[i:4, j:32] = E[i, j] / S[i];
+})";
+
+TEST(Emit, AnElementwiseProgramIsAPartOfWhatReadsIt) {
+  const Expr x = input("x", {4, 6});
+  const Expr y = program_call({call("nn.relu", {x})}, R"(program {
+    param A: float32[4, 6];
+    const f: float32[6] = {1, 2, 3, 4, 5, 6};
+    stage T[i:4, j:6] = A[i, j] * f[j];
+    result C[a:4, b:6] = T[a, b] * T[a, b];
+  })");
+  EXPECT_EQ(emitted({x}, call("negative", {y})), R"(program {
+  const c0: float32[6];
+  param p0: float32[4, 6];
+  result y0[i0:4, i1:6] = -(max(p0[i0, i1], 0.0f) * c0[i1] * (max(p0[i0, i1], 0.0f) * c0[i1]));
+}
+)");
+  expect_right(make_function({x}, call("negative", {y})));
+}
+
+TEST(Emit, StagesOfAProgramStandAmongOthers) {
+  const Expr x = input("x", {4, 32});
+  const Expr y = program_call({call("exp", {x})}, kSoftmaxProgram);
+  const std::string text = emitted({x}, call("tanh", {y}));
+  // What computes its parameter is a stage; its sums along rows are computed like an operator's.
+  EXPECT_THAT(text, HasSubstr("[d0:4, d1:32] = exp(p0[d0, d1]);"));
+  EXPECT_THAT(text, HasSubstr("_part[d0:4, u:16] = max(r1:2) "));
+  EXPECT_THAT(text, HasSubstr("result y0[i0:4, i1:32] = tanh("));
+  expect_right(make_function({x}, call("tanh", {y})));
+}
+
+TEST(Emit, ProgramsReadOneAnothersStages) {
+  const Expr x = input("x", {4, 32}), w = input("w", {32, 5});
+  const Expr y = program_call({x}, kSoftmaxProgram);
+  const Expr z = program_call({y, w}, R"(program {
+    param A: float32[4, 32];
+    param B: float32[32, 5];
+    result A1[i:4, j:5] = sum(k:32) A[i, k] * B[k, j];
+    result A2[i:5, j:4] = A1[j, i];
+  })");
+  const Expr first = make_tuple_get_item(z, 0).value(), second = make_tuple_get_item(z, 1).value();
+  const Expr both = call("add", {first, call("transpose", {second})});
+  expect_right(make_function({x, w}, both));
+  expect_right(make_function({x, w}, z));
+  // The same program twice has stages of its own each time.
+  expect_right(make_function({x}, program_call({y}, kSoftmaxProgram)));
+}
+
+TEST(Emit, NoProgramOfALibrarysFunction) {
+  const Expr x = input("x", {4});
+  register_external(
+      {"test.same",
+       [](std::span<const TensorType> types) -> Result<TensorType> { return types[0]; },
+       [](std::span<const DLTensor>, const DLTensor&) -> Status { return {}; }});
+  const Expr y = program_call({x},
+                              "program { param A: float32[4];"
+                              "result C[i:4] = extern \"test.same\"(A): float32; }");
+  EXPECT_THAT(emit(make_function({x}, y)).status().message(),
+              HasSubstr("a program that calls test.same"));
 }
 
 TEST(Emit, SaysWhyNot) {

@@ -1,8 +1,13 @@
 #include "backend/native/called_program.h"
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "ir/visitor.h"
+#include "tensor_program/accesses.h"
 #include "tensor_program/call.h"
+#include "tensor_program/emit.h"
+#include "tensor_program/pattern_kind.h"
 
 namespace collage::native {
 namespace {
@@ -43,20 +48,18 @@ void schedule_plainly(Program& program) {
     };
     if (whole || stage.is_result) add(-1);
     for (size_t u = 0; u < stage.updates.size(); ++u) {
-      const auto& at = stage.updates[u].at;
-      bool own = true;  // every point of the stage is written from its own
-      for (size_t d = 0; d < at.size(); ++d)
-        own = own && tensor_program::same(at[d], tensor_program::var(stage.axes[d].name));
-      if (own) add(static_cast<int>(u));
+      if (tensor_program::writes_own_elements(stage, stage.updates[u])) add(static_cast<int>(u));
     }
   }
 }
 
-/// Whether the step cuts a whole axis of a result: its last part is then moved back to end where
-/// the array does, which costs less than a guard.
-bool ends_with_its_array(const Program& program, const Primitive& step) {
+/// Whether the step cuts a whole axis of a result, or of a stage of `whole` ones: its last part is
+/// then moved back to end where the array does, which costs less than a guard.
+bool ends_with_its_array(const Program& program, const Primitive& step,
+                         const std::unordered_set<std::string>& whole) {
   const Stage& stage = *program.find_stage(step.stage);
-  if (!stage.is_result || step.update >= 0 || !stage.value.defined()) return false;
+  if (!stage.is_result && whole.count(stage.name) == 0) return false;
+  if (step.update >= 0 || !stage.value.defined()) return false;
   return std::any_of(stage.axes.begin(), stage.axes.end(), [&](const tensor_program::Axis& axis) {
     return axis.name == step.names[0] && axis.extent >= step.number;
   });
@@ -107,16 +110,46 @@ Result<std::optional<Program>> called_program(const Function& flat) {
                param != params.end()) {
       buffer.param = static_cast<int>(param - params.begin());
     } else {
-      return unsupported("native: a tensor program of what is computed in the same kernel");
+      return std::optional<Program>();  // of what is computed in the same kernel
     }
   }
   TRY(check_limits(program));
   if (program.schedule.empty()) schedule_plainly(program);
-  // No loop runs past an array's extent, where its stage would read past those of others.
+  return std::optional<Program>(guarded_loops(std::move(program), false));
+}
+
+bool calls_program(const Function& flat) {
+  const std::vector<Expr> order = post_order(flat->body);
+  return std::any_of(order.begin(), order.end(), [](const Expr& node) {
+    return as_op(node, tensor_program::kCallOp) != nullptr;
+  });
+}
+
+Result<Program> emitted_stages(const Function& flat) {
+  const CallNode* call = as_op(flat->body, tensor_program::kCallOp);
+  if (call != nullptr && std::none_of(call->args.begin(), call->args.end(), [](const Expr& arg) {
+        return arg->kind() == ExprKind::kCall || arg->kind() == ExprKind::kTupleGetItem;
+      })) {
+    const Program program = TRY(tensor_program::program_of_call(*call));
+    if (!program.schedule.empty())
+      return unsupported("native: a tensor program alone keeps the schedule it brings");
+  }
+  Program program = TRY(tensor_program::emit(flat).with_context("native"));
+  TRY(check_limits(program));
+  // What was proven of a parameter's elements need not hold of what computes them here.
+  const Status inside = tensor_program::check_accesses(program);
+  if (!inside.ok()) return unsupported("native: {}", inside.message());
+  return program;
+}
+
+Program guarded_loops(Program program, bool whole_stages) {
+  std::unordered_set<std::string> whole;
+  for (const Primitive& step : program.schedule)
+    if (whole_stages && step.kind == PrimitiveKind::kComputeRoot) whole.insert(step.stage);
   for (Primitive& step : program.schedule)
     if (step.kind == PrimitiveKind::kSplit || step.kind == PrimitiveKind::kVectorise)
-      step.guarded = step.guarded || !ends_with_its_array(program, step);
-  return std::optional<Program>(std::move(program));
+      step.guarded = step.guarded || !ends_with_its_array(program, step, whole);
+  return program;
 }
 
 }  // namespace collage::native

@@ -1,5 +1,8 @@
-// A call of a tensor program as a kernel: the program as it stands, with the schedule it brings or,
-// where it brings none, a plain one.
+// Calls of tensor programs as kernels. A call alone is its program as it stands, with the schedule
+// it brings or, where it brings none, a plain one. With other operators, or other such calls, it is
+// emitted as one program of all their stages (tensor_program/emit.h), which the schedules of
+// stage_schedule.h are for; so is a call alone that brings no schedule. Every index of what users
+// wrote is proven to stay inside its array, in what is emitted anew, and no loop runs past one.
 #pragma once
 
 #include <optional>
@@ -12,5 +15,16 @@ namespace collage::native {
 /// The program of a function that is one such call, its buffers bound to the function's parameters
 /// and constants; none where the function is something else.
 Result<std::optional<tensor_program::Program>> called_program(const Function& flat);
+
+/// Whether some call of the function is of a tensor program.
+bool calls_program(const Function& flat);
+
+/// The stages of all that such a function computes, without a schedule.
+Result<tensor_program::Program> emitted_stages(const Function& flat);
+
+/// With guards where a loop may run past an array's extent, where its stage would read past those
+/// of others. `whole_stages`: stages that are computed first are read whole, so that a loop over
+/// one may end where it does, like those over results.
+tensor_program::Program guarded_loops(tensor_program::Program program, bool whole_stages);
 
 }  // namespace collage::native

@@ -8,6 +8,7 @@
 #include "backend/native/external_product.h"
 #include "backend/native/generic_schedule.h"
 #include "backend/native/kernel_choices.h"
+#include "backend/native/stage_schedule.h"
 #include "backend/native/weights_ahead.h"
 #include "tensor_program/in_place.h"
 
@@ -182,8 +183,22 @@ std::vector<Func> result_funcs(Draft& draft) {
   return result_funcs(draft.emitter.program(), draft.translator);
 }
 
-BuiltKernel build_called(const tensor_program::Program& program) {
-  Translator translator(program);
+/// Of a function in which a tensor program of a user is called.
+Result<tensor_program::Program> program_of_stages(const Function& function, const Variant& variant,
+                                                  int threads) {
+  if (variant.name == kProgram) {
+    std::optional<tensor_program::Program> program = TRY(called_program(function));
+    if (program) return std::move(*program);
+  }
+  const tensor_program::Program stages = TRY(emitted_stages(function));
+  for (const StageSchedule& schedule : stage_schedules(stages, threads))
+    if (schedule.to_string() == variant.name)
+      return guarded_loops(TRY(with_schedule(stages, schedule, threads)), true);
+  return internal_error("native: no schedule '{}'", variant.name);
+}
+
+BuiltKernel build_stages(const tensor_program::Program& program, bool whole) {
+  Translator translator(program, whole);
   BuiltKernel built;
   built.checked = true;
   for (const std::string& name : program.results()) {
@@ -203,7 +218,9 @@ BuiltKernel build_called(const tensor_program::Program& program) {
 }  // namespace
 
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads) {
-  if (const auto program = TRY(called_program(function))) return build_called(*program);
+  if (computes_stages(function))
+    return build_stages(TRY(program_of_stages(function, variant, threads)),
+                        variant.name != kProgram);
   const Function collapsed = collapsed_for(function, variant);
   const KernelGroup group = TRY(analyse_group(collapsed));
   std::vector<ChannelLayout> params;

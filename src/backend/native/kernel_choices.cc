@@ -2,12 +2,23 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "backend/native/called_program.h"
 #include "backend/native/collapse.h"
 #include "backend/native/conv_weights.h"
 #include "backend/native/generic_schedule.h"
 #include "ir/visitor.h"
 
 namespace collage::native {
+
+bool computes_stages(const Function& function) {
+  const std::vector<Expr> order = post_order(function->body);
+  return calls_program(function) && std::none_of(order.begin(), order.end(), [](const Expr& node) {
+           const auto* call = as<CallNode>(node);
+           return call != nullptr && call->op != nullptr && is_template_anchor(*call);
+         });
+}
 
 bool has_avx512() { return vector_width() >= 16; }
 

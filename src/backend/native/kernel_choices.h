@@ -20,6 +20,13 @@ namespace collage::native {
 /// Starts the names of variants that call a library.
 inline const std::string kExternal = "extern ";
 
+/// The variant of a call of a tensor program alone, as it stands.
+inline const std::string kProgram = "program";
+
+/// Whether native computes the function as stages of one program: it calls a tensor program, and
+/// has no anchor with a template.
+bool computes_stages(const Function& function);
+
 bool has_avx512();
 
 ChannelLayout layout_of(const Encoding& encoding);

@@ -11,6 +11,7 @@
 #include "ops/quantised.h"
 #include "ops/reduce.h"
 #include "ops/resize.h"
+#include "tensor_program/call.h"
 #include "tensor_program/emitter.h"
 
 namespace collage::native {
@@ -146,6 +147,8 @@ class Analysis {
       if (call == nullptr) continue;
       if (call->op == nullptr) return unsupported("native: a call of a function");
       TRY(check_call(*call));
+      if (call->op->name == tensor_program::kCallOp && !tensor_program::is_elementwise(*call))
+        return unsupported("native: a tensor program of stages beside an anchor");
       if (!is_template_anchor(*call)) continue;
       if (group_.anchor != nullptr)
         return unsupported("native: {} and {} in one kernel", group_.anchor->op->name,
@@ -256,9 +259,7 @@ class Analysis {
           is_view_call(node))
         continue;
       const auto* call = as<CallNode>(node);
-      const tensor_program::EmitRule* rule =
-          call != nullptr ? tensor_program::find_emit_rule(call->op->name) : nullptr;
-      if (rule == nullptr || !rule->elementwise ||
+      if (call == nullptr || !tensor_program::is_elementwise(*call) ||
           call->tensor_type().shape != anchor.tensor_type().shape) {
         return unsupported("native: {} after {} in one kernel",
                            call != nullptr ? call->op->name : "a tuple", anchor.op->name);

@@ -5,6 +5,7 @@
 #include "backend/native/called_program.h"
 #include "backend/native/external_product.h"
 #include "backend/native/kernel_choices.h"
+#include "backend/native/stage_schedule.h"
 
 namespace collage::native {
 namespace {
@@ -130,13 +131,21 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads,
 }  // namespace
 
 Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external) {
-  if (TRY(called_program(function)))
-    return std::vector<Variant>{Variant::plain("program", function)};
-  return all_variants(function, threads, external);
+  if (!computes_stages(function)) return all_variants(function, threads, external);
+  std::vector<Variant> variants;
+  if (TRY(called_program(function))) variants.push_back(Variant::plain(kProgram, function));
+  const Result<tensor_program::Program> stages = emitted_stages(function);
+  if (!stages.ok() && variants.empty()) return stages.status();
+  if (!stages.ok()) return variants;
+  for (const StageSchedule& schedule : stage_schedules(*stages, threads)) {
+    variants.push_back(Variant::plain(schedule.to_string(), function));
+    if (schedule.packed) variants.back().weights.clear();
+  }
+  return variants;
 }
 
 Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads) {
-  if (TRY(called_program(function))) return std::vector<Variant>();
+  if (computes_stages(function)) return std::vector<Variant>();
   const KernelGroup group = TRY(analyse_group(function));
   if (group.kind != KernelGroup::Kind::kMatmul) return std::vector<Variant>();
   const MatmulProblem problem =

@@ -18,6 +18,8 @@
 #include "ir/visitor.h"
 #include "kernels/native/loaders.h"
 #include "kernels/native/native_kernel.h"
+#include "tensor_program/call.h"
+#include "tensor_program/term_walk.h"
 
 namespace collage {
 namespace native {
@@ -38,6 +40,19 @@ Result<ChannelLayout> channel_layout(const Encoding& encoding, int64_t rank) {
   return unsupported("native: no kernels for the encoding {}", encoding.to_string());
 }
 
+bool holds_non_finite(const Result<tensor_program::Program>& program) {
+  bool found = false;
+  if (!program.ok()) return found;
+  for (const tensor_program::Stage& stage : program->stages)
+    tensor_program::for_each_term(stage, [&](const tensor_program::Term& root) {
+      tensor_program::for_each_inside(root, [&](const tensor_program::Term& term) {
+        found = found || (term->op == tensor_program::TermOp::kConstant && is_float(term.dtype()) &&
+                          !std::isfinite(term->real));
+      });
+    });
+  return found;
+}
+
 /// Whether the code itself holds an infinity or NaN, as that of a mask does. LLVM may take them for
 /// impossible and drop what would lead to one, unless arithmetic is strict; then it fuses no
 /// multiplication with an addition either. Those that tensors hold are computed with as they come.
@@ -47,6 +62,8 @@ bool holds_non_finite(const Function& function) {
     if (constant != nullptr && is_float(constant->value.dtype()) && constant->value.size() == 1 &&
         !std::isfinite(constant->value.element_as_double(0)))
       return true;
+    const CallNode* call = as_op(expr, tensor_program::kCallOp);
+    if (call != nullptr && holds_non_finite(tensor_program::program_of_call(*call))) return true;
   }
   return false;
 }
@@ -67,17 +84,18 @@ class NativeBackend : public Backend {
   }
   int priority() const override { return 30; }
 
-  PartitionRulePtr partition_rule(const Target&) const override { return make_native_rule(); }
+  // `native -fuse-programs=off` computes each call of a tensor program by itself.
+  PartitionRulePtr partition_rule(const Target& target) const override {
+    return make_native_rule("native", check_call, option(target, "fuse-programs") != "off");
+  }
 
   // `native -external=on` offers products with a library's function as a stage, too: none of them
   // has won yet, and each is measured.
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
     const Function flat = TRY(flattened(function));
-    const auto external = target.options.find("external");
     return guarded("native", [&] {
-      return kernel_variants(flat, options.threads,
-                             external != target.options.end() && external->second == "on");
+      return kernel_variants(flat, options.threads, option(target, "external") == "on");
     });
   }
 
@@ -115,6 +133,11 @@ class NativeBackend : public Backend {
   }
 
  private:
+  static std::string option(const Target& target, const std::string& name) {
+    const auto found = target.options.find(name);
+    return found == target.options.end() ? "" : found->second;
+  }
+
   Result<std::unique_ptr<Kernel>> load(BuiltKernel& built, const std::string& text,
                                        const CompileOptions& options, bool strict = false) const {
     const std::string key = fmt::format("{}\n{}\n{} threads\n{}", version(),

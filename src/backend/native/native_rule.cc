@@ -5,12 +5,14 @@
 
 #include "tensor_program/call.h"
 #include "tensor_program/emitter.h"
+#include "tensor_program/pattern_kind.h"
 
 namespace collage::native {
 namespace {
 
 constexpr size_t kMostCalls = 24;    // of one group, or of an anchor and the chain behind it
 constexpr size_t kMostPrologue = 6;  // calls in front of an anchor
+constexpr size_t kMostPrograms = 4;  // of several stages, in one group
 
 bool starts_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
@@ -24,13 +26,18 @@ enum class Role {
   kInjective,   // moves elements, or samples a few (resizing)
   kWindow,      // pooling: several elements each, inlined
   kStatistics,  // needs a stage: reductions, softmax, normalisations
+  kProgram,     // a user's program of stages
 };
 
 class Finder {
  public:
   Finder(const DataflowGraph& graph, std::shared_ptr<const PartitionSpec> spec, std::string rule,
-         CheckCall check)
-      : graph_(graph), spec_(std::move(spec)), rule_(std::move(rule)), check_(check) {
+         CheckCall check, bool fuse_programs)
+      : graph_(graph),
+        spec_(std::move(spec)),
+        rule_(std::move(rule)),
+        check_(check),
+        fuse_programs_(fuse_programs) {
     for (const auto& node : graph.nodes()) roles_.push_back(role_of(node.expr));
     for (const auto& node : graph.nodes())
       if (is_any_anchor(node.index)) own_chain(node.index);
@@ -42,9 +49,9 @@ class Finder {
       if (as_op(node.expr, tensor_program::kCallOp) != nullptr) add("program", {IndexSet({i})});
       if (is_any_anchor(i)) add_tails(i);
       if (roles_[i] == Role::kNone || node_role(graph_, i) != NodeRole::kKernel) continue;
-      if (roles_[i] == Role::kAnchor) {
+      if (is_any_anchor(i) && (roles_[i] == Role::kAnchor || roles_[i] == Role::kProgram))
         add_anchored(i);
-      } else {
+      if (roles_[i] != Role::kAnchor) {
         add("call", {with_tuple_arguments(graph_, IndexSet({i}))});
         add("fused", grown_upwards(i));
         add("fused", grown_upwards(i, &owned_));
@@ -66,6 +73,7 @@ class Finder {
     if (call == nullptr || call->op == nullptr || !check_(*call).ok()) return Role::kNone;
     if (is_template_anchor(*call)) return Role::kAnchor;
     const std::string_view name = call->op->name;
+    if (name == tensor_program::kCallOp) return role_of_program(*call);
     const tensor_program::EmitRule* emitted = tensor_program::find_emit_rule(name);
     if (emitted != nullptr && emitted->elementwise) return Role::kElementwise;
     if (starts_with(name, "nn.max_pool") || starts_with(name, "nn.avg_pool")) return Role::kWindow;
@@ -74,16 +82,26 @@ class Finder {
     return call->op->kind == FusionKind::kInjective ? Role::kInjective : Role::kStatistics;
   }
 
+  Role role_of_program(const CallNode& call) const {
+    if (!fuse_programs_) return Role::kNone;
+    if (tensor_program::is_elementwise(call)) return Role::kElementwise;
+    const Result<tensor_program::Program> program = tensor_program::program_of_call(call);
+    return program.ok() && tensor_program::pattern_kind(*program) != FusionKind::kOpaque
+               ? Role::kProgram
+               : Role::kNone;
+  }
+
   const Shape& shape_of(PostDfsIndex i) const { return graph_.node(i).expr->tensor_type().shape; }
   bool single_user(PostDfsIndex i) const {
     return !graph_.node(i).is_external && graph_.node(i).outputs.size() == 1;
   }
 
-  /// Whether it is an anchor of some toolchain.
+  /// Whether it is an anchor of some toolchain, or a program like one.
   bool is_any_anchor(PostDfsIndex i) const {
     const auto* call = as<CallNode>(graph_.node(i).expr);
     return call != nullptr && call->op != nullptr && call->type().is_tensor() &&
-           (roles_[i] == Role::kAnchor || call->op->kind == FusionKind::kAnchor);
+           (roles_[i] == Role::kAnchor || roles_[i] == Role::kProgram ||
+            call->op->kind == FusionKind::kAnchor);
   }
 
   void add(std::string_view label, const Grown& grown) {
@@ -239,6 +257,7 @@ class Finder {
     bool statistics = roles_[exit] == Role::kStatistics;
     bool moves = roles_[exit] == Role::kInjective;
     const bool window = roles_[exit] == Role::kWindow;
+    size_t programs = roles_[exit] == Role::kProgram ? 1 : 0;
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t i : inside.elements()) {
@@ -257,8 +276,9 @@ class Finder {
           if (without != nullptr && without->contains(p)) continue;
           if (role != NodeRole::kKernel || !graph_.node(p).expr->type().is_tensor()) continue;
           const Role kind = roles_[p];
-          const bool stats = kind == Role::kStatistics;
+          const bool stats = kind == Role::kStatistics, program = kind == Role::kProgram;
           if (kind == Role::kNone || kind == Role::kAnchor) continue;
+          if (program && (window || programs == kMostPrograms)) continue;
           if (stats && (statistics || moves))
             continue;  // one set of statistics, nothing moved after it
           if (window && kind != Role::kInjective && !reads_bytes(p))
@@ -270,7 +290,8 @@ class Finder {
           }
           inside.insert(p);
           inside = with_tuple_arguments(graph_, std::move(inside));
-          statistics = statistics || stats;
+          statistics = statistics || stats || program;
+          programs += program ? 1 : 0;
           moves = moves || kind == Role::kInjective;
           ++calls;
           changed = true;
@@ -305,6 +326,7 @@ class Finder {
   std::shared_ptr<const PartitionSpec> spec_;
   std::string rule_;
   CheckCall check_;
+  bool fuse_programs_;
   std::vector<Role> roles_;
   IndexSet owned_;
   std::unordered_set<IndexSet, IndexSetHash> seen_;
@@ -313,20 +335,22 @@ class Finder {
 
 class NativeRule : public PartitionRule {
  public:
-  NativeRule(const std::string& name, CheckCall check) : PartitionRule(name), check_(check) {}
+  NativeRule(const std::string& name, CheckCall check, bool fuse_programs)
+      : PartitionRule(name), check_(check), fuse_programs_(fuse_programs) {}
   std::vector<CandidatePartition> all_candidates(
       const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const override {
-    return Finder(graph, spec, name(), check_).run();
+    return Finder(graph, spec, name(), check_, fuse_programs_).run();
   }
 
  private:
   CheckCall check_;
+  bool fuse_programs_;
 };
 
 }  // namespace
 
-PartitionRulePtr make_native_rule(const std::string& name, CheckCall check) {
-  return std::make_shared<NativeRule>(name, check);
+PartitionRulePtr make_native_rule(const std::string& name, CheckCall check, bool fuse_programs) {
+  return std::make_shared<NativeRule>(name, check, fuse_programs);
 }
 
 }  // namespace collage::native

@@ -10,6 +10,9 @@
 //                                   epilogue
 //   a group that no later call's    behind each call of it: what follows that call, and all that
 //   group takes in                  that call's own group leaves
+//   a call of a tensor program      alone; what is element-wise like an operator of that kind; any
+//                                   other like an anchor, and in groups of any other calls but
+//                                   anchors, programs among them (kMostPrograms at most)
 //
 //     conv -> bias -> add -> relu      of native: conv, conv+bias, conv+bias+add, all four;
 //              other -^                bias+add+relu, add+relu, relu; bias, bias+add, add
@@ -29,7 +32,9 @@ namespace collage::native {
 /// Why a call cannot be computed in any group, if so.
 using CheckCall = Status (*)(const CallNode& call);
 
-/// `name`: of the rule, with which the labels of its candidates start.
-PartitionRulePtr make_native_rule(const std::string& name = "native", CheckCall check = check_call);
+/// `name`: of the rule, with which the labels of its candidates start. `fuse_programs`: calls of
+/// tensor programs are offered together with others, too.
+PartitionRulePtr make_native_rule(const std::string& name = "native", CheckCall check = check_call,
+                                  bool fuse_programs = true);
 
 }  // namespace collage::native

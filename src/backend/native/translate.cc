@@ -4,6 +4,7 @@
 
 #include "backend/native/halide_math.h"
 #include "base/check.h"
+#include "runtime/dispatch.h"
 
 namespace collage::native {
 
@@ -156,7 +157,6 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
   COLLAGE_CHECK(false, "a leaf among the operations");
   return {};
 }
-
 HExpr combined(tp::Combine combine, const HExpr& a, const HExpr& b) {
   switch (combine) {
     case tp::Combine::kSet:
@@ -173,38 +173,18 @@ HExpr combined(tp::Combine combine, const HExpr& a, const HExpr& b) {
   return a;
 }
 
+/// The stage is computed from end to end, whatever part of it is read.
+void bound_by(const tp::Stage& stage, Func& f) {
+  for (const tp::Axis& axis : stage.axes) f.bound(Var(axis.name), 0, to_int(axis.extent));
+}
+
 }  // namespace
 
 Halide::Type halide_type(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return Halide::Float(32);
-    case DType::kFloat64:
-      return Halide::Float(64);
-    case DType::kFloat16:
-      return Halide::Float(16);
-    case DType::kBFloat16:
-      return Halide::BFloat(16);
-    case DType::kInt8:
-      return Halide::Int(8);
-    case DType::kInt16:
-      return Halide::Int(16);
-    case DType::kInt32:
-      return Halide::Int(32);
-    case DType::kInt64:
-      return Halide::Int(64);
-    case DType::kUInt8:
-      return Halide::UInt(8);
-    case DType::kUInt16:
-      return Halide::UInt(16);
-    case DType::kUInt32:
-      return Halide::UInt(32);
-    case DType::kUInt64:
-      return Halide::UInt(64);
-    case DType::kBool:
-      return Halide::UInt(8);
-  }
-  return Halide::Float(32);
+  if (dtype == DType::kBool) return Halide::UInt(8);
+  if (dtype == DType::kBFloat16) return Halide::BFloat(16);
+  if (is_float(dtype)) return Halide::Float(static_cast<int>(8 * dtype_size(dtype)));
+  return dispatch_integer(dtype, []<typename T>(Tag<T>) { return Halide::type_of<T>(); });
 }
 
 const Binding& Translator::buffer(const std::string& name) {
@@ -267,8 +247,7 @@ void Translator::define_external(const tp::Stage& stage, Func& f, const std::vec
   args[0] = HExpr(Halide::Internal::StringImm::make(text));
   f.define_extern("collage_call_external" + std::to_string(stage.external.inputs.size()), args,
                   halide_type(stage.dtype), vars);
-  for (size_t i = 0; i < vars.size(); ++i)
-    f.bound(vars[i], 0, to_int(stage.axes[vars.size() - 1 - i].extent));
+  bound_by(stage, f);
 }
 
 Func Translator::func(const std::string& name) {
@@ -294,8 +273,7 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
     define_external(stage, f, vars);
   } else if (stage.value.defined()) {
     f(vars) = stored(expr(stage.value, pure));
-    for (size_t i = 0; stage.is_result && i < vars.size(); ++i)
-      f.bound(vars[i], 0, to_int(stage.axes[vars.size() - 1 - i].extent));
+    if (stage.is_result) bound_by(stage, f);
   } else if (stage.updates[0].combine != tp::Combine::kSet) {
     f(vars) = expr(tp::neutral(stage.updates[0].combine, stage.dtype), pure);
   } else {
@@ -339,7 +317,8 @@ void Translator::apply(Target target, const tp::Primitive& step,
     if (whole.is_rvar) walked->emplace(step.names[i], RVar(step.names[i]));
     return loop(i);
   };
-  const TailStrategy tail = step.guarded ? TailStrategy::GuardWithIf : TailStrategy::Auto;
+  TailStrategy tail = whole_ && step.update < 0 ? TailStrategy::ShiftInwards : TailStrategy::Auto;
+  if (step.guarded) tail = TailStrategy::GuardWithIf;
   const int number = to_int(step.number);
   switch (step.kind) {
     case tp::PrimitiveKind::kSplit: {
@@ -395,6 +374,7 @@ void Translator::apply_schedule() {
     switch (step.kind) {
       case tp::PrimitiveKind::kComputeRoot:
         made.func.compute_root();
+        if (whole_) bound_by(*program_.find_stage(step.stage), made.func);
         break;
       case tp::PrimitiveKind::kComputeAt:
         made.func.compute_at(func(step.names[0]), Var(step.names[1]));

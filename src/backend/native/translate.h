@@ -42,7 +42,11 @@ class Translator {
         memo;
   };
 
-  explicit Translator(const tensor_program::Program& program) : program_(program) {}
+  /// `whole`: stages that are computed first are computed from end to end, and splits of stages'
+  /// values that are not guarded end there, the last part moved back. Otherwise those of stages
+  /// that are no results run to the end of that part.
+  explicit Translator(const tensor_program::Program& program, bool whole = false)
+      : program_(program), whole_(whole) {}
 
   HExpr expr(const tensor_program::Term& term, Scope& scope);
   /// The function of a stage; its dimensions are the stage's, innermost first. A result of bools is
@@ -72,6 +76,7 @@ class Translator {
              std::map<std::string, Halide::RVar>* walked);
 
   const tensor_program::Program& program_;
+  bool whole_;
   std::map<std::string, Translated> stages_;
   std::unordered_map<std::string, size_t> buffers_;
   std::vector<Binding> bindings_;

@@ -9,6 +9,7 @@
 #include "backend/opencl/prepare.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "tensor_program/call.h"
 
 namespace collage::opencl {
 namespace {
@@ -135,6 +136,7 @@ Result<Emitted> emitted(const Function& flat, const Tile& tile) {
 
 Status check_call(const CallNode& call) {
   if (call.op == nullptr) return unsupported("opencl: a call of a function");
+  if (call.op->name == tp::kCallOp) return unsupported("opencl: a call of a tensor program");
   if (!is_lookup(call)) TRY(as_own(native::check_call(call)));
   TRY(check_type(call.type()));
   for (const Expr& arg : call.args) TRY(check_type(arg->type()));

@@ -1,0 +1,404 @@
+#include "backend/native/stage_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "backend/native/generic_schedule.h"
+#include "backend/native/schedule_steps.h"
+#include "backend/native/stage_rows.h"
+#include "backend/native/stage_tile.h"
+#include "base/integers.h"
+#include "tensor_program/term_walk.h"
+#include "tensor_program/transform.h"
+
+namespace collage::native {
+
+namespace tp = tensor_program;
+using tp::Stage;
+
+namespace {
+
+constexpr int64_t kCacheBytes = 256 << 10;  // what stays in L2 beside what passes
+
+/// Writes the schedule of a plan.
+class Scheduler {
+ public:
+  Scheduler(StagePlan plan, const StageSchedule& schedule, int threads)
+      : plan_(std::move(plan)), schedule_(schedule), threads_(threads) {}
+
+  Result<tp::Program> run() {
+    if (schedule_.rows > 0) {
+      depth_ = depth_of_rows(plan_);
+      if (depth_ == 0) return internal_error("native: a program that has no rows");
+    }
+    pack();
+    if (depth_ > 0) {
+      result_ = result_of(program())->name;
+      aligned_ = aligned_stages(plan_, depth_);
+    }
+    // The result first: the others are computed at one of its loops.
+    for (size_t i = program().stages.size(); i-- > 0;) {
+      const Stage stage = program().stages[i];
+      if (plan_.is_sum(stage.name)) continue;
+      const auto part = std::find_if(plan_.parts.begin(), plan_.parts.end(),
+                                     [&](const auto& p) { return p.first == stage.name; });
+      if (part != plan_.parts.end()) {
+        schedule_part(stage, part->second);
+      } else {
+        schedule_stage(stage);
+      }
+    }
+    return std::move(program());
+  }
+
+ private:
+  tp::Program& program() { return plan_.program; }
+
+  bool is_in_block(const Stage& stage) const {
+    return depth_ > 0 && aligned_.count(stage.name) != 0;
+  }
+  /// How far a loop over that axis of the stage runs in one task.
+  int64_t extent_of(const Stage& stage, size_t axis) const {
+    if (!is_in_block(stage) || axis >= depth_) return stage.axes[axis].extent;
+    return axis + 1 == depth_ ? std::min(schedule_.rows, stage.axes[axis].extent) : 1;
+  }
+
+  StageTile tile_for(const Stage& host, const std::vector<const TiledSum*>& sums) const {
+    const size_t columns = host.axes.size() - 1;
+    const int64_t rows = sums[0]->rows ? extent_of(host, *sums[0]->rows) : 1;
+    return stage_tile(rows, extent_of(host, columns), sums.size(), !is_in_block(host));
+  }
+
+  void pack() {
+    const std::vector<TiledSum> sums = plan_.sums;
+    bool any = false;
+    for (const TiledSum& sum : sums) {
+      const Stage host = *program().find_stage(sum.host);
+      const size_t columns = host.axes.size() - 1;
+      if (!sum.rows || host.axes[*sum.rows].extent < 4) continue;
+      const StageTile tile = tile_for(host, plan_.sums_of(sum.host));
+      if (host.axes[columns].extent % tile.columns == 0)
+        any = pack_columns(plan_, sum, tile.columns, schedule_.packed) || any;
+    }
+    if (!any) return;
+    // Copies of weights are made once, here.
+    const Result<tp::Program> folded = tp::fold_constants(program());
+    if (folded.ok() && std::all_of(plan_.sums.begin(), plan_.sums.end(), [&](const TiledSum& sum) {
+          return folded->find_stage(sum.sum) != nullptr && folded->find_stage(sum.host) != nullptr;
+        }))
+      program() = *folded;
+  }
+
+  void schedule_stage(const Stage& stage) {
+    const std::vector<const TiledSum*> sums = plan_.sums_of(stage.name);
+    Steps steps(program(), stage.name);
+    if (is_in_block(stage)) {
+      if (stage.name != result_) steps.compute_at(result_, block_loop_);
+    } else if (!stage.is_result) {
+      steps.compute_root();
+    }
+    if (stage.axes.empty()) return;
+    if (!sums.empty()) {
+      schedule_host(stage, sums);
+    } else if (is_in_block(stage)) {
+      schedule_in_block(stage);
+    } else if (stage.value.defined()) {
+      schedule_root(stage);
+    }
+  }
+
+  /// A stage by itself, without sums.
+  void schedule_root(const Stage& stage) {
+    Steps steps(program(), stage.name);
+    const Names loops = loops_of(stage);
+    const Extents extents = extents_of(stage);
+    if (!plan_.reads_parts(stage)) {
+      schedule_loops(steps, loops, extents, stage.value, threads_);
+      return;
+    }
+    const FusedLoop loop = fuse_from(steps, loops, extents, loops.size() > 1 ? 1 : 0);
+    if (loop.any() && loop.extent > 1) steps.parallel(loop.name);
+  }
+
+  void schedule_in_block(const Stage& stage) {
+    Steps steps(program(), stage.name);
+    const Names loops = loops_of(stage);
+    if (stage.name == result_) {
+      Names order = loops;
+      Extents extents = extents_of(stage);
+      const size_t row = loops.size() - depth_;  // innermost first
+      split_rows(steps, stage, order, extents, row);
+      steps.reorder(order);
+      if (!plan_.reads_parts(stage)) vectorise_innermost(steps, stage, order[0]);
+      divide(steps, order, extents, row + 1);
+      return;
+    }
+    if (!plan_.reads_parts(stage)) vectorise_innermost(steps, stage, loops[0]);
+  }
+
+  void vectorise_innermost(Steps& steps, const Stage& stage, const std::string& loop) {
+    const int64_t extent = extent_of(stage, stage.axes.size() - 1);
+    if (!stage.value.defined()) return;
+    if (const int width = vector_width_of(stage.value, extent); extent >= width)
+      steps.vectorise(loop, width);
+  }
+
+  /// Cuts the result's rows into blocks: the loop over rows within one, then that over blocks, are
+  /// listed in the place of what was there.
+  void split_rows(Steps& steps, const Stage& result, Names& loops, Extents& extents, size_t row) {
+    const int64_t extent = result.axes[depth_ - 1].extent;
+    const int64_t rows = std::min(schedule_.rows, extent);
+    if (rows == extent) {
+      loops.insert(loops.begin() + static_cast<std::ptrdiff_t>(row), "block_row");
+      extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(row), rows);
+      steps.split(loops[row + 1], "block", "block_row", rows);
+      loops[row + 1] = "block";
+      extents[row + 1] = 1;
+      return;
+    }
+    steps.split(loops[row], "block", "block_row", rows);
+    extents[row] = ceil_div(extent, rows);
+    loops[row] = "block";
+    loops.insert(loops.begin() + static_cast<std::ptrdiff_t>(row), "block_row");
+    extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(row), rows);
+  }
+
+  /// Gives loops[first..] of the result to tasks.
+  void divide(Steps& steps, const Names& loops, const Extents& extents, size_t first) {
+    const FusedLoop loop = fuse_from(steps, loops, extents, first);
+    block_loop_ = loop.extent > 1 ? split_tasks(steps, loop, threads_) : loop.name;
+  }
+
+  /// The loops of a stage in whose tiles sums are computed.
+  void schedule_host(const Stage& host, const std::vector<const TiledSum*>& sums) {
+    Steps steps(program(), host.name);
+    const StageTile tile = tile_for(host, sums);
+    const bool is_block = host.name == result_;
+    Names loops = loops_of(host);
+    Extents extents = extents_of(host);
+    size_t outer = loops.size();  // loops from here on are tasks
+    if (is_block) {
+      const size_t row = loops.size() - depth_;
+      split_rows(steps, host, loops, extents, row);
+      outer = row + 1;
+    }
+    // Columns, then rows, then tiles of them, then what is left.
+    Names inner{loops[0]}, tiles, rest;
+    Extents rest_extents;
+    std::vector<int64_t> tile_extents;
+    if (tile.columns < extents[0]) {
+      steps.split(loops[0], "column_tile", "column", tile.columns);
+      inner[0] = "column";
+      tiles.emplace_back("column_tile");
+      tile_extents.push_back(ceil_div(extents[0], tile.columns));
+    }
+    size_t row = 0;  // which loop the rows are; 0, the columns: there are none
+    if (sums[0]->rows) {
+      // In the block the loop within it stands for the rows; beyond it there are none.
+      row = host.axes.size() - 1 - *sums[0]->rows;
+      if (is_block && row + 1 > outer) row = 0;
+    }
+    if (row > 0) {
+      const int64_t extent =
+          is_in_block(host) && !is_block ? extent_of(host, *sums[0]->rows) : extents[row];
+      inner.push_back(loops[row]);
+      if (tile.rows < extent) {
+        steps.split(loops[row], "row_tile", "row", tile.rows);
+        inner.back() = "row";
+        tiles.insert(tiles.begin(), "row_tile");
+        tile_extents.insert(tile_extents.begin(), ceil_div(extent, tile.rows));
+      }
+    }
+    for (size_t i = 1; i < outer && i < loops.size(); ++i) {
+      if (i == row) continue;
+      rest.push_back(loops[i]);
+      rest_extents.push_back(extents[i]);
+    }
+    Names order = inner;
+    order.insert(order.end(), tiles.begin(), tiles.end());
+    order.insert(order.end(), rest.begin(), rest.end());
+    if (outer < loops.size())
+      order.insert(order.end(), loops.begin() + static_cast<std::ptrdiff_t>(outer), loops.end());
+    if (order.size() > 1) steps.reorder(order);
+    steps.vectorise(inner[0], tile.lanes);
+    if (tile.columns > tile.lanes) steps.unroll(inner[0]);
+    if (inner.size() > 1) steps.unroll(inner[1]);
+
+    std::string at = order.size() > inner.size() ? order[inner.size()] : "";
+    if (is_block) {
+      const Names tasks(loops.begin() + static_cast<std::ptrdiff_t>(outer), loops.end());
+      const Extents task_extents(extents.begin() + static_cast<std::ptrdiff_t>(outer),
+                                 extents.end());
+      divide(steps, tasks, task_extents, 0);
+      if (!tasks.empty() && at == tasks[0]) at = block_loop_;
+    } else if (!is_in_block(host)) {
+      // Tiles of one panel of columns follow one another in a task, where there are panels enough.
+      tile_extents.insert(tile_extents.end(), rest_extents.begin(), rest_extents.end());
+      Names tasks(order.begin() + static_cast<std::ptrdiff_t>(inner.size()), order.end());
+      const bool serial = tasks.size() > 1 && product(tile_extents, 1) >= 4LL * threads_;
+      const FusedLoop loop = fuse_from(steps, tasks, tile_extents, serial ? 1 : 0);
+      if (loop.any()) {
+        const std::string inside = loop.extent > 1 && product(extents) >= kSerialElements / 8
+                                       ? split_tasks(steps, loop, threads_)
+                                       : loop.name;
+        if (!serial) at = inside;
+      }
+    }
+    for (const TiledSum* sum : sums) schedule_sum(*sum, host.name, at, tile, row > 0);
+  }
+
+  /// In registers, whole tiles at a time.
+  void schedule_sum(const TiledSum& tiled, const std::string& host, const std::string& at,
+                    const StageTile& tile, bool has_rows) {
+    const Stage stage = *program().find_stage(tiled.sum);
+    Steps steps(program(), stage.name);
+    if (at.empty()) {
+      steps.compute_root();
+    } else {
+      steps.compute_at(host, at);
+    }
+    const std::string column = stage.axes.back().name;
+    const bool rows = has_rows && tiled.rows && tile.rows > 1;
+    Names loops{column};
+    if (rows) loops.push_back(stage.axes[*tiled.rows].name);
+    const auto in_registers = [&](Steps& s) {
+      s.vectorise(column, tile.lanes);
+      if (tile.columns > tile.lanes) s.unroll(column);
+      if (rows) s.unroll(loops[1]);
+    };
+    in_registers(steps);
+    const tp::Update& update = stage.updates[0];
+    Steps sum(program(), stage.name, 0);
+    const std::string& innermost = update.over.back().name;
+    const bool unrolled = update.over.back().extent % 4 == 0;
+    if (unrolled) {
+      sum.split(innermost, "sum_outer", "sum_inner", 4);
+      loops.insert(loops.end(), {"sum_inner", "sum_outer"});
+    } else {
+      loops.push_back(innermost);
+    }
+    for (size_t i = update.over.size() - 1; i-- > 0;) loops.push_back(update.over[i].name);
+    sum.reorder(loops);
+    in_registers(sum);
+    if (unrolled) sum.unroll("sum_inner");
+  }
+
+  /// Side by side for one point of its reader.
+  void schedule_part(const Stage& stage, const std::string& reader) {
+    Steps steps(program(), stage.name);
+    const Stage& read_by = *program().find_stage(reader);
+    if (read_by.axes.empty()) {
+      steps.compute_root();
+    } else {
+      steps.compute_at(reader, read_by.axes.back().name);
+    }
+    const tp::Axis& lane = stage.axes.back();
+    const int width = vector_width();
+    if (lane.extent % width != 0) return;
+    for (int update = -1; update < static_cast<int>(stage.updates.size()); ++update) {
+      Steps s(program(), stage.name, update);
+      if (update >= 0) {
+        const tp::Update& u = stage.updates[static_cast<size_t>(update)];
+        if (!tp::is_variable(u.at.back(), lane.name)) continue;
+        Names order{lane.name};
+        for (size_t i = u.over.size(); i-- > 0;) order.push_back(u.over[i].name);
+        s.reorder(order);
+      }
+      s.vectorise(lane.name, width);
+      s.unroll(lane.name);
+    }
+  }
+
+  StagePlan plan_;
+  StageSchedule schedule_;
+  int threads_;
+  size_t depth_ = 0;  // of the rows; 0 where tasks compute no rows
+  std::string result_, block_loop_;
+  std::map<std::string, bool> aligned_;
+};
+
+/// Rows of the result for a task: the best of those that are few and of those that are many, as far
+/// as what a task computes stays in L2 and there are tasks enough.
+std::vector<int64_t> block_sizes(const StagePlan& plan, size_t depth, int threads) {
+  constexpr int64_t kMany = 24, kMost = 96;
+  const Stage& result = *result_of(plan.program);
+  const int64_t extent = result.axes[depth - 1].extent;
+  int64_t outer = 1, row_bytes = 0;
+  for (size_t d = 0; d + 1 < depth; ++d) outer *= result.axes[d].extent;
+  for (const auto& [name, same] : aligned_stages(plan, depth)) {
+    int64_t elements = 1;
+    const Stage& stage = *plan.program.find_stage(name);
+    for (size_t d = depth; d < stage.axes.size(); ++d) elements *= stage.axes[d].extent;
+    if (!plan.is_sum(name)) row_bytes += elements * static_cast<int64_t>(dtype_size(stage.dtype));
+  }
+  std::vector<int64_t> best;
+  for (const auto& [least, most] : {std::pair(int64_t{1}, kMany - 1), std::pair(kMany, kMost)}) {
+    int64_t found = 0;
+    double lowest = 0;
+    for (int64_t rows = least; rows <= std::min(most, extent); ++rows) {
+      if (rows > 1 && (rows * row_bytes > kCacheBytes || outer * ceil_div(extent, rows) < threads))
+        break;
+      double cost = static_cast<double>(round_up(extent, rows)) / static_cast<double>(extent) *
+                    (1 + 2 / static_cast<double>(rows));
+      double sums = 0, tiles = 0;
+      for (const TiledSum& sum : plan.sums) {
+        if (!sum.rows) continue;
+        tiles += stage_tile(*sum.rows + 1 == depth ? rows : 1,
+                            plan.program.find_stage(sum.host)->axes.back().extent,
+                            plan.sums_of(sum.host).size(), false)
+                     .cost;
+        ++sums;
+      }
+      if (sums > 0) cost *= tiles / sums;
+      if (found != 0 && cost >= lowest) continue;
+      found = rows;
+      lowest = cost;
+    }
+    if (found != 0) best.insert(best.begin(), found);
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string StageSchedule::to_string() const {
+  return (rows > 0 ? fmt::format("rows {}", rows) : "stages") + (packed ? " packed" : "");
+}
+
+std::vector<StageSchedule> stage_schedules(const tp::Program& program, int threads) {
+  const StagePlan plan = plan_stages(program);
+  bool products = false, heavy = false;
+  for (const TiledSum& tiled : plan.sums) {
+    if (!tiled.rows) continue;
+    products = true;
+    const Stage& sum = *plan.program.find_stage(tiled.sum);
+    int64_t bytes = sum.axes.back().extent * static_cast<int64_t>(dtype_size(sum.dtype));
+    for (const tp::Axis& axis : sum.updates[0].over) bytes *= axis.extent;
+    heavy = heavy || bytes > kCacheBytes;
+  }
+  std::vector<StageSchedule> stages(1);
+  if (products) stages.insert(heavy ? stages.begin() : stages.end(), {0, true});
+  const size_t depth = depth_of_rows(plan);
+  // A block of rows is worth it where it keeps something between two stages.
+  const size_t least = plan.sums.size() == 1 ? 3 : 2;
+  if (depth == 0 || plan.program.stages.size() < least) return stages;
+  std::vector<StageSchedule> blocks;
+  for (const int64_t rows : block_sizes(plan, depth, threads)) {
+    blocks.push_back({rows, false});
+    if (products) blocks.push_back({rows, true});
+  }
+  // Each task would read all weights again.
+  std::vector<StageSchedule>& first = heavy ? stages : blocks;
+  const std::vector<StageSchedule>& second = heavy ? blocks : stages;
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+Result<tp::Program> with_schedule(const tp::Program& program, const StageSchedule& schedule,
+                                  int threads) {
+  return Scheduler(plan_stages(program), schedule, threads).run();
+}
+
+}  // namespace collage::native

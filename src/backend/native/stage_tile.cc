@@ -1,0 +1,51 @@
+#include "backend/native/stage_tile.h"
+
+#include <algorithm>
+
+#include "backend/native/generic_schedule.h"
+#include "base/integers.h"
+
+namespace collage::native {
+
+namespace {
+
+constexpr double kBusy = 10;  // sums side by side that keep the multipliers busy
+
+/// Registers for vectors of sums and of columns; one more holds what rows multiply them by.
+int64_t most_vectors() { return (vector_width() >= 16 ? 32 : 16) - 1; }
+
+}  // namespace
+
+StageTile stage_tile(int64_t rows, int64_t columns, size_t sums, bool shifted) {
+  StageTile best;
+  best.lanes = vector_width();
+  while (best.lanes > 1 && best.lanes > columns) best.lanes /= 2;
+  const int64_t budget = std::max<int64_t>(2, most_vectors() / static_cast<int64_t>(sums));
+  double least = 0;
+  for (int64_t vectors = 1; 2 * vectors <= budget && vectors * best.lanes <= columns; ++vectors) {
+    const int64_t width = vectors * best.lanes;
+    if (columns % width != 0 && (!shifted || vectors > 2)) continue;
+    for (int64_t r = 1; r <= std::min(rows, budget / vectors - 1); ++r) {
+      if (rows % r != 0 && !shifted) continue;
+      const auto waste = [](int64_t n, int64_t tile) {
+        return static_cast<double>(round_up(n, tile)) / static_cast<double>(n);
+      };
+      const auto sum = static_cast<double>(r * vectors);
+      const double loads = static_cast<double>(r + vectors) / sum;
+      const double cost =
+          waste(rows, r) * waste(columns, width) * std::max(1.0, 0.55 + 0.5 * loads) *
+          (sum < kBusy ? kBusy / sum : 1.0 + 0.002 * static_cast<double>(budget - r * vectors));
+      if (least != 0 && cost >= least) continue;
+      least = best.cost = cost;
+      best.rows = r;
+      best.columns = width;
+    }
+  }
+  if (least == 0) {
+    best.columns = best.lanes;
+    best.cost = kBusy;
+  }
+  return best;
+}
+
+}  // namespace collage::native

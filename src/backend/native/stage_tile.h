@@ -1,0 +1,21 @@
+// How many rows and columns of a stage are computed at a time, so that the sums that they need fill
+// the registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace collage::native {
+
+/// Columns are of vectors of `lanes`.
+struct StageTile {
+  int64_t rows = 1, columns = 1;
+  int lanes = 1;
+  double cost = 1;  ///< of a point, by how well registers and multipliers are used
+};
+
+/// The best tile for a stage of that many rows and columns that has `sums` sums in it. Tiles divide
+/// the extents, but where they are `shifted`: the last one then ends with the array.
+StageTile stage_tile(int64_t rows, int64_t columns, size_t sums, bool shifted);
+
+}  // namespace collage::native
