@@ -103,7 +103,8 @@ void CoverProblem::fill(size_t c) {
   for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
     const MeasuredVariant& row = candidate.costs->variants[v];
     if (std::holds_alternative<Invalid>(row.cost)) continue;
-    if (!stated.empty() && stated != row.variant.to_string()) continue;
+    // The host's, which may not have been asked yet, has one.
+    if (!stated.empty() && !candidate.is_host() && stated != row.variant.to_string()) continue;
     if (!places_.hold(graph_, exits, row.variant.outputs)) continue;
     if (only_known_ && !candidate.is_host() && is_unmeasured(row)) continue;
     const Measured* m = measured(row.cost);

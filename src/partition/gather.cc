@@ -40,15 +40,16 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
     if (device_placement(node.expr)) placements.insert(node.index);
   }
   const StatedPlaces places(graph);
+  const StatedKernels kernels(graph);
   const auto possible = [&](const CandidatePartition& candidate) {
     const IndexSet& inside = candidate.sub_graph.inside();
-    return (!inside.intersects(primitives) || inside.size() == 1) &&
+    const std::string& target = kernels.target(inside.first());
+    return (target.empty() || target == candidate.spec->target.to_string()) &&
+           (!inside.intersects(primitives) || inside.size() == 1) &&
            !inside.intersects(placements);  // a wish, no work
   };
-  const StatedKernels kernels(graph);
   const auto allowed = [&](const CandidatePartition& candidate) {
-    const std::string& target = kernels.target(candidate.sub_graph.inside().first());
-    bool fits = target.empty() || target == candidate.spec->target.to_string();
+    bool fits = true;
     if (!placements.empty())
       candidate.sub_graph.inside().for_each([&](PostDfsIndex i) {
         fits = fits && places.of(i) && is_at(candidate.spec->target, *places.of(i));

@@ -7,6 +7,7 @@
 
 #include "tensor_program/call.h"
 #include "tensor_program/emitter.h"
+#include "tensor_program/in_place.h"
 #include "tensor_program/pattern_kind.h"
 #include "tensor_program/simplify.h"
 #include "tensor_program/term_walk.h"
@@ -195,6 +196,12 @@ Status check_called(const CallNode& call) {
   for (const Stage& stage : program.stages) {
     if (!stage.external.label.empty())
       return unsupported("a program that calls {}", stage.external.label);
+    // Alone, it updates the argument where that lies.
+    if (const Buffer* updated = updated_param(program, stage))
+      return unsupported("a program that updates {} in place", updated->name);
+    const std::vector<std::string> read = loaded_names(stage);
+    if (std::find(read.begin(), read.end(), stage.name) != read.end())
+      return unsupported("a program whose updates of {} read it", stage.name);
     if (stage.value.defined()) depth += stage.value->depth;
   }
   if (is_elementwise_kind(pattern_kind(program)) && depth > kDeepest)

@@ -96,7 +96,8 @@ TEST(ProgramText, ParametersThatAreResults) {
   ASSERT_EQ(in_place_results(*program).size(), 1U);
   EXPECT_EQ(in_place_results(*program)[0].param, &program->buffers[0]);
   EXPECT_EQ(in_place_results(*program)[0].result, 0U);
-  const Tensor x = Tensor::from<float>({4}, {1, 2, 3, 4}), b = Tensor::from<float>({4}, {2, 3, 4, 5});
+  const Tensor x = Tensor::from<float>({4}, {1, 2, 3, 4}),
+               b = Tensor::from<float>({4}, {2, 3, 4, 5});
   const std::vector<Tensor> results = evaluate(*program, std::vector<Tensor>{x, b}).value();
   EXPECT_EQ(results[0].data<float>()[3], 20);
   EXPECT_EQ(x.data<float>()[3], 4) << "the argument is somebody else's";
