@@ -15,12 +15,6 @@ namespace collage {
 
 namespace {
 
-std::string text_attr(const Attrs& attrs, std::string_view name) {
-  const AttrValue* value = attrs.find(name);
-  const auto* text = value != nullptr ? std::get_if<std::string>(value) : nullptr;
-  return text != nullptr ? *text : "";
-}
-
 // Whether a target's kernels run where that says. Scopes are for their encodings.
 bool is_at(const Target& target, const DeviceConstraint& place) {
   return (!place.device || *place.device == target.device.device) &&
@@ -33,14 +27,13 @@ bool is_at(const Target& target, const DeviceConstraint& place) {
 std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options) {
-  // Calls of Primitive functions, which rules must leave alone, and placements.
-  IndexSet primitives, placements;
-  for (const DataflowGraph::Node& node : graph.nodes()) {
-    if (called_primitive(node.expr) != nullptr) primitives.insert(node.index);
-    if (device_placement(node.expr)) placements.insert(node.index);
-  }
-  const StatedPlaces places(graph);
+  // Rules must leave alone calls of Primitive functions, and placements.
   const StatedKernels kernels(graph);
+  const IndexSet& primitives = kernels.primitives();
+  IndexSet placements;
+  for (const DataflowGraph::Node& node : graph.nodes())
+    if (device_placement(node.expr)) placements.insert(node.index);
+  const StatedPlaces places(graph);
   const auto possible = [&](const CandidatePartition& candidate) {
     const IndexSet& inside = candidate.sub_graph.inside();
     const std::string& target = kernels.target(inside.first());
@@ -76,7 +69,7 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
     }
     if (options.primitives && !spec->is_host)
       primitives.for_each([&](PostDfsIndex i) {
-        std::string compiler = text_attr(called_primitive(graph.node(i).expr)->attrs, "Compiler");
+        const std::string& compiler = kernels.compiler(i);
         if (!compiler.empty() && compiler != spec->compiler) return;
         SubGraph alone =
             SubGraph::of(graph, with_tuple_arguments(graph, IndexSet({i})), "primitive");

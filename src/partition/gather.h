@@ -21,7 +21,7 @@ using PartitionSpecPtr = std::shared_ptr<const PartitionSpec>;
 
 struct GatherOptions {
   // Whether calls of Primitive functions are candidates too, one call each, of every target but the
-  // host (or of the one that their "Compiler" names).
+  // host (or of the one that they state: stated_kernels.h).
   bool primitives = false;
   std::function<bool(const CandidatePartition&)> allowed;  // refuses candidates; empty: none
 };

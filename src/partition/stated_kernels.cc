@@ -45,9 +45,11 @@ const FunctionNode* called_primitive(const Expr& expr) {
 }
 
 StatedKernels::StatedKernels(const DataflowGraph& graph)
-    : targets_(graph.size()), variants_(graph.size()) {
+    : compilers_(graph.size()), targets_(graph.size()), variants_(graph.size()) {
   for (const DataflowGraph::Node& node : graph.nodes()) {
     if (const FunctionNode* primitive = called_primitive(node.expr)) {
+      primitives_.insert(node.index);
+      compilers_[node.index] = text_attr(primitive->attrs, "Compiler");
       targets_[node.index] = text_attr(primitive->attrs, kTarget);
       variants_[node.index] = text_attr(primitive->attrs, kVariant);
     }

@@ -3,11 +3,13 @@
 //
 //   %1 = fn (%p: …, Primitive=1, Target="native", Variant="tile14x1(float32)->(float32:aBcd16b)") {
 //     …
-//   }(%0)
+//   };
+//   %2 = %1(%0);
 //
 // and the attribute "conversions" of the function that calls them lists the changes of encoding
 // there are. A Primitive function may also state its target alone, or both, in a module of the
-// user's: what is stated holds, and the search decides the rest.
+// user's, or the toolchain that compiles it (Compiler): what is stated holds, and the search decides
+// the rest.
 #pragma once
 
 #include <optional>
@@ -27,9 +29,11 @@ const FunctionNode* called_primitive(const Expr& expr);
 class StatedKernels {
  public:
   explicit StatedKernels(const DataflowGraph& graph);
+  // Calls of Primitive functions.
+  const IndexSet& primitives() const { return primitives_; }
   // Of a node: "" where nothing is stated.
+  const std::string& compiler(PostDfsIndex node) const { return compilers_[node]; }
   const std::string& target(PostDfsIndex node) const { return targets_[node]; }
-  const std::string& variant(PostDfsIndex node) const { return variants_[node]; }
   // Every node that needs a kernel states both.
   bool are_complete() const { return complete_; }
   // The variant's text that is stated of a candidate's kernel; "": none.
@@ -38,7 +42,8 @@ class StatedKernels {
   bool allow_conversion(const TensorType& type, const Encoding& from, const Encoding& to) const;
 
  private:
-  std::vector<std::string> targets_, variants_;
+  IndexSet primitives_;
+  std::vector<std::string> compilers_, targets_, variants_;
   std::optional<std::set<std::string>> conversions_;  // none: nothing is stated
   bool complete_ = true;
 };

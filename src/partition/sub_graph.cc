@@ -274,20 +274,16 @@ Function SubGraph::extract(const DataflowGraph& graph, Attrs attrs,
 
 std::string call_label(const Expr& expr) {
   const auto* call = as<CallNode>(expr);
-  if (call->op != nullptr) return tensor_program::name_of_call(*call);
   const auto function = std::dynamic_pointer_cast<const FunctionNode>(call->callee);
   if (function == nullptr) return tensor_program::name_of_call(*call);
   const AttrValue* label = function->attrs.find("Composite");
   if (label != nullptr && std::holds_alternative<std::string>(*label))
     return std::get<std::string>(*label);
-  if (!function->attrs.has("Variant")) return tensor_program::name_of_call(*call);
   const Result<Function> flat = inline_calls(function);
-  if (!flat.ok()) return tensor_program::name_of_call(*call);
+  if (!function->attrs.has("Variant") || !flat) return tensor_program::name_of_call(*call);
   std::string text;
-  const DataflowGraph inside(*flat);
-  for (const DataflowGraph::Node& node : inside.nodes())
-    if (as<CallNode>(node.expr) != nullptr)
-      text += (text.empty() ? "" : "+") + call_label(node.expr);
+  for (const Expr& inside : post_order((*flat)->body))
+    if (as<CallNode>(inside) != nullptr) text += (text.empty() ? "" : "+") + call_label(inside);
   return text;
 }
 

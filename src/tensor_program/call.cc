@@ -88,10 +88,13 @@ Result<Program> program_of_call(const CallNode& call) {
   return parse_program(call.attrs.string("program"));
 }
 
+Attrs call_attrs(const Program& program, const std::string& name) {
+  return {{"program", "program {\n" + declarations_text(program) + "}\n"}, {"name", name}};
+}
+
 Result<Expr> call_of_program(const Program& program, std::vector<Expr> args,
                              const std::string& name, const std::string& origin) {
-  const std::string text = "program {\n" + declarations_text(program) + "}\n";
-  return make_call(kCallOp, std::move(args), {{"program", text}, {"name", name}}, origin);
+  return make_call(kCallOp, std::move(args), call_attrs(program, name), origin);
 }
 
 std::map<std::string, Expr> arguments_of(const CallNode& call, const Program& program) {

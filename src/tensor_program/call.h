@@ -24,7 +24,9 @@ void register_call_op();
 /// What a call of the operator computes: its program, verified when the call was typed, and its
 /// accesses proven to stay inside its arrays (accesses.h).
 Result<Program> program_of_call(const CallNode& call);
-/// A call of the program; `name` may be empty.
+/// The attributes of a call of the program, with all values of its constants; `name` may be empty.
+Attrs call_attrs(const Program& program, const std::string& name);
+/// A call of the program.
 Result<Expr> call_of_program(const Program& program, std::vector<Expr> args,
                              const std::string& name, const std::string& origin);
 

@@ -48,7 +48,7 @@ Result<Attrs> call_attrs(const DefinedOperator& op, std::span<const Type> args,
                          const Attrs& attrs) {
   const Symbols extents = TRY(op.program.bind(args, attrs));
   const Program program = TRY(parse_program(TRY(op.program.text_for(extents, attrs))));
-  return Attrs{{"program", program.to_string()}};
+  return tensor_program::call_attrs(program, "");
 }
 
 void add_op(const DefinedOperator& defined) {

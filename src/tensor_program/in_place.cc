@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tensor_program/external.h"
+#include "tensor_program/pattern_kind.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -40,9 +41,7 @@ const Buffer* updated_by_library(const Program& program, const Stage& stage) {
 const Buffer* updated_param(const Program& program, const Stage& stage) {
   if (!stage.is_result || !stage.value.defined() || stage.updates.empty()) return nullptr;
   const Term& value = stage.value;
-  if (value->op != TermOp::kLoad || value->args.size() != stage.axes.size()) return nullptr;
-  for (size_t d = 0; d < stage.axes.size(); ++d)
-    if (!same(value->args[d], var(stage.axes[d].name))) return nullptr;
+  if (value->op != TermOp::kLoad || !are_own_indices(stage, value->args)) return nullptr;
   const Buffer* buffer = only_read_here(program, value->name);
   return buffer != nullptr && buffer->type.shape == stage.shape() ? buffer : nullptr;
 }

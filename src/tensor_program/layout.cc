@@ -5,6 +5,7 @@
 #include "ir/op.h"
 #include "tensor_program/call.h"
 #include "tensor_program/emit.h"
+#include "tensor_program/pattern_kind.h"
 #include "tensor_program/simplify.h"
 #include "tensor_program/transform.h"
 
@@ -43,10 +44,8 @@ bool only_moves(const Stage& stage) {
 }
 
 bool is_identity(const Program& program, const Stage& stage) {
-  if (!only_moves(stage) || program.type_of(stage.value->name).shape != stage.shape()) return false;
-  for (size_t i = 0; i < stage.axes.size(); ++i)
-    if (!same(stage.value->args[i], var(stage.axes[i].name))) return false;
-  return true;
+  return only_moves(stage) && program.type_of(stage.value->name).shape == stage.shape() &&
+         are_own_indices(stage, stage.value->args);
 }
 
 Program layout_of(const Program& program, const Stage& stage) {

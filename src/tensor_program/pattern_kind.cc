@@ -96,10 +96,14 @@ class Classifier {
 
 }  // namespace
 
+bool are_own_indices(const Stage& stage, const std::vector<Term>& at) {
+  return std::equal(
+      at.begin(), at.end(), stage.axes.begin(), stage.axes.end(),
+      [](const Term& index, const Axis& axis) { return is_variable(index, axis.name); });
+}
+
 bool writes_own_elements(const Stage& stage, const Update& update) {
-  for (size_t d = 0; d < update.at.size(); ++d)
-    if (!same(update.at[d], var(stage.axes[d].name))) return false;
-  return true;
+  return are_own_indices(stage, update.at);
 }
 
 FusionKind pattern_kind(const Program& program) { return Classifier(program).run(); }

@@ -1,8 +1,8 @@
 """A compiled workload as a module that states its kernels compiles again to the same plan and the same bits, with no costs.
 
-    python tests/cli/stages_test.py [NAME...]
+    python tests/cli/stated_modules_test.py [NAME...]
 
-Of reduced workloads (long_stages_test.py takes all ten). Prints one line a failure, then "N passed, N failed"; exits with 1 if
+Of reduced workloads (long_stated_modules_test.py takes all ten). Prints one line a failure, then "N passed, N failed"; exits with 1 if
 anything failed.
 """
 
