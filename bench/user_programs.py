@@ -72,7 +72,7 @@ def compare(name, folder, options):
     inputs = [(random.random(info.shape) - 0.5).astype("float32") for info in programs["fused"].inputs]
     outputs = {way: np.asarray(program(*inputs)) for way, program in programs.items()}
     turns = measured(programs, inputs, options.duration)
-    kernels = {way: [kernel for kernel in json.loads(program.report_text)["kernels"]] for way, program in programs.items()}
+    kernels = {way: [kernel for kernel in program.report["kernels"]] for way, program in programs.items()}
     return {"module": name, "milliseconds": {way: 1e3 * statistics.median(turns[way]) for way in turns},
             "of_operators": ratio(turns, "fused", "operators"), "of_parts": ratio(turns, "fused", "parts"),
             "difference": max(difference(outputs[way], outputs["operators"]) for way in ("fused", "parts")),

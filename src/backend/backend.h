@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/schedule_space.h"
 #include "backend/variant.h"
 #include "ir/expr.h"
 #include "ir/target.h"
@@ -101,6 +102,12 @@ class Backend {
   // `inline_calls` gives the flat graph.
   virtual Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                                 const CompileOptions& options) const = 0;
+  // Schedules beyond these, for a search to time some of where there is time for it.
+  virtual Result<ScheduleSpace> schedule_space(const Function& function, const Target& target,
+                                               const CompileOptions& options) const {
+    (void)function, (void)target, (void)options;
+    return ScheduleSpace();
+  }
   // More ways, which round to a smaller float type (Variant::lowered), where that can pay; asked
   // for only by the user's leave, of a backend that says it has some on this processor.
   virtual bool lowers() const { return false; }

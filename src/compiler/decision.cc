@@ -14,6 +14,7 @@
 #include "select/in_situ_ratio.h"
 #include "select/refine_cover.h"
 #include "select/remeasure.h"
+#include "select/schedule_tuning.h"
 
 namespace collage {
 
@@ -93,7 +94,8 @@ int most_remeasurements(const CompileContext& context) {
   return context.options.effort == Effort::kFast ? 0 : kMostRemeasurements;
 }
 
-// The one loop back: costs that decide are measured at other moments, and covers found anew.
+// The loops back: costs that decide are measured at other moments, then schedules are searched for,
+// and covers found anew.
 Result<std::optional<Searched>> search_and_remeasure(const Candidates& candidates,
                                                      CompileContext& context) {
   std::optional<Searched> by_cost = TRY(search_by_cost(candidates, context));
@@ -108,6 +110,12 @@ Result<std::optional<Searched>> search_and_remeasure(const Candidates& candidate
     if (!changed) break;
     searched = TRY(searched_by(std::move(costs), searched.demands, candidates, context));
   }
+  ModelCosts costs = searched.costs;
+  const bool changed =
+      TRY(tune_schedules(searched.found.covers, searched.found.candidates, costs.candidates,
+                         context.compile, context.costs, context.options.effort, context.progress));
+  context.end_phase("schedules");
+  if (changed) searched = TRY(searched_by(std::move(costs), searched.demands, candidates, context));
   return by_cost;
 }
 

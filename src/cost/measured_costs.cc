@@ -370,7 +370,7 @@ Result<std::vector<std::optional<Cost>>> MeasuredCosts::add_blocks(
     const Precision precision = precision_of(variant);
     if (measured_now_.count(context_of(target, precision) + task.function_text) == 0) continue;
     task.targets = {target.to_string()};
-    task.only = MeasuredVariant{variant, {}}.subject(target.to_string());
+    task.named = {variant};
     task.lowered = variant.lowered;
     task.bytes = function_bytes(function);
     tasks.push_back(std::move(task));

@@ -36,7 +36,8 @@ struct CostCounts {
   int crashed = 0, silent = 0, out_of_memory = 0;  // of those invalid, what ended their worker
 };
 
-// What only tries is in tried_costs.cc, conversions in conversion_costs.cc.
+// What only tries is in tried_costs.cc, conversions in conversion_costs.cc, what a schedule search
+// asks in searched_costs.cc.
 class MeasuredCosts : public CostEstimator {
  public:
   MeasuredCosts(CostDatabase& database, CostOptions options);
@@ -80,6 +81,18 @@ class MeasuredCosts : public CostEstimator {
   }
   // Likewise of several, timed together.
   Result<std::vector<std::optional<Cost>>> add_blocks(const std::vector<KernelQuestion>& kernels);
+
+  // Times these variants of one target together, whether or not it lists them (searched_costs.cc).
+  // What is found is not kept; none after an interrupt.
+  Result<std::optional<TargetCosts>> time_variants(const Function& function, const Target& target,
+                                                   const std::vector<Variant>& variants,
+                                                   Effort effort);
+  // Keeps the costs of a variant that was found so, and that there has been a search. `found` may
+  // be none.
+  Status end_schedule_search(const Function& function, const Target& target,
+                             const std::optional<MeasuredVariant>& found);
+  // Whether there has been one, for this build of the target.
+  bool were_schedules_searched(const Function& function, const Target& target);
 
   // The same without timing anything: what is known, however little care it took, else variants are
   // tried, in their order, until one computes right; that one has `tried` set and an unknown cost.

@@ -247,6 +247,7 @@ json to_json(const MeasureTask& task) {
                  {"caches", static_cast<int>(task.cache)},
                  {"usual", to_json(task.usual)},
                  {"patience", task.patience}};
+  for (const Variant& variant : task.named) result["named"].push_back(to_json(variant));
   if (task.is_conversion()) {
     result["shape"] = task.type.shape;
     result["dtype"] = dtype_name(task.type.dtype);
@@ -264,6 +265,8 @@ Result<MeasureTask> task_from_json(const json& j) {
   for (const auto& [subject, how] : TRY(fields.object("skip"))->items())
     task.skip[subject] = TRY(invalid_from_json(how));
   task.only = TRY(fields.text("only"));
+  if (fields.has("named"))
+    task.named = TRY(list_from<Variant>(*TRY(fields.array("named")), variant_from_json));
   task.until_right = TRY(fields.flag("until_right"));
   task.list_only = TRY(fields.flag("list_only"));
   task.lowered = TRY(fields.flag("lowered"));

@@ -28,21 +28,32 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
   MeasureTask task = function_task(text);
   task.targets = {target.to_string()};
   task.until_right = true;
-  if (wanted != nullptr) task.only = MeasuredVariant{*wanted, {}}.subject(target.to_string());
+  if (wanted != nullptr && known) task.named = {*wanted};
+  if (wanted != nullptr && !known)
+    task.only = MeasuredVariant{*wanted, {}}.subject(target.to_string());
   std::optional<std::vector<TargetCosts>> answer = TRY(ask(std::move(task), text));
   if (!answer) return not_measured(function, target);
   TargetCosts entry = std::move(answer->at(0));
   ++counts_.tried;
   // Of the others it says nothing new.
   if (known && entry.refusal.empty()) {
-    for (const MeasuredVariant& row : entry.variants)
-      for (MeasuredVariant& old : known->variants)
-        if (old.variant == row.variant && is_wanted(row)) old = row;
+    for (MeasuredVariant& row : entry.variants) {
+      if (!is_wanted(row)) continue;
+      const auto old = std::find_if(known->variants.begin(), known->variants.end(), is_wanted);
+      if (old != known->variants.end()) {
+        *old = std::move(row);
+      } else {
+        known->variants.push_back(std::move(row));
+      }
+    }
     entry = std::move(*known);
   }
   count_invalid(entry);
   put_costs("trial", text, target, Precision::kFull, entry);
-  return entry;
+  // One that the target does not list was not tried.
+  const bool unlisted = wanted != nullptr && !known && entry.refusal.empty() &&
+                        std::none_of(entry.variants.begin(), entry.variants.end(), is_wanted);
+  return unlisted ? tried_function(function, target, wanted) : std::move(entry);
 }
 
 }  // namespace collage

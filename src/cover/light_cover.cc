@@ -114,7 +114,25 @@ class LightSearch : private CostEstimator {
         Variant variant = entry.costs->variants[v].variant;
         TRY(try_candidate(position, &variant));
       }
+    if (const std::optional<Variant> found = TRY(unlisted_stated(entry)))
+      TRY(try_candidate(position, &*found));
     return position;
+  }
+
+  // The variant that is stated, where the target does not list it: a schedule search found it.
+  Result<std::optional<Variant>> unlisted_stated(const CostedCandidate& entry) const {
+    const std::string& stated = stated_.variant(entry.partition);
+    const auto is_stated = [&](const Variant& variant) { return variant.to_string() == stated; };
+    if (stated.empty() ||
+        std::any_of(entry.costs->variants.begin(), entry.costs->variants.end(),
+                    [&](const MeasuredVariant& row) { return is_stated(row.variant); }))
+      return std::optional<Variant>();
+    const Target& target = target_of(entry);
+    const ScheduleSpace space =
+        TRY(find_backend(target.kind)->schedule_space(entry.function, target, options_.compile));
+    if (space.empty()) return std::optional<Variant>();
+    std::optional<Variant> found = space.named(stated.substr(0, stated.find('(')));
+    return found && is_stated(*found) ? found : std::nullopt;
   }
 
   // What the reference computes is right.

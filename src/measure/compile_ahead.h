@@ -1,7 +1,8 @@
-// Compiling what is to be tried. Where several functions are measured together, their kernels are
-// compiled on all cores before the first of them is tried: generating code takes longer than
-// running it a few times, and uses one core. A worker that dies of that names nobody; the functions
-// are then measured one by one (worker.h), each kernel compiled by itself.
+// Compiling what is to be tried. Where several functions are measured together, or variants that
+// were named, their kernels are compiled on all cores before the first of them is tried: generating
+// code takes longer than running it a few times, and uses one core. A worker that dies of that
+// names nobody; the functions are then measured one by one (worker.h), each kernel compiled by
+// itself.
 #pragma once
 
 #include <map>

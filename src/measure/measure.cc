@@ -218,7 +218,8 @@ Result<std::vector<TargetCosts>> list_variants(const Function& function, const M
       continue;
     }
     hooks.begin(text);
-    Result<std::vector<Variant>> variants = guarded(hooks, [&] {
+    Result<std::vector<Variant>> variants = guarded(hooks, [&]() -> Result<std::vector<Variant>> {
+      if (!task.named.empty()) return task.named;
       return task.lowered ? backend->lowered_variants(function, target, task.options)
                           : backend->variants(function, target, task.options);
     });
@@ -289,7 +290,7 @@ std::vector<Result<std::vector<TargetCosts>>> measure_functions(
     }
   };
   KernelsAhead ahead;
-  if (tasks.size() > 1) {
+  if (tasks.size() > 1 || tasks[0].named.size() > 1) {
     for_each_tried([&](Measurement& measurement, const MeasureTask& task, auto& listed) {
       return add_all(listed, measurement.subject().function(), task, ahead);
     });

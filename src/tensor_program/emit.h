@@ -19,8 +19,9 @@
 
 namespace collage::tensor_program {
 
-/// Or why some call has no program. Composites and primitives are looked into. One result a leaf of
-/// the function's result.
-Result<Program> emit(const Function& function);
+/// `row_stages`: what softmax computes twice is a stage, for schedules that work row by row
+/// (emitter.h). Or why some call has no program. Composites and primitives are looked into. One
+/// result a leaf of the function's result.
+Result<Program> emit(const Function& function, bool row_stages = false);
 
 }  // namespace collage::tensor_program

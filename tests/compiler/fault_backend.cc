@@ -209,6 +209,22 @@ class FaultyKernel : public Kernel {
   size_t count_;
 };
 
+// A kernel with other schedules: most are slow.
+class SlowKernel : public Kernel {
+ public:
+  explicit SlowKernel(std::unique_ptr<Kernel> right) : right_(std::move(right)) {}
+  Status run(const KernelArgs& args) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return right_->run(args);
+  }
+
+ private:
+  std::unique_ptr<Kernel> right_;
+};
+
+constexpr std::string_view kSchedule = "schedule ";
+constexpr char kFast = '3', kFails = '2';  // options of the two decisions
+
 class FaultBackend : public Backend {
  public:
   std::string name() const override { return "faulty"; }
@@ -233,11 +249,31 @@ class FaultBackend : public Backend {
     if (option(target, "only").empty()) variants.push_back(Variant::plain("good", function));
     return variants;
   }
+  Result<ScheduleSpace> schedule_space(const Function& function, const Target& target,
+                                       const CompileOptions&) const override {
+    ScheduleSpace space;
+    if (option(target, "schedules").empty()) return space;
+    space.options = {4, 3, 5};
+    space.variant = [function](const ScheduleSpace::Choice& choice) {
+      std::string name(kSchedule);
+      for (const size_t option : choice) name += std::to_string(option);
+      return Variant::plain(name, function);
+    };
+    space.named = [function](const std::string& name) -> std::optional<Variant> {
+      if (!name.starts_with(kSchedule)) return std::nullopt;
+      return Variant::plain(name, function);
+    };
+    return space;
+  }
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target& target,
                                           const CompileOptions&) const override {
     std::unique_ptr<Kernel> right = TRY(make_interpreted_kernel(function));
-    if (variant.name == "good") return right;
+    const std::string digits =
+        variant.name.starts_with(kSchedule) ? variant.name.substr(kSchedule.size()) : "";
+    if (!option(target, "schedules").empty() && !digits.starts_with(kFast))
+      right = std::make_unique<SlowKernel>(std::move(right));
+    if (variant.name == "good" || (!digits.empty() && digits[1] != kFails)) return right;
     if (option(target, "at") == "compile") TRY(fault_of(target)({}));
     if (option(target, "at") == "compile_for_the_program" && !in_worker())
       TRY(fault_of(target)({}));

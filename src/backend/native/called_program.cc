@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "backend/native/collapse.h"
+#include "backend/native/kernel_group.h"
 #include "ir/visitor.h"
 #include "tensor_program/accesses.h"
 #include "tensor_program/call.h"
@@ -134,7 +136,10 @@ Result<Program> emitted_stages(const Function& flat) {
     if (!program.schedule.empty())
       return unsupported("native: a tensor program alone keeps the schedule it brings");
   }
-  Program program = TRY(tensor_program::emit(flat).with_context("native"));
+  const bool calls = calls_program(flat);
+  const Function function = calls ? flat : collapse_dims(flat, 0);
+  const bool row_stages = !calls && TRY(analyse_group(function)).row_stages;
+  Program program = TRY(tensor_program::emit(function, row_stages).with_context("native"));
   TRY(check_limits(program));
   // What was proven of a parameter's elements need not hold of what computes them here.
   const Status inside = tensor_program::check_accesses(program);

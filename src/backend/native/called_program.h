@@ -19,7 +19,8 @@ Result<std::optional<tensor_program::Program>> called_program(const Function& fl
 /// Whether some call of the function is of a tensor program.
 bool calls_program(const Function& flat);
 
-/// The stages of all that such a function computes, without a schedule.
+/// The stages of all that a function computes, without a schedule; over collapsed dimensions
+/// (collapse.h) where it calls no program.
 Result<tensor_program::Program> emitted_stages(const Function& flat);
 
 /// With guards where a loop may run past an array's extent, where its stage would read past those

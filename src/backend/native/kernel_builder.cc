@@ -190,10 +190,10 @@ Result<tensor_program::Program> program_of_stages(const Function& function, cons
     std::optional<tensor_program::Program> program = TRY(called_program(function));
     if (program) return std::move(*program);
   }
-  const tensor_program::Program stages = TRY(emitted_stages(function));
-  for (const StageSchedule& schedule : stage_schedules(stages, threads))
-    if (schedule.to_string() == variant.name)
-      return guarded_loops(TRY(with_schedule(stages, schedule, threads)), true);
+  if (const auto schedule = parse_stage_schedule(variant.name)) {
+    const tensor_program::Program stages = TRY(emitted_stages(function));
+    return guarded_loops(TRY(with_schedule(stages, *schedule, threads)), true);
+  }
   return internal_error("native: no schedule '{}'", variant.name);
 }
 
@@ -218,7 +218,7 @@ BuiltKernel build_stages(const tensor_program::Program& program, bool whole) {
 }  // namespace
 
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads) {
-  if (computes_stages(function))
+  if (computes_stages(function) || parse_stage_schedule(variant.name))
     return build_stages(TRY(program_of_stages(function, variant, threads)),
                         variant.name != kProgram);
   const Function collapsed = collapsed_for(function, variant);

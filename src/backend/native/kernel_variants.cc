@@ -5,7 +5,7 @@
 #include "backend/native/called_program.h"
 #include "backend/native/external_product.h"
 #include "backend/native/kernel_choices.h"
-#include "backend/native/stage_schedule.h"
+#include "backend/native/stage_choices.h"
 
 namespace collage::native {
 namespace {
@@ -142,6 +142,34 @@ Result<std::vector<Variant>> kernel_variants(const Function& function, int threa
     if (schedule.packed) variants.back().weights.clear();
   }
   return variants;
+}
+
+Result<ScheduleSpace> kernel_schedules(const Function& function, int threads) {
+  ScheduleSpace space;
+  if (!computes_stages(function) &&
+      TRY(analyse_group(function)).kind != KernelGroup::Kind::kGeneric)
+    return space;
+  const Result<tensor_program::Program> stages = emitted_stages(function);
+  if (!stages.ok()) return space;
+  const auto decisions =
+      std::make_shared<const std::vector<StageDecision>>(stage_decisions(*stages));
+  for (const StageDecision& decision : *decisions) space.options.push_back(decision.options.size());
+  for (const StageSchedule& schedule : stage_schedules(*stages, threads))
+    if (auto choice = choice_of(*decisions, schedule)) space.start.push_back(std::move(*choice));
+  const auto variant_of = [function](const StageSchedule& schedule) {
+    Variant variant = Variant::plain(schedule.to_string(), function);
+    if (schedule.packed) variant.weights.clear();
+    return variant;
+  };
+  space.variant = [=](const ScheduleSpace::Choice& choice) {
+    return variant_of(decided_schedule(*decisions, choice));
+  };
+  space.named = [=](const std::string& name) -> std::optional<Variant> {
+    const std::optional<StageSchedule> schedule = parse_stage_schedule(name);
+    if (!schedule || !choice_of(*decisions, *schedule)) return std::nullopt;
+    return variant_of(*schedule);
+  };
+  return space;
 }
 
 Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads) {

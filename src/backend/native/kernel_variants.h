@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "backend/schedule_space.h"
 #include "backend/variant.h"
 #include "base/result.h"
 #include "ir/expr.h"
@@ -15,6 +16,9 @@ namespace collage::native {
 /// The ways to compute the function, best guess first, at most about four; besides, where
 /// `external`, those in which a function of a library is a stage.
 Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external);
+
+/// The schedules of what has no template (stage_choices.h).
+Result<ScheduleSpace> kernel_schedules(const Function& function, int threads);
 
 /// More ways, which halve the bytes that a product for few rows is made of: weights in bfloat16.
 Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads);

@@ -99,6 +99,14 @@ class NativeBackend : public Backend {
     });
   }
 
+  // `native -schedules=listed` has no others than `variants` lists.
+  Result<ScheduleSpace> schedule_space(const Function& function, const Target& target,
+                                       const CompileOptions& options) const override {
+    if (option(target, "schedules") == "listed") return ScheduleSpace();
+    const Function flat = TRY(flattened(function));
+    return guarded("native", [&] { return kernel_schedules(flat, options.threads); });
+  }
+
   bool lowers() const override { return true; }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions& options) const override {

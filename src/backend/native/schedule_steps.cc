@@ -59,8 +59,9 @@ FusedLoop fuse_from(Steps& steps, const Names& loops, const Extents& extents, si
   return loop;
 }
 
-std::string split_tasks(Steps& steps, const FusedLoop& loop, int threads) {
-  const int64_t tasks = std::min<int64_t>(loop.extent, 8LL * threads);
+std::string split_tasks(Steps& steps, const FusedLoop& loop, int threads,
+                        int64_t tasks_per_thread) {
+  const int64_t tasks = std::min<int64_t>(loop.extent, tasks_per_thread * threads);
   const int64_t chunk = ceil_div(loop.extent, tasks);
   if (chunk <= 1) {
     steps.parallel(loop.name);
@@ -80,27 +81,78 @@ int vector_width_of(const tp::Term& term, int64_t extent) {
   return width;
 }
 
-void schedule_loops(Steps& steps, const Names& loops, const Extents& extents, const tp::Term& value,
-                    int threads) {
-  if (loops.empty()) return;
-  const int width = vector_width_of(value, extents[0]);
-  const int64_t total = product(extents);
-  if (loops.size() == 1) {
-    if (extents[0] < width) return;
-    if (total >= 2 * kSerialElements) {
-      const int64_t chunk = (total / (8LL * threads) + 255) / 256 * 256;
-      steps.split(loops[0], "task", "inside", chunk, true);
-      steps.parallel("task");
-      steps.vectorise("inside", width, true);
-    } else {
-      steps.vectorise(loops[0], width);
-    }
+void vectorise_by(Steps& steps, const std::string& loop, int64_t extent, int width,
+                  int64_t vectors) {
+  if (extent < width) return;
+  vectors = std::min(vectors, extent / width);
+  if (vectors == 1) {
+    steps.vectorise(loop, width);
     return;
   }
-  if (extents[0] >= width) steps.vectorise(loops[0], width);
-  if (total < kSerialElements) return;
-  const FusedLoop loop = fuse_from(steps, loops, extents, 1);
-  if (loop.any()) split_tasks(steps, loop, threads);
+  steps.split(loop, loop + "_tile", "column", vectors * width);
+  steps.vectorise("column", width);
+  steps.unroll("column");
+}
+
+namespace {
+
+/// A vector or a long run of them is all there is.
+void schedule_line(Steps& steps, const std::string& loop, int64_t extent, int width, int threads,
+                   const LoopSizes& sizes) {
+  if (extent < width) return;
+  const bool divided = sizes.tasks ? *sizes.tasks > 0 : extent >= 2 * kSerialElements;
+  if (!divided) {
+    vectorise_by(steps, loop, extent, width, sizes.vectors);
+    return;
+  }
+  const int64_t tasks = sizes.tasks.value_or(kTasksPerThread) * threads;
+  const int64_t chunk = round_up(std::max<int64_t>(extent / tasks, 1), 256);
+  steps.split(loop, "task", "inside", chunk, true);
+  steps.parallel("task");
+  if (sizes.vectors > 1) {
+    vectorise_by(steps, "inside", chunk, width, sizes.vectors);
+  } else {
+    steps.vectorise("inside", width, true);
+  }
+}
+
+}  // namespace
+
+void schedule_loops(Steps& steps, const Names& loops, const Extents& extents, const tp::Term& value,
+                    int threads, const LoopSizes& sizes) {
+  if (loops.empty()) return;
+  const int width = vector_width_of(value, extents[0]);
+  if (loops.size() == 1) {
+    schedule_line(steps, loops[0], extents[0], width, threads, sizes);
+    return;
+  }
+  Names outer(loops.begin() + 1, loops.end());
+  Extents outer_extents(extents.begin() + 1, extents.end());
+  const int64_t lines = std::min(sizes.lines, extents[1]);
+  if (lines > 1) {
+    // Vectors of neighbouring lines one after the other: what they both read is in registers then.
+    const int64_t vectors = std::max<int64_t>(1, std::min(sizes.vectors, extents[0] / width));
+    steps.split(loops[1], "line_tile", "line", lines);
+    outer[0] = "line_tile";
+    outer_extents[0] = ceil_div(extents[1], lines);
+    Names order{loops[0], "line"};
+    if (extents[0] > vectors * width) {
+      steps.split(loops[0], "column_tile", "column", vectors * width);
+      order = {"column", "line", "column_tile"};
+    }
+    order.insert(order.end(), outer.begin(), outer.end());
+    steps.reorder(order);
+    if (extents[0] >= width) {
+      steps.vectorise(order[0], width);
+      if (vectors > 1) steps.unroll(order[0]);
+    }
+    steps.unroll("line");
+  } else {
+    vectorise_by(steps, loops[0], extents[0], width, sizes.vectors);
+  }
+  if (sizes.tasks ? *sizes.tasks == 0 : product(extents) < kSerialElements) return;
+  const FusedLoop loop = fuse_from(steps, outer, outer_extents, 0);
+  if (loop.any()) split_tasks(steps, loop, threads, sizes.tasks.value_or(kTasksPerThread));
 }
 
 }  // namespace collage::native

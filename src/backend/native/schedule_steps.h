@@ -2,6 +2,7 @@
 // Loops are listed innermost first.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,14 +66,28 @@ struct FusedLoop {
 /// Fuses loops[first..] into one.
 FusedLoop fuse_from(Steps& steps, const Names& loops, const Extents& extents, size_t first);
 
+inline constexpr int64_t kTasksPerThread = 8;
+
 /// A few tasks a thread out of the iterations of `loop`; returns the serial loop inside a task.
-std::string split_tasks(Steps& steps, const FusedLoop& loop, int threads);
+std::string split_tasks(Steps& steps, const FusedLoop& loop, int threads,
+                        int64_t tasks_per_thread = kTasksPerThread);
 
 /// Elements that fill a register of the widest numbers computed, of a loop of that extent.
 int vector_width_of(const tensor_program::Term& term, int64_t extent);
 
+/// Vectorises the loop, as many vectors at a time as it has, up to `vectors`.
+void vectorise_by(Steps& steps, const std::string& loop, int64_t extent, int width,
+                  int64_t vectors);
+
+/// How many vectors of the innermost loop, and points of the next one, are computed at a time; how
+/// many tasks there are for each thread (0: none, nothing: as many as are worth it).
+struct LoopSizes {
+  int64_t vectors = 1, lines = 1;
+  std::optional<int64_t> tasks = {};
+};
+
 /// Vectorises the innermost loop and divides the outer ones into tasks.
 void schedule_loops(Steps& steps, const Names& loops, const Extents& extents,
-                    const tensor_program::Term& value, int threads);
+                    const tensor_program::Term& value, int threads, const LoopSizes& sizes = {});
 
 }  // namespace collage::native

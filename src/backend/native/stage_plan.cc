@@ -52,7 +52,7 @@ double cost_of(const tp::TermNode& node) {
 /// Decides which stages are kept, and writes the others into what reads them.
 class Inliner {
  public:
-  explicit Inliner(tp::Program& program) : program_(program) {}
+  Inliner(tp::Program& program, double keeping) : program_(program), keeping_(keeping) {}
 
   void run() {
     for (const Stage& stage : program_.stages) full_cost_[stage.name] = cost(stage);
@@ -87,7 +87,7 @@ class Inliner {
     if (stage.is_result || !stage.updates.empty()) return true;
     const double elements = points_of(stage.axes),
                  again = reads_.count(stage.name) == 0 ? 0 : reads_.at(stage.name) - elements;
-    return again * full_cost_.at(stage.name) >= kKeeping * elements && again >= elements / 2;
+    return again * full_cost_.at(stage.name) >= keeping_ * elements && again >= elements / 2;
   }
 
   /// The readers of the stage have been counted.
@@ -114,9 +114,8 @@ class Inliner {
     });
   }
 
-  static constexpr double kKeeping = 8;  // of an element, to store and load it
-
   tp::Program& program_;
+  const double keeping_;
   std::unordered_map<std::string, double> full_cost_, reads_;
   std::vector<Stage> gone_;
 };
@@ -204,10 +203,10 @@ bool StagePlan::reads_parts(const Stage& stage) const {
                      [&](const auto& part) { return part.second == stage.name; });
 }
 
-StagePlan plan_stages(tp::Program program) {
+StagePlan plan_stages(tp::Program program, double keeping) {
   StagePlan plan;
   plan.program = std::move(program);
-  Inliner(plan.program).run();
+  Inliner(plan.program, keeping).run();
   for (Stage& stage : plan.program.stages)
     if (stage.value.defined()) stage.value = with_likely_indices(stage.value);
   for (size_t i = 0; i < plan.program.stages.size(); ++i) {

@@ -37,8 +37,9 @@ struct StagePlan {
   std::vector<const TiledSum*> sums_of(std::string_view host) const;
 };
 
-/// Of a program without schedule and external functions.
-StagePlan plan_stages(tensor_program::Program program);
+/// Of a program without schedule and external functions. `keeping`: what storing an element and
+/// loading it costs, in additions; a stage is kept where that saves more.
+StagePlan plan_stages(tensor_program::Program program, double keeping = 8);
 
 /// Has the sum read what its columns multiply from copies in panels of `width` columns, one after
 /// the other in memory: where it would be read across rows, or `all`. Extents divide by the width.

@@ -1,9 +1,8 @@
 #include "backend/native/stage_schedule.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "backend/native/generic_schedule.h"
 #include "backend/native/schedule_steps.h"
@@ -20,7 +19,7 @@ using tp::Stage;
 
 namespace {
 
-constexpr int64_t kCacheBytes = 256 << 10;  // what stays in L2 beside what passes
+constexpr int64_t kMostSteps = 64;  // of a sum that are written out where all are
 
 /// Writes the schedule of a plan.
 class Scheduler {
@@ -29,6 +28,7 @@ class Scheduler {
       : plan_(std::move(plan)), schedule_(schedule), threads_(threads) {}
 
   Result<tp::Program> run() {
+    take_lines();
     if (schedule_.rows > 0) {
       depth_ = depth_of_rows(plan_);
       if (depth_ == 0) return internal_error("native: a program that has no rows");
@@ -55,6 +55,8 @@ class Scheduler {
 
  private:
   tp::Program& program() { return plan_.program; }
+  int64_t tasks_per_thread() const { return schedule_.tasks.value_or(kTasksPerThread); }
+  LoopSizes loop_sizes() const { return {schedule_.vectors, schedule_.lines, schedule_.tasks}; }
 
   bool is_in_block(const Stage& stage) const {
     return depth_ > 0 && aligned_.count(stage.name) != 0;
@@ -68,7 +70,22 @@ class Scheduler {
   StageTile tile_for(const Stage& host, const std::vector<const TiledSum*>& sums) const {
     const size_t columns = host.axes.size() - 1;
     const int64_t rows = sums[0]->rows ? extent_of(host, *sums[0]->rows) : 1;
-    return stage_tile(rows, extent_of(host, columns), sums.size(), !is_in_block(host));
+    const bool window = window_lines_.count(host.name) != 0;
+    return stage_tile(
+        rows, extent_of(host, columns), sums.size(), !is_in_block(host),
+        {window ? schedule_.lines : schedule_.tile_rows, schedule_.tile_vectors, schedule_.scalar});
+  }
+
+  /// Sums whose points share no factors, as those of windows: the loop next to the columns takes
+  /// the place of the rows.
+  void take_lines() {
+    if (schedule_.lines == 1) return;
+    for (TiledSum& sum : plan_.sums) {
+      const Stage& host = *program().find_stage(sum.host);
+      if (sum.rows || host.axes.size() < 2) continue;
+      sum.rows = host.axes.size() - 2;
+      window_lines_.insert(host.name);
+    }
   }
 
   void pack() {
@@ -77,7 +94,8 @@ class Scheduler {
     for (const TiledSum& sum : sums) {
       const Stage host = *program().find_stage(sum.host);
       const size_t columns = host.axes.size() - 1;
-      if (!sum.rows || host.axes[*sum.rows].extent < 4) continue;
+      if (!sum.rows || window_lines_.count(host.name) != 0 || host.axes[*sum.rows].extent < 4)
+        continue;
       const StageTile tile = tile_for(host, plan_.sums_of(sum.host));
       if (host.axes[columns].extent % tile.columns == 0)
         any = pack_columns(plan_, sum, tile.columns, schedule_.packed) || any;
@@ -115,11 +133,11 @@ class Scheduler {
     const Names loops = loops_of(stage);
     const Extents extents = extents_of(stage);
     if (!plan_.reads_parts(stage)) {
-      schedule_loops(steps, loops, extents, stage.value, threads_);
+      schedule_loops(steps, loops, extents, stage.value, threads_, loop_sizes());
       return;
     }
     const FusedLoop loop = fuse_from(steps, loops, extents, loops.size() > 1 ? 1 : 0);
-    if (loop.any() && loop.extent > 1) steps.parallel(loop.name);
+    if (loop.any() && loop.extent > 1 && schedule_.tasks != 0) steps.parallel(loop.name);
   }
 
   void schedule_in_block(const Stage& stage) {
@@ -141,8 +159,7 @@ class Scheduler {
   void vectorise_innermost(Steps& steps, const Stage& stage, const std::string& loop) {
     const int64_t extent = extent_of(stage, stage.axes.size() - 1);
     if (!stage.value.defined()) return;
-    if (const int width = vector_width_of(stage.value, extent); extent >= width)
-      steps.vectorise(loop, width);
+    vectorise_by(steps, loop, extent, vector_width_of(stage.value, extent), schedule_.vectors);
   }
 
   /// Cuts the result's rows into blocks: the loop over rows within one, then that over blocks, are
@@ -168,7 +185,9 @@ class Scheduler {
   /// Gives loops[first..] of the result to tasks.
   void divide(Steps& steps, const Names& loops, const Extents& extents, size_t first) {
     const FusedLoop loop = fuse_from(steps, loops, extents, first);
-    block_loop_ = loop.extent > 1 ? split_tasks(steps, loop, threads_) : loop.name;
+    block_loop_ = loop.extent > 1 && schedule_.tasks != 0
+                      ? split_tasks(steps, loop, threads_, tasks_per_thread())
+                      : loop.name;
   }
 
   /// The loops of a stage in whose tiles sums are computed.
@@ -222,7 +241,7 @@ class Scheduler {
     if (outer < loops.size())
       order.insert(order.end(), loops.begin() + static_cast<std::ptrdiff_t>(outer), loops.end());
     if (order.size() > 1) steps.reorder(order);
-    steps.vectorise(inner[0], tile.lanes);
+    if (tile.lanes > 1) steps.vectorise(inner[0], tile.lanes);
     if (tile.columns > tile.lanes) steps.unroll(inner[0]);
     if (inner.size() > 1) steps.unroll(inner[1]);
 
@@ -240,8 +259,10 @@ class Scheduler {
       const bool serial = tasks.size() > 1 && product(tile_extents, 1) >= 4LL * threads_;
       const FusedLoop loop = fuse_from(steps, tasks, tile_extents, serial ? 1 : 0);
       if (loop.any()) {
-        const std::string inside = loop.extent > 1 && product(extents) >= kSerialElements / 8
-                                       ? split_tasks(steps, loop, threads_)
+        const bool divided =
+            schedule_.tasks ? *schedule_.tasks > 0 : product(extents) >= kSerialElements / 8;
+        const std::string inside = loop.extent > 1 && divided
+                                       ? split_tasks(steps, loop, threads_, tasks_per_thread())
                                        : loop.name;
         if (!serial) at = inside;
       }
@@ -254,7 +275,9 @@ class Scheduler {
                     const StageTile& tile, bool has_rows) {
     const Stage stage = *program().find_stage(tiled.sum);
     Steps steps(program(), stage.name);
-    if (at.empty()) {
+    if (at.empty() && depth_ > 0 && is_in_block(*program().find_stage(host))) {
+      steps.compute_at(result_, block_loop_);  // the tile is all of the host in a block
+    } else if (at.empty()) {
       steps.compute_root();
     } else {
       steps.compute_at(host, at);
@@ -264,7 +287,7 @@ class Scheduler {
     Names loops{column};
     if (rows) loops.push_back(stage.axes[*tiled.rows].name);
     const auto in_registers = [&](Steps& s) {
-      s.vectorise(column, tile.lanes);
+      if (tile.lanes > 1) s.vectorise(column, tile.lanes);
       if (tile.columns > tile.lanes) s.unroll(column);
       if (rows) s.unroll(loops[1]);
     };
@@ -272,9 +295,12 @@ class Scheduler {
     const tp::Update& update = stage.updates[0];
     Steps sum(program(), stage.name, 0);
     const std::string& innermost = update.over.back().name;
-    const bool unrolled = update.over.back().extent % 4 == 0;
-    if (unrolled) {
-      sum.split(innermost, "sum_outer", "sum_inner", 4);
+    int64_t terms = 1;
+    for (const tp::Axis& axis : update.over) terms *= axis.extent;
+    const bool all = schedule_.steps == 0 && terms <= kMostSteps;
+    const bool some = schedule_.steps > 1 && update.over.back().extent % schedule_.steps == 0;
+    if (some) {
+      sum.split(innermost, "sum_outer", "sum_inner", schedule_.steps);
       loops.insert(loops.end(), {"sum_inner", "sum_outer"});
     } else {
       loops.push_back(innermost);
@@ -282,7 +308,9 @@ class Scheduler {
     for (size_t i = update.over.size() - 1; i-- > 0;) loops.push_back(update.over[i].name);
     sum.reorder(loops);
     in_registers(sum);
-    if (unrolled) sum.unroll("sum_inner");
+    if (some) sum.unroll("sum_inner");
+    for (const tp::Axis& axis : update.over)
+      if (all) sum.unroll(axis.name);
   }
 
   /// Side by side for one point of its reader.
@@ -317,88 +345,15 @@ class Scheduler {
   size_t depth_ = 0;  // of the rows; 0 where tasks compute no rows
   std::string result_, block_loop_;
   std::map<std::string, bool> aligned_;
+  std::set<std::string> window_lines_;  // hosts of sums that `take_lines` gave rows
 };
-
-/// Rows of the result for a task: the best of those that are few and of those that are many, as far
-/// as what a task computes stays in L2 and there are tasks enough.
-std::vector<int64_t> block_sizes(const StagePlan& plan, size_t depth, int threads) {
-  constexpr int64_t kMany = 24, kMost = 96;
-  const Stage& result = *result_of(plan.program);
-  const int64_t extent = result.axes[depth - 1].extent;
-  int64_t outer = 1, row_bytes = 0;
-  for (size_t d = 0; d + 1 < depth; ++d) outer *= result.axes[d].extent;
-  for (const auto& [name, same] : aligned_stages(plan, depth)) {
-    int64_t elements = 1;
-    const Stage& stage = *plan.program.find_stage(name);
-    for (size_t d = depth; d < stage.axes.size(); ++d) elements *= stage.axes[d].extent;
-    if (!plan.is_sum(name)) row_bytes += elements * static_cast<int64_t>(dtype_size(stage.dtype));
-  }
-  std::vector<int64_t> best;
-  for (const auto& [least, most] : {std::pair(int64_t{1}, kMany - 1), std::pair(kMany, kMost)}) {
-    int64_t found = 0;
-    double lowest = 0;
-    for (int64_t rows = least; rows <= std::min(most, extent); ++rows) {
-      if (rows > 1 && (rows * row_bytes > kCacheBytes || outer * ceil_div(extent, rows) < threads))
-        break;
-      double cost = static_cast<double>(round_up(extent, rows)) / static_cast<double>(extent) *
-                    (1 + 2 / static_cast<double>(rows));
-      double sums = 0, tiles = 0;
-      for (const TiledSum& sum : plan.sums) {
-        if (!sum.rows) continue;
-        tiles += stage_tile(*sum.rows + 1 == depth ? rows : 1,
-                            plan.program.find_stage(sum.host)->axes.back().extent,
-                            plan.sums_of(sum.host).size(), false)
-                     .cost;
-        ++sums;
-      }
-      if (sums > 0) cost *= tiles / sums;
-      if (found != 0 && cost >= lowest) continue;
-      found = rows;
-      lowest = cost;
-    }
-    if (found != 0) best.insert(best.begin(), found);
-  }
-  return best;
-}
 
 }  // namespace
 
-std::string StageSchedule::to_string() const {
-  return (rows > 0 ? fmt::format("rows {}", rows) : "stages") + (packed ? " packed" : "");
-}
-
-std::vector<StageSchedule> stage_schedules(const tp::Program& program, int threads) {
-  const StagePlan plan = plan_stages(program);
-  bool products = false, heavy = false;
-  for (const TiledSum& tiled : plan.sums) {
-    if (!tiled.rows) continue;
-    products = true;
-    const Stage& sum = *plan.program.find_stage(tiled.sum);
-    int64_t bytes = sum.axes.back().extent * static_cast<int64_t>(dtype_size(sum.dtype));
-    for (const tp::Axis& axis : sum.updates[0].over) bytes *= axis.extent;
-    heavy = heavy || bytes > kCacheBytes;
-  }
-  std::vector<StageSchedule> stages(1);
-  if (products) stages.insert(heavy ? stages.begin() : stages.end(), {0, true});
-  const size_t depth = depth_of_rows(plan);
-  // A block of rows is worth it where it keeps something between two stages.
-  const size_t least = plan.sums.size() == 1 ? 3 : 2;
-  if (depth == 0 || plan.program.stages.size() < least) return stages;
-  std::vector<StageSchedule> blocks;
-  for (const int64_t rows : block_sizes(plan, depth, threads)) {
-    blocks.push_back({rows, false});
-    if (products) blocks.push_back({rows, true});
-  }
-  // Each task would read all weights again.
-  std::vector<StageSchedule>& first = heavy ? stages : blocks;
-  const std::vector<StageSchedule>& second = heavy ? blocks : stages;
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
 Result<tp::Program> with_schedule(const tp::Program& program, const StageSchedule& schedule,
                                   int threads) {
-  return Scheduler(plan_stages(program), schedule, threads).run();
+  return Scheduler(plan_stages(program, static_cast<double>(schedule.keep)), schedule, threads)
+      .run();
 }
 
 }  // namespace collage::native

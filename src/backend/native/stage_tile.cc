@@ -1,6 +1,7 @@
 #include "backend/native/stage_tile.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "backend/native/generic_schedule.h"
 #include "base/integers.h"
@@ -16,9 +17,10 @@ int64_t most_vectors() { return (vector_width() >= 16 ? 32 : 16) - 1; }
 
 }  // namespace
 
-StageTile stage_tile(int64_t rows, int64_t columns, size_t sums, bool shifted) {
+StageTile stage_tile(int64_t rows, int64_t columns, size_t sums, bool shifted,
+                     const WantedTile& wanted) {
   StageTile best;
-  best.lanes = vector_width();
+  best.lanes = wanted.scalar ? 1 : vector_width();
   while (best.lanes > 1 && best.lanes > columns) best.lanes /= 2;
   const int64_t budget = std::max<int64_t>(2, most_vectors() / static_cast<int64_t>(sums));
   double least = 0;
@@ -32,9 +34,13 @@ StageTile stage_tile(int64_t rows, int64_t columns, size_t sums, bool shifted) {
       };
       const auto sum = static_cast<double>(r * vectors);
       const double loads = static_cast<double>(r + vectors) / sum;
+      const auto distance = [](int64_t n, int64_t want) {
+        return want == 0 ? 0.0 : static_cast<double>(std::abs(n - want));
+      };
       const double cost =
+          1e3 * (distance(r, wanted.rows) + distance(vectors, wanted.vectors)) +
           waste(rows, r) * waste(columns, width) * std::max(1.0, 0.55 + 0.5 * loads) *
-          (sum < kBusy ? kBusy / sum : 1.0 + 0.002 * static_cast<double>(budget - r * vectors));
+              (sum < kBusy ? kBusy / sum : 1.0 + 0.002 * static_cast<double>(budget - r * vectors));
       if (least != 0 && cost >= least) continue;
       least = best.cost = cost;
       best.rows = r;

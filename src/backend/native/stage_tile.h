@@ -14,8 +14,16 @@ struct StageTile {
   double cost = 1;  ///< of a point, by how well registers and multipliers are used
 };
 
-/// The best tile for a stage of that many rows and columns that has `sums` sums in it. Tiles divide
-/// the extents, but where they are `shifted`: the last one then ends with the array.
-StageTile stage_tile(int64_t rows, int64_t columns, size_t sums, bool shifted);
+/// What is asked of a tile; 0: what is best.
+struct WantedTile {
+  int64_t rows = 0, vectors = 0;
+  bool scalar = false;  ///< columns one at a time
+};
+
+/// The best tile for a stage of that many rows and columns that has `sums` sums in it, as near to
+/// what is wanted as can be. Tiles divide the extents, but where they are `shifted`: the last one
+/// then ends with the array.
+StageTile stage_tile(int64_t rows, int64_t columns, size_t sums, bool shifted,
+                     const WantedTile& wanted = {});
 
 }  // namespace collage::native

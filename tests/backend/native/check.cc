@@ -82,12 +82,30 @@ Function function(std::vector<Expr> params, Expr body) {
   return make_function(std::move(params), std::move(body));
 }
 
-void check_function(const Function& function, const CheckOptions& options) {
+namespace {
+
+std::vector<Tensor> random_inputs(const Function& function, const CheckOptions& options) {
   std::mt19937 random(11);
   std::vector<Tensor> inputs;
   for (const Expr& param : function->params)
     inputs.push_back(random_tensor(param->tensor_type(), random, options.integers));
-  check_with_inputs(function, inputs, options);
+  return inputs;
+}
+
+}  // namespace
+
+void check_function(const Function& function, const CheckOptions& options) {
+  check_with_inputs(function, random_inputs(function, options), options);
+}
+
+void check_variant(const Function& function, const Variant& variant, const CheckOptions& options) {
+  static const std::unique_ptr<Backend> backend = make_native_backend();
+  const std::vector<Tensor> inputs = random_inputs(function, options);
+  const auto expected = interpret(function, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status().message();
+  testing::check_variant(*backend, Target{"native", options.target_options, {}},
+                         CompileOptions{2, ""}, function, variant, inputs, expected.value(),
+                         {.mean = 0, .largest = options.tolerance, .element = 0});
 }
 
 void check_with_inputs(const Function& function, const std::vector<Tensor>& inputs,

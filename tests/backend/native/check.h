@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/variant.h"
 #include "ir/expr.h"
 
 namespace collage::native {
@@ -24,7 +25,11 @@ struct CheckOptions {
 /// Inputs are seeded random values in (-2, 2), or small integers.
 void check_function(const Function& function, const CheckOptions& options = {});
 
-/// The same with given inputs.
+/// Of one variant alone, whether or not native offers it.
+void check_variant(const Function& function, const Variant& variant,
+                   const CheckOptions& options = {});
+
+/// The same of all, with given inputs.
 void check_with_inputs(const Function& function, const std::vector<Tensor>& inputs,
                        const CheckOptions& options = {});
 

@@ -1,0 +1,54 @@
+// MeasuredCosts of what a schedule search tries.
+#include <algorithm>
+
+#include "base/interrupt.h"
+#include "cost/measured_costs.h"
+#include "ir/text_printer.h"
+
+namespace collage {
+
+namespace {
+
+// The kind of rows that say there has been a search.
+constexpr const char* kSearched = "schedules";
+
+}  // namespace
+
+Result<std::optional<TargetCosts>> MeasuredCosts::time_variants(
+    const Function& function, const Target& target, const std::vector<Variant>& variants,
+    Effort effort) {
+  if (interrupted() || variants.empty()) return std::optional<TargetCosts>();
+  const std::string text = canonical_text(function);
+  MeasureTask task = function_task(text);
+  task.targets = {target.to_string()};
+  task.named = variants;
+  task.effort = effort;
+  std::optional<std::vector<TargetCosts>> answer = TRY(ask(std::move(task), text));
+  if (!answer) return std::optional<TargetCosts>();
+  learn_usual(answer->at(0).conditions);
+  return std::optional(std::move(answer->at(0)));
+}
+
+bool MeasuredCosts::were_schedules_searched(const Function& function, const Target& target) {
+  const std::string text = canonical_text(function);
+  return find_costs(kSearched, text, target, Precision::kFull).has_value();
+}
+
+Status MeasuredCosts::end_schedule_search(const Function& function, const Target& target,
+                                          const std::optional<MeasuredVariant>& found) {
+  const std::string text = canonical_text(function);
+  TargetCosts searched;
+  searched.target = target.to_string();
+  if (found) searched.variants.push_back(*found);
+  put_costs(kSearched, text, target, Precision::kFull, searched);
+  if (!found) return {};
+  std::optional<TargetCosts> known =
+      find_costs("function", text, target, Precision::kFull, &function);
+  if (!known) return internal_error("a schedule was found for what was not measured");
+  known->variants.push_back(*found);
+  put_costs("function", text, target, Precision::kFull, *known);
+  bounds_.learn(function, text, *known);
+  return {};
+}
+
+}  // namespace collage
