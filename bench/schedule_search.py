@@ -67,7 +67,7 @@ def compiled(name, folder, options):
         file.write(text(*KERNELS[name]))
     return {
         way: collage.load(path).compile(
-            targets=targets, threads=options.threads, effort="max", patience=options.patience, database=os.path.join(folder, "costs.db")
+            targets=targets, exclude=["reference"], threads=options.threads, effort="max", patience=options.patience, database=os.path.join(folder, "costs.db")
         )
         for way, targets in WAYS.items()
     }

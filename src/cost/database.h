@@ -21,7 +21,7 @@ struct sqlite3;
 namespace collage {
 
 // Kinds of rows: "function", "conversion", "trial", "cover", "check", "in_situ", "prices",
-// "quarantine", "machine".
+// "quarantine", "machine", "schedules".
 struct CostRow {
   std::string kind, key;
   std::string text;     // what was measured

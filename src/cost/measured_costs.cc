@@ -269,6 +269,7 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
       if (options_.frozen) return frozen_miss(task.function_text, targets[i]);
       unknown.push_back(i);
       task.targets.push_back(targets[i].to_string());
+      add_searched(task, targets[i]);
     }
     if (unknown.empty()) continue;
     tasks.push_back(std::move(task));
@@ -370,7 +371,8 @@ Result<std::vector<std::optional<Cost>>> MeasuredCosts::add_blocks(
     const Precision precision = precision_of(variant);
     if (measured_now_.count(context_of(target, precision) + task.function_text) == 0) continue;
     task.targets = {target.to_string()};
-    task.named = {variant};
+    task.named[task.targets[0]] = {variant};
+    task.only_named = true;
     task.lowered = variant.lowered;
     task.bytes = function_bytes(function);
     tasks.push_back(std::move(task));

@@ -151,6 +151,8 @@ class MeasuredCosts : public CostEstimator {
                                            const Encoding& from, const Encoding& to);
   Result<TargetCosts> not_measured(const Function& function, const Target& target) const;
   MeasureTask function_task(const std::string& text) const;  // without targets
+  // What a schedule search found for that target of the task.
+  void add_searched(MeasureTask& task, const Target& target);
   // Keeps what a worker saw of the cores in quiet moments, if that is news.
   void learn_usual(const Conditions& conditions);
   // Subjects of that text that killed a worker are not run again.

@@ -9,7 +9,7 @@ namespace collage {
 
 namespace {
 
-// The kind of rows that say there has been a search.
+// The kind of rows that say there has been a search, and what it found.
 constexpr const char* kSearched = "schedules";
 
 }  // namespace
@@ -21,12 +21,22 @@ Result<std::optional<TargetCosts>> MeasuredCosts::time_variants(
   const std::string text = canonical_text(function);
   MeasureTask task = function_task(text);
   task.targets = {target.to_string()};
-  task.named = variants;
+  task.named[task.targets[0]] = variants;
+  task.only_named = true;
   task.effort = effort;
   std::optional<std::vector<TargetCosts>> answer = TRY(ask(std::move(task), text));
   if (!answer) return std::optional<TargetCosts>();
   learn_usual(answer->at(0).conditions);
   return std::optional(std::move(answer->at(0)));
+}
+
+void MeasuredCosts::add_searched(MeasureTask& task, const Target& target) {
+  if (task.lowered) return;
+  const std::optional<TargetCosts> searched =
+      find_costs(kSearched, task.function_text, target, Precision::kFull);
+  if (!searched) return;
+  for (const MeasuredVariant& row : searched->variants)
+    task.named[target.to_string()].push_back(row.variant);
 }
 
 bool MeasuredCosts::were_schedules_searched(const Function& function, const Target& target) {

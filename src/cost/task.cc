@@ -247,7 +247,9 @@ json to_json(const MeasureTask& task) {
                  {"caches", static_cast<int>(task.cache)},
                  {"usual", to_json(task.usual)},
                  {"patience", task.patience}};
-  for (const Variant& variant : task.named) result["named"].push_back(to_json(variant));
+  for (const auto& [target, variants] : task.named)
+    for (const Variant& variant : variants) result["named"][target].push_back(to_json(variant));
+  if (task.only_named) result["only_named"] = true;
   if (task.is_conversion()) {
     result["shape"] = task.type.shape;
     result["dtype"] = dtype_name(task.type.dtype);
@@ -266,7 +268,9 @@ Result<MeasureTask> task_from_json(const json& j) {
     task.skip[subject] = TRY(invalid_from_json(how));
   task.only = TRY(fields.text("only"));
   if (fields.has("named"))
-    task.named = TRY(list_from<Variant>(*TRY(fields.array("named")), variant_from_json));
+    for (const auto& [target, variants] : TRY(fields.object("named"))->items())
+      task.named[target] = TRY(list_from<Variant>(variants, variant_from_json));
+  task.only_named = TRY(fields.flag("only_named", false));
   task.until_right = TRY(fields.flag("until_right"));
   task.list_only = TRY(fields.flag("list_only"));
   task.lowered = TRY(fields.flag("lowered"));

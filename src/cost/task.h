@@ -56,7 +56,10 @@ struct MeasureTask {
   std::vector<std::string> targets;     // text form; for a conversion: backends' names
   std::map<std::string, Invalid> skip;  // subjects that killed a worker before, and how
   std::string only;                     // not empty: no variant but this subject is tried
-  std::vector<Variant> named;  // not empty: these, of its one target, instead of those it lists
+  // By target: variants that it may not list, as a schedule search finds them, to be tried too, or
+  // alone.
+  std::map<std::string, std::vector<Variant>> named;
+  bool only_named = false;
   // Nothing is timed: of each target the variants are tried in their order until one is right; of a
   // conversion, the targets.
   bool until_right = false;

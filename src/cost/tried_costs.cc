@@ -28,7 +28,10 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
   MeasureTask task = function_task(text);
   task.targets = {target.to_string()};
   task.until_right = true;
-  if (wanted != nullptr && known) task.named = {*wanted};
+  if (wanted != nullptr && known) {
+    task.named[task.targets[0]] = {*wanted};
+    task.only_named = true;
+  }
   if (wanted != nullptr && !known)
     task.only = MeasuredVariant{*wanted, {}}.subject(target.to_string());
   std::optional<std::vector<TargetCosts>> answer = TRY(ask(std::move(task), text));

@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -218,8 +219,9 @@ Result<std::vector<TargetCosts>> list_variants(const Function& function, const M
       continue;
     }
     hooks.begin(text);
+    const auto named = task.named.find(text);
     Result<std::vector<Variant>> variants = guarded(hooks, [&]() -> Result<std::vector<Variant>> {
-      if (!task.named.empty()) return task.named;
+      if (task.only_named) return std::vector<Variant>();
       return task.lowered ? backend->lowered_variants(function, target, task.options)
                           : backend->variants(function, target, task.options);
     });
@@ -227,6 +229,10 @@ Result<std::vector<TargetCosts>> list_variants(const Function& function, const M
       entry.refusal = variants.status().to_string();
       continue;
     }
+    if (named != task.named.end())
+      for (const Variant& variant : named->second)
+        if (std::find(variants->begin(), variants->end(), variant) == variants->end())
+          variants->push_back(variant);
     if (variants->empty()) entry.refusal = "no variants";
     for (Variant& variant : *variants) entry.variants.push_back({std::move(variant), Unknown{}});
   }
@@ -290,7 +296,7 @@ std::vector<Result<std::vector<TargetCosts>>> measure_functions(
     }
   };
   KernelsAhead ahead;
-  if (tasks.size() > 1 || tasks[0].named.size() > 1) {
+  if (tasks.size() > 1 || tasks[0].only_named) {
     for_each_tried([&](Measurement& measurement, const MeasureTask& task, auto& listed) {
       return add_all(listed, measurement.subject().function(), task, ahead);
     });
