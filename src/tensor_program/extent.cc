@@ -123,6 +123,7 @@ Result<Term> parse_extent(const std::vector<Token>& tokens, size_t& at) {
 
 std::vector<std::string> unknown_symbols(const Term& extent, const Symbols& known) {
   std::vector<std::string> names;
+  if (!extent.defined()) return names;
   rewrite(extent, [&](const Term& t) {
     if (t->op == TermOp::kVar && known.count(t->name) == 0 &&
         std::find(names.begin(), names.end(), t->name) == names.end())
