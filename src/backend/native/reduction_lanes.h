@@ -1,0 +1,29 @@
+// Reductions along an array's innermost dimension, whatever its extent, as vectors compute them:
+// over lanes side by side, then over the lanes.
+//
+//   stage S[i:m] = sum(r:n) A[i, r];
+//
+// becomes
+//
+//   stage S_lanes[i:m, lane:32] = sum(r:n / 32) A[i, r * 32 + lane];
+//   update S_lanes[i, r] = sum(r:n % 32) A[i, n / 32 * 32 + r];
+//   stage S_vector[i:m, lane:8] = S_lanes[i, lane] + S_lanes[i, lane + 8] + …;
+//   stage S[i:m] = S_vector[i, 0] + S_vector[i, 1] + …;
+//
+// Sums are pairwise, so that rounding errors stay small.
+#pragma once
+
+#include <string>
+
+#include "tensor_program/program.h"
+
+namespace collage::native {
+
+/// Of a stage of one reduction, whose innermost loop is cut into four vectors of `width` lanes.
+void split_into_lanes(tensor_program::Program& program, const std::string& stage, int width);
+
+/// The steps for what the reduction became, computed at a loop of `reader`.
+void schedule_lanes(tensor_program::Program& program, const std::string& stage, int width,
+                    const std::string& reader, const std::string& loop);
+
+}  // namespace collage::native

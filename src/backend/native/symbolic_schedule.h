@@ -1,0 +1,20 @@
+// The schedule of a program over symbols (tensor_program/generalise.h): a task computes some rows
+// of the result, and for each row all stages that it needs.
+//
+//   rows         the result's outer axes, as many as all reductions keep
+//   tasks        as many rows each as threads want: a split by an expression over symbols, one task
+//                alone where there is little to do
+//   innermost    vectors, the last one masked, so that no extent is too small or odd
+//
+// It depends on no value of a symbol.
+#pragma once
+
+#include "tensor_program/program.h"
+
+namespace collage::native {
+
+/// kUnsupported, and why, for programs that have no such rows, or whose rows no vectors read.
+Result<tensor_program::Program> scheduled_over_symbols(tensor_program::Program program,
+                                                       int threads);
+
+}  // namespace collage::native
