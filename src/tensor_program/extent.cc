@@ -53,7 +53,13 @@ class ExtentParser {
     }
     if (token.kind == Token::Kind::kName) {
       ++at_;
-      return var(token.text);
+      const bool least = token.text == "min";
+      if ((!least && token.text != "max") || !accept("(")) return var(token.text);
+      const Term a = TRY(sum(nested + 1));
+      if (!accept(",")) return unexpected("','");
+      const Term b = TRY(sum(nested + 1));
+      if (!accept(")")) return unexpected("')'");
+      return least ? min(a, b) : max(a, b);
     }
     if (token.kind != Token::Kind::kNumber) return unexpected("an extent");
     ++at_;

@@ -3,7 +3,7 @@
 //   param X: float32[n, 2 * d];    [4, 6] decides n = 4 and d = 3
 //
 // An extent is a term over the symbols as variables: sums, differences, products, quotients rounded
-// down and remainders.
+// down, remainders, min(a, b) and max(a, b).
 #pragma once
 
 #include <map>

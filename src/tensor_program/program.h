@@ -119,8 +119,8 @@ enum class PrimitiveKind {
 };
 
 /// One step of a schedule. `guarded` splits do not run past the extent; others may, up to the next
-/// multiple of the factor, where that does no harm. Of `masked` ones the last part reads and writes
-/// only what is inside.
+/// multiple of the factor, where that does no harm. `masked` vectors are of a whole axis, and their
+/// last one reads and writes only what is inside.
 struct Primitive {
   std::string stage;
   int update = -1;  ///< of the stage; -1: its value (or what it starts from)

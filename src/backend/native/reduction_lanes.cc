@@ -53,32 +53,42 @@ void split_into_lanes(tp::Program& program, const std::string& name, int width) 
   parts.name = lanes_of(name);
   parts.is_result = false;
   parts.axes.push_back({kLane, lanes});
-  parts.updates.clear();
-  const auto add = [&](const Term& lane, const Term& at, const Term& loops, int64_t number) {
+  Stage vector = parts;
+  vector.name = vector_of(name);
+  vector.axes.back().extent = width;
+  const auto add = [&](Stage& to, const Term& lane, const Term& at, const Term& loops) {
+    const int64_t number = tp::value_of(loops, tp::values_of(program)).value_or(0);
+    if (!along.size.defined() && number == 0) return;
     tp::Update part = update;
     part.at.push_back(lane);
     part.over.back() = loop_of(along.name, loops, number);
     part.value = tp::substitute(update.value, {{along.name, at}});
-    parts.updates.push_back(std::move(part));
+    to.updates.push_back(std::move(part));
   };
-  if (along.size.defined() || along.extent >= lanes)
-    add(var(kLane), walked * lanes + var(kLane), extent / lanes, along.extent / lanes);
-  if (along.size.defined() || along.extent % lanes != 0)
-    add(walked, extent / lanes * lanes + walked, extent % lanes, along.extent % lanes);
+  parts.updates.clear();
+  vector.updates.clear();
+  add(parts, var(kLane), walked * lanes + var(kLane), extent / lanes);
+  // Of those that are left there are four at most; none, where the extent is less than one.
+  const Term first = extent / lanes * lanes + walked * width;
+  const Term at = tp::min(first, extent - width) + var(kLane);
+  add(vector, var(kLane), at,
+      tp::min((extent % lanes + (width - 1)) / width, extent / width * kVectors));
+  if (!vector.updates.empty() && (along.size.defined() || along.extent % width != 0)) {
+    Term& value = vector.updates[0].value;
+    value = tp::select(at >= first, value, tp::neutral(update.combine, whole.dtype));
+  }
+  // All of it where it is less than a vector: the factor is 0 otherwise, and 1 at least.
+  add(vector, walked, walked, tp::min(extent, Term(width) / (extent + 1) * width));
 
   const auto read = [&](const Stage& from, const Term& lane) {
-    std::vector<Term> at = whole.indices();
-    at.push_back(lane);
-    return tp::load(from.name, from.dtype, std::move(at));
+    std::vector<Term> index = whole.indices();
+    index.push_back(lane);
+    return tp::load(from.name, from.dtype, std::move(index));
   };
-  Stage vector = whole;
-  vector.name = vector_of(name);
-  vector.is_result = false;
-  vector.axes.push_back({kLane, width});
-  vector.updates.clear();
   std::vector<Term> terms;
   for (int i = 0; i < kVectors; ++i) terms.push_back(read(parts, var(kLane) + i * width));
-  vector.value = pairwise(update.combine, terms);
+  const bool has_lanes = !parts.updates.empty();
+  if (has_lanes) vector.value = pairwise(update.combine, terms);
 
   Stage total = whole;
   total.updates.clear();
@@ -87,35 +97,30 @@ void split_into_lanes(tp::Program& program, const std::string& name, int width) 
   total.value = pairwise(update.combine, terms);
 
   *position = std::move(total);
-  program.stages.insert(position, {std::move(parts), std::move(vector)});
+  const auto before = program.stages.insert(position, std::move(vector));
+  if (has_lanes) program.stages.insert(before, std::move(parts));
 }
 
 void schedule_lanes(tp::Program& program, const std::string& stage, int width,
                     const std::string& reader, const std::string& loop) {
-  const Stage parts = *program.find_stage(lanes_of(stage));
-  const auto in_registers = [&](Steps& steps) {
-    steps.vectorise(kLane, width);
-    steps.unroll(kLane);
-  };
-  Steps start(program, parts.name);
-  start.compute_at(reader, loop);
-  in_registers(start);
-  for (size_t i = 0; i < parts.updates.size(); ++i) {
-    const tp::Update& update = parts.updates[i];
-    Steps steps(program, parts.name, static_cast<int>(i));
-    const std::string& along = update.over.back().name;
-    if (update.at.back()->name == along) {
-      steps.vectorise_masked(along, width);
-      continue;
+  for (const std::string& name : {lanes_of(stage), vector_of(stage)}) {
+    if (program.find_stage(name) == nullptr) continue;
+    const Stage lanes = *program.find_stage(name);
+    Steps start(program, name);
+    start.compute_at(reader, loop);
+    start.vectorise(kLane, width);
+    start.unroll(kLane);
+    for (size_t i = 0; i < lanes.updates.size(); ++i) {
+      if (lanes.updates[i].at.back()->name != kLane) continue;
+      Steps steps(program, name, static_cast<int>(i));
+      Names order{kLane};
+      for (size_t k = lanes.updates[i].over.size(); k-- > 0;)
+        order.push_back(lanes.updates[i].over[k].name);
+      steps.reorder(std::move(order));
+      steps.vectorise(kLane, width);
+      steps.unroll(kLane);
     }
-    Names order{kLane};
-    for (size_t k = update.over.size(); k-- > 0;) order.push_back(update.over[k].name);
-    steps.reorder(std::move(order));
-    in_registers(steps);
   }
-  Steps vector(program, vector_of(stage));
-  vector.compute_at(reader, loop);
-  vector.vectorise(kLane, width);
   Steps(program, stage).compute_at(reader, loop);
 }
 

@@ -6,10 +6,12 @@
 // becomes
 //
 //   stage S_lanes[i:m, lane:32] = sum(r:n / 32) A[i, r * 32 + lane];
-//   update S_lanes[i, r] = sum(r:n % 32) A[i, n / 32 * 32 + r];
 //   stage S_vector[i:m, lane:8] = S_lanes[i, lane] + S_lanes[i, lane + 8] + …;
+//   update S_vector[i, lane] = sum(r:(n % 32 + 7) / 8) …     the vectors that are left
+//   update S_vector[i, r] = sum(r:n) A[i, r];                where n is less than 8, else none
 //   stage S[i:m] = S_vector[i, 0] + S_vector[i, 1] + …;
 //
+// The last vector ends where the row does, and what it reads again counts as nothing.
 // Sums are pairwise, so that rounding errors stay small.
 #pragma once
 

@@ -122,15 +122,16 @@ class RowScheduler {
     return tp::select(elements_ < static_cast<int>(least), count, some);
   }
 
-  void vectorise(Steps& steps, const tp::Axis& axis, bool unrolled) {
-    if (!axis.size.defined() && axis.extent < width_) return;
-    const bool whole = !axis.size.defined() && axis.extent % width_ == 0;
-    if (whole) {
-      steps.vectorise(axis.name, width_);
-    } else {
+  /// Loops over vectors of the axis.
+  void vectorise(Steps& steps, const tp::Axis& axis, bool unrolled) const {
+    const int64_t least = axis.size.defined() ? INT64_MAX : axis.extent;
+    if (least < width_) return;
+    if (axis.size.defined()) {
       steps.vectorise_masked(axis.name, width_);
+    } else {
+      steps.vectorise(axis.name, width_);
     }
-    if (!unrolled || (!axis.size.defined() && axis.extent < width_ * kUnrolled)) return;
+    if (!unrolled || least < width_ * kUnrolled) return;
     steps.split(axis.name, axis.name + "_far", axis.name + "_near", kUnrolled, true);
     steps.unroll(axis.name + "_near");
   }

@@ -4,7 +4,9 @@
 //   rows         the result's outer axes, as many as all reductions keep
 //   tasks        as many rows each as threads want: a split by an expression over symbols, one task
 //                alone where there is little to do
-//   innermost    vectors, the last one masked, so that no extent is too small or odd
+//   innermost    vectors, so that no extent is too small or odd: the last one of a result ends
+//   where
+//                the row does, or is masked where the row is less than one
 //
 // It depends on no value of a symbol.
 #pragma once

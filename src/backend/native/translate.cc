@@ -287,7 +287,7 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
 
 template <typename Target>
 void Translator::apply(Target target, const tp::Primitive& step,
-                       std::map<std::string, RVar>* walked) {
+                       std::map<std::string, RVar>* walked, TailStrategy masked) {
   const auto loop = [&](size_t i) -> VarOrRVar {
     if (walked != nullptr)
       if (auto found = walked->find(step.names[i]); found != walked->end()) return found->second;
@@ -300,7 +300,7 @@ void Translator::apply(Target target, const tp::Primitive& step,
   };
   TailStrategy tail = whole_ && step.update < 0 ? TailStrategy::ShiftInwards : TailStrategy::Auto;
   if (step.guarded) tail = TailStrategy::GuardWithIf;
-  if (step.masked) tail = TailStrategy::Predicate;
+  if (step.masked) tail = masked;
   const int number = to_int(step.number);
   switch (step.kind) {
     case tp::PrimitiveKind::kSplit: {
@@ -341,7 +341,16 @@ void Translator::apply(Target target, const tp::Primitive& step,
   }
 }
 
+const tp::Axis* Translator::masked_axis(const tp::Primitive& step) const {
+  if (!step.masked || step.kind != tp::PrimitiveKind::kVectorise) return nullptr;
+  for (const tp::Axis& axis : program_.find_stage(step.stage)->axes)
+    if (axis.name == step.names[0]) return &axis;
+  return nullptr;
+}
+
 void Translator::apply_schedule() {
+  // Where a masked loop is longer than a vector: its last one is moved back to end with it.
+  std::map<std::string, Halide::Stage> long_rows;
   std::map<std::string, std::vector<bool>> scheduled;
   for (auto& [name, made] : stages_) scheduled[name].resize(made.walked.size(), false);
   for (const tp::Primitive& step : program_.schedule) {
@@ -369,6 +378,13 @@ void Translator::apply_schedule() {
         made.func.compute_inline();
         break;
       default:
+        if (const tp::Axis* axis = masked_axis(step)) {
+          const HExpr size = extent(axis->size, axis->extent);
+          made.func.bound(Var(axis->name), 0, size);
+          long_rows.emplace(step.stage, made.func.specialize(size >= to_int(step.number)));
+        }
+        if (const auto other = long_rows.find(step.stage); other != long_rows.end())
+          apply(other->second, step, nullptr, TailStrategy::ShiftInwards);
         apply(made.func, step, nullptr);
     }
   }

@@ -76,7 +76,10 @@ class Translator {
   void define(const tensor_program::Stage& stage, Translated& made);
   template <typename Target>
   void apply(Target target, const tensor_program::Primitive& step,
-             std::map<std::string, Halide::RVar>* walked);
+             std::map<std::string, Halide::RVar>* walked,
+             Halide::TailStrategy masked = Halide::TailStrategy::Predicate);
+  /// The axis of which a masked step makes vectors; else null.
+  const tensor_program::Axis* masked_axis(const tensor_program::Primitive& step) const;
 
   void bound_by(const tensor_program::Stage& stage, Halide::Func& func);
 
