@@ -127,8 +127,17 @@ class Generaliser {
     return program_.find_buffer(name) != nullptr || program_.find_stage(name) != nullptr;
   }
 
+  /// Axes of one element that nothing is read along: that a reduced dimension leaves behind.
+  void fix_ones() {
+    std::unordered_map<size_t, int> members;
+    for (size_t at = 0; at < classes_.size(); ++at) ++members[root(at)];
+    for (size_t at = 0; at < classes_.size(); ++at)
+      if (classes_[at].extent == 1 && members[root(at)] == 1) fix(at);
+  }
+
   /// In the order of the first dimension or axis of each.
   void name_symbols() {
+    fix_ones();
     for (size_t at = 0; at < classes_.size(); ++at) {
       Class& group = classes_[root(at)];
       if (group.fixed || group.symbol >= 0) continue;

@@ -114,6 +114,7 @@ TEST(Generalise, RowsOfASoftmax) {
 TEST(Generalise, TheTextIsThatOfEveryShape) {
   const Attrs axis{{"axis", Ints{1}}, {"keepdims", true}};
   const std::string text = generalise(emitted("mean", {5, 9}, axis))->program.to_string();
+  EXPECT_THAT(text, HasSubstr("result y0[i0:n0, i1:1] ="));
   EXPECT_THAT(text, HasSubstr("1.0f / float32(n1)"));
   for (const Shape& shape : {Shape{1, 9}, {5, 1}, {1, 1}, {64, 211}})
     EXPECT_EQ(generalise(emitted("mean", shape, axis))->program.to_string(), text);

@@ -1,5 +1,7 @@
 // Code that serves all shapes of a function (`native -symbolic=only`): against the interpreter for
 // many lengths, compiled once.
+#include <gmock/gmock.h>
+
 #include <functional>
 
 #include "backend/native/code_cache.h"
@@ -11,12 +13,14 @@
 namespace collage::native {
 namespace {
 
+using ::testing::HasSubstr;
+
 constexpr std::array<int64_t, 32> kLengths{1,  2,  3,   5,   7,   8,   9,   11,  13,  16, 17,
                                            19, 23, 29,  31,  32,  33,  37,  47,  64,  65, 77,
                                            96, 97, 101, 127, 128, 129, 197, 211, 256, 331};
 
-/// The function for each of the lengths is right, and one kernel is compiled for all of them.
-void check_lengths(const std::function<Function(int64_t)>& function_of) {
+/// The function for each of the lengths is right, and so many kernels are compiled for all of them.
+void check_lengths(const std::function<Function(int64_t)>& function_of, int64_t kernels = 1) {
   const int64_t before = compiled_kernels();
   std::vector<std::unique_ptr<Kernel>> kept;  // code goes with the last kernel that has it
   for (const int64_t length : kLengths) {
@@ -29,7 +33,7 @@ void check_lengths(const std::function<Function(int64_t)>& function_of) {
     kept.push_back(std::move(kernel).value());
     check_function(function, {.target_options = target.options});
   }
-  EXPECT_EQ(compiled_kernels() - before, 1);
+  EXPECT_EQ(compiled_kernels() - before, kernels);
 }
 
 TEST(Symbolic, SoftmaxOfAnyRows) {
@@ -66,6 +70,68 @@ TEST(Symbolic, Means) {
     const Expr x = var("x", {20, n});
     return function({x}, call("mean", {x}, {{"axis", Ints{1}}, {"keepdims", false}}));
   });
+}
+
+// Of one row, the mask could be of rows too: that is another program.
+TEST(Symbolic, SoftmaxUnderAMask) {
+  check_lengths(
+      [](int64_t n) {
+        const Expr x = var("x", {2, 4, n, 40}), mask = var("mask", {2, 1, 1, 40});
+        return function({x, mask},
+                        call("nn.softmax", {call("add", {x, mask})}, {{"axis", int64_t{-1}}}));
+      },
+      2);
+}
+
+TEST(Symbolic, StandsBesideTheOthersOrAlone) {
+  const auto names = [](const Function& function, const std::string& option) {
+    std::map<std::string, std::string> options;
+    if (!option.empty()) options["symbolic"] = option;
+    std::vector<std::string> found;
+    const auto variants = make_native_backend()->variants(function, Target{"native", options, {}},
+                                                          CompileOptions{2, ""});
+    EXPECT_TRUE(variants.ok());
+    for (const Variant& variant : *variants) found.push_back(variant.name);
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  const Expr x = var("x", {5, 40});
+  const Function rows = function({x}, call("nn.softmax", {x}, {{"axis", int64_t{-1}}}));
+  EXPECT_EQ(names(rows, ""), (Names{"rows"}));
+  EXPECT_EQ(names(rows, "on"), (Names{"rows", kSymbolic}));
+  EXPECT_EQ(names(rows, "only"), (Names{kSymbolic}));
+  // What has none is computed as ever.
+  const Function product = function({x}, call("nn.matmul", {x, weights({40, 24})}));
+  EXPECT_EQ(names(product, "only"), names(product, ""));
+}
+
+TEST(Symbolic, RefusalsSayWhy) {
+  const auto refusal = [](const Function& function) {
+    const auto program = symbolic_program(function, 2);
+    return program.ok() ? program->to_string() : program.status().to_string();
+  };
+  const Expr x = var("x", {6, 40});
+  EXPECT_THAT(refusal(function({x}, call("transpose", {x}, {{"axes", Ints{1, 0}}}))),
+              HasSubstr("native: y0: p0 is not read along its rows"));
+  EXPECT_THAT(refusal(function({x}, call("sum", {x}, {{"axis", Ints{0}}, {"keepdims", false}}))),
+              HasSubstr("native: s0_sum: p0 is not read along its rows"));
+  EXPECT_THAT(refusal(function({x}, call("nn.matmul", {x, weights({40, 8})}))),
+              HasSubstr("native: a template over symbols"));
+  const Expr wide = var("wide", {6, 40}, DType::kInt64);
+  EXPECT_THAT(refusal(function({wide}, call("add", {wide, wide}))),
+              HasSubstr("native: y0: rows of int64 over symbols"));
+}
+
+// A kernel that was saved is called with the same numbers.
+TEST(Symbolic, SavedAndLoaded) {
+  const Expr x = var("x", {5, 33});
+  const Function rows = function({x}, call("nn.softmax", {x}, {{"axis", int64_t{-1}}}));
+  auto kernel = make_native_backend()->compile(rows, Variant::plain(kSymbolic, rows),
+                                               Target{"native", {}, {}}, CompileOptions{2, ""});
+  ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+  auto saved = (*kernel)->save();
+  ASSERT_TRUE(saved.ok()) << saved.status().to_string();
+  EXPECT_NE(saved->description.find("\"number\":33"), std::string::npos) << saved->description;
 }
 
 }  // namespace
