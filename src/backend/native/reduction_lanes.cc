@@ -56,30 +56,28 @@ void split_into_lanes(tp::Program& program, const std::string& name, int width) 
   Stage vector = parts;
   vector.name = vector_of(name);
   vector.axes.back().extent = width;
-  const auto add = [&](Stage& to, const Term& lane, const Term& at, const Term& loops) {
+  const auto add = [&](Stage& to, const std::vector<Term>& lane, const Term& at,
+                       const Term& loops) {
     const int64_t number = tp::value_of(loops, tp::values_of(program)).value_or(0);
     if (!along.size.defined() && number == 0) return;
     tp::Update part = update;
-    part.at.push_back(lane);
+    part.at.insert(part.at.end(), lane.begin(), lane.end());
     part.over.back() = loop_of(along.name, loops, number);
     part.value = tp::substitute(update.value, {{along.name, at}});
     to.updates.push_back(std::move(part));
   };
   parts.updates.clear();
   vector.updates.clear();
-  add(parts, var(kLane), walked * lanes + var(kLane), extent / lanes);
+  add(parts, {var(kLane)}, walked * lanes + var(kLane), extent / lanes);
   // Of those that are left there are four at most; none, where the extent is less than one.
   const Term first = extent / lanes * lanes + walked * width;
   const Term at = tp::min(first, extent - width) + var(kLane);
-  add(vector, var(kLane), at,
+  add(vector, {var(kLane)}, at,
       tp::min((extent % lanes + (width - 1)) / width, extent / width * kVectors));
   if (!vector.updates.empty() && (along.size.defined() || along.extent % width != 0)) {
     Term& value = vector.updates[0].value;
     value = tp::select(at >= first, value, tp::neutral(update.combine, whole.dtype));
   }
-  // All of it where it is less than a vector: the factor is 0 otherwise, and 1 at least.
-  add(vector, walked, walked, tp::min(extent, Term(width) / (extent + 1) * width));
-
   const auto read = [&](const Stage& from, const Term& lane) {
     std::vector<Term> index = whole.indices();
     index.push_back(lane);
@@ -95,6 +93,8 @@ void split_into_lanes(tp::Program& program, const std::string& name, int width) 
   terms.clear();
   for (int i = 0; i < width; ++i) terms.push_back(read(vector, i));
   total.value = pairwise(update.combine, terms);
+  // All of it where it is less than a vector: the factor is 0 otherwise, and 1 at least.
+  add(total, {}, walked, tp::min(extent, Term(width) / (extent + 1) * width));
 
   *position = std::move(total);
   const auto before = program.stages.insert(position, std::move(vector));
@@ -111,7 +111,6 @@ void schedule_lanes(tp::Program& program, const std::string& stage, int width,
     start.vectorise(kLane, width);
     start.unroll(kLane);
     for (size_t i = 0; i < lanes.updates.size(); ++i) {
-      if (lanes.updates[i].at.back()->name != kLane) continue;
       Steps steps(program, name, static_cast<int>(i));
       Names order{kLane};
       for (size_t k = lanes.updates[i].over.size(); k-- > 0;)
