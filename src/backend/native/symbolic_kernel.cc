@@ -1,6 +1,7 @@
 #include "backend/native/symbolic_kernel.h"
 
 #include "backend/native/kernel_choices.h"
+#include "backend/native/merged_rows.h"
 #include "backend/native/symbolic_schedule.h"
 #include "tensor_program/emit.h"
 #include "tensor_program/generalise.h"
@@ -38,7 +39,7 @@ Result<Compiled> compiled_program(const Function& flat, int threads) {
   const Function function = make_function(flat->params, group.results[0]);
   const tp::Program emitted = TRY(tp::emit(function, {group.row_stages, true}));
   TRY(check_limits(emitted));
-  tp::Generalised general = TRY(tp::generalise(emitted).with_context("native"));
+  tp::Generalised general = TRY(tp::generalise(merged_rows(emitted)).with_context("native"));
   const tp::Program scheduled =
       TRY(scheduled_over_symbols(std::move(general.program), threads).with_context("native"));
   return Compiled{scheduled.to_string(), TRY(tp::with_values(scheduled, general.values))};

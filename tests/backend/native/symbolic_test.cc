@@ -83,6 +83,25 @@ TEST(Symbolic, SoftmaxUnderAMask) {
       2);
 }
 
+// Dimensions that every array has side by side are one.
+TEST(Symbolic, RowsAreMerged) {
+  const auto symbols = [](const Function& function) {
+    const auto program = symbolic_program(function, 2);
+    EXPECT_TRUE(program.ok()) << program.status().to_string();
+    std::vector<int64_t> values;
+    for (const auto& symbol : program->symbols) values.push_back(symbol.value);
+    return values;
+  };
+  using Values = std::vector<int64_t>;
+  const Expr x = var("x", {2, 3, 5, 7}), mask = var("mask", {2, 1, 1, 7}), y = var("y", {5, 7});
+  const Attrs last{{"axis", int64_t{-1}}};
+  EXPECT_EQ(symbols(function({x}, call("nn.softmax", {x}, last))), (Values{30, 7}));
+  EXPECT_EQ(symbols(function({x, mask}, call("nn.softmax", {call("add", {x, mask})}, last))),
+            (Values{2, 15, 7}));
+  EXPECT_EQ(symbols(function({x}, call("tanh", {x}))), (Values{210}));
+  EXPECT_EQ(symbols(function({x, y}, call("add", {x, y}))), (Values{6, 35}));
+}
+
 TEST(Symbolic, StandsBesideTheOthersOrAlone) {
   const auto names = [](const Function& function, const std::string& option) {
     std::map<std::string, std::string> options;
