@@ -62,6 +62,7 @@ Type function_type(const Program& program) {
 }
 
 Status check_callable(const Program& program, std::string* where) {
+  if (!program.symbols.empty()) return bad_model("a program over symbols cannot be called");
   for (const Buffer& buffer : program.buffers) {
     if (!buffer.is_constant || buffer.value.defined()) continue;
     if (where != nullptr) *where = buffer.name;

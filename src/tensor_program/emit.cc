@@ -38,11 +38,11 @@ bool becomes_result(Program& program, const Stage& result) {
 
 }  // namespace
 
-Result<Program> emit(const Function& function, bool row_stages) {
+Result<Program> emit(const Function& function, EmitForm form) {
   const Function flat = TRY(inline_calls(function));
   TRY(check_emittable(flat));
   Emitter emitter(flat, std::vector<ChannelLayout>(flat->params.size(), ChannelLayout::kPlain),
-                  row_stages);
+                  form.row_stages, form.whole_reductions);
   const std::vector<TensorType> leaves = flat->body->type().leaves();
   const auto* tuple = as<TupleNode>(flat->body);
   for (size_t i = 0; i < leaves.size(); ++i) {

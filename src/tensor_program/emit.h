@@ -19,9 +19,14 @@
 
 namespace collage::tensor_program {
 
-/// `row_stages`: what softmax computes twice is a stage, for schedules that work row by row
-/// (emitter.h). Or why some call has no program. Composites and primitives are looked into. One
-/// result a leaf of the function's result.
-Result<Program> emit(const Function& function, bool row_stages = false);
+/// How operators of several stages are emitted.
+struct EmitForm {
+  bool row_stages = false;        ///< softmax keeps its exponentials
+  bool whole_reductions = false;  ///< a reduction is one loop, whatever its extent
+};
+
+/// Or why some call has no program. Composites and primitives are looked into. One result a leaf of
+/// the function's result.
+Result<Program> emit(const Function& function, EmitForm form = {});
 
 }  // namespace collage::tensor_program

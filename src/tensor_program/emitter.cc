@@ -32,8 +32,12 @@ std::vector<Term> variables(const std::vector<Axis>& axes) {
 
 }  // namespace
 
-Emitter::Emitter(const Function& function, std::vector<ChannelLayout> params, bool row_stages)
-    : function_(function), params_(std::move(params)), row_stages_(row_stages) {
+Emitter::Emitter(const Function& function, std::vector<ChannelLayout> params, bool row_stages,
+                 bool whole_reductions)
+    : function_(function),
+      params_(std::move(params)),
+      row_stages_(row_stages),
+      whole_reductions_(whole_reductions) {
   for (ChannelLayout layout : params_)
     if (layout != ChannelLayout::kPlain) walked_ = layout;
 }
@@ -197,7 +201,8 @@ const Stored& Emitter::reduce(const CallNode& node, int slot, Combine kind, cons
   };
 
   const int64_t inner = shape.empty() ? 1 : shape.back();
-  const bool horizontal = !stored->lanes && !last && contains(axes, rank - 1) && inner >= 16;
+  const bool horizontal =
+      !whole_reductions_ && !stored->lanes && !last && contains(axes, rank - 1) && inner >= 16;
   Stage part, total;
   total.name = stored->total;
   total.axes = part.axes = kept;

@@ -61,8 +61,10 @@ class Emitter {
  public:
   /// `params`: how each parameter lies; all that are not plain lie alike, and stages of rank 3 and
   /// above are walked accordingly. `row_stages`: what softmax computes twice is stored, for
-  /// schedules that work row by row.
-  Emitter(const Function& function, std::vector<ChannelLayout> params, bool row_stages);
+  /// schedules that work row by row. `whole_reductions`: those along the innermost dimension are
+  /// not cut into lanes.
+  Emitter(const Function& function, std::vector<ChannelLayout> params, bool row_stages,
+          bool whole_reductions = false);
 
   Term value(const Expr& node, const Coords& at);
   /// The same of leaf `index` of a tuple-valued node.
@@ -118,7 +120,7 @@ class Emitter {
   Function function_;
   std::vector<ChannelLayout> params_;
   ChannelLayout walked_ = ChannelLayout::kPlain;
-  bool row_stages_;
+  bool row_stages_, whole_reductions_;
   std::unordered_map<const ExprNode*, Access> bound_;
   std::unordered_map<const ExprNode*, std::vector<Memo>> memo_;
   std::unordered_map<const ExprNode*, std::string> constants_;

@@ -9,6 +9,7 @@
 #include "ops/half.h"
 #include "runtime/dispatch.h"
 #include "tensor_program/external.h"
+#include "tensor_program/symbols.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -398,6 +399,7 @@ Status run_stage(const Arrays& arrays, const Stage& stage, Tensor& to) {
 
 Result<std::vector<Tensor>> evaluate(const Program& program, std::span<const Tensor> params) {
   TRY(verify(program));
+  if (!program.symbols.empty()) return evaluate(without_symbols(program), params);
   Arrays arrays;
   size_t next = 0;
   for (const Buffer& buffer : program.buffers) {

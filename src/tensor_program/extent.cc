@@ -53,7 +53,13 @@ class ExtentParser {
     }
     if (token.kind == Token::Kind::kName) {
       ++at_;
-      return var(token.text);
+      const bool least = token.text == "min";
+      if ((!least && token.text != "max") || !accept("(")) return var(token.text);
+      const Term a = TRY(sum(nested + 1));
+      if (!accept(",")) return unexpected("','");
+      const Term b = TRY(sum(nested + 1));
+      if (!accept(")")) return unexpected("')'");
+      return least ? min(a, b) : max(a, b);
     }
     if (token.kind != Token::Kind::kNumber) return unexpected("an extent");
     ++at_;
@@ -123,6 +129,7 @@ Result<Term> parse_extent(const std::vector<Token>& tokens, size_t& at) {
 
 std::vector<std::string> unknown_symbols(const Term& extent, const Symbols& known) {
   std::vector<std::string> names;
+  if (!extent.defined()) return names;
   rewrite(extent, [&](const Term& t) {
     if (t->op == TermOp::kVar && known.count(t->name) == 0 &&
         std::find(names.begin(), names.end(), t->name) == names.end())

@@ -3,7 +3,7 @@
 //   param X: float32[n, 2 * d];    [4, 6] decides n = 4 and d = 3
 //
 // An extent is a term over the symbols as variables: sums, differences, products, quotients rounded
-// down and remainders.
+// down, remainders, min(a, b) and max(a, b).
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ using Symbols = std::map<std::string, int64_t>;
 /// Reads the extent that starts at `tokens[at]`, and moves `at` behind it.
 Result<Term> parse_extent(const std::vector<Token>& tokens, size_t& at);
 
-/// The names in it that have no value, each once.
+/// The names in it that have no value, each once; none of an undefined one.
 std::vector<std::string> unknown_symbols(const Term& extent, const Symbols& known);
 /// Nothing where a symbol has no value, or a number on the way does not fit 32 bits.
 std::optional<int64_t> value_of(const Term& extent, const Symbols& symbols);

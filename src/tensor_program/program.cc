@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "tensor_program/extent.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
@@ -28,9 +29,15 @@ class Verifier {
   Verifier(const Program& program, std::string& where) : program_(program), where_(where) {}
 
   Status run() {
+    for (const Symbol& symbol : program_.symbols) {
+      if (!symbols_.emplace(symbol.name, symbol.value).second)
+        return wrong("{} stands twice", symbol.name);
+      if (symbol.value < 1) return wrong("{} = {}", symbol.name, symbol.value);
+    }
     for (const Buffer& buffer : program_.buffers) {
       where_ = buffer.name;
       TRY(define(buffer.name));
+      TRY(check_sizes(buffer));
       TRY(checked_num_elements(buffer.type.shape).with_context(buffer.name));
       if (buffer.value.defined() &&
           (buffer.value.shape() != buffer.type.shape || buffer.value.dtype() != buffer.type.dtype))
@@ -61,18 +68,34 @@ class Verifier {
     return {};
   }
 
-  /// The axes get into `bound`.
-  static Status check(const std::vector<Axis>& axes, Names& bound) {
+  Status check_size(const Term& size, int64_t extent, const std::string& of) const {
+    if (!size.defined() || value_of(size, symbols_) == extent) return {};
+    return wrong("{} is of extent {}, not {}", of, extent, term_to_string(size));
+  }
+  Status check_sizes(const Buffer& buffer) const {
+    if (buffer.sizes.empty()) return {};
+    if (buffer.sizes.size() != buffer.type.shape.size())
+      return wrong("{} extents of {}", buffer.sizes.size(), buffer.name);
+    for (size_t d = 0; d < buffer.sizes.size(); ++d)
+      TRY(check_size(buffer.sizes[d], buffer.type.shape[d], buffer.name));
+    return {};
+  }
+
+  /// The axes get into `bound`. Those of an update over symbols may be empty.
+  Status check(const std::vector<Axis>& axes, Names& bound, bool of_update) const {
     for (const Axis& axis : axes) {
       if (!bound.insert(axis.name).second) return wrong("axis {} stands twice", axis.name);
-      if (axis.extent < 1) return wrong("axis {} of extent {}", axis.name, axis.extent);
+      if (axis.extent < (of_update && axis.size.defined() ? 0 : 1))
+        return wrong("axis {} of extent {}", axis.name, axis.extent);
+      TRY(check_size(axis.size, axis.extent, "axis " + axis.name));
     }
     return {};
   }
 
   Status check(const Stage& stage) {
     Names own;
-    TRY(check(stage.axes, own));
+    for (const auto& [name, value] : symbols_) own.insert(name);
+    TRY(check(stage.axes, own, false));
     TRY(checked_num_elements(stage.shape()));
     const int kinds = (stage.value.defined() ? 1 : 0) + (stage.external.label.empty() ? 0 : 1);
     if (kinds > 1 || (kinds == 0 && stage.updates.empty()))
@@ -86,7 +109,7 @@ class Verifier {
     for (const Update& update : stage.updates) {
       if (update.at.size() != stage.axes.size()) return wrong("{} indices", update.at.size());
       Names bound = own;
-      TRY(check(update.over, bound));
+      TRY(check(update.over, bound, true));
       Shape points = stage.shape();
       for (const Axis& axis : update.over) points.push_back(axis.extent);
       TRY(checked_num_elements(points));
@@ -134,17 +157,25 @@ class Verifier {
     const PrimitiveSpelling& form = primitive_spellings()[static_cast<size_t>(step.kind)];
     if (step.names.size() < form.least_names || step.names.size() > form.most_names)
       return wrong("{}.{} takes no {} names", step.stage, form.text, step.names.size());
-    if (step.number < form.least_number || step.number > form.most_number)
+    const bool over_symbols = step.size.defined() && step.kind == PrimitiveKind::kSplit;
+    if (step.size.defined() && (!over_symbols || step.number != 0))
+      return wrong("{}.{} by {}", step.stage, form.text, term_to_string(step.size));
+    for (const std::string& name : unknown_symbols(step.size, symbols_))
+      return wrong("nothing binds {}", name);
+    if (!over_symbols && (step.number < form.least_number || step.number > form.most_number))
       return wrong("{}.{} by {}", step.stage, form.text, step.number);
     if (step.update >= 0 && form.of_whole_stages)
       return wrong("{}.{} is for stages, not for updates", step.stage, form.text);
-    if (step.kind == PrimitiveKind::kComputeAt && program_.find_stage(step.names[0]) == nullptr)
+    const bool at_loop =
+        step.kind == PrimitiveKind::kComputeAt || step.kind == PrimitiveKind::kHoistStorage;
+    if (at_loop && program_.find_stage(step.names[0]) == nullptr)
       return wrong("{} is computed at {}, which is no stage", step.stage, step.names[0]);
     return {};
   }
 
   const Program& program_;
   std::string& where_;
+  Symbols symbols_;
   Names defined_;
 };
 
@@ -159,13 +190,24 @@ bool equal(const Stage& a, const Stage& b) {
 }
 
 bool equal(const Buffer& a, const Buffer& b) {
-  if (a.name != b.name || a.type != b.type || a.is_constant != b.is_constant || a.scope != b.scope)
+  if (a.name != b.name || a.type != b.type || a.is_constant != b.is_constant ||
+      a.scope != b.scope || !same_terms(a.sizes, b.sizes))
     return false;
   return !a.value.defined() || !b.value.defined() ||
          std::memcmp(a.value.raw(), b.value.raw(), a.value.bytes()) == 0;
 }
 
 }  // namespace
+
+bool Axis::operator==(const Axis& other) const {
+  return name == other.name && extent == other.extent && same(size, other.size);
+}
+
+bool Primitive::operator==(const Primitive& other) const {
+  return stage == other.stage && update == other.update && kind == other.kind &&
+         names == other.names && number == other.number && guarded == other.guarded &&
+         masked == other.masked && same(size, other.size);
+}
 
 Shape Stage::shape() const {
   Shape result;
@@ -220,7 +262,7 @@ Status verify(const Program& program, std::string* where) {
 }
 
 bool equal(const Program& a, const Program& b) {
-  return a.schedule == b.schedule &&
+  return a.symbols == b.symbols && a.schedule == b.schedule &&
          std::equal(a.buffers.begin(), a.buffers.end(), b.buffers.begin(), b.buffers.end(),
                     [](const Buffer& x, const Buffer& y) { return equal(x, y); }) &&
          std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(),

@@ -15,6 +15,14 @@
 //     }
 //   }
 //
+// Extents may be expressions over symbols (extent.h), so that one program serves many shapes; it
+// says for which values it was made, and numbers of its extents are those:
+//
+//   program (n = 211) {
+//     param A: float32[n, 768];
+//     result C[i:n, j:768] = max(A[i, j], 0.0f);
+//   }
+//
 // Arrays are dense and row-major, indices outermost first. A stage reads what stands above it. How
 // operators become stages is emit.h's; what a program computes evaluate.h's; how its text looks
 // program_text.h's.
@@ -29,10 +37,18 @@
 
 namespace collage::tensor_program {
 
+/// A name in extents, and its value. Terms may read it like an index variable.
+struct Symbol {
+  std::string name;
+  int64_t value = 1;
+  bool operator==(const Symbol&) const = default;
+};
+
 struct Axis {
   std::string name;
   int64_t extent = 1;
-  bool operator==(const Axis&) const = default;
+  Term size = {};  ///< the extent over symbols, where it is no number alone
+  bool operator==(const Axis& other) const;
 };
 /// The axes of a shape, outermost first: prefix0, prefix1, …
 std::vector<Axis> numbered_axes(std::string_view prefix, const Shape& shape);
@@ -45,6 +61,8 @@ struct Buffer {
   Tensor value = {};
   int param = -1;  ///< which parameter of the emitted function it holds, where it was emitted
   std::string scope = {};  ///< the memory scope it lies in; empty: any
+  /// As Axis::size, a dimension each; empty where all are numbers.
+  std::vector<Term> sizes = {};
 };
 
 enum class Combine { kSet, kSum, kProduct, kMax, kMin };
@@ -87,31 +105,35 @@ struct Stage {
 };
 
 enum class PrimitiveKind {
-  kSplit,        ///< (loop, outer, inner, factor): inner runs to factor
-  kFuse,         ///< (inner loop, outer loop, fused)
-  kReorder,      ///< (loops…), innermost first
-  kVectorise,    ///< (loop) or (loop, width)
-  kUnroll,       ///< (loop)
-  kParallel,     ///< (loop)
-  kComputeAt,    ///< (stage, loop): computed anew in each iteration of that stage's loop
-  kComputeRoot,  ///< (): computed whole before what reads it
-  kInline,       ///< (): computed where it is read; the default
-  kAllowRaces,   ///< (): the points of an update's `over` may run side by side
+  kSplit,         ///< (loop, outer, inner, factor): inner runs to factor
+  kFuse,          ///< (inner loop, outer loop, fused)
+  kReorder,       ///< (loops…), innermost first
+  kVectorise,     ///< (loop) or (loop, width)
+  kUnroll,        ///< (loop)
+  kParallel,      ///< (loop)
+  kComputeAt,     ///< (stage, loop): computed anew in each iteration of that stage's loop
+  kComputeRoot,   ///< (): computed whole before what reads it
+  kInline,        ///< (): computed where it is read; the default
+  kAllowRaces,    ///< (): the points of an update's `over` may run side by side
+  kHoistStorage,  ///< (stage, loop): its memory is had once for all iterations of that loop
 };
 
 /// One step of a schedule. `guarded` splits do not run past the extent; others may, up to the next
-/// multiple of the factor, where that does no harm.
+/// multiple of the factor, where that does no harm. `masked` vectors are of a whole axis, and their
+/// last one reads and writes only what is inside.
 struct Primitive {
   std::string stage;
   int update = -1;  ///< of the stage; -1: its value (or what it starts from)
   PrimitiveKind kind = PrimitiveKind::kInline;
   std::vector<std::string> names;
   int64_t number = 0;  ///< factor or width; 0: none
-  bool guarded = false;
-  bool operator==(const Primitive&) const = default;
+  bool guarded = false, masked = false;
+  Term size = {};  ///< of a split: the factor over symbols, in place of the number
+  bool operator==(const Primitive& other) const;
 };
 
 struct Program {
+  std::vector<Symbol> symbols = {};
   std::vector<Buffer> buffers;
   std::vector<Stage> stages;
   std::vector<Primitive> schedule;

@@ -4,8 +4,9 @@
 #include <map>
 #include <unordered_map>
 
-#include "runtime/dispatch.h"
 #include "tensor_program/checked_term.h"
+#include "tensor_program/constant_values.h"
+#include "tensor_program/extent.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
@@ -22,6 +23,7 @@ class Parser {
   Result<Program> program() {
     const auto read = [&]() -> Status {
       TRY(take("program"));
+      if (accept("(")) TRY(list(")", [&] { return symbol(); }));
       TRY(take("{"));
       TRY(declarations());
       TRY(take("}"));
@@ -123,15 +125,38 @@ class Parser {
     return take(end);
   }
 
-  Result<TensorType> type() {
-    TensorType type;
-    type.dtype = TRY(parse_dtype(TRY(name())));
+  Status symbol() {
+    Symbol symbol;
+    symbol.name = TRY(name());
+    TRY(take("="));
+    symbol.value = TRY(integer());
+    symbols_[symbol.name] = symbol.value;
+    program_.symbols.push_back(std::move(symbol));
+    return {};
+  }
+
+  /// A number; over symbols also an expression, which `size` gets then.
+  Result<int64_t> extent(Term& size) {
+    if (symbols_.empty()) return integer();
+    const Term read = TRY(parse_extent(tokens_, at_));
+    const std::optional<int64_t> value = value_of(read, symbols_);
+    if (!value) return bad_model("{} is no extent here", term_to_string(read));
+    if (!known_integer(read)) size = read;
+    return *value;
+  }
+
+  Status type_of(Buffer& buffer) {
+    buffer.type.dtype = TRY(parse_dtype(TRY(name())));
     TRY(take("["));
+    std::vector<Term> sizes;
+    bool symbolic = false;
     TRY(list("]", [&]() -> Status {
-      type.shape.push_back(TRY(integer()));
+      buffer.type.shape.push_back(TRY(extent(sizes.emplace_back())));
+      symbolic = symbolic || sizes.back().defined();
       return {};
     }));
-    return type;
+    if (symbolic) buffer.sizes = std::move(sizes);
+    return {};
   }
 
   Result<std::vector<Axis>> axes(std::string_view end) {
@@ -140,7 +165,7 @@ class Parser {
       Axis axis;
       axis.name = TRY(name());
       TRY(take(":"));
-      axis.extent = TRY(integer());
+      axis.extent = TRY(extent(axis.size));
       axes.push_back(std::move(axis));
       return {};
     }));
@@ -161,7 +186,7 @@ class Parser {
     buffer.is_constant = is_constant;
     buffer.name = TRY(declared());
     TRY(take(":"));
-    buffer.type = TRY(type());
+    TRY(type_of(buffer));
     if (!is_constant) buffer.scope = TRY(scope());
     if (is_constant && accept("=")) {
       TRY(take("{"));
@@ -170,10 +195,7 @@ class Parser {
         values.push_back(TRY(number()));
         return {};
       }));
-      if (static_cast<int64_t>(values.size()) != TRY(checked_num_elements(buffer.type.shape)))
-        return bad_model("{} values for {}", values.size(), buffer.name);
-      buffer.value = TRY(Tensor::allocate(buffer.type.dtype, buffer.type.shape));
-      for (size_t i = 0; i < values.size(); ++i) TRY(store(buffer.value, i, values[i]));
+      buffer.value = TRY(tensor_of(buffer.name, buffer.type, values));
     }
     program_.buffers.push_back(std::move(buffer));
     return take(";");
@@ -193,29 +215,10 @@ class Parser {
     stage.value = load(param, stage.dtype, stage.indices());
     program_.buffers.push_back({param, {stage.shape(), stage.dtype}});
     program_.buffers.back().scope = stage.scope;
+    for (const Axis& axis : stage.axes)
+      if (!symbols_.empty()) program_.buffers.back().sizes.push_back(axis.size);
     inouts_.insert_or_assign(stage.name, std::move(stage));
     return take(";");
-  }
-
-  static Status store(Tensor& to, size_t i, const Term& value) {
-    const double real = is_float(value.dtype()) ? value->real : static_cast<double>(value->integer);
-    switch (to.dtype()) {
-      case DType::kFloat32:
-        to.data<float>()[i] = static_cast<float>(real);
-        return {};
-      case DType::kFloat64:
-        to.data<double>()[i] = real;
-        return {};
-      case DType::kBool:
-        to.data<bool>()[i] = value->integer != 0;
-        return {};
-      default:
-        if (!is_integer(to.dtype())) return unsupported("values of {}", dtype_name(to.dtype()));
-        dispatch_integer(to.dtype(), [&]<typename T>(Tag<T>) {
-          to.data<T>()[i] = static_cast<T>(value->integer);
-        });
-        return {};
-    }
   }
 
   Result<Term> number() {
@@ -226,19 +229,9 @@ class Parser {
     return number_of(tokens_[at_++].text, negative);
   }
 
-  static const std::unordered_map<std::string_view, Combine>& combines() {
-    static const std::unordered_map<std::string_view, Combine> table = {
-        {"set", Combine::kSet},
-        {"sum", Combine::kSum},
-        {"product", Combine::kProduct},
-        {"max", Combine::kMax},
-        {"min", Combine::kMin}};
-    return table;
-  }
-
   /// Whether sum(…) starts here, and no term: max(k:4) x, not max(x, y).
   bool at_combine() const {
-    if (peek().kind != Token::Kind::kName || combines().count(peek().text) == 0) return false;
+    if (peek().kind != Token::Kind::kName || !combine_of(peek().text)) return false;
     const auto follows = [&](size_t ahead, std::string_view text) {
       return at_ + ahead < tokens_.size() && tokens_[at_ + ahead].text == text;
     };
@@ -246,7 +239,7 @@ class Parser {
   }
 
   Status combine_into(Update& update) {
-    update.combine = combines().at(TRY(name()));
+    update.combine = *combine_of(TRY(name()));
     TRY(take("("));
     update.over = TRY(axes(")"));
     update.value = TRY(term(0));
@@ -337,6 +330,10 @@ class Parser {
           step.number = TRY(integer());
         } else if (accept("guarded")) {
           step.guarded = true;
+        } else if (accept("masked")) {
+          step.masked = true;
+        } else if (!symbols_.empty() && accept("by")) {
+          step.size = TRY(term(0));
         } else {
           step.names.push_back(TRY(name()));
         }
@@ -428,6 +425,7 @@ class Parser {
   size_t at_ = 0;
   int nested_ = 0;
   Program program_;
+  Symbols symbols_;
   std::map<std::string, Stage> inouts_;                  // those that nothing updated yet
   std::unordered_map<std::string, TextPlace> declared_;  // and of the word schedule
 };

@@ -85,35 +85,35 @@ std::string terms_text(const std::vector<Term>& terms) {
   return text;
 }
 
+std::string extent_text(const Term& size, int64_t extent) {
+  return size.defined() ? text_of(size, 0) : std::to_string(extent);
+}
+
 std::string axes_text(const std::vector<Axis>& axes) {
   std::string text;
   for (const Axis& axis : axes)
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ", ", axis.name, axis.extent);
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ", ", axis.name,
+                        extent_text(axis.size, axis.extent));
   return text;
 }
 
-std::string type_text(const TensorType& type) {
-  return fmt::format("{}[{}]", dtype_name(type.dtype), fmt::join(type.shape, ", "));
+std::string type_text(const Buffer& buffer) {
+  std::vector<std::string> extents;
+  for (size_t d = 0; d < buffer.type.shape.size(); ++d)
+    extents.push_back(
+        extent_text(buffer.sizes.empty() ? Term() : buffer.sizes[d], buffer.type.shape[d]));
+  return fmt::format("{}[{}]", dtype_name(buffer.type.dtype), fmt::join(extents, ", "));
+}
+
+std::string symbols_text(const std::vector<Symbol>& symbols) {
+  std::string text;
+  for (const Symbol& symbol : symbols)
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", symbol.name, symbol.value);
+  return text.empty() ? "" : "(" + text + ") ";
 }
 
 std::string scope_text(const std::string& scope) {
   return scope.empty() ? "" : fmt::format(" in \"{}\"", scope);
-}
-
-std::string_view combine_text(Combine combine) {
-  switch (combine) {
-    case Combine::kSet:
-      return "set";
-    case Combine::kSum:
-      return "sum";
-    case Combine::kProduct:
-      return "product";
-    case Combine::kMax:
-      return "max";
-    case Combine::kMin:
-      return "min";
-  }
-  return "";
 }
 
 std::string values_text(const Tensor& tensor) {
@@ -176,7 +176,9 @@ std::string stage_text(const Stage& stage, bool is_inout) {
 std::string primitive_text(const Primitive& step) {
   std::vector<std::string> args = step.names;
   if (step.number != 0) args.push_back(std::to_string(step.number));
+  if (step.size.defined()) args.push_back("by " + text_of(step.size, 0));
   if (step.guarded) args.push_back("guarded");
+  if (step.masked) args.push_back("masked");
   const std::string where =
       step.update >= 0 ? fmt::format("{}.update({})", step.stage, step.update) : step.stage;
   std::string_view name;
@@ -186,6 +188,29 @@ std::string primitive_text(const Primitive& step) {
 }
 
 }  // namespace
+
+std::string_view combine_text(Combine combine) {
+  switch (combine) {
+    case Combine::kSet:
+      return "set";
+    case Combine::kSum:
+      return "sum";
+    case Combine::kProduct:
+      return "product";
+    case Combine::kMax:
+      return "max";
+    case Combine::kMin:
+      return "min";
+  }
+  return "";
+}
+
+std::optional<Combine> combine_of(std::string_view text) {
+  for (const Combine combine :
+       {Combine::kSet, Combine::kSum, Combine::kProduct, Combine::kMax, Combine::kMin})
+    if (combine_text(combine) == text) return combine;
+  return std::nullopt;
+}
 
 std::string term_to_string(const Term& term) { return text_of(term, 0); }
 
@@ -201,6 +226,7 @@ const std::vector<PrimitiveSpelling>& primitive_spellings() {
       {PrimitiveKind::kComputeRoot, "compute_root", 0, 0, 0, 0, true},
       {PrimitiveKind::kInline, "inline", 0, 0, 0, 0, true},
       {PrimitiveKind::kAllowRaces, "allow_races", 0, 0},
+      {PrimitiveKind::kHoistStorage, "hoist_storage", 2, 2, 0, 0, true},
   };
   return table;
 }
@@ -218,7 +244,7 @@ std::string declarations_text(const Program& program, int64_t most_printed) {
       continue;
     }
     text += fmt::format("  {} {}: {}", buffer.is_constant ? "const" : "param", buffer.name,
-                        type_text(buffer.type) + scope_text(buffer.scope));
+                        type_text(buffer) + scope_text(buffer.scope));
     if (buffer.value.defined() && buffer.value.size() <= most_printed)
       text += " = {" + values_text(buffer.value) + "}";
     text += ";\n";
@@ -239,7 +265,8 @@ std::string declarations_text(const Program& program) {
 }
 
 std::string Program::to_string() const {
-  return "program {\n" + declarations_text(*this, kMostPrinted) + "}\n";
+  return "program " + symbols_text(symbols) + "{\n" + declarations_text(*this, kMostPrinted) +
+         "}\n";
 }
 
 }  // namespace collage::tensor_program

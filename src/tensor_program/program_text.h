@@ -2,7 +2,9 @@
 // module (ir/text_printer.h) a program has a name behind the first word, and its constants all
 // values.
 //
-//   program   = "program" "{" declaration* [schedule] "}"
+//   program   = "program" [symbols] "{" declaration* [schedule] "}"
+//   symbols   = "(" name "=" n { "," name "=" n } ")"               n: extents may be expressions
+//               over these (extent.h) where a number may stand
 //   param     = "param" name ":" type [scope] ";"                   type = dtype "[" extents "]"
 //   const     = "const" name ":" type [ "=" "{" numbers "}" ] ";"   Program::to_string leaves out
 //               values of more than 64 elements
@@ -15,6 +17,7 @@
 //               first of an inout; its term may read what it writes
 //   combine   = ("set" | "sum" | "product" | "max" | "min") "(" axes ")"
 //   schedule  = "schedule" "{" ( name [ ".update(" n ")" ] "." primitive "(" … ")" ";" )* "}"
+//               a split's factor is a number, or "by" term over symbols
 //
 // An axis is name:extent. Terms are written as in C, with 1 an int32, 1i64 an int64, 0.5f a
 // float32, 0.5d a float64, inff and nanf; dtype(x) is a cast.
@@ -24,6 +27,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "tensor_program/program.h"
@@ -49,6 +53,10 @@ std::string declarations_text(const Program& program);
 inline constexpr std::string_view kInoutSuffix = "_in";
 
 std::string term_to_string(const Term& term);
+
+/// "sum", "max", …
+std::string_view combine_text(Combine combine);
+std::optional<Combine> combine_of(std::string_view text);
 
 /// What schedule primitives are called, and what they take.
 struct PrimitiveSpelling {

@@ -144,11 +144,39 @@ def check_refusals(folder):
             assert told in str(wrong), wrong
 
 
+def check_symbolic(folder):
+    """Kernels whose code serves all shapes: new ones compile none, for targets 'native -symbolic=only'."""
+    path = os.path.join(folder, "rows.onnx")
+    nodes = [helper.make_node("Softmax", ["x"], ["weights"], axis=-1), helper.make_node("Mul", ["weights", "x"], ["weighted"]),
+             helper.make_node("LayerNormalization", ["weighted", "scale"], ["y"], axis=-1)]
+    graph = helper.make_graph(nodes, "rows", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "rows", 512])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(np.linspace(0.5, 2, 512, dtype=np.float32), "scale")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    cache = os.path.join(folder, "symbolic")
+    before, os.environ["COLLAGE_CACHE"] = os.environ.get("COLLAGE_CACHE"), cache
+    try:
+        program = collage.load_dynamic(path, targets="native -symbolic=only", database=os.path.join(folder, "symbolic.db"))
+        random, compiled = np.random.default_rng(5), []
+        for batch, rows in ((2, 200), (3, 199), (1, 640), (7, 101), (2, 257)):
+            given = random.standard_normal((batch, rows, 512), np.float32)
+            agree(program.run({"x": given})["y"], session.run(None, {"x": given})[0])
+            # By this process and those that try kernels for it.
+            compiled.append(sum(name.startswith("native-") for name in os.listdir(os.path.join(cache, "kernels"))))
+        assert compiled[0] > 0 and len(set(compiled)) == 1, compiled
+        assert not any(made.interpreted for made in program.specialisations)
+    finally:
+        del os.environ["COLLAGE_CACHE"]
+        if before is not None:
+            os.environ["COLLAGE_CACHE"] = before
+
+
 def main(arguments):
     if not os.path.exists(os.path.join(PACKAGE, "_core.pyi")):
         print("SKIPPED package: this build has no Python package (nanobind, python3-dev)\n1 passed, 0 failed")
         return 0
-    return checks.run([check_buckets, check_states, check_loop, check_refusals], arguments)
+    return checks.run([check_buckets, check_states, check_loop, check_refusals, check_symbolic], arguments)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,9 @@ using Epilogue = std::function<Halide::Expr(Halide::Expr, const Coords&)>;
 class BufferArg {
  public:
   BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape);
+  /// With the sizes as expressions, which are `shape` for this call.
+  BufferArg(const std::string& name, Halide::Type type, std::vector<int64_t> shape,
+            const std::vector<Halide::Expr>& sizes);
 
   /// A load; indices outermost first.
   Halide::Expr operator()(const std::vector<Halide::Expr>& at) const;
@@ -55,6 +58,7 @@ std::vector<int64_t> physical_extents(const std::vector<int64_t>& shape, Channel
 
 /// Fixes bounds and dense strides (extents innermost first) of a kernel's buffer.
 void fix_dense(Halide::OutputImageParam buffer, const std::vector<int64_t>& extents);
+void fix_dense(Halide::OutputImageParam buffer, const std::vector<Halide::Expr>& extents);
 void fix_strided(Halide::OutputImageParam buffer, const std::vector<int64_t>& extents,
                  const std::vector<int64_t>& strides);
 

@@ -139,7 +139,8 @@ Result<Program> emitted_stages(const Function& flat) {
   const bool calls = calls_program(flat);
   const Function function = calls ? flat : collapse_dims(flat, 0);
   const bool row_stages = !calls && TRY(analyse_group(function)).row_stages;
-  Program program = TRY(tensor_program::emit(function, row_stages).with_context("native"));
+  Program program =
+      TRY(tensor_program::emit(function, {.row_stages = row_stages}).with_context("native"));
   TRY(check_limits(program));
   // What was proven of a parameter's elements need not hold of what computes them here.
   const Status inside = tensor_program::check_accesses(program);

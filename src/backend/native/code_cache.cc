@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -22,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kHashDigits = 64;
+
+std::atomic<int64_t> compiled{0};
 
 /// Halide prefetches past the second-level cache (`prefetchnta`): what is evicted from the first
 /// would be read from memory again.
@@ -87,6 +90,8 @@ Loaded& loaded() {
 
 }  // namespace
 
+int64_t compiled_kernels() { return compiled; }
+
 Halide::Target kernel_target() {
   static const Halide::Target target = Halide::get_host_target();
   return target;
@@ -110,6 +115,7 @@ Result<std::shared_ptr<const Code>> CodeCache::get(
   }
   if (library.empty()) {
     library = TRY(compile_library(platform_, build));
+    ++compiled;
     if (!file.empty()) {
       if (Status kept = write_file_atomically(file, sealed(library)); !kept.ok()) {
         static std::once_flag once;

@@ -34,6 +34,9 @@ struct CodePlatform {
   const std::vector<Hook>& hooks = runtime_hooks();
 };
 
+/// How many kernels this process has compiled: neither was their code in memory nor on disk.
+int64_t compiled_kernels();
+
 class CodeCache {
  public:
   /// An empty folder: nothing is kept on disk.

@@ -42,6 +42,11 @@ Result<std::vector<KernelArgument>> kernel_arguments(const BuiltKernel& built) {
                             ? shared_constant({binding.packed, binding.packed_bytes})
                             : TRY(storage_of(binding.constant));
   }
+  for (const int32_t value : built.symbol_values) {
+    KernelArgument& argument = arguments.emplace_back();
+    argument.type = halide_type_of<int32_t>();
+    argument.number = value;
+  }
   for (size_t i = 0; i < built.result_extents.size(); ++i) {
     KernelArgument& argument = arguments.emplace_back();
     argument.extents = built.result_extents[i];

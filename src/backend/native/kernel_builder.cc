@@ -9,6 +9,7 @@
 #include "backend/native/generic_schedule.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/stage_schedule.h"
+#include "backend/native/symbolic_kernel.h"
 #include "backend/native/weights_ahead.h"
 #include "tensor_program/in_place.h"
 
@@ -218,6 +219,7 @@ BuiltKernel build_stages(const tensor_program::Program& program, bool whole) {
 }  // namespace
 
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads) {
+  if (variant.name == kSymbolic) return build_symbolic(function, threads);
   if (computes_stages(function) || parse_stage_schedule(variant.name))
     return build_stages(TRY(program_of_stages(function, variant, threads)),
                         variant.name != kProgram);

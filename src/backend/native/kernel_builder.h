@@ -19,7 +19,10 @@ struct BuiltKernel {
   std::vector<std::vector<int64_t>> result_extents;  ///< innermost first
   std::vector<Halide::Type> result_types;
   bool checked = false;  ///< the code checks, before it runs, that it stays inside its buffers
-  bool calls_library = false;  ///< a stage is an external function
+  bool calls_library = false;                  ///< a stage is an external function
+  std::vector<Halide::Argument> symbols = {};  ///< numbers that the code takes behind the bindings,
+  std::vector<int32_t> symbol_values = {};     ///< and which
+  std::string program = {};  ///< of what is compiled for any of them: its text, else empty
   std::vector<UpdatingKernel::Update> updates = {};
 };
 

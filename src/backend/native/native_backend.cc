@@ -13,6 +13,7 @@
 #include "backend/native/linker.h"
 #include "backend/native/native_rule.h"
 #include "backend/native/real_products.h"
+#include "backend/native/symbolic_kernel.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "ir/visitor.h"
@@ -90,19 +91,29 @@ class NativeBackend : public Backend {
   }
 
   // `native -external=on` offers products with a library's function as a stage, too: none of them
-  // has won yet, and each is measured.
+  // has won yet, and each is measured. `native -symbolic=on` offers code that serves all shapes of
+  // the function (symbolic_kernel.h), `native -symbolic=only` that alone, where there is some.
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
     const Function flat = TRY(flattened(function));
-    return guarded("native", [&] {
-      return kernel_variants(flat, options.threads, option(target, "external") == "on");
+    return guarded("native", [&]() -> Result<std::vector<Variant>> {
+      const std::string symbolic = option(target, "symbolic");
+      const bool has_symbolic =
+          (symbolic == "on" || symbolic == "only") && symbolic_program(flat, options.threads).ok();
+      if (has_symbolic && symbolic == "only")
+        return std::vector<Variant>{Variant::plain(kSymbolic, flat)};
+      std::vector<Variant> variants =
+          TRY(kernel_variants(flat, options.threads, option(target, "external") == "on"));
+      if (has_symbolic) variants.push_back(Variant::plain(kSymbolic, flat));
+      return variants;
     });
   }
 
-  // `native -schedules=listed` has no others than `variants` lists.
+  // `native -schedules=listed` has no others than `variants` lists, nor has `-symbolic=only`.
   Result<ScheduleSpace> schedule_space(const Function& function, const Target& target,
                                        const CompileOptions& options) const override {
-    if (option(target, "schedules") == "listed") return ScheduleSpace();
+    if (option(target, "schedules") == "listed" || option(target, "symbolic") == "only")
+      return ScheduleSpace();
     const Function flat = TRY(flattened(function));
     return guarded("native", [&] { return kernel_schedules(flat, options.threads); });
   }
@@ -120,7 +131,9 @@ class NativeBackend : public Backend {
     const Function flat = TRY(flattened(function));
     BuiltKernel built =
         TRY(guarded("native", [&] { return build_kernel(flat, variant, options.threads); }));
-    return load(built, program_text(flat) + variant.to_string(), options, holds_non_finite(flat));
+    const std::string text =
+        built.program.empty() ? program_text(flat) + variant.to_string() : built.program;
+    return load(built, text, options, holds_non_finite(flat));
   }
 
   Result<std::unique_ptr<Kernel>> compile_conversion(const TensorType& type, const Encoding& from,
@@ -156,6 +169,7 @@ class NativeBackend : public Backend {
         pipeline.inputs.push_back(binding.buffer.param());
         pipeline.prefetches = pipeline.prefetches || binding.ahead;
       }
+      pipeline.inputs.insert(pipeline.inputs.end(), built.symbols.begin(), built.symbols.end());
       return pipeline;
     }));
     return std::unique_ptr<Kernel>(std::make_unique<NativeKernel>(

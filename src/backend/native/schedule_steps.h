@@ -30,11 +30,22 @@ class Steps {
   void vectorise(const std::string& loop, int64_t width = 0, bool guarded = false) {
     add(Kind::kVectorise, {loop}, width, guarded);
   }
+  /// The last vector reads and writes only what is inside.
+  void vectorise_masked(const std::string& loop, int64_t width) {
+    vectorise(loop, width);
+    schedule_.back().masked = true;
+  }
   void unroll(const std::string& loop) { add(Kind::kUnroll, {loop}); }
   void parallel(const std::string& loop) { add(Kind::kParallel, {loop}); }
   void split(const std::string& loop, const std::string& outer, const std::string& inner,
              int64_t factor, bool guarded = false) {
     add(Kind::kSplit, {loop, outer, inner}, factor, guarded);
+  }
+  /// By a factor over symbols; does not run past the extent.
+  void split(const std::string& loop, const std::string& outer, const std::string& inner,
+             const tensor_program::Term& factor) {
+    split(loop, outer, inner, tensor_program::known_integer(factor).value_or(0), true);
+    if (!tensor_program::known_integer(factor)) schedule_.back().size = factor;
   }
   void fuse(const std::string& inner, const std::string& outer, const std::string& fused) {
     add(Kind::kFuse, {inner, outer, fused});
@@ -44,6 +55,9 @@ class Steps {
   void compute_root() { add(Kind::kComputeRoot, {}); }
   void compute_at(const std::string& stage, const std::string& loop) {
     add(Kind::kComputeAt, {stage, loop});
+  }
+  void hoist_storage(const std::string& stage, const std::string& loop) {
+    add(Kind::kHoistStorage, {stage, loop});
   }
 
  private:

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "backend/native/halide_conversions.h"
 #include "backend/native/halide_math.h"
 #include "base/check.h"
-#include "runtime/dispatch.h"
 
 namespace collage::native {
 
@@ -38,41 +38,6 @@ HExpr remainder(const HExpr& a, const HExpr& b) {
   if (!b.type().is_int() || Halide::Internal::is_positive_const(b)) return a % b;
   if (Halide::Internal::is_negative_const(b)) return -(-a % Halide::Internal::simplify(-b));
   return Halide::select(b < 0, -(-a % -b), a % b);
-}
-
-/// The same value, which Halide does not look behind and LLVM drops: it would join a conversion of
-/// float16 with one of integers, and has no instructions for both in one.
-HExpr kept_apart(const HExpr& value) {
-  using Halide::Internal::Call;
-  return Call::make(value.type(), Call::strict_add, {value, HExpr(-0.0f)}, Call::PureIntrinsic);
-}
-
-/// Conversions of half-width floats. Halide does those of float16 by F16C's instructions, and has
-/// none of bfloat16 that keep every NaN.
-HExpr widened(const HExpr& value) {
-  if (!value.type().is_bfloat()) return kept_apart(Halide::cast<float>(value));
-  return Halide::reinterpret<float>(Halide::cast<uint32_t>(Halide::reinterpret<uint16_t>(value))
-                                    << 16);
-}
-HExpr narrowed(const HExpr& value, Halide::Type type) {
-  if (!type.is_bfloat()) return Halide::cast(type, kept_apart(value));
-  const HExpr bits = Halide::reinterpret<uint32_t>(value);
-  const HExpr infinity = Halide::Internal::make_const(bits.type(), 0x7f800000),
-              magnitude = bits & 0x7fffffff, high = bits >> 16;
-  const HExpr nearest = (bits + (high & 1) + 0x7fff) >> 16;  // ties to even
-  const HExpr half = Halide::select(magnitude > infinity, high | 0x40, nearest);
-  return Halide::reinterpret(type, Halide::cast<uint16_t>(half));
-}
-
-HExpr converted(const HExpr& value, DType dtype) {
-  const Halide::Type type = halide_type(dtype);
-  const auto is_half = [](const Halide::Type& t) {
-    return t.bits() == 16 && (t.is_float() || t.is_bfloat());
-  };
-  if (dtype == DType::kBool) return value != Halide::Internal::make_zero(value.type());
-  if (is_half(value.type()) && type == Halide::Float(32)) return widened(value);
-  if (value.type() == Halide::Float(32) && is_half(type)) return narrowed(value, type);
-  return Halide::cast(type, value);
 }
 
 HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
@@ -173,25 +138,38 @@ HExpr combined(tp::Combine combine, const HExpr& a, const HExpr& b) {
   return a;
 }
 
-/// The stage is computed from end to end, whatever part of it is read.
-void bound_by(const tp::Stage& stage, Func& f) {
-  for (const tp::Axis& axis : stage.axes) f.bound(Var(axis.name), 0, to_int(axis.extent));
-}
-
 }  // namespace
 
-Halide::Type halide_type(DType dtype) {
-  if (dtype == DType::kBool) return Halide::UInt(8);
-  if (dtype == DType::kBFloat16) return Halide::BFloat(16);
-  if (is_float(dtype)) return Halide::Float(static_cast<int>(8 * dtype_size(dtype)));
-  return dispatch_integer(dtype, []<typename T>(Tag<T>) { return Halide::type_of<T>(); });
+Translator::Translator(const tp::Program& program, bool whole) : program_(program), whole_(whole) {
+  for (const tp::Symbol& symbol : program_.symbols) symbols_.emplace_back(symbol.name);
+}
+
+HExpr Translator::extent(const tp::Term& size, int64_t number) {
+  if (!size.defined()) return to_int(number);
+  Scope none;
+  return expr(size, none);
+}
+
+std::vector<Halide::Argument> Translator::symbols() const {
+  return {symbols_.begin(), symbols_.end()};
+}
+
+/// The stage is computed from end to end, whatever part of it is read.
+void Translator::bound_by(const tp::Stage& stage, Func& f) {
+  for (const tp::Axis& axis : stage.axes)
+    f.bound(Var(axis.name), 0, extent(axis.size, axis.extent));
 }
 
 const Binding& Translator::buffer(const std::string& name) {
   auto [slot, fresh] = buffers_.try_emplace(name, bindings_.size());
   if (fresh) {
     const tp::Buffer& buffer = *program_.find_buffer(name);
-    bindings_.push_back({BufferArg(name, halide_type(buffer.type.dtype), buffer.type.shape),
+    const Halide::Type type = halide_type(buffer.type.dtype);
+    std::vector<HExpr> sizes;
+    for (size_t d = 0; d < buffer.sizes.size(); ++d)
+      sizes.push_back(extent(buffer.sizes[d], buffer.type.shape[d]));
+    bindings_.push_back({sizes.empty() ? BufferArg(name, type, buffer.type.shape)
+                                       : BufferArg(name, type, buffer.type.shape, sizes),
                          buffer.param,
                          buffer.value,
                          {},
@@ -214,7 +192,10 @@ HExpr Translator::loaded(const tp::TermNode& term, std::vector<HExpr> at) {
 HExpr Translator::expr(const tp::Term& term, Scope& scope) {
   if (term->op == tp::TermOp::kVar) {
     const auto found = scope.variables.find(term->name);
-    return found != scope.variables.end() ? found->second : HExpr(Var(term->name));
+    if (found != scope.variables.end()) return found->second;
+    for (const Halide::Param<int32_t>& symbol : symbols_)
+      if (symbol.name() == term->name) return symbol;
+    return Var(term->name);
   }
   if (term->op == tp::TermOp::kConstant) return constant(*term.get());
   if (auto found = scope.memo.find(term.get()); found != scope.memo.end())
@@ -285,7 +266,7 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
     if (!update.over.empty()) {
       Halide::Region region;
       for (size_t i = update.over.size(); i-- > 0;)
-        region.push_back({0, to_int(update.over[i].extent)});
+        region.push_back({0, extent(update.over[i].size, update.over[i].extent)});
       const Halide::RDom domain(region);
       for (size_t i = 0; i < update.over.size(); ++i) {
         const RVar loop = domain[static_cast<int>(update.over.size() - 1 - i)];
@@ -306,7 +287,7 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
 
 template <typename Target>
 void Translator::apply(Target target, const tp::Primitive& step,
-                       std::map<std::string, RVar>* walked) {
+                       std::map<std::string, RVar>* walked, TailStrategy masked) {
   const auto loop = [&](size_t i) -> VarOrRVar {
     if (walked != nullptr)
       if (auto found = walked->find(step.names[i]); found != walked->end()) return found->second;
@@ -319,11 +300,13 @@ void Translator::apply(Target target, const tp::Primitive& step,
   };
   TailStrategy tail = whole_ && step.update < 0 ? TailStrategy::ShiftInwards : TailStrategy::Auto;
   if (step.guarded) tail = TailStrategy::GuardWithIf;
+  if (step.masked) tail = masked;
   const int number = to_int(step.number);
   switch (step.kind) {
     case tp::PrimitiveKind::kSplit: {
       const VarOrRVar whole = loop(0);
-      target.split(whole, part_of(whole, 1), part_of(whole, 2), number, tail);
+      target.split(whole, part_of(whole, 1), part_of(whole, 2), extent(step.size, step.number),
+                   tail);
       return;
     }
     case tp::PrimitiveKind::kFuse: {
@@ -358,7 +341,16 @@ void Translator::apply(Target target, const tp::Primitive& step,
   }
 }
 
+const tp::Axis* Translator::masked_axis(const tp::Primitive& step) const {
+  if (!step.masked || step.kind != tp::PrimitiveKind::kVectorise) return nullptr;
+  for (const tp::Axis& axis : program_.find_stage(step.stage)->axes)
+    if (axis.name == step.names[0]) return &axis;
+  return nullptr;
+}
+
 void Translator::apply_schedule() {
+  // Where a masked loop is longer than a vector: its last one is moved back to end with it.
+  std::map<std::string, Halide::Stage> long_rows;
   std::map<std::string, std::vector<bool>> scheduled;
   for (auto& [name, made] : stages_) scheduled[name].resize(made.walked.size(), false);
   for (const tp::Primitive& step : program_.schedule) {
@@ -379,10 +371,20 @@ void Translator::apply_schedule() {
       case tp::PrimitiveKind::kComputeAt:
         made.func.compute_at(func(step.names[0]), Var(step.names[1]));
         break;
+      case tp::PrimitiveKind::kHoistStorage:
+        made.func.hoist_storage(func(step.names[0]), Var(step.names[1]));
+        break;
       case tp::PrimitiveKind::kInline:
         made.func.compute_inline();
         break;
       default:
+        if (const tp::Axis* axis = masked_axis(step)) {
+          const HExpr size = extent(axis->size, axis->extent);
+          made.func.bound(Var(axis->name), 0, size);
+          long_rows.emplace(step.stage, made.func.specialize(size >= to_int(step.number)));
+        }
+        if (const auto other = long_rows.find(step.stage); other != long_rows.end())
+          apply(other->second, step, nullptr, TailStrategy::ShiftInwards);
         apply(made.func, step, nullptr);
     }
   }

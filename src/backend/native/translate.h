@@ -15,13 +15,12 @@
 #include <vector>
 
 #include "backend/native/access.h"
+#include "backend/native/halide_conversions.h"
 #include "tensor_program/emitter.h"
 
 namespace collage::native {
 
 using HExpr = Halide::Expr;
-
-Halide::Type halide_type(DType dtype);
 
 /// A buffer the kernel takes besides its outputs.
 struct Binding {
@@ -45,8 +44,7 @@ class Translator {
   /// `whole`: stages that are computed first are computed from end to end, and splits of stages'
   /// values that are not guarded end there, the last part moved back. Otherwise those of stages
   /// that are no results run to the end of that part.
-  explicit Translator(const tensor_program::Program& program, bool whole = false)
-      : program_(program), whole_(whole) {}
+  explicit Translator(const tensor_program::Program& program, bool whole = false);
 
   HExpr expr(const tensor_program::Term& term, Scope& scope);
   /// The function of a stage; its dimensions are the stage's, innermost first. A result of bools is
@@ -54,6 +52,11 @@ class Translator {
   Halide::Func func(const std::string& stage);
   /// Schedules every stage that has become a function. Once, at the end.
   void apply_schedule();
+
+  /// An extent: a number, or an expression over the program's symbols.
+  HExpr extent(const tensor_program::Term& size, int64_t number);
+  /// The program's symbols, which the code takes as numbers, in their order.
+  std::vector<Halide::Argument> symbols() const;
 
   /// Arguments in the order in which they were first read.
   std::vector<Binding>& bindings() { return bindings_; }
@@ -73,10 +76,16 @@ class Translator {
   void define(const tensor_program::Stage& stage, Translated& made);
   template <typename Target>
   void apply(Target target, const tensor_program::Primitive& step,
-             std::map<std::string, Halide::RVar>* walked);
+             std::map<std::string, Halide::RVar>* walked,
+             Halide::TailStrategy masked = Halide::TailStrategy::Predicate);
+  /// The axis of which a masked step makes vectors; else null.
+  const tensor_program::Axis* masked_axis(const tensor_program::Primitive& step) const;
+
+  void bound_by(const tensor_program::Stage& stage, Halide::Func& func);
 
   const tensor_program::Program& program_;
   bool whole_;
+  std::vector<Halide::Param<int32_t>> symbols_;
   std::map<std::string, Translated> stages_;
   std::unordered_map<std::string, size_t> buffers_;
   std::vector<Binding> bindings_;

@@ -17,6 +17,11 @@ ArgumentDescriptors::ArgumentDescriptors(const std::vector<KernelArgument>& argu
   for (size_t i = 0; i < arguments.size(); ++i) {
     const KernelArgument& argument = arguments[i];
     Descriptor& descriptor = list_[i];
+    if (argument.number) {
+      descriptor.number = *argument.number;
+      pointers_.push_back(&descriptor.number);
+      continue;
+    }
     int64_t stride = 1;
     for (int64_t extent : argument.extents) {
       descriptor.dims.emplace_back(0, static_cast<int32_t>(extent), static_cast<int32_t>(stride));
@@ -33,6 +38,10 @@ json arguments_to_json(const std::vector<KernelArgument>& arguments,
                        std::vector<SharedBytes>& constants) {
   json list = json::array();
   for (const KernelArgument& argument : arguments) {
+    if (argument.number) {
+      list.push_back({{"number", *argument.number}});
+      continue;
+    }
     json entry = {{"extents", argument.extents},
                   {"code", static_cast<int>(argument.type.code)},
                   {"bits", argument.type.bits}};
@@ -51,6 +60,10 @@ Result<std::vector<KernelArgument>> arguments_from_json(const json& list, const 
   for (const json& entry : list) {
     const JsonFields fields(entry);
     KernelArgument& argument = arguments.emplace_back();
+    if (fields.has("number")) {
+      argument.number = static_cast<int32_t>(TRY(fields.integer("number", 0, INT32_MAX)));
+      continue;
+    }
     argument.extents = TRY(integers_from(fields, "extents", 0, INT32_MAX, kMostDims));
     argument.type = halide_type_t(
         static_cast<halide_type_code_t>(TRY(fields.integer("code", 0, halide_type_bfloat))),

@@ -1,9 +1,11 @@
-// What compiled code is called with: inputs, outputs and constants; and how they are saved.
+// What compiled code is called with: inputs, outputs, constants and numbers; and how they are
+// saved.
 #pragma once
 
 #include <HalideRuntime.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -11,12 +13,14 @@
 
 namespace collage::native {
 
-/// An argument of the code: an input, an output or a constant, dense.
+/// An argument of the code: an input, an output or a constant, dense; or a number, a symbol's
+/// value.
 struct KernelArgument {
   std::vector<int64_t> extents;  ///< innermost first
   halide_type_t type;
   int input = -1, output = -1;
   SharedBytes constant;
+  std::optional<int32_t> number = {};
 };
 
 /// Arguments as the code takes them; where they lie is for the owner to fill in.
@@ -30,12 +34,14 @@ class ArgumentDescriptors {
   const std::vector<halide_dimension_t>& dims(size_t argument) const {
     return list_[argument].dims;
   }
-  void** pointers() { return pointers_.data(); }  ///< one halide_buffer_t* an argument
+  /// One halide_buffer_t* an argument, or an int32_t* of a number.
+  void** pointers() { return pointers_.data(); }
 
  private:
   struct Descriptor {
     halide_buffer_t buffer{};  // refers to `dims`
     std::vector<halide_dimension_t> dims;
+    int32_t number = 0;
   };
   std::vector<Descriptor> list_;
   std::vector<void*> pointers_;

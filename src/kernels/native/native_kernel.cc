@@ -68,6 +68,11 @@ Result<KernelSource> NativeKernel::source() const {
   std::string pointers;
   for (size_t i = 0; i < arguments_.size(); ++i) {
     const KernelArgument& argument = arguments_[i];
+    if (argument.number) {
+      source.body += fmt::format("  int32_t b{} = {};\n", i, *argument.number);
+      pointers += fmt::format("{}&b{}", i == 0 ? "" : ", ", i);
+      continue;
+    }
     std::string dims;
     for (const halide_dimension_t& dim : descriptors_.dims(i))
       dims += fmt::format("{{0, {}, {}, 0}}, ", dim.extent, dim.stride);

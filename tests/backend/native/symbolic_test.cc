@@ -1,0 +1,157 @@
+// Code that serves all shapes of a function (`native -symbolic=only`): against the interpreter for
+// many lengths, compiled once.
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "backend/native/code_cache.h"
+#include "backend/native/native_backend.h"
+#include "backend/native/symbolic_kernel.h"
+#include "check.h"
+#include "tensor_program/program_text.h"
+
+namespace collage::native {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::array<int64_t, 32> kLengths{1,  2,  3,   5,   7,   8,   9,   11,  13,  16, 17,
+                                           19, 23, 29,  31,  32,  33,  37,  47,  64,  65, 77,
+                                           96, 97, 101, 127, 128, 129, 197, 211, 256, 331};
+
+/// The function for each of the lengths is right, and so many kernels are compiled for all of them.
+void check_lengths(const std::function<Function(int64_t)>& function_of, int64_t kernels = 1) {
+  const int64_t before = compiled_kernels();
+  std::vector<std::unique_ptr<Kernel>> kept;  // code goes with the last kernel that has it
+  for (const int64_t length : kLengths) {
+    SCOPED_TRACE(length);
+    const Function function = function_of(length);
+    const Target target{"native", {{"symbolic", "only"}}, {}};
+    auto kernel = make_native_backend()->compile(function, Variant::plain(kSymbolic, function),
+                                                 target, CompileOptions{2, ""});
+    ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+    kept.push_back(std::move(kernel).value());
+    check_function(function, {.target_options = target.options});
+  }
+  EXPECT_EQ(compiled_kernels() - before, kernels);
+}
+
+TEST(Symbolic, SoftmaxOfAnyRows) {
+  check_lengths([](int64_t n) {
+    const Expr x = var("x", {3, n, n});
+    return function({x}, call("nn.softmax", {x}, {{"axis", int64_t{-1}}}));
+  });
+}
+
+TEST(Symbolic, LayerNorm) {
+  const Expr gamma = weights({96}), beta = weights({96});
+  check_lengths([&](int64_t n) {
+    const Expr x = var("x", {n, 96});
+    return function(
+        {x}, call("nn.layer_norm", {x, gamma, beta}, {{"axis", int64_t{-1}}, {"epsilon", 1e-5}}));
+  });
+}
+
+TEST(Symbolic, ChainsOfElementwiseOperators) {
+  const Expr bias = weights({48});
+  check_lengths([&](int64_t n) {
+    const Expr x = var("x", {n, 48});
+    return function({x}, call("nn.gelu", {call("add", {x, bias})}));
+  });
+  check_lengths([&](int64_t n) {
+    const Expr x = var("x", {n * 100});
+    return function({x}, call("multiply", {call("tanh", {x}), x}));
+  });
+}
+
+// The factor of a mean follows the length.
+TEST(Symbolic, Means) {
+  check_lengths([&](int64_t n) {
+    const Expr x = var("x", {20, n});
+    return function({x}, call("mean", {x}, {{"axis", Ints{1}}, {"keepdims", false}}));
+  });
+}
+
+// Of one row, the mask could be of rows too: that is another program.
+TEST(Symbolic, SoftmaxUnderAMask) {
+  check_lengths(
+      [](int64_t n) {
+        const Expr x = var("x", {2, 4, n, 40}), mask = var("mask", {2, 1, 1, 40});
+        return function({x, mask},
+                        call("nn.softmax", {call("add", {x, mask})}, {{"axis", int64_t{-1}}}));
+      },
+      2);
+}
+
+// Dimensions that every array has side by side are one.
+TEST(Symbolic, RowsAreMerged) {
+  const auto symbols = [](const Function& function) {
+    const auto program = symbolic_program(function, 2);
+    EXPECT_TRUE(program.ok()) << program.status().to_string();
+    std::vector<int64_t> values;
+    for (const auto& symbol : program->symbols) values.push_back(symbol.value);
+    return values;
+  };
+  using Values = std::vector<int64_t>;
+  const Expr x = var("x", {2, 3, 5, 7}), mask = var("mask", {2, 1, 1, 7}), y = var("y", {5, 7});
+  const Attrs last{{"axis", int64_t{-1}}};
+  EXPECT_EQ(symbols(function({x}, call("nn.softmax", {x}, last))), (Values{30, 7}));
+  EXPECT_EQ(symbols(function({x, mask}, call("nn.softmax", {call("add", {x, mask})}, last))),
+            (Values{2, 15, 7}));
+  EXPECT_EQ(symbols(function({x}, call("tanh", {x}))), (Values{210}));
+  EXPECT_EQ(symbols(function({x, y}, call("add", {x, y}))), (Values{6, 35}));
+}
+
+TEST(Symbolic, StandsBesideTheOthersOrAlone) {
+  const auto names = [](const Function& function, const std::string& option) {
+    std::map<std::string, std::string> options;
+    if (!option.empty()) options["symbolic"] = option;
+    std::vector<std::string> found;
+    const auto variants = make_native_backend()->variants(function, Target{"native", options, {}},
+                                                          CompileOptions{2, ""});
+    EXPECT_TRUE(variants.ok());
+    for (const Variant& variant : *variants) found.push_back(variant.name);
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  const Expr x = var("x", {5, 40});
+  const Function rows = function({x}, call("nn.softmax", {x}, {{"axis", int64_t{-1}}}));
+  EXPECT_EQ(names(rows, ""), (Names{"rows"}));
+  EXPECT_EQ(names(rows, "on"), (Names{"rows", kSymbolic}));
+  EXPECT_EQ(names(rows, "only"), (Names{kSymbolic}));
+  // What has none is computed as ever.
+  const Function product = function({x}, call("nn.matmul", {x, weights({40, 24})}));
+  EXPECT_EQ(names(product, "only"), names(product, ""));
+}
+
+TEST(Symbolic, RefusalsSayWhy) {
+  const auto refusal = [](const Function& function) {
+    const auto program = symbolic_program(function, 2);
+    return program.ok() ? program->to_string() : program.status().to_string();
+  };
+  const Expr x = var("x", {6, 40});
+  EXPECT_THAT(refusal(function({x}, call("transpose", {x}, {{"axes", Ints{1, 0}}}))),
+              HasSubstr("native: y0: p0 is not read along its rows"));
+  EXPECT_THAT(refusal(function({x}, call("sum", {x}, {{"axis", Ints{0}}, {"keepdims", false}}))),
+              HasSubstr("native: s0_sum: p0 is not read along its rows"));
+  EXPECT_THAT(refusal(function({x}, call("nn.matmul", {x, weights({40, 8})}))),
+              HasSubstr("native: a template over symbols"));
+  const Expr wide = var("wide", {6, 40}, DType::kInt64);
+  EXPECT_THAT(refusal(function({wide}, call("add", {wide, wide}))),
+              HasSubstr("native: y0: rows of int64 over symbols"));
+}
+
+// A kernel that was saved is called with the same numbers.
+TEST(Symbolic, SavedAndLoaded) {
+  const Expr x = var("x", {5, 33});
+  const Function rows = function({x}, call("nn.softmax", {x}, {{"axis", int64_t{-1}}}));
+  auto kernel = make_native_backend()->compile(rows, Variant::plain(kSymbolic, rows),
+                                               Target{"native", {}, {}}, CompileOptions{2, ""});
+  ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+  auto saved = (*kernel)->save();
+  ASSERT_TRUE(saved.ok()) << saved.status().to_string();
+  EXPECT_NE(saved->description.find("\"number\":33"), std::string::npos) << saved->description;
+}
+
+}  // namespace
+}  // namespace collage::native
