@@ -26,13 +26,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import modules
 
 BLOCK = 0.1  # seconds of runs in a turn
+NOISE = 1.02  # what of two equal programs one may seem slower by
 WAYS = {"operators": (True, "native"), "fused": (False, "native"), "parts": (False, "native -fuse-programs=off")}
 
 
 def compiled(name, folder, options):
     programs = {}
     for way, (operators, targets) in WAYS.items():
-        path = os.path.join(folder, f"{name}_{way}.relay")
+        path = os.path.join(folder, f"{name.replace(' ', '_')}_{way}.relay")
         with open(path, "w", encoding="utf-8") as file:
             file.write(modules.text(name, modules.SIZES[name], operators))
         programs[way] = collage.load(path).compile(targets=targets, threads=options.threads, effort="max", patience=options.patience,
@@ -100,7 +101,7 @@ def main():
             print(f"{name}: {result['kernels']}", file=sys.stderr, flush=True)
             if not result["difference"] <= 1e-3:
                 wrong.append(f"{name}: outputs differ by {result['difference']:.1e}")
-            if result["of_operators"] > options.limit or result["of_parts"] > 1:
+            if result["of_operators"] > options.limit or result["of_parts"] > NOISE:
                 wrong.append(f"{name}: too slow")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:

@@ -10,6 +10,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
 # Of a small transformer, and of an image.
 SIZES = {
     "mlp": {"rows": 128, "width": 256, "hidden": 1024},
+    "mlp narrow": {"rows": 1024, "width": 64, "hidden": 128},
     "stencil": {"rows": 1024, "width": 1024},
     "attention": {"heads": 8, "rows": 128, "depth": 64},
     "norm_rotary": {"rows": 128, "heads": 8, "half": 32},
@@ -24,11 +25,11 @@ SMALL = {
 
 
 def text(name, sizes, operators=False):
-    """The module's Relay text for these sizes."""
+    """The Relay text of the module that the name begins with, for these sizes."""
     values = dict(sizes)
     if "half" in values:
         values["width"] = 2 * values["heads"] * values["half"]
     for size, value in sizes.items():
         values.update({f"{size}{more}": value + more for more in (1, 2)})
-    with open(os.path.join(FOLDER, name + (".operators" if operators else "") + ".relay"), encoding="utf-8") as file:
+    with open(os.path.join(FOLDER, name.split()[0] + (".operators" if operators else "") + ".relay"), encoding="utf-8") as file:
         return string.Template(file.read()).substitute(values)
