@@ -102,20 +102,20 @@ Result<std::optional<Searched>> search_and_remeasure(const Candidates& candidate
   if (!by_cost) return by_cost;
   Searched& searched = *by_cost;
   for (int round = 0; round < most_remeasurements(context); ++round) {
-    ModelCosts costs = searched.costs;
     const bool changed =
-        TRY(remeasure(searched.found.covers, searched.found.candidates, costs.candidates,
+        TRY(remeasure(searched.found.covers, searched.found.candidates, searched.costs.candidates,
                       context.costs, MeasuredCosts::Precision::kFull, context.progress));
     context.end_phase("costs");
     if (!changed) break;
-    searched = TRY(searched_by(std::move(costs), searched.demands, candidates, context));
+    searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
   }
-  ModelCosts costs = searched.costs;
-  const bool changed =
-      TRY(tune_schedules(searched.found.covers, searched.found.candidates, costs.candidates,
-                         context.compile, context.costs, context.options.effort, context.progress));
+  if (most_schedules(context.options.effort) == 0) return by_cost;
+  const bool changed = TRY(tune_schedules(searched.found.covers, searched.found.candidates,
+                                          searched.costs.candidates, context.compile, context.costs,
+                                          context.options.effort, context.progress));
   context.end_phase("schedules");
-  if (changed) searched = TRY(searched_by(std::move(costs), searched.demands, candidates, context));
+  if (changed)
+    searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
   return by_cost;
 }
 

@@ -20,11 +20,14 @@ struct sqlite3;
 
 namespace collage {
 
-// Kinds of rows: "function", "conversion", "trial", "cover", "check", "in_situ", "prices",
-// "quarantine", "machine", "schedules".
+// What rows are of (row_values.h).
+inline const std::vector<std::string> kRowKinds = {"function", "conversion", "trial",  "cover",
+                                                   "check",    "in_situ",    "prices", "quarantine",
+                                                   "machine",  "schedules"};
+
 struct CostRow {
-  std::string kind, key;
-  std::string text;     // what was measured
+  std::string kind, key;  // one of kRowKinds
+  std::string text;       // what was measured
   std::string context;  // where and with which versions: lines; empty where it is part of the text
   std::string value;
   std::string written, used;  // "2026-01-31 12:00:00", UTC; used: in steps of a day, may be empty

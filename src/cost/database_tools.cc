@@ -25,11 +25,6 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Whether the row is of a function on a target; those of conversions are of all backends.
-bool is_of_function(const CostRow& row, const json& value) {
-  return row.kind == "function" || (row.kind == "trial" && collage::is_of_function(value));
-}
-
 // What is wrong with a row; ok when it is what this program writes.
 Status check_row(const CostRow& row) {
   auto bad = [&](const std::string& what) {
@@ -84,7 +79,7 @@ std::string days_ago(double days) {
 bool is_refused(const CostRow& row) {
   if (row.kind == "quarantine") return true;
   const json value = parse_json(row.value);
-  for (const char* kind : {"cover", "check", "in_situ", "prices", "machine"})
+  for (const char* kind : {"cover", "check", "in_situ", "prices", "machine", "schedules"})
     if (row.kind == kind) return false;
   if (!is_of_function(row, value)) {
     Result<ConversionRow> conversion = conversion_row_from_json(value);

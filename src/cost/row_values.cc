@@ -147,12 +147,15 @@ Result<PriceList> price_list_from_json(const json& j) {
   return result;
 }
 
-bool is_of_function(const json& value) { return JsonFields(value).has("variants"); }
+bool is_of_function(const CostRow& row, const json& value) {
+  return row.kind == "function" || row.kind == "schedules" ||
+         (row.kind == "trial" && JsonFields(value).has("variants"));
+}
 
 Status check_row_value(const CostRow& row) {
   const json value = parse_json(row.value);
   if (!value.is_object()) return internal_error("its value is no JSON object");
-  if (row.kind == "function" || (row.kind == "trial" && is_of_function(value)))
+  if (is_of_function(row, value))
     return check_target(row, TRY(target_costs_from_json(value)).target);
   if (row.kind == "conversion" || row.kind == "trial")
     return conversion_row_from_json(value).status();

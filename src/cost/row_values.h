@@ -5,6 +5,7 @@
 //   kind          value
 //   function      TargetCosts (task.h)
 //   trial         TargetCosts, or ConversionRow
+//   schedules     TargetCosts, of what a schedule search found; of no variants where it found none
 //   conversion    ConversionRow
 //   quarantine    Quarantine
 //   machine       a number under the name that is the row's text: of CoreState
@@ -100,8 +101,9 @@ Result<CheckRow> check_row_from_json(const nlohmann::json& json);
 Result<InSituRow> in_situ_row_from_json(const nlohmann::json& json);
 Result<PriceList> price_list_from_json(const nlohmann::json& json);
 
-// Whether a trial's value is of a function on a target; there are those of conversions too.
-bool is_of_function(const nlohmann::json& value);
+// Whether a row is of a function on a target: its value is a TargetCosts then. Of trials there are
+// those of conversions too.
+bool is_of_function(const CostRow& row, const nlohmann::json& value);
 // What is wrong with the row's value, by itself and beside its text and context.
 Status check_row_value(const CostRow& row);
 

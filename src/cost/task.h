@@ -51,6 +51,20 @@ struct TargetCosts {
   Conditions conditions;
 };
 
+// The fastest of those that were measured and that `counts(row)` takes, the first of equals; null
+// where there is none.
+template <typename Counts>
+const MeasuredVariant* fastest_variant(const TargetCosts& costs, Counts&& counts) {
+  const MeasuredVariant* fastest = nullptr;
+  for (const MeasuredVariant& row : costs.variants) {
+    const Measured* figure = measured(row.cost);
+    if (figure == nullptr || !counts(row)) continue;
+    if (fastest == nullptr || figure->seconds() < measured(fastest->cost)->seconds())
+      fastest = &row;
+  }
+  return fastest;
+}
+
 struct MeasureTask {
   std::string function_text;            // empty for a conversion
   std::vector<std::string> targets;     // text form; for a conversion: backends' names

@@ -1,7 +1,6 @@
 #include "select/remeasure.h"
 
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -30,19 +29,6 @@ std::vector<const CoverKernel*> kernels_of(const IndexSet& nodes, const NamedCov
   }
   if (!nodes.is_subset_of(covered)) inside.clear();
   return inside;
-}
-
-std::optional<size_t> cheapest_variant(const TargetCosts& costs, bool lowered) {
-  std::optional<size_t> cheapest;
-  double least = std::numeric_limits<double>::infinity();
-  for (size_t v = 0; v < costs.variants.size(); ++v) {
-    const Measured* m = measured(costs.variants[v].cost);
-    if (m == nullptr || costs.variants[v].variant.lowered != lowered || m->seconds() >= least)
-      continue;
-    least = m->seconds();
-    cheapest = v;
-  }
-  return cheapest;
 }
 
 bool is_settled(const Measured& figure) {
@@ -82,14 +68,16 @@ void find_unsettled(const NamedCover& cover, const std::vector<CostedCandidate>&
       // moment.
       const bool same_moment = inside.size() == 1 && inside[0]->candidate == c &&
                                inside[0]->row().variant.lowered == lowered;
-      const std::optional<size_t> cheapest = cheapest_variant(*candidate.costs, lowered);
+      const MeasuredVariant* cheapest = fastest_variant(
+          *candidate.costs,
+          [&](const MeasuredVariant& row) { return row.variant.lowered == lowered; });
       for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
         const MeasuredVariant& row = candidate.costs->variants[v];
         const Measured* figure = measured(row.cost);
         const bool own = same_moment && v == inside[0]->variant;
         if (figure == nullptr || row.variant.lowered != lowered || own) continue;
         const double low = likely_interval(*figure).low + CoverCharges().launch;
-        const bool decides = !same_moment && v == cheapest && low < together.high;
+        const bool decides = !same_moment && &row == cheapest && low < together.high;
         if (decides || (is_disturbed(*figure) && low < together.low)) add(c, v);
       }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "base/interrupt.h"
 #include "base/log.h"
@@ -22,19 +23,6 @@ constexpr double kMostBehind = 2;    // times as long as the kernel it would rep
 double seconds_of(const MeasuredVariant& row) {
   const Measured* m = measured(row.cost);
   return m != nullptr ? m->seconds() : std::numeric_limits<double>::infinity();
-}
-
-// Of those with the encodings of `like`, where that is given.
-const MeasuredVariant* fastest_of(const TargetCosts& costs, const Variant* like = nullptr) {
-  const MeasuredVariant* fastest = nullptr;
-  for (const MeasuredVariant& row : costs.variants) {
-    if (measured(row.cost) == nullptr || row.variant.lowered) continue;
-    if (like != nullptr &&
-        (row.variant.inputs != like->inputs || row.variant.outputs != like->outputs))
-      continue;
-    if (fastest == nullptr || seconds_of(row) < seconds_of(*fastest)) fastest = &row;
-  }
-  return fastest;
 }
 
 // Times variants beside one that is known, since the machine is not equally fast at all times.
@@ -65,19 +53,17 @@ Result<std::vector<Timed>> timed_beside(const Variant& known, std::vector<Varian
 size_t most_schedules(Effort effort) { return effort == Effort::kMax ? 64 : 0; }
 
 Result<std::optional<MeasuredVariant>> faster_schedule(const Function& function,
-                                                       const Target& target,
+                                                       const Target& target, ScheduleSpace space,
                                                        const TargetCosts& known, size_t most,
-                                                       const CompileOptions& compile,
                                                        MeasuredCosts& costs, Effort effort) {
   constexpr std::optional<MeasuredVariant> kNone;
-  const Backend* backend = find_backend(target.kind);
-  if (backend == nullptr) return kNone;
-  Result<ScheduleSpace> space = backend->schedule_space(function, target, compile);
-  if (!space.ok() || space->empty()) return kNone;
-  const Variant like = space->variant(ScheduleSpace::Choice(space->options.size(), 0));
-  const MeasuredVariant* fastest = fastest_of(known, &like);
+  const Variant like = space.variant(ScheduleSpace::Choice(space.options.size(), 0));
+  const MeasuredVariant* fastest = fastest_variant(known, [&](const MeasuredVariant& row) {
+    return !row.variant.lowered && row.variant.inputs == like.inputs &&
+           row.variant.outputs == like.outputs;
+  });
   if (fastest == nullptr) return kNone;
-  ScheduleSearch search(std::move(*space), kSeed);
+  ScheduleSearch search(std::move(space), kSeed);
   std::vector<Timed> best;
   size_t left = most;
   while (left > 0 && !interrupted()) {
@@ -126,7 +112,8 @@ std::map<const TargetCosts*, std::pair<size_t, double>> worth_tuning(
         if (candidate.is_host() || candidate.costs == nullptr ||
             candidate.partition.sub_graph.inside() != nodes)
           continue;
-        const MeasuredVariant* fastest = fastest_of(*candidate.costs);
+        const MeasuredVariant* fastest =
+            fastest_variant(*candidate.costs, [](const auto& row) { return !row.variant.lowered; });
         if (fastest == nullptr || seconds_of(*fastest) > kMostBehind * kernel.seconds) continue;
         own.try_emplace(candidate.costs.get(), c, 0).first->second.second += kernel.seconds;
       }
@@ -148,29 +135,36 @@ Result<bool> tune_schedules(const std::vector<NamedCover>& covers,
                             MeasuredCosts& costs, Effort effort, Progress* progress) {
   const size_t most = most_schedules(effort);
   if (most == 0 || costs.is_frozen()) return false;
-  std::vector<std::pair<double, size_t>> order;  // seconds, candidate
+  struct Wanted {
+    double seconds;
+    size_t candidate;
+    ScheduleSpace space;
+  };
+  std::vector<Wanted> wanted;
   for (const auto& [key, use] : worth_tuning(covers, found)) {
     const CostedCandidate& candidate = found[use.first];
     const Target& target = candidate.partition.spec->target;
     const Backend* backend = find_backend(target.kind);
     if (backend == nullptr || costs.were_schedules_searched(candidate.function, target)) continue;
-    const Result<ScheduleSpace> space =
-        backend->schedule_space(candidate.function, target, compile);
-    if (space.ok() && !space->empty()) order.emplace_back(use.second, use.first);
+    Result<ScheduleSpace> space = backend->schedule_space(candidate.function, target, compile);
+    if (space.ok() && !space->empty()) wanted.push_back({use.second, use.first, std::move(*space)});
   }
-  std::sort(order.rbegin(), order.rend());
+  std::sort(wanted.begin(), wanted.end(), [](const Wanted& a, const Wanted& b) {
+    return std::tie(a.seconds, a.candidate) > std::tie(b.seconds, b.candidate);
+  });
   std::map<const TargetCosts*, MeasuredVariant> faster;
-  for (size_t i = 0; i < order.size() && !interrupted(); ++i) {
-    if (progress != nullptr) progress->update("searching schedules", i, order.size(), 0, 0);
-    const CostedCandidate& candidate = found[order[i].second];
+  for (size_t i = 0; i < wanted.size() && !interrupted(); ++i) {
+    if (progress != nullptr) progress->update("searching schedules", i, wanted.size(), 0, 0);
+    const CostedCandidate& candidate = found[wanted[i].candidate];
     const Target& target = candidate.partition.spec->target;
-    std::optional<MeasuredVariant> schedule = TRY(faster_schedule(
-        candidate.function, target, *candidate.costs, most, compile, costs, effort));
+    std::optional<MeasuredVariant> schedule =
+        TRY(faster_schedule(candidate.function, target, std::move(wanted[i].space),
+                            *candidate.costs, most, costs, effort));
     if (interrupted()) break;
     TRY(costs.end_schedule_search(candidate.function, target, schedule));
     if (schedule) faster.emplace(candidate.costs.get(), std::move(*schedule));
   }
-  if (progress != nullptr && !order.empty()) progress->finish("searching schedules");
+  if (progress != nullptr && !wanted.empty()) progress->finish("searching schedules");
   change_costs(
       candidates, candidates,
       [&](const CostedCandidate& candidate) { return faster.count(candidate.costs.get()) > 0; },

@@ -14,12 +14,11 @@ namespace collage {
 // Variants that a search may time for one function; 0: it does not search.
 size_t most_schedules(Effort effort);
 
-// Of one function on one target: the fastest schedule found where it is faster than all of `known`
-// in the same encodings, which were measured before. Times at most `most` variants.
+// Of one function on one target: the fastest schedule of the space found where it is faster than
+// all of `known` in the same encodings, which were measured before. Times at most `most` variants.
 Result<std::optional<MeasuredVariant>> faster_schedule(const Function& function,
-                                                       const Target& target,
+                                                       const Target& target, ScheduleSpace space,
                                                        const TargetCosts& known, size_t most,
-                                                       const CompileOptions& compile,
                                                        MeasuredCosts& costs, Effort effort);
 
 // Searches for the kernels of the covers, and for what would replace one of them alone, where no

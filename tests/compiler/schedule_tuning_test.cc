@@ -7,6 +7,7 @@
 
 #include "compiler/fault_backend.h"
 #include "compiler/given_model.h"
+#include "cost/database_tools.h"
 #include "ir/text_printer.h"
 
 namespace collage {
@@ -44,6 +45,19 @@ TEST_F(ScheduleTuning, FindsWhatNobodyLists) {
   const CompileReport& report = program->impl().report;
   ASSERT_EQ(report.kernels.size(), 1U);
   EXPECT_THAT(report.kernels[0].variant.name, StartsWith("schedule 3"));
+
+  // Who looks after the database knows the rows, and forgets no search that found something.
+  {
+    const auto database = CostDatabase::open(options_.database);
+    const Result<int64_t> rows = verify_costs(*database);
+    EXPECT_TRUE(rows.ok()) << rows.status().to_string();
+    EXPECT_EQ(describe_database(*database)->rows.at("schedules"), 1);
+    EXPECT_EQ(describe_database(*database)->stale, 0);
+    PruneOptions refused;
+    refused.refused = true;
+    EXPECT_TRUE(prune_costs(*database, refused).ok());
+    EXPECT_EQ(describe_database(*database)->rows.at("schedules"), 1);
+  }
 
   // It is a variant like any other: with less effort, and where nothing may be measured.
   for (const Effort effort : {Effort::kFast, Effort::kMax})

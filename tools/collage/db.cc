@@ -128,8 +128,7 @@ Command add_db(CLI::App& app) {
   prune_command->add_option("--unused", options->prune.unused_days, "not used for so many days")
       ->check(CLI::Range(0.0, 1e5));
   prune_command->add_option("--kind", options->prune.kinds, "of this kind")
-      ->check(CLI::IsMember({"function", "conversion", "trial", "cover", "check", "in_situ",
-                             "prices", "quarantine", "machine"}));
+      ->check(CLI::IsMember(kRowKinds));
   prune_command
       ->add_option("--max-size", options->max_megabytes,
                    "the longest unused, until no more than so many MB are used")
