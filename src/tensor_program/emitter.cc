@@ -218,20 +218,13 @@ const Stored& Emitter::reduce(const CallNode& node, int slot, Combine kind, cons
       add_update(part, std::move(left), inner % width,
                  [&](const Term& r) { return to_int(inner / width * width) + r; });
     }
-    // Pairwise, so that rounding errors stay small.
     std::vector<Term> sums;
     for (int i = 0; i < width; ++i) {
       std::vector<Term> index = kept_at;
       index.push_back(i);
       sums.push_back(load(part.name, part.dtype, std::move(index)));
     }
-    while (sums.size() > 1) {
-      std::vector<Term> next;
-      for (size_t i = 0; i < sums.size() / 2; ++i)
-        next.push_back(combined(kind, sums[i], sums[i + sums.size() / 2]));
-      sums = std::move(next);
-    }
-    total.value = finish(sums[0]);
+    total.value = finish(combined_pairwise(kind, std::move(sums)));
     const std::string walked = numbered("r", rank - 1);
     auto& schedule = program_.schedule;
     schedule.push_back({part.name, -1, PrimitiveKind::kVectorise, {"u"}, 16});

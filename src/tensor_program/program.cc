@@ -337,4 +337,13 @@ Term combined(Combine combine, const Term& a, const Term& b) {
   return {};
 }
 
+Term combined_pairwise(Combine combine, std::vector<Term> terms) {
+  while (terms.size() > 1) {
+    const size_t half = terms.size() / 2;
+    for (size_t i = 0; i < half; ++i) terms[i] = combined(combine, terms[i], terms[i + half]);
+    terms.resize(half);
+  }
+  return terms[0];
+}
+
 }  // namespace collage::tensor_program

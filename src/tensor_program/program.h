@@ -177,5 +177,7 @@ std::vector<std::string> loaded_names(const Stage& stage);
 /// The neutral element: what a stage of updates alone starts from. Not of kSet.
 Term neutral(Combine combine, DType dtype);
 Term combined(Combine combine, const Term& a, const Term& b);
+/// Of a power of two terms, pair by pair, so that rounding errors stay small.
+Term combined_pairwise(Combine combine, std::vector<Term> terms);
 
 }  // namespace collage::tensor_program

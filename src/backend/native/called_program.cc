@@ -69,16 +69,10 @@ bool ends_with_its_array(const Program& program, const Primitive& step,
 
 /// What compiled code takes for granted.
 Status check_limits(const Program& program) {
-  const auto fits = [](const std::string& name, const TensorType& type) -> Status {
-    const int64_t most = kMostBytes / static_cast<int64_t>(dtype_size(type.dtype));
-    if (num_elements(type.shape) <= most) return {};
-    return unsupported("native: {} has more than {} bytes", name, kMostBytes);
-  };
   if (program.stages.size() > kMostStages)
     return unsupported("native: a tensor program of {} stages", program.stages.size());
-  for (const tensor_program::Buffer& buffer : program.buffers) TRY(fits(buffer.name, buffer.type));
+  TRY(check_array_sizes(program));
   for (const Stage& stage : program.stages) {
-    TRY(fits(stage.name, {stage.shape(), stage.dtype}));
     for (const tensor_program::Update& update : stage.updates)
       for (const tensor_program::Axis& axis : update.over)
         if (axis.extent > kMostBytes) return unsupported("native: {}:{}", axis.name, axis.extent);
@@ -118,6 +112,17 @@ Result<std::optional<Program>> called_program(const Function& flat) {
   TRY(check_limits(program));
   if (program.schedule.empty()) schedule_plainly(program);
   return std::optional<Program>(guarded_loops(std::move(program), false));
+}
+
+Status check_array_sizes(const Program& program) {
+  const auto fits = [](const std::string& name, const TensorType& type) -> Status {
+    const int64_t most = kMostBytes / static_cast<int64_t>(dtype_size(type.dtype));
+    if (num_elements(type.shape) <= most) return {};
+    return unsupported("native: {} has more than {} bytes", name, kMostBytes);
+  };
+  for (const tensor_program::Buffer& buffer : program.buffers) TRY(fits(buffer.name, buffer.type));
+  for (const Stage& stage : program.stages) TRY(fits(stage.name, {stage.shape(), stage.dtype}));
+  return {};
 }
 
 bool calls_program(const Function& flat) {

@@ -1,8 +1,9 @@
 // Calls of tensor programs as kernels. A call alone is its program as it stands, with the schedule
 // it brings or, where it brings none, a plain one. With other operators, or other such calls, it is
 // emitted as one program of all their stages (tensor_program/emit.h), which the schedules of
-// stage_schedule.h are for; so is a call alone that brings no schedule. Every index of what users
-// wrote is proven to stay inside its array, in what is emitted anew, and no loop runs past one.
+// stage_schedule.h are for; so is a call alone that brings no schedule, and for a schedule search
+// what operators without a template compute. Every index of what users wrote is proven to stay
+// inside its array, in what is emitted anew, and no loop runs past one.
 #pragma once
 
 #include <optional>
@@ -22,6 +23,9 @@ bool calls_program(const Function& flat);
 /// The stages of all that a function computes, without a schedule; over collapsed dimensions
 /// (collapse.h) where it calls no program.
 Result<tensor_program::Program> emitted_stages(const Function& flat);
+
+/// Whether offsets into all its arrays fit the 32 bits that compiled code has for them.
+Status check_array_sizes(const tensor_program::Program& program);
 
 /// With guards where a loop may run past an array's extent, where its stage would read past those
 /// of others. `whole_stages`: stages that are computed first are read whole, so that a loop over

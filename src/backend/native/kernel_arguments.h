@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "backend/native/kernel_builder.h"
+#include "backend/native/built_kernel.h"
 #include "kernels/native/native_kernel.h"
 
 namespace collage::native {

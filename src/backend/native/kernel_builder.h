@@ -4,27 +4,10 @@
 // translated.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "backend/native/translate.h"
+#include "backend/native/built_kernel.h"
 #include "backend/variant.h"
-#include "runtime/updating_kernel.h"
 
 namespace collage::native {
-
-struct BuiltKernel {
-  Halide::Pipeline pipeline;
-  std::vector<Binding> bindings;                     ///< arguments in order, before the results
-  std::vector<std::vector<int64_t>> result_extents;  ///< innermost first
-  std::vector<Halide::Type> result_types;
-  bool checked = false;  ///< the code checks, before it runs, that it stays inside its buffers
-  bool calls_library = false;                  ///< a stage is an external function
-  std::vector<Halide::Argument> symbols = {};  ///< numbers that the code takes behind the bindings,
-  std::vector<int32_t> symbol_values = {};     ///< and which
-  std::string program = {};  ///< of what is compiled for any of them: its text, else empty
-  std::vector<UpdatingKernel::Update> updates = {};
-};
 
 /// May throw Halide's exceptions.
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads);

@@ -98,8 +98,8 @@ class NativeBackend : public Backend {
     const Function flat = TRY(flattened(function));
     return guarded("native", [&]() -> Result<std::vector<Variant>> {
       const std::string symbolic = option(target, "symbolic");
-      const bool has_symbolic =
-          (symbolic == "on" || symbolic == "only") && symbolic_program(flat, options.threads).ok();
+      const bool has_symbolic = (symbolic == "on" || symbolic == "only") &&
+                                program_over_symbols(flat, options.threads).ok();
       if (has_symbolic && symbolic == "only")
         return std::vector<Variant>{Variant::plain(kSymbolic, flat)};
       std::vector<Variant> variants =

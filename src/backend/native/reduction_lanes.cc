@@ -21,16 +21,6 @@ constexpr char kLane[] = "lane";
 std::string lanes_of(const std::string& stage) { return stage + "_lanes"; }
 std::string vector_of(const std::string& stage) { return stage + "_vector"; }
 
-/// Of an array's elements along its innermost dimension.
-Term pairwise(tp::Combine combine, std::vector<Term> terms) {
-  while (terms.size() > 1) {
-    const size_t half = terms.size() / 2;
-    for (size_t i = 0; i < half; ++i) terms[i] = tp::combined(combine, terms[i], terms[i + half]);
-    terms.resize(half);
-  }
-  return terms[0];
-}
-
 /// An extent that may be a number alone.
 tp::Axis loop_of(const std::string& name, const Term& extent, int64_t number) {
   tp::Axis axis{name, number};
@@ -86,13 +76,13 @@ void split_into_lanes(tp::Program& program, const std::string& name, int width) 
   std::vector<Term> terms;
   for (int i = 0; i < kVectors; ++i) terms.push_back(read(parts, var(kLane) + i * width));
   const bool has_lanes = !parts.updates.empty();
-  if (has_lanes) vector.value = pairwise(update.combine, terms);
+  if (has_lanes) vector.value = tp::combined_pairwise(update.combine, terms);
 
   Stage total = whole;
   total.updates.clear();
   terms.clear();
   for (int i = 0; i < width; ++i) terms.push_back(read(vector, i));
-  total.value = pairwise(update.combine, terms);
+  total.value = tp::combined_pairwise(update.combine, terms);
   // All of it where it is less than a vector: the factor is 0 otherwise, and 1 at least.
   add(total, {}, walked, tp::min(extent, Term(width) / (extent + 1) * width));
 

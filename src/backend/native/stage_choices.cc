@@ -18,6 +18,8 @@ using tp::Stage;
 
 namespace {
 
+constexpr int64_t kCacheBytes = 256 << 10;  // what stays in L2 beside what passes
+
 /// Rows of the result for a task: the best of those that are few and of those that are many, as far
 /// as what a task computes stays in L2 and there are tasks enough.
 std::vector<int64_t> block_sizes(const StagePlan& plan, size_t depth, int threads) {
@@ -200,7 +202,7 @@ std::vector<StageDecision> stage_decisions(const tp::Program& program) {
     decisions.push_back({"tile rows", {0, 1, 2, 3, 4, 6, 8, 12}});
     decisions.push_back({"packed", {0, 1}});
   }
-  if (program.stages.size() > 1) decisions.push_back({"keep", {8, 1, 64}});
+  if (program.stages.size() > 1) decisions.push_back({"keep", {kKeeping, 1, 64}});
   return decisions;
 }
 

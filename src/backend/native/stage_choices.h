@@ -22,11 +22,10 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/native/stage_plan.h"
 #include "tensor_program/program.h"
 
 namespace collage::native {
-
-inline constexpr int64_t kCacheBytes = 256 << 10;  // what stays in L2 beside what passes
 
 struct StageSchedule {
   int64_t rows = 0;  ///< of the result, in a task; 0: stage by stage
@@ -35,7 +34,7 @@ struct StageSchedule {
   std::optional<int64_t> tasks = {};
   int64_t tile_rows = 0, tile_vectors = 0;  ///< 0: by estimate
   bool scalar = false;
-  int64_t keep = 8;  ///< additions an element; to store it and load it
+  int64_t keep = kKeeping;  ///< additions an element
 
   std::string to_string() const;
   bool operator==(const StageSchedule&) const = default;

@@ -52,7 +52,8 @@ double cost_of(const tp::TermNode& node) {
 /// Decides which stages are kept, and writes the others into what reads them.
 class Inliner {
  public:
-  Inliner(tp::Program& program, double keeping) : program_(program), keeping_(keeping) {}
+  Inliner(tp::Program& program, int64_t keeping)
+      : program_(program), keeping_(static_cast<double>(keeping)) {}
 
   void run() {
     for (const Stage& stage : program_.stages) full_cost_[stage.name] = cost(stage);
@@ -203,7 +204,7 @@ bool StagePlan::reads_parts(const Stage& stage) const {
                      [&](const auto& part) { return part.second == stage.name; });
 }
 
-StagePlan plan_stages(tp::Program program, double keeping) {
+StagePlan plan_stages(tp::Program program, int64_t keeping) {
   StagePlan plan;
   plan.program = std::move(program);
   Inliner(plan.program, keeping).run();

@@ -37,9 +37,12 @@ struct StagePlan {
   std::vector<const TiledSum*> sums_of(std::string_view host) const;
 };
 
-/// Of a program without schedule and external functions. `keeping`: what storing an element and
-/// loading it costs, in additions; a stage is kept where that saves more.
-StagePlan plan_stages(tensor_program::Program program, double keeping = 8);
+/// What storing an element and loading it costs, in additions.
+inline constexpr int64_t kKeeping = 8;
+
+/// Of a program without schedule and external functions. A stage is kept where that saves more than
+/// `keeping` an element.
+StagePlan plan_stages(tensor_program::Program program, int64_t keeping = kKeeping);
 
 /// Has the sum read what its columns multiply from copies in panels of `width` columns, one after
 /// the other in memory: where it would be read across rows, or `all`. Extents divide by the width.

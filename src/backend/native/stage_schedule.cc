@@ -352,8 +352,7 @@ class Scheduler {
 
 Result<tp::Program> with_schedule(const tp::Program& program, const StageSchedule& schedule,
                                   int threads) {
-  return Scheduler(plan_stages(program, static_cast<double>(schedule.keep)), schedule, threads)
-      .run();
+  return Scheduler(plan_stages(program, schedule.keep), schedule, threads).run();
 }
 
 }  // namespace collage::native

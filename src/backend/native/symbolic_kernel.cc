@@ -1,5 +1,6 @@
 #include "backend/native/symbolic_kernel.h"
 
+#include "backend/native/called_program.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/merged_rows.h"
 #include "backend/native/symbolic_schedule.h"
@@ -11,18 +12,6 @@ namespace collage::native {
 namespace tp = tensor_program;
 
 namespace {
-
-/// Offsets are 32 bits wide.
-Status check_limits(const tp::Program& program) {
-  const auto fits = [](const TensorType& type) -> Status {
-    const int64_t most = INT32_MAX / static_cast<int64_t>(dtype_size(type.dtype));
-    if (num_elements(type.shape) <= most) return {};
-    return unsupported("native: an array of more than {} bytes over symbols", INT32_MAX);
-  };
-  for (const tp::Buffer& buffer : program.buffers) TRY(fits(buffer.type));
-  for (const tp::Stage& stage : program.stages) TRY(fits({stage.shape(), stage.dtype}));
-  return {};
-}
 
 /// Its text, whatever the shapes that its symbols stand for.
 struct Compiled {
@@ -38,7 +27,7 @@ Result<Compiled> compiled_program(const Function& flat, int threads) {
   // Behind it are views alone, of the same bytes.
   const Function function = make_function(flat->params, group.results[0]);
   const tp::Program emitted = TRY(tp::emit(function, {group.row_stages, true}));
-  TRY(check_limits(emitted));
+  TRY(check_array_sizes(emitted));
   tp::Generalised general = TRY(tp::generalise(merged_rows(emitted)).with_context("native"));
   const tp::Program scheduled =
       TRY(scheduled_over_symbols(std::move(general.program), threads).with_context("native"));
@@ -47,7 +36,7 @@ Result<Compiled> compiled_program(const Function& flat, int threads) {
 
 }  // namespace
 
-Result<tp::Program> symbolic_program(const Function& flat, int threads) {
+Result<tp::Program> program_over_symbols(const Function& flat, int threads) {
   return TRY(compiled_program(flat, threads)).program;
 }
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "backend/native/kernel_builder.h"
+#include "backend/native/built_kernel.h"
 #include "ir/expr.h"
 #include "tensor_program/program.h"
 
@@ -15,7 +15,7 @@ inline const std::string kSymbolic = "symbolic";
 
 /// What the function's code is compiled of, with the values of its shapes: functions that differ in
 /// shapes alone have one text but for these. Or why it has none.
-Result<tensor_program::Program> symbolic_program(const Function& flat, int threads);
+Result<tensor_program::Program> program_over_symbols(const Function& flat, int threads);
 
 /// May throw Halide's exceptions.
 Result<BuiltKernel> build_symbolic(const Function& flat, int threads);

@@ -26,7 +26,9 @@ bool is_reduction(const Stage& stage) { return !stage.updates.empty(); }
 class RowScheduler {
  public:
   RowScheduler(tp::Program program, int threads)
-      : program_(std::move(program)), tasks_(8 * threads), width_(vector_width()) {}
+      : program_(std::move(program)),
+        tasks_(static_cast<int>(kTasksPerThread) * threads),
+        width_(vector_width()) {}
 
   Result<tp::Program> run() {
     const Stage* result = result_of(program_);

@@ -86,7 +86,7 @@ TEST(Symbolic, SoftmaxUnderAMask) {
 // Dimensions that every array has side by side are one.
 TEST(Symbolic, RowsAreMerged) {
   const auto symbols = [](const Function& function) {
-    const auto program = symbolic_program(function, 2);
+    const auto program = program_over_symbols(function, 2);
     EXPECT_TRUE(program.ok()) << program.status().to_string();
     std::vector<int64_t> values;
     for (const auto& symbol : program->symbols) values.push_back(symbol.value);
@@ -126,7 +126,7 @@ TEST(Symbolic, StandsBesideTheOthersOrAlone) {
 
 TEST(Symbolic, RefusalsSayWhy) {
   const auto refusal = [](const Function& function) {
-    const auto program = symbolic_program(function, 2);
+    const auto program = program_over_symbols(function, 2);
     return program.ok() ? program->to_string() : program.status().to_string();
   };
   const Expr x = var("x", {6, 40});
