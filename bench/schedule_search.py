@@ -11,17 +11,16 @@ without it less than 1.15 times as long in the geometric mean.
 """
 
 import argparse
-import json
 import math
 import os
 import statistics
 import sys
 import tempfile
-import time
 
 import numpy as np
 
 import collage
+import turns
 
 BLOCK = 0.05  # seconds of runs in a turn
 MOST_SLOWER, LEAST_GAIN = 1.05, 1.15
@@ -78,34 +77,16 @@ def outputs_of(program, inputs):
     return [np.asarray(output) for output in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
 
 
-def measured(programs, inputs, duration):
-    """Medians of blocks of runs by way, turn by turn."""
-    turns, order = {way: [] for way in programs}, list(programs)
-    end = time.perf_counter() + duration * len(order)
-    while time.perf_counter() < end:
-        order.reverse()
-        for way in order:
-            samples, run = [], programs[way]
-            run(*inputs)
-            stop = time.perf_counter() + BLOCK
-            while not samples or time.perf_counter() < stop:
-                begin = time.perf_counter()
-                run(*inputs)
-                samples.append(time.perf_counter() - begin)
-            turns[way].append(statistics.median(samples))
-    return turns
-
-
 def compare(name, folder, options):
     programs = compiled(name, folder, options)
     random = np.random.default_rng(0)
     inputs = [(random.random(info.shape) - 0.5).astype("float32") for info in programs["listed"].inputs]
     ours, theirs = (outputs_of(programs[way], inputs) for way in WAYS)
-    turns = measured(programs, inputs, options.duration)
+    took = turns.medians(turns.blocks(programs, inputs, BLOCK, turns.until(options.duration * len(programs))))
     return {
         "kernel": name,
-        "milliseconds": {way: 1e3 * statistics.median(turns[way]) for way in turns},
-        "gain": statistics.median(b / a for a, b in zip(turns["searched"], turns["listed"])),
+        "milliseconds": {way: 1e3 * statistics.median(took[way]) for way in took},
+        "gain": turns.ratio(took, "listed", "searched"),
         "difference": max(float(np.max(np.abs(a - b)) / np.max(np.abs(b))) for a, b in zip(ours, theirs)),
         "variants": {way: [kernel["variant"] for kernel in program.report["kernels"]] for way, program in programs.items()},
     }
@@ -135,12 +116,7 @@ def main():
     print(f"geometric mean of {len(results)}: {gain:.2f}")
     if gain < LEAST_GAIN:
         wrong.append(f"gain {gain:.2f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"threads": options.threads, "gain": gain, "results": results}, file, indent=1)
-    for line in wrong:
-        print(f"WRONG {line}", file=sys.stderr)
-    return 1 if wrong else 0
+    return turns.finish({"threads": options.threads, "gain": gain, "results": results}, options.json, wrong)
 
 
 if __name__ == "__main__":

@@ -11,18 +11,17 @@ the lengths is above --limit.
 """
 
 import argparse
-import json
 import os
 import statistics
 import sys
 import tempfile
-import time
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import collage
+import turns
 
 LENGTHS = [1, 2, 3, 5, 7, 8, 13, 16, 17, 24, 31, 32, 33, 48, 61, 64, 65, 77, 96, 97, 127, 128, 129, 160, 197, 211, 256, 331, 384, 448, 509, 512]
 BLOCK = 0.01  # seconds of runs in a turn
@@ -75,23 +74,8 @@ def compiled(name, length, folder, options):
 
 def ratio_of(programs, inputs, duration):
     """The median ratio of blocks, and seconds a run of the specialised."""
-    ratios, specialised, order = [], [], list(programs)
-    end = time.perf_counter() + duration
-    while time.perf_counter() < end or len(ratios) < 5:
-        order.reverse()
-        medians = {}
-        for way in order:
-            samples, run = [], programs[way]
-            run(*inputs)
-            stop = time.perf_counter() + BLOCK
-            while not samples or time.perf_counter() < stop:
-                begin = time.perf_counter()
-                run(*inputs)
-                samples.append(time.perf_counter() - begin)
-            medians[way] = statistics.median(samples)
-        ratios.append(medians["symbolic"] / medians["specialised"])
-        specialised.append(medians["specialised"])
-    return statistics.median(ratios), statistics.median(specialised)
+    took = turns.medians(turns.blocks(programs, inputs, BLOCK, turns.until(duration, least=5)))
+    return turns.ratio(took, "symbolic", "specialised"), statistics.median(took["specialised"])
 
 
 def compare(name, folder, options):
@@ -137,12 +121,7 @@ def main():
             wrong.append(f"{name}: {result['compiled']['symbolic']} kernels were compiled for all lengths")
         if result["median"] > options.limit:
             wrong.append(f"{name}: {result['median']:.2f} times the time")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"threads": options.threads, "results": results}, file, indent=1)
-    for line in wrong:
-        print(f"WRONG {line}", file=sys.stderr)
-    return 1 if wrong else 0
+    return turns.finish({"threads": options.threads, "results": results}, options.json, wrong)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ instead.
 """
 
 import argparse
-import json
 import logging
 import os
 import statistics
@@ -20,6 +19,7 @@ import sys
 import time
 
 import torch
+import turns
 
 
 def resnet18():
@@ -73,26 +73,6 @@ class Warnings(logging.Handler):
         self.told.append(record.getMessage())
 
 
-def measure(contenders, inputs, duration, block):
-    """Seconds of single runs by contender, one list a turn."""
-    turns = {name: [] for name in contenders}
-    names = list(contenders)
-    end = time.perf_counter() + duration * len(names)
-    while time.perf_counter() < end:
-        names.append(names.pop(0))
-        for name in names:
-            run, samples = contenders[name], []
-            time.sleep(0.05)  # until idle threads of the one before sleep, too
-            run(*inputs)  # its own weights into the caches
-            stop = time.perf_counter() + block
-            while not samples or time.perf_counter() < stop:
-                begin = time.perf_counter()
-                run(*inputs)
-                samples.append(time.perf_counter() - begin)
-            turns[name].append(samples)
-    return turns
-
-
 def compare(name, options, warnings):
     torch.manual_seed(0)
     warnings.told.clear()
@@ -107,12 +87,13 @@ def compare(name, options, warnings):
         result["compile_s"][contender] = time.perf_counter() - begin
         result["max_difference"][contender] = difference(outputs, expected)
         print(f"{name}: {contender} is ready after {result['compile_s'][contender]:.1f} s", file=sys.stderr, flush=True)
-    turns = measure(contenders, inputs, options.duration, options.block)
-    for contender, blocks in turns.items():
+    idle = lambda: time.sleep(0.05)  # until idle threads of the one before sleep, too
+    runs = turns.blocks(contenders, inputs, options.block, turns.until(options.duration * len(contenders)), between=idle)
+    for contender, blocks in runs.items():
         result["median_ms"][contender] = 1e3 * statistics.median(s for samples in blocks for s in samples)
     rival = min(("eager", "inductor"), key=lambda other: result["median_ms"][other])
-    ratios = [statistics.median(theirs) / statistics.median(ours) for theirs, ours in zip(turns[rival], turns["collage"])]
-    result |= {"rival": rival, "speed_up": statistics.median(ratios), "turns": len(ratios), "ran_in_pytorch": list(warnings.told)}
+    took = turns.medians(runs)
+    result |= {"rival": rival, "speed_up": turns.ratio(took, rival, "collage"), "turns": len(took["collage"]), "ran_in_pytorch": list(warnings.told)}
     return result
 
 
@@ -146,12 +127,7 @@ def main():
                   f"| {result['max_difference']['collage']:.1e} | {result['max_difference']['inductor']:.1e} |", flush=True)
     faster = sum(result["speed_up"] > 1 for result in results)
     print(f"Collage is faster than eager and inductor on {faster} of {len(results)}")
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"torch": torch.__version__, "threads": options.threads, "results": results}, file, indent=1)
-    for line in wrong:
-        print(f"WRONG {line}", file=sys.stderr)
-    return 1 if wrong else 0
+    return turns.finish({"torch": torch.__version__, "threads": options.threads, "results": results}, options.json, wrong)
 
 
 if __name__ == "__main__":

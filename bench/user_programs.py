@@ -11,22 +11,20 @@ than the parts one by one.
 """
 
 import argparse
-import json
 import os
 import statistics
 import sys
 import tempfile
-import time
 
 import numpy as np
 
 import collage
+import turns
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "unity"))
 import modules
 
 BLOCK = 0.1  # seconds of runs in a turn
-NOISE = 1.02  # what of two equal programs one may seem slower by
 WAYS = {"operators": (True, "native"), "fused": (False, "native"), "parts": (False, "native -fuse-programs=off")}
 
 
@@ -41,28 +39,6 @@ def compiled(name, folder, options):
     return programs
 
 
-def measured(programs, inputs, duration):
-    """Medians of blocks of runs by way, turn by turn."""
-    turns, order = {way: [] for way in programs}, list(programs)
-    end = time.perf_counter() + duration * len(order)
-    while time.perf_counter() < end:
-        order.append(order.pop(0))
-        for way in order:
-            samples, run = [], programs[way]
-            run(*inputs)
-            stop = time.perf_counter() + BLOCK
-            while not samples or time.perf_counter() < stop:
-                begin = time.perf_counter()
-                run(*inputs)
-                samples.append(time.perf_counter() - begin)
-            turns[way].append(statistics.median(samples))
-    return turns
-
-
-def ratio(turns, way, other):
-    return statistics.median(a / b for a, b in zip(turns[way], turns[other]))
-
-
 def difference(ours, theirs):
     return float(np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs)))
 
@@ -72,12 +48,11 @@ def compare(name, folder, options):
     random = np.random.default_rng(0)
     inputs = [(random.random(info.shape) - 0.5).astype("float32") for info in programs["fused"].inputs]
     outputs = {way: np.asarray(program(*inputs)) for way, program in programs.items()}
-    turns = measured(programs, inputs, options.duration)
-    kernels = {way: [kernel for kernel in program.report["kernels"]] for way, program in programs.items()}
-    return {"module": name, "milliseconds": {way: 1e3 * statistics.median(turns[way]) for way in turns},
-            "of_operators": ratio(turns, "fused", "operators"), "of_parts": ratio(turns, "fused", "parts"),
+    took = turns.medians(turns.blocks(programs, inputs, BLOCK, turns.until(options.duration * len(programs))))
+    return {"module": name, "milliseconds": {way: 1e3 * statistics.median(took[way]) for way in took},
+            "of_operators": turns.ratio(took, "fused", "operators"), "of_parts": turns.ratio(took, "fused", "parts"),
             "difference": max(difference(outputs[way], outputs["operators"]) for way in ("fused", "parts")),
-            "kernels": {way: [kernel.get("variant") for kernel in found] for way, found in kernels.items()}}
+            "kernels": {way: [kernel.get("variant") for kernel in program.report["kernels"]] for way, program in programs.items()}}
 
 
 def main():
@@ -101,14 +76,9 @@ def main():
             print(f"{name}: {result['kernels']}", file=sys.stderr, flush=True)
             if not result["difference"] <= 1e-3:
                 wrong.append(f"{name}: outputs differ by {result['difference']:.1e}")
-            if result["of_operators"] > options.limit or result["of_parts"] > NOISE:
+            if result["of_operators"] > options.limit or result["of_parts"] > 1:
                 wrong.append(f"{name}: too slow")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"threads": options.threads, "results": results}, file, indent=1)
-    for line in wrong:
-        print(f"WRONG {line}", file=sys.stderr)
-    return 1 if wrong else 0
+    return turns.finish({"threads": options.threads, "results": results}, options.json, wrong)
 
 
 if __name__ == "__main__":
