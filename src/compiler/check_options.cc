@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "select/memory_limits.h"
+#include "targets/targets.h"
 
 namespace collage {
 
@@ -19,7 +20,7 @@ Status check_options(const Model& model, const ProgramOptions& options) {
     return usage_error(
         "--accuracy strict and --max-error exclude each other: one leaves out what rounds more "
         "than float32, the other allows it");
-  TRY(parse_memory_limits(options.memory));
+  TRY(parse_memory_limits(options.memory, TRY(parse_devices_flag(options.devices))));
   if (options.cost_model != nullptr && options.frozen_costs)
     return usage_error("a cost model and frozen costs exclude each other");
   for (const std::vector<Tensor>& inputs : options.check_inputs) {

@@ -159,7 +159,8 @@ ChooseOptions CompileContext::choose_options(const Model& model) {
   result.context = costs.program_context() + (options.cost_model ? "\ncosts of the user's" : "");
   result.constant_bytes = constant_bytes(graph.function());
   result.max_error = options.max_error;
-  if (auto limits = parse_memory_limits(options.memory)) result.memory_limits = *limits;
+  const DeclaredDevices devices = parse_devices_flag(options.devices).value();  // checked before
+  result.memory_limits = parse_memory_limits(options.memory, devices).value();
   result.gate = &gate;
   return result;
 }

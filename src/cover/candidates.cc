@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "devices/device_numbers.h"
 #include "partition/gather.h"
 #include "partition/rewrite.h"
 
@@ -29,17 +30,23 @@ Result<std::vector<CandidatePartition>> gather_candidates(
   return gather_candidates(graph, specs, options);
 }
 
+Result<TargetConstraints> constraints_of(const ProgramOptions& options) {
+  return TargetConstraints::parse(options.exclude, options.pin,
+                                  TRY(parse_devices_flag(options.devices)));
+}
+
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options) {
-  const TargetConstraints constraints = TRY(TargetConstraints::parse(options.exclude, options.pin));
+  const DeclaredDevices devices = TRY(parse_devices_flag(options.devices));
+  const TargetConstraints constraints = TRY(constraints_of(options));
   std::optional<PartitionConfig> config;
   if (!options.config.empty()) config = TRY(read_config(options.config));
   Candidates result;
-  result.specs = config ? TRY(configured_targets(*config, constraints))
-                        : TRY(select_targets(options.targets, constraints, options.max_error > 0,
-                                             options.devices));
+  result.specs =
+      config ? TRY(configured_targets(*config, constraints, devices))
+             : TRY(select_targets(options.targets, constraints, options.max_error > 0, devices));
   result.compatible = compatible_targets(
       result.specs, config ? config->incompatible : PartitionConfig().incompatible);
-  result.module = TRY(rewritten_for(result.specs, module));
+  result.module = TRY(rewritten_for(result.specs, TRY(with_device_numbers(module, devices))));
   result.graph = std::make_shared<const DataflowGraph>(untangle_tuples(result.module.main()));
   result.found = TRY(gather_candidates(*result.graph, result.specs, constraints));
   return result;

@@ -23,6 +23,8 @@ struct Candidates {
 // kUsage, kUnavailable: targets, a configuration or constraints that do not fit this machine.
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options);
 
+// --exclude and --pin.
+Result<TargetConstraints> constraints_of(const ProgramOptions& options);
 // What the specs find in a graph and the constraints allow. Where they keep the host away, it has
 // only what no other target takes by itself. Errors are those of check_places.
 Result<std::vector<CandidatePartition>> gather_candidates(

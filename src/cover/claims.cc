@@ -115,7 +115,7 @@ class Claimant {
 }  // namespace
 
 Result<Claims> find_claims(const Candidates& candidates, const ProgramOptions& options) {
-  const TargetConstraints constraints = TRY(TargetConstraints::parse(options.exclude, options.pin));
+  const TargetConstraints constraints = TRY(constraints_of(options));
   const DataflowGraph& graph = *candidates.graph;
   IndexSet kernel_nodes, claimed_by_any;
   for (const DataflowGraph::Node& node : graph.nodes())

@@ -49,6 +49,40 @@ Status DeclaredDevices::set_targets(std::vector<Target> targets) {
   return {};
 }
 
+const DeclaredDevice* DeclaredDevices::by_name(std::string_view name) const {
+  for (const DeclaredDevice& declared : list_)
+    if (declared.name == name) return &declared;
+  return nullptr;
+}
+
+DeviceConstraint DeclaredDevices::with_number(DeviceConstraint constraint) const {
+  if (constraint.device && !constraint.id)
+    if (const DeclaredDevice* declared = by_name(*constraint.device)) {
+      constraint.device = declared->kind;
+      constraint.id = declared->id;
+    }
+  if (constraint.target) constraint.target = with_numbers(*constraint.target);
+  return constraint;
+}
+
+Result<VirtualDevice> DeclaredDevices::find(std::string_view text) const {
+  if (const DeclaredDevice* declared = by_name(text))
+    return VirtualDevice{declared->kind, declared->id, ""};
+  return parse_device(text);
+}
+
+std::string DeclaredDevices::with_numbers(std::string_view target) const {
+  constexpr std::string_view kOption = " -device=";
+  const size_t option = target.find(kOption);
+  if (option == std::string_view::npos) return std::string(target);
+  const size_t begin = option + kOption.size();
+  const size_t end = std::min(target.find(' ', begin), target.size());
+  const DeclaredDevice* declared = by_name(target.substr(begin, end - begin));
+  if (declared == nullptr) return std::string(target);
+  return fmt::format("{}{}:{}{}", target.substr(0, begin), declared->kind, declared->id,
+                     target.substr(end));
+}
+
 PlannedDevice DeclaredDevices::fallback() const {
   return {VirtualDevice{list_.front().kind, list_.front().id, ""}, ""};
 }

@@ -31,12 +31,20 @@ struct PlannedDevice {
 
 class DeclaredDevices {
  public:
+  DeclaredDevices() = default;  // none: any device may be used
   // "cpu:0, gpu:0, big=cpu:1". kUsage for a name or device that stands twice, and for none.
   static Result<DeclaredDevices> parse(std::string_view text);
   // Targets that constraints may name; each must run on a declared device.
   Status set_targets(std::vector<Target> targets);
 
   const std::vector<DeclaredDevice>& list() const { return list_; }
+  bool declares(std::string_view name) const { return by_name(name) != nullptr; }
+  // "big" by its declaration, or "gpu:1", declared or not. kUsage for what is neither.
+  Result<VirtualDevice> find(std::string_view text) const;
+  // What is stated by a declared name, by number.
+  DeviceConstraint with_number(DeviceConstraint constraint) const;
+  // A target's text, with -device=gpu:1 for what it states by name.
+  std::string with_numbers(std::string_view target) const;
   // Of what no constraint reaches: the first one's ordinary memory.
   PlannedDevice fallback() const;
   // The first declared device that fits; the target, where one is named, decides on what is open.
@@ -45,6 +53,8 @@ class DeclaredDevices {
   std::string to_string() const;
 
  private:
+  const DeclaredDevice* by_name(std::string_view name) const;  // null: none
+
   std::vector<DeclaredDevice> list_;
   std::vector<Target> targets_;
 };

@@ -4,8 +4,6 @@
 #include <limits>
 #include <set>
 
-#include "devices/declared_devices.h"
-
 namespace collage {
 
 namespace {
@@ -41,13 +39,14 @@ size_t bytes_on(const Plan& plan, const VirtualDevice& device) {
 
 }  // namespace
 
-Result<std::vector<MemoryLimit>> parse_memory_limits(const std::vector<std::string>& texts) {
+Result<std::vector<MemoryLimit>> parse_memory_limits(const std::vector<std::string>& texts,
+                                                     const DeclaredDevices& devices) {
   std::vector<MemoryLimit> limits;
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) return usage_error("--memory {}: expected DEVICE=BYTES", text);
     const VirtualDevice device =
-        TRY(parse_device(text.substr(0, equals)).with_context("--memory " + text));
+        TRY(devices.find(text.substr(0, equals)).with_context("--memory " + text));
     limits.push_back({device,
                       TRY(parse_bytes(std::string_view(text).substr(equals + 1))
                               .with_context("--memory " + text)),

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "devices/declared_devices.h"
 #include "runtime/plan.h"
 
 namespace collage {
@@ -15,7 +16,8 @@ struct MemoryLimit {
 };
 
 // "gpu:0=500M", "cpu:0=1073741824": bytes, or thousands, millions or billions of them. kUsage.
-Result<std::vector<MemoryLimit>> parse_memory_limits(const std::vector<std::string>& texts);
+Result<std::vector<MemoryLimit>> parse_memory_limits(const std::vector<std::string>& texts,
+                                                     const DeclaredDevices& devices);
 
 // kUnavailable where the plan keeps more: the arenas of all of the device's scopes, and what its
 // kernels hold of constants.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "devices/declared_devices.h"
 #include "passes/pipeline.h"
 #include "targets/backends.h"
 
@@ -48,55 +47,52 @@ Result<Target> on_own_device(const Backend& backend, Target target) {
                device_text(target.device), known.empty() ? "none" : known);
 }
 
-Result<std::vector<VirtualDevice>> declared_devices(const std::string& text) {
-  std::vector<VirtualDevice> result;
-  if (text.empty()) return result;
-  const DeclaredDevices devices =
-      TRY(DeclaredDevices::parse(text).with_context("--devices " + text));
-  for (const DeclaredDevice& device : devices.list())
-    result.push_back({device.kind, device.id, ""});
-  return result;
+bool is_among(const DeclaredDevices& declared, const VirtualDevice& device) {
+  return std::any_of(declared.list().begin(), declared.list().end(), [&](const auto& one) {
+    return one.kind == device.device && one.id == device.id;
+  });
 }
 
 // On which of its devices a backend is a target where no targets are named: the first, unless it
 // wants to be asked for; where devices are declared, those.
-std::vector<VirtualDevice> devices_to_use(const Backend& backend,
-                                          const std::vector<VirtualDevice>& declared) {
+std::vector<VirtualDevice> devices_to_use(const Backend& backend, const DeclaredDevices& declared) {
   std::vector<VirtualDevice> result = backend.devices();
-  if (declared.empty()) {
+  if (declared.list().empty()) {
     result.resize(backend.by_default() ? std::min<size_t>(result.size(), 1) : 0);
     return result;
   }
   std::erase_if(result, [&](const VirtualDevice& device) {
     const bool wants = backend.by_default() || !is_host_memory(device);
-    return !wants || !is_among(declared, device);
+    return !wants || !device.memory_scope.empty() || !is_among(declared, device);
   });
   return result;
 }
 
 // That each target is on a declared device, and each of these has a backend.
-Status check_declared(const std::vector<VirtualDevice>& declared,
-                      const std::vector<Target>& targets) {
-  if (declared.empty()) return {};
+Status check_declared(const DeclaredDevices& declared, const std::vector<Target>& targets) {
+  if (declared.list().empty()) return {};
   for (const Target& target : targets)
-    if (!is_among(declared, {target.device.device, target.device.id, ""}))
+    if (!is_among(declared, target.device))
       return usage_error("target '{}' is on {}, which --devices does not name", target.to_string(),
                          device_text(target.device));
   const std::vector<Backend*> backends = all_backends();
-  for (const VirtualDevice& device : declared)
+  for (const DeclaredDevice& one : declared.list()) {
+    const VirtualDevice device{one.kind, one.id, ""};
     if (std::none_of(backends.begin(), backends.end(), [&](const Backend* backend) {
           return backend->available().ok() && is_among(backend->devices(), device);
         }))
       return error(ErrorCode::kUnavailable, "no backend offers the device {} here",
                    device_text(device));
+  }
   return {};
 }
 
-// "gpu:1", which no backend's name is.
-std::optional<VirtualDevice> read_device(const std::string& text) {
-  if (text.find(':') == std::string::npos || find_backend(text) != nullptr) return {};
-  const Result<VirtualDevice> device = parse_device(text);
-  return device ? std::optional(*device) : std::nullopt;
+// "gpu:1", or a declared name; no backend's.
+std::optional<VirtualDevice> read_device(const std::string& text, const DeclaredDevices& devices) {
+  if (find_backend(text) != nullptr) return {};
+  const Result<VirtualDevice> device = devices.find(text);
+  const bool is_kind = text.find(':') == std::string::npos && !devices.declares(text);
+  return device && !is_kind ? std::optional(*device) : std::nullopt;
 }
 
 // Which equals sign of REGEX=TARGET is that one. Options of targets and regular expressions hold
@@ -117,13 +113,13 @@ size_t end_of_regex(const std::string& text, const IsBackend& is_backend) {
 
 }  // namespace
 
-Result<TargetsNamed> TargetsNamed::parse(const std::string& text) {
+Result<TargetsNamed> TargetsNamed::parse(const std::string& text, const DeclaredDevices& devices) {
   TargetsNamed named;
   named.text_ = text;
-  if (const auto device = read_device(text)) {
+  if (const auto device = read_device(text, devices)) {
     named.device_ = *device;
   } else {
-    named.target_ = TRY(TargetName::parse(text));
+    named.target_ = TRY(TargetName::parse(devices.with_numbers(text)));
     named.text_ = named.target_->text();
   }
   return named;
@@ -136,15 +132,16 @@ bool TargetsNamed::means(const Target& target) const {
 
 Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string>& exclude,
                                                    const std::vector<std::string>& pin,
+                                                   const DeclaredDevices& devices,
                                                    std::span<const PartitionSpecPtr> others) {
   TargetConstraints constraints;
   const auto is_known = [&](const std::string& kind) {
-    return find_backend(kind) != nullptr || read_device(kind) ||
+    return find_backend(kind) != nullptr || read_device(kind, devices) ||
            std::any_of(others.begin(), others.end(),
                        [&](const PartitionSpecPtr& spec) { return spec->target.kind == kind; });
   };
   const auto known = [&](const std::string& text) -> Result<TargetsNamed> {
-    TargetsNamed name = TRY(TargetsNamed::parse(text));
+    TargetsNamed name = TRY(TargetsNamed::parse(text, devices));
     if (!name.kind().empty() && !is_known(name.kind()))
       return usage_error("unknown backend '{}'", name.kind());
     return name;
@@ -201,12 +198,12 @@ Status TargetConstraints::check_pins(std::span<const PartitionSpecPtr> specs) co
 
 Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
                                                      const TargetConstraints& constraints,
-                                                     bool lowering, const std::string& devices) {
+                                                     bool lowering,
+                                                     const DeclaredDevices& declared) {
   register_all();
-  const std::vector<VirtualDevice> declared = TRY(declared_devices(devices));
   std::vector<Target> targets;
   for (const std::string& text : requested) {
-    Target target = TRY(Target::parse(text));
+    Target target = TRY(Target::parse(declared.with_numbers(text)));
     Backend* backend = find_backend(target.kind);
     if (backend == nullptr) {
       for (const MissingBackend& missing : missing_backends())
@@ -246,6 +243,11 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
   return specs;
 }
 
+Result<DeclaredDevices> parse_devices_flag(const std::string& text) {
+  if (text.empty()) return DeclaredDevices();
+  return DeclaredDevices::parse(text).with_context("--devices " + text);
+}
+
 Result<Module> rewritten_for(std::span<const PartitionSpecPtr> specs, Module module) {
   for (const PartitionSpecPtr& spec : specs) {
     std::vector<Pass> passes = find_backend(spec->target.kind)->rewrites(spec->target);
@@ -257,13 +259,15 @@ Result<Module> rewritten_for(std::span<const PartitionSpecPtr> specs, Module mod
 }
 
 Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& config,
-                                                         const TargetConstraints& constraints) {
+                                                         const TargetConstraints& constraints,
+                                                         const DeclaredDevices& declared) {
   register_all();
   if (config.mock_costs)
     return config.error_at("/mock_costs",
                            "with mock costs nothing is compiled: only `collage partition` takes "
                            "them");
   std::vector<PartitionSpecPtr> specs;
+  std::vector<Target> targets;
   for (size_t i = 0; i < config.specs.size(); ++i) {
     const PartitionSpec& given = *config.specs[i];
     std::string name = given.compiler.empty() ? given.name : given.compiler;
@@ -276,15 +280,18 @@ Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& 
     if (!available.ok())
       return error(ErrorCode::kUnavailable, "{}: {}: {}", config.file.string(), pointer,
                    available.message());
+    const Target stated{backend->name(), given.target.options, given.target.device};
     const Target target =
-        TRY(on_own_device(*backend, {backend->name(), given.target.options, given.target.device})
+        TRY(on_own_device(*backend, TRY(Target::parse(declared.with_numbers(stated.to_string()))))
                 .with_context(fmt::format("{}: /targets/{}/device", config.file.string(), i)));
     auto spec = std::make_shared<PartitionSpec>(*backend_spec(target));
     if (given.rule != nullptr) spec->rule = given.rule, spec->merges = given.merges;
     spec->merges = config.merges[i].value_or(spec->merges);
     spec->name = given.name;
+    targets.push_back(target);
     specs.push_back(std::move(spec));
   }
+  TRY(check_declared(declared, targets));
   add_host(specs);
   TRY(constraints.check_pins(specs));
   return specs;

@@ -10,15 +10,17 @@
 
 #include "backend/backend.h"
 #include "base/regex.h"
+#include "devices/declared_devices.h"
 #include "ir/module.h"
 #include "partition/config.h"
 
 namespace collage {
 
-// Targets as a user names them: as TargetName does, or all on one device, "gpu:1".
+// Targets as a user names them: as TargetName does, or all on one device, "gpu:1" or the name that
+// it was declared with.
 class TargetsNamed {
  public:
-  static Result<TargetsNamed> parse(const std::string& text);
+  static Result<TargetsNamed> parse(const std::string& text, const DeclaredDevices& devices = {});
   bool means(const Target& target) const;
   const std::string& text() const { return text_; }
   // The backend's name; empty for a device.
@@ -48,6 +50,7 @@ struct TargetConstraints {
   // Backends are this build's; `others`: targets of a configuration, which need none.
   static Result<TargetConstraints> parse(const std::vector<std::string>& exclude,
                                          const std::vector<std::string>& pin,
+                                         const DeclaredDevices& devices = {},
                                          std::span<const PartitionSpecPtr> others = {});
   bool allows(const Target& target, const CallNode& call) const;
   bool excludes(const Target& target) const;  // altogether
@@ -57,18 +60,21 @@ struct TargetConstraints {
 
 // Specs in order of backend priority. The host is always among them, last. kUsage: an unknown name;
 // kUnavailable: one that is missing here. Where nothing may be lowered, backends that have nothing
-// else are left out, and naming them is an error of usage. Where devices are declared ("cpu:0,
-// gpu:0") all targets are on these: kUsage for one that is not, kUnavailable for a device without a
-// backend.
+// else are left out, and naming them is an error of usage. Where devices are declared all targets
+// are on these: kUsage for one that is not, kUnavailable for a device without a backend.
 Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
                                                      const TargetConstraints& constraints,
                                                      bool lowering = false,
-                                                     const std::string& devices = "");
+                                                     const DeclaredDevices& declared = {});
+// "cpu:0, gpu:0, big=gpu:1" of --devices; none where the text is empty.
+Result<DeclaredDevices> parse_devices_flag(const std::string& text);
 // The module after the rewrites that the targets' backends want before it is partitioned.
 Result<Module> rewritten_for(std::span<const PartitionSpecPtr> specs, Module module);
 // The specs of a configuration, the host besides: each target's backend is its compiler, or else
-// has its name; a target without a rule has its backend's. kUsage: no such backend; mock costs.
+// has its name; a target without a rule has its backend's. kUsage: no such backend; mock costs; a
+// device that is not declared, where some are.
 Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& config,
-                                                         const TargetConstraints& constraints);
+                                                         const TargetConstraints& constraints,
+                                                         const DeclaredDevices& declared = {});
 
 }  // namespace collage

@@ -20,6 +20,11 @@ import tiny_models
 import workbench
 
 PLUGIN = os.path.join(os.path.dirname(command.COLLAGE), "tests", "libcollage_simulated.so")
+PLACED = """#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 64), float32]) {{
+  tanh(on_device(exp(%x), device="{device}"))
+}}
+"""
 FIRST, SECOND = "simulated -device=simulated", "simulated -device=simulated:1"
 
 
@@ -85,11 +90,7 @@ def check_two_devices(bench):
 
 def check_placed(bench):
     """on_device in the text holds for the search."""
-    tiny_models.write(bench.folder, "placed.relay", """#[version = "0.0.5"]
-def @main(%x: Tensor[(4, 64), float32]) {
-  tanh(on_device(exp(%x), device="simulated"))
-}
-""")
+    tiny_models.write(bench.folder, "placed.relay", PLACED.format(device="simulated"))
     report, _ = bench.simulated("run", "placed.relay", "simulated,native")
     targets, _ = places(report)
     assert targets["exp"] == FIRST, targets
@@ -99,11 +100,7 @@ def @main(%x: Tensor[(4, 64), float32]) {
 def check_scope(bench):
     """A memory scope too: the search takes the variant that leaves the result there."""
     for scope, memory in (("scratch", "simulated:0/scratch"), ("global", "simulated:0")):
-        tiny_models.write(bench.folder, "scoped.relay", f"""#[version = "0.0.5"]
-def @main(%x: Tensor[(4, 64), float32]) {{
-  tanh(on_device(exp(%x), device="simulated:0/{scope}"))
-}}
-""")
+        tiny_models.write(bench.folder, "scoped.relay", PLACED.format(device=f"simulated:0/{scope}"))
         for targets in ("simulated", "simulated,native"):
             report, _ = bench.simulated("run", "scoped.relay", targets)
             made = {op["op"]: kernel["outputs"][0].get("device") for kernel in report["kernels"] for op in kernel["ops"]}
@@ -118,6 +115,25 @@ def check_declared(bench):
     report, _ = bench.report("run", name, "--plugin", PLUGIN, "--devices", "simulated:1", "--effort", "fast")
     assert report["targets"] == [SECOND, "reference"], report["targets"]
     assert {kernel["target"] for kernel in report["kernels"]} == {SECOND}, report["kernels"]
+
+
+def check_named(bench):
+    """A device may be called by the name that it was declared with, wherever a device is named."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    tiny_models.write(bench.folder, "named.relay", PLACED.format(device="big"))
+    named = ("--plugin", PLUGIN, "--devices", "cpu:0,big=simulated:1", "--effort", "fast")
+    for pin in ("soft.*=big", "soft.*=simulated -device=big"):
+        report, _ = bench.report("run", name, *named, "--targets", "native,simulated -device=big", "--pin", pin)
+        targets, _ = places(report)
+        assert targets["nn.softmax"] == SECOND and targets["nn.conv2d"] == "native", targets
+    report, _ = bench.report("run", name, *named, "--targets", "native,simulated -device=big", "--exclude", "big")
+    assert {kernel["target"] for kernel in report["kernels"]} == {"native"}, report["kernels"]
+    report, _ = bench.report("run", "named.relay", *named, "--targets", "native,simulated -device=big")
+    assert places(report)[0]["exp"] == SECOND, report["kernels"]
+    said = bench.refused(name, "simulated -device=big", "--devices", "big=simulated:1", "--memory", "big=100", status=5)
+    assert re.search("--memory big=100: it keeps [0-9]+ bytes on simulated:1", said), said
+    said = bench.refused(name, "simulated", "--pin", "soft.*=small", status=2)
+    assert "--pin soft.*=small: unknown backend 'small'" in said, said
 
 
 def check_errors(bench):
@@ -143,7 +159,7 @@ def check_memory(bench):
     assert {kernel["target"] for kernel in report["kernels"]} == {"native"}, report["kernels"]
 
 
-CHECKS = (check_whole, check_split, check_two_devices, check_placed, check_scope, check_memory, check_declared, check_errors)
+CHECKS = (check_whole, check_split, check_two_devices, check_placed, check_scope, check_memory, check_declared, check_named, check_errors)
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as shared:

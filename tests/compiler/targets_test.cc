@@ -114,7 +114,9 @@ TEST(Targets, AreOnTheirBackendsDevices) {
 TEST(Targets, AreThoseOnDeclaredDevices) {
   register_rounding();
   const auto text = [](const std::string& devices, const std::vector<std::string>& targets = {}) {
-    const auto specs = select_targets(targets, {}, false, devices);
+    const auto declared = parse_devices_flag(devices);
+    if (!declared) return declared.status().to_string();
+    const auto specs = select_targets(targets, {}, false, *declared);
     if (!specs.ok()) return specs.status().to_string();
     std::string all;
     for (const PartitionSpecPtr& spec : *specs) all += spec->target.to_string() + "; ";
@@ -124,6 +126,12 @@ TEST(Targets, AreThoseOnDeclaredDevices) {
   EXPECT_EQ(text("cpu:0,gpu:1", {"native"}), "native; reference; ");
   EXPECT_EQ(text("gpu:1", {"native"}),
             "target 'native' is on cpu:0, which --devices does not name");
+  EXPECT_EQ(text("big=gpu:1"), "devices -device=gpu:1; reference; ");
+  EXPECT_EQ(text("gpu:0, big=gpu:1", {"devices -device=big -a=b"}),
+            "devices -device=gpu:1 -a=b; reference; ");
+  EXPECT_EQ(text("big=gpu:1", {"devices -device=small"}),
+            "target 'devices -device=small': devices has no device small:0 here: it has gpu:0, "
+            "gpu:1, gpu:1/shared");
   EXPECT_EQ(text("npu"), "no backend offers the device npu:0 here");
   EXPECT_EQ(text("gpu,gpu"), "--devices gpu,gpu: device 'gpu:0' is declared twice");
 }

@@ -63,7 +63,7 @@ Status partition_by_mock_costs(const SharedOptions& options, const PartitionConf
   Module module = TRY(load_as_written(options, print, false));
   TRY(tensor_program::link_programs(module));
   TargetConstraints constraints =
-      TRY(TargetConstraints::parse(options.exclude, options.pin, config.specs));
+      TRY(TargetConstraints::parse(options.exclude, options.pin, {}, config.specs));
   TRY(constraints.check_pins(config.specs));
   MockPartition partition = TRY(partition_with_mock_costs(module, config, constraints));
   TRY(print_module(partition.module, print));

@@ -40,7 +40,7 @@ Result<Model> load_for_mock_costs(const SharedOptions& options) {
 Result<CompileReport> mock_report(const Model& model, const SharedOptions& options) {
   PartitionConfig config = TRY(read_config(options.config));
   TargetConstraints constraints =
-      TRY(TargetConstraints::parse(options.exclude, options.pin, config.specs));
+      TRY(TargetConstraints::parse(options.exclude, options.pin, {}, config.specs));
   TRY(constraints.check_pins(config.specs));
   MockPartition partition =
       TRY(partition_with_mock_costs(model.impl().module, config, constraints, true));
