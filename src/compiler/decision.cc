@@ -7,6 +7,7 @@
 #include "cost/known_costs.h"
 #include "cover/demanded_costs.h"
 #include "cover/light_cover.h"
+#include "cover/listed_cover.h"
 #include "cover/merged_cover.h"
 #include "precision/lowered_costs.h"
 #include "precision/precision.h"
@@ -51,6 +52,9 @@ Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
     if (costs.candidates.size() == before) break;
   }
   found = TRY(with_merged_cover(*candidates.graph, std::move(found), context.costs, demands));
+  DemandedCosts demanded = demanded_costs(found.candidates, demands, context);
+  found = TRY(with_listed_cover(*candidates.graph, std::move(found), context.costs, demanded,
+                                candidates.specs, candidates.compatible));
   context.end_phase("search");
   context.phase_seconds["search"] -= measuring;
   context.phase_seconds["costs"] += measuring;

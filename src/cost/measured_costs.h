@@ -93,6 +93,8 @@ class MeasuredCosts : public CostEstimator {
                              const std::optional<MeasuredVariant>& found);
   // Whether there has been one, for this build of the target.
   bool were_schedules_searched(const Function& function, const Target& target);
+  // Whether that is the variant that it found.
+  bool was_searched_for(const Function& function, const Target& target, const Variant& variant);
 
   // The same without timing anything: what is known, however little care it took, else variants are
   // tried, in their order, until one computes right; that one has `tried` set and an unknown cost.

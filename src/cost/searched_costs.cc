@@ -44,6 +44,14 @@ bool MeasuredCosts::were_schedules_searched(const Function& function, const Targ
   return find_costs(kSearched, text, target, Precision::kFull).has_value();
 }
 
+bool MeasuredCosts::was_searched_for(const Function& function, const Target& target,
+                                     const Variant& variant) {
+  const std::string text = canonical_text(function);
+  const std::optional<TargetCosts> searched = find_costs(kSearched, text, target, Precision::kFull);
+  return searched && std::any_of(searched->variants.begin(), searched->variants.end(),
+                                 [&](const auto& row) { return row.variant == variant; });
+}
+
 Status MeasuredCosts::end_schedule_search(const Function& function, const Target& target,
                                           const std::optional<MeasuredVariant>& found) {
   const std::string text = canonical_text(function);

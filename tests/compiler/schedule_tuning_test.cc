@@ -45,6 +45,12 @@ TEST_F(ScheduleTuning, FindsWhatNobodyLists) {
   const CompileReport& report = program->impl().report;
   ASSERT_EQ(report.kernels.size(), 1U);
   EXPECT_THAT(report.kernels[0].variant.name, StartsWith("schedule 3"));
+  // Whole programs have the last word: one by what the target lists was timed too.
+  const auto listed = std::find_if(
+      report.covers.begin(), report.covers.end(),
+      [](const TimedCover& cover) { return cover.name == "listed schedules" && cover.measured; });
+  ASSERT_NE(listed, report.covers.end());
+  EXPECT_FALSE(listed->chosen);
 
   // Who looks after the database knows the rows, and forgets no search that found something.
   {
