@@ -121,6 +121,7 @@ struct CompileReport {
   double predicted_seconds = 0, lower_bound_seconds = 0;
   double correction_seconds = 0;  // of the prediction: all but the sum of isolated costs
   double isolated_seconds = 0;    // that sum: kernels and conversions, each measured alone
+  double overlap_seconds = 0;     // of it, that devices save by computing side by side
   // The sum by what the kernels take inside the model, switches between thread pools included, and
   // the ratio to isolated costs (in_situ_ratio.h): no prediction. 0: not measured.
   double in_situ_seconds = 0, in_situ_ratio = 0;

@@ -18,12 +18,14 @@ void report_prediction(const Decision& decision, CompileContext& context, Compil
   report.predicted_seconds = chosen.predicted_seconds;
   report.correction_seconds = chosen.correction_seconds;
   report.isolated_seconds = chosen.predicted_seconds > 0 ? cover.plain_seconds : 0;
+  report.overlap_seconds = chosen.predicted_seconds > 0 ? cover.overlap_seconds : 0;
   report.switches = cover.switches;
   const std::optional<double> ratio =
       known_in_situ_ratio(*context.database, context.choosing.source_key, context.choosing.context);
   if (!ratio || report.isolated_seconds <= 0) return;
   report.in_situ_ratio = *ratio;
-  report.in_situ_seconds = Correction().predict({*ratio * cover.plain_seconds, cover.switches});
+  report.in_situ_seconds = Correction().predict(
+      {*ratio * (cover.plain_seconds - cover.overlap_seconds), cover.switches});
 }
 
 void report_best_single_backend(CompileReport& report) {

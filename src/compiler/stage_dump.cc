@@ -126,6 +126,7 @@ json to_json(const NamedCover& cover) {
                  {"predicted_seconds", cover.predicted_seconds},
                  {"plain_seconds", cover.plain_seconds},
                  {"switches", cover.switches},
+                 {"overlap_seconds", cover.overlap_seconds},
                  {"kernels", json::array()},
                  {"conversions", json::array()}};
   for (const CoverKernel& kernel : cover.kernels)
@@ -154,6 +155,7 @@ Result<NamedCover> cover_from_json(const json& j, const DataflowGraph& graph,
   cover.predicted_seconds = TRY(fields.number("predicted_seconds", kSeconds));
   cover.plain_seconds = TRY(fields.number("plain_seconds", kSeconds));
   cover.switches = static_cast<size_t>(TRY(fields.integer("switches", 0, kMost)));
+  cover.overlap_seconds = TRY(fields.number("overlap_seconds", kSeconds));
   for (const json& entry : *TRY(fields.array("kernels"))) {
     const JsonFields one(entry);
     CoverKernel kernel{};

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cover/cover_problem.h"
 #include "search/search.h"
+#include "search/side_by_side.h"
 
 namespace collage {
 
@@ -87,10 +88,27 @@ NamedCover named_cover(const CoverProblem& problem, std::string name, bool singl
   if (conversion < cover.conversions.size()) own_pool.push_back(false);
   for (size_t k = 0; k < own_pool.size(); ++k)
     result.switches += own_pool[k] != own_pool[(k + 1) % own_pool.size()];
+  const std::vector<DeviceStep> steps = device_steps(searched, cover);
+  if (!std::all_of(steps.begin(), steps.end(), [](const auto& step) { return step.is_on_host(); }))
+    result.overlap_seconds = std::max(0.0, cover.seconds - overlapped_seconds(steps));
   return result;
 }
 
 namespace {
+
+// What may take less than any cover of the search where devices compute side by side.
+Status add_cover_side_by_side(const Cover& cheapest, CoverProblem& problem, CoverSearch& found) {
+  const SearchResult side = TRY(problem.settle([&]() -> Result<SearchResult> {
+    SearchResult result;
+    if (auto cover = cover_side_by_side(problem.problem(), cheapest))
+      result.covers.push_back(std::move(*cover));
+    return result;
+  }));
+  for (const Cover& cover : side.covers)
+    found.covers.push_back(
+        named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
+  return {};
+}
 
 // The single-backend covers, and those of mostly one backend, behind the covers of the search.
 Status add_covers_of_backends(const DataflowGraph& graph,
@@ -174,7 +192,10 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
   for (const Cover& cover : result.covers)
     found.covers.push_back(
         named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
-  if (wanted == WantedCovers::kAll) TRY(add_covers_of_backends(graph, candidates, problem, found));
+  if (wanted == WantedCovers::kAll) {
+    TRY(add_cover_side_by_side(result.covers[0], problem, found));
+    TRY(add_covers_of_backends(graph, candidates, problem, found));
+  }
   found.candidates = problem.candidates();
   found.search_seconds = problem.search_seconds();
   found.counts = problem.counts();

@@ -27,9 +27,10 @@ struct NamedCover {  // a cover in terms of costed candidates
   double predicted_seconds = 0;                    // what the search added up
   std::vector<ChosenConversion> conversions = {};  // as the search chose them, their seconds with
                                                    // the launch
-  double plain_seconds = 0;  // the same without charges for switching between thread pools
-  size_t switches = 0;       // between thread pools, the last kernel followed by the first
-  bool mostly_one = false;   // one backend, the rest by whoever is fastest
+  double plain_seconds = 0;    // the same without charges for switching between thread pools
+  size_t switches = 0;         // between thread pools, the last kernel followed by the first
+  double overlap_seconds = 0;  // of plain_seconds, that devices save by computing side by side
+  bool mostly_one = false;     // one backend, the rest by whoever is fastest
 };
 
 struct CoverSearch {

@@ -28,7 +28,7 @@ bool is_untried(const MeasuredVariant& row) {
 
 // Estimates served to choose; they are no prediction.
 void forget_seconds(NamedCover& cover) {
-  cover.predicted_seconds = cover.plain_seconds = 0;
+  cover.predicted_seconds = cover.plain_seconds = cover.overlap_seconds = 0;
   for (CoverKernel& kernel : cover.kernels) kernel.seconds = 0;
   for (ChosenConversion& conversion : cover.conversions) conversion.seconds = 0;
 }

@@ -169,7 +169,8 @@ double margin_in_noise(const json& a, const json& b) {
 std::string explain_plan(const json& report) {
   const json &kernels = report["kernels"], &conversions = report["conversions"];
   double predicted = report["predicted_ms"].get<double>(), in_kernels = sum_predicted(kernels),
-         converting = sum_predicted(conversions), rest = report["correction_ms"].get<double>();
+         converting = sum_predicted(conversions), overlap = report.value("overlap_ms", 0.0),
+         rest = report["correction_ms"].get<double>() + overlap;
   std::string text =
       predicted == 0
           ? fmt::format("{}: {} kernels and {} conversions, not predicted",
@@ -177,6 +178,7 @@ std::string explain_plan(const json& report) {
           : fmt::format("{}: predicted {:.4f} ms = {} kernels {:.4f} ms + {} conversions {:.4f} ms",
                         printable(text_of(report["model"])), predicted, kernels.size(), in_kernels,
                         conversions.size(), converting);
+  if (overlap > 0) text += fmt::format(" - {:.4f} ms side by side", overlap);
   if (rest != 0) text += fmt::format(" {:+.4f} ms correction", rest);
   text += "; " + standing(report) + "\n";
   if (const auto in_situ = report.find("in_situ"); in_situ != report.end())

@@ -235,6 +235,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       {"predicted_ms", 1e3 * report.predicted_seconds},
       {"correction_ms", 1e3 * report.correction_seconds},
       {"isolated_ms", 1e3 * report.isolated_seconds},
+      {"overlap_ms", 1e3 * report.overlap_seconds},
       {"lower_bound_ms", 1e3 * report.lower_bound_seconds},
       {"compile_s", facts.compile_seconds},
       {"phases_s", report.phase_seconds},

@@ -67,6 +67,8 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
         report.exact ? "exact search" : fmt::format("search within {:.2g}%", 100 * report.gap),
         report.truncated > 0 ? fmt::format(", {} candidates truncated", report.truncated) : "");
   if (!report.light) text += ", isolated costs " + milliseconds(report.isolated_seconds);
+  if (report.overlap_seconds > 0)
+    text += ", " + milliseconds(report.overlap_seconds) + " of them side by side";
   if (report.in_situ_ratio > 0) text += ", in situ " + milliseconds(report.in_situ_seconds);
   if (facts.fresh_in_situ_seconds)
     text += fmt::format(", {} just now", milliseconds(*facts.fresh_in_situ_seconds));

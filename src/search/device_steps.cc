@@ -1,6 +1,7 @@
-#include "lower/step_order.h"
+#include "search/device_steps.h"
 
 #include <algorithm>
+#include <map>
 #include <queue>
 
 namespace collage {
@@ -9,41 +10,29 @@ namespace {
 
 enum class Urgency { kStartsDevice, kIsWaitedFor, kHost, kWaits };
 
-bool on_device(const Plan& plan, const std::vector<BufferId>& buffers) {
-  return std::any_of(buffers.begin(), buffers.end(), [&](BufferId id) {
-    return !is_host_memory(plan.buffers[id].encoding.device);
-  });
-}
-
 }  // namespace
 
-std::vector<size_t> overlapped_order(const Plan& plan) {
-  const size_t count = plan.steps.size();
-  constexpr size_t kNone = ~size_t{0};
-  std::vector<size_t> writer(plan.buffers.size(), kNone);
-  for (size_t s = 0; s < count; ++s)
-    for (BufferId id : plan.steps[s].outputs) writer[id] = s;
-  std::vector<std::vector<size_t>> sources(count), readers(count);
+std::vector<size_t> overlapped_order(const std::vector<DeviceStep>& steps) {
+  const size_t count = steps.size();
+  std::vector<std::vector<size_t>> readers(count);
   std::vector<size_t> missing(count, 0);
   for (size_t s = 0; s < count; ++s)
-    for (BufferId id : plan.steps[s].inputs)
-      if (writer[id] != kNone) {
-        sources[s].push_back(writer[id]);
-        readers[writer[id]].push_back(s);
-        ++missing[s];
-      }
+    for (size_t source : steps[s].sources) {
+      readers[source].push_back(s);
+      ++missing[s];
+    }
 
   std::vector<Urgency> urgency(count, Urgency::kHost);
   for (size_t s = count; s-- > 0;) {
-    const Step& step = plan.steps[s];
-    if (!is_host_memory(step.device) || on_device(plan, step.outputs)) {
+    const DeviceStep& step = steps[s];
+    if (!step.is_on_host() || !is_host_memory(step.writes)) {
       urgency[s] = Urgency::kStartsDevice;
-    } else if (urgency[s] != Urgency::kIsWaitedFor && on_device(plan, step.inputs)) {
+    } else if (urgency[s] != Urgency::kIsWaitedFor && step.waits()) {
       urgency[s] = Urgency::kWaits;
     }
     // Steps stand in an order that they can run in: all readers were looked at.
     if (urgency[s] <= Urgency::kIsWaitedFor)
-      for (size_t source : sources[s])
+      for (size_t source : step.sources)
         urgency[source] = std::min(urgency[source], Urgency::kIsWaitedFor);
   }
 
@@ -60,6 +49,26 @@ std::vector<size_t> overlapped_order(const Plan& plan) {
       if (--missing[reader] == 0) ready.push({urgency[reader], reader});
   }
   return order;
+}
+
+double overlapped_seconds(const std::vector<DeviceStep>& steps) {
+  const auto key = [](const VirtualDevice& device) { return std::pair(device.device, device.id); };
+  std::map<std::pair<std::string, int>, double>
+      free_at;  // when a device has done what it was given
+  std::vector<double> done(steps.size(), 0);
+  double host = 0;
+  for (size_t s : overlapped_order(steps)) {
+    const DeviceStep& step = steps[s];
+    double begin = host;
+    if (step.waits()) begin = std::max(begin, free_at[key(step.reads)]);
+    if (!step.is_on_host()) begin = std::max(begin, free_at[key(step.device)]);
+    for (size_t source : step.sources) begin = std::max(begin, done[source]);
+    done[s] = begin + step.seconds;
+    (step.is_on_host() ? host : free_at[key(step.device)]) = done[s];
+  }
+  double end = host;
+  for (const auto& [device, seconds] : free_at) end = std::max(end, seconds);
+  return end;
 }
 
 }  // namespace collage

@@ -45,7 +45,9 @@ double predict(const Correction& correction, const CoverParts& parts) {
   return parts.seconds > 0 ? correction.predict(parts) : 0;
 }
 
-CoverParts parts_of(const NamedCover& cover) { return {cover.plain_seconds, cover.switches}; }
+CoverParts parts_of(const NamedCover& cover) {
+  return {cover.plain_seconds - cover.overlap_seconds, cover.switches};
+}
 
 // Covers as racers: one for all that are equal (one backend alone may be the cheapest cover
 // already), with what the database knows of them.
@@ -300,11 +302,10 @@ class Choice {
     for (size_t i = 0; i < covers_.size(); ++i) {
       const Racer& racer = all_.racers[all_.entry_of[i]];
       const double predicted = all_.entries[all_.entry_of[i]].predicted;
-      const CoverParts parts = parts_of(covers_[i]);
       result.timed.push_back({covers_[i].name, covers_[i].single_backend, predicted,
                               racer.failure.empty() ? racer.measured : std::nullopt, racer.failure,
-                              false, predicted > 0 ? predicted - parts.seconds : 0,
-                              predict(correction_, parts)});
+                              false, predicted > 0 ? predicted - covers_[i].plain_seconds : 0,
+                              predict(correction_, parts_of(covers_[i]))});
     }
     result.index = all_.entries[winner].cover;
     result.timed[result.index].chosen = true;

@@ -20,7 +20,8 @@ namespace collage {
 inline constexpr double kSecondsPerSwitch = 60e-6;
 
 struct CoverParts {
-  double seconds = 0;   // kernels, conversions and dispatch, each measured alone
+  // Kernels, conversions and dispatch, each measured alone, without what devices save side by side.
+  double seconds = 0;
   size_t switches = 0;  // between thread pools, the last kernel followed by the first
 };
 
