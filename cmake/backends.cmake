@@ -3,18 +3,19 @@
 
 # What a backend links besides the rooms above it.
 set(COLLAGE_BACKEND_NEEDS_native Halide::Halide)
-set(COLLAGE_BACKEND_NEEDS_opencl Halide::Halide OpenCL::OpenCL)
+set(COLLAGE_BACKEND_NEEDS_opencl Halide::Halide OpenCL::OpenCL clblast)
 set(COLLAGE_BACKEND_NEEDS_onednn collage_dnnl)
 set(COLLAGE_BACKEND_NEEDS_openvino openvino::runtime)
 set(COLLAGE_BACKEND_NEEDS_blas collage_openblas)
 
 # Folders that are no backends, but hold what several backends share.
-set(COLLAGE_BACKEND_SHARED contraction)
+set(COLLAGE_BACKEND_SHARED contraction gemm)
 
 # Rooms and shared folders whose code becomes a part of a backend's kernels: it links them, and they are hashed with it.
 set(COLLAGE_BACKEND_ROOMS_native tensor_program)
 # opencl compiles by what native has.
-set(COLLAGE_BACKEND_ROOMS_opencl tensor_program backend/native kernels/native)
+set(COLLAGE_BACKEND_ROOMS_opencl tensor_program backend/native kernels/native backend/gemm kernels/gemm)
+set(COLLAGE_BACKEND_ROOMS_blas backend/gemm kernels/gemm)
 set(COLLAGE_BACKEND_ROOMS_amx backend/contraction kernels/contraction)
 set(COLLAGE_BACKEND_ROOMS_vnni backend/contraction kernels/contraction)
 

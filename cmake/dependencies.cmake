@@ -62,6 +62,7 @@ configure_file(cmake/version.h.in ${generated}/include/collage/version.h @ONLY)
 set(HalideHelpers_DIR ${COLLAGE_SITE_PACKAGES}/halide/lib64/cmake/HalideHelpers)
 find_package(Halide 21 CONFIG QUIET PATHS ${COLLAGE_SITE_PACKAGES}/halide/lib64/cmake/Halide NO_DEFAULT_PATH)
 find_package(OpenCL QUIET)
+find_package(CLBlast QUIET)
 find_package(OpenVINO CONFIG QUIET PATHS ${COLLAGE_SITE_PACKAGES}/openvino/cmake NO_DEFAULT_PATH)
 
 find_library(DNNL_LIBRARY dnnl PATHS ${COLLAGE_ENV}/lib NO_DEFAULT_PATH)

@@ -2,13 +2,14 @@
 # loads needs these and no backend. Those that use a vendor's library are left out where it was not found.
 
 set(COLLAGE_KERNELS_NEED_native Halide::Runtime)
-set(COLLAGE_KERNELS_NEED_opencl Halide::Runtime OpenCL::OpenCL)
+set(COLLAGE_KERNELS_NEED_opencl Halide::Runtime OpenCL::OpenCL clblast)
 set(COLLAGE_KERNELS_NEED_onednn collage_dnnl)
 set(COLLAGE_KERNELS_NEED_openvino openvino::runtime)
 set(COLLAGE_KERNELS_NEED_blas collage_openblas)
 
 # Folders that hold what kernels of several backends share, by those who do.
-set(COLLAGE_KERNELS_SHARE_opencl native)
+set(COLLAGE_KERNELS_SHARE_opencl native gemm)
+set(COLLAGE_KERNELS_SHARE_blas gemm)
 set(COLLAGE_KERNELS_SHARE_amx contraction)
 set(COLLAGE_KERNELS_SHARE_vnni contraction)
 
@@ -18,6 +19,7 @@ foreach(name contraction amx vnni)
   set(COLLAGE_BACKEND_OPTIONS_${name} -ffp-contract=off)
 endforeach()
 
+collage_room(kernels/gemm DEPENDS tensor_program)
 collage_room(kernels/contraction DEPENDS tensor_program)
 target_compile_options(collage_kernels_contraction PRIVATE ${COLLAGE_BACKEND_OPTIONS_contraction})
 

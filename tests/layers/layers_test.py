@@ -45,6 +45,8 @@ ROOMS = [
 SHARED = {
     "backend/contraction": {"backend/amx", "backend/vnni"},
     "kernels/contraction": {"kernels/amx", "kernels/vnni", "backend/amx", "backend/vnni"},
+    "backend/gemm": {"backend/blas", "backend/opencl"},
+    "kernels/gemm": {"kernels/blas", "kernels/opencl", "backend/blas", "backend/opencl", "backend/gemm"},
     "backend/native": {"backend/opencl"},
     "kernels/native": {"kernels/opencl", "backend/opencl"},
 }

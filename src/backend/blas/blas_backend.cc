@@ -4,8 +4,8 @@
 #include <omp.h>
 
 #include "backend/blas/labels.h"
-#include "backend/blas/product.h"
 #include "backend/fingerprint.h"
+#include "backend/gemm/read_product.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "kernels/blas/loaders.h"
@@ -16,15 +16,15 @@ namespace collage {
 namespace blas {
 namespace {
 
-bool starts(const Match& match) { return check_anchor(*as<CallNode>(match.root)).ok(); }
+bool starts(const Match& match) { return gemm::check_anchor(*as<CallNode>(match.root)).ok(); }
 
 /// A scale, then a sum, at most one of each.
 bool follows(const EpilogueStep& step) {
   if (step.call.args.size() != 2 || step.call.args[0] == step.call.args[1]) return false;
-  if (is_sum(step.call, step.data_arg))
-    return step.before.empty() || is_scale(*step.before.back(), 0) ||
-           is_scale(*step.before.back(), 1);
-  return step.before.empty() && is_scale(step.call, step.data_arg);
+  if (gemm::is_sum(step.call, step.data_arg))
+    return step.before.empty() || gemm::is_scale(*step.before.back(), 0) ||
+           gemm::is_scale(*step.before.back(), 1);
+  return step.before.empty() && gemm::is_scale(step.call, step.data_arg);
 }
 
 Variant variant_of(const Method& method, const Function& function) {
@@ -60,7 +60,8 @@ class BlasBackend : public Backend {
 
   Result<std::vector<Variant>> variants(const Function& function, const Target&,
                                         const CompileOptions& options) const override {
-    const Product product = TRY(read_product(TRY(inline_calls(function))));
+    const Product product =
+        TRY(gemm::read_product(TRY(inline_calls(function))).with_context(name()));
     std::vector<Variant> list;
     for (const Method& method : methods(product, options.threads))
       list.push_back(variant_of(method, function));
@@ -70,7 +71,7 @@ class BlasBackend : public Backend {
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
-    Product product = TRY(read_product(TRY(inline_calls(function))));
+    Product product = TRY(gemm::read_product(TRY(inline_calls(function))).with_context(name()));
     for (const Method& method : methods(product, options.threads))
       if (variant == variant_of(method, function))
         return make_product_kernel(std::move(product), method);

@@ -1,8 +1,10 @@
 #include "backend/opencl/opencl_backend.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "backend/fingerprint.h"
+#include "backend/gemm/read_product.h"
 #include "backend/native/code_cache.h"
 #include "backend/native/halide_guard.h"
 #include "backend/native/kernel_arguments.h"
@@ -12,6 +14,7 @@
 #include "backend/native/real_products.h"
 #include "backend/opencl/kernel_builder.h"
 #include "ir/visitor.h"
+#include "kernels/opencl/clblast_kernel.h"
 #include "kernels/opencl/loaders.h"
 #include "kernels/opencl/opencl_kernel.h"
 #include "kernels/opencl/runtime_hooks.h"
@@ -37,6 +40,19 @@ Halide::Target target_of(const VirtualDevice& device) {
 bool is_processor(const VirtualDevice& device) {
   const DeviceInfo* info = info_of(device);
   return info != nullptr && info->is_cpu;
+}
+
+constexpr char kLibrary[] = "clblast", kRepacked[] = "clblast repacked";
+
+/// The function as a product that the library computes, if it is one; and in which ways.
+std::optional<gemm::Product> library_product(const Function& flat) {
+  Result<gemm::Product> product = gemm::read_product(flat);
+  if (!product || product->addend) return std::nullopt;
+  return std::move(product).value();
+}
+std::vector<std::string> library_variants(const gemm::Product& product) {
+  if (product.b.is_constant()) return {kLibrary, kRepacked};
+  return {kLibrary};
 }
 
 class OpenClBackend : public Backend {
@@ -77,9 +93,13 @@ class OpenClBackend : public Backend {
     const Function flat = TRY(native::flattened(function));
     TRY(check_function(flat));
     const std::vector<Tile> tiles = TRY(tiles_of(flat, is_processor(target.device)));
+    std::vector<std::string> names;
+    for (const Tile& tile : tiles) names.push_back(tile.to_string());
+    if (const auto product = library_product(flat))
+      for (const std::string& name : library_variants(*product)) names.push_back(name);
     std::vector<Variant> variants;
-    for (const Tile& tile : tiles) {
-      Variant variant = Variant::plain(tile.to_string(), function);
+    for (const std::string& name : names) {
+      Variant variant = Variant::plain(name, function);
       variant.weights.clear();  // a form of its own, in the device's memory
       for (auto* encodings : {&variant.inputs, &variant.outputs})
         for (Encoding& encoding : *encodings) encoding.device = target.device;
@@ -92,6 +112,11 @@ class OpenClBackend : public Backend {
                                           const Target& target,
                                           const CompileOptions& options) const override {
     const Function flat = TRY(native::flattened(function));
+    if (variant.name == kLibrary || variant.name == kRepacked) {
+      std::optional<gemm::Product> product = library_product(flat);
+      if (!product) return internal_error("opencl: no product for '{}'", variant.name);
+      return make_clblast_kernel(std::move(*product), variant.name == kRepacked, target.device.id);
+    }
     const std::vector<Tile> tiles = TRY(tiles_of(flat, is_processor(target.device)));
     const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const Tile& offered) {
       return offered.to_string() == variant.name;

@@ -2,8 +2,6 @@
 
 #include <cblas.h>
 
-#include <cstring>
-
 #include "kernels/blas/loaders.h"
 #include "kernels/blas/team_turn.h"
 #include "ops/strided.h"
@@ -18,36 +16,8 @@ using nlohmann::json;
 
 constexpr char kLoader[] = "blas.product";
 
-constexpr size_t kMostDims = 32, kMostProducts = 1 << 24;
-constexpr int64_t kMostExtent = int64_t{1} << 30;
-
 /// Products this small leave no work to share inside one.
 constexpr double kSmallFlops = 4e6;
-
-/// Whether all matrices lie within their operands and the result, and the addend extends to it.
-Status check_extents(const Product& p) {
-  const auto reaches = [](const std::vector<int64_t>& offsets, int rows, int columns,
-                          const Shape& shape) {
-    const int64_t matrix = int64_t{rows} * columns, all = num_elements(shape);
-    for (const int64_t offset : offsets)
-      if (offset > all || matrix > all - offset) return false;
-    return true;
-  };
-  const int64_t matrix = int64_t{p.m} * p.n, all = num_elements(p.result);
-  const auto products = static_cast<int64_t>(p.a_offsets.size());
-  if (p.a_offsets.size() != p.b_offsets.size() || !reaches(p.a_offsets, p.m, p.k, p.a.shape) ||
-      !reaches(p.b_offsets, p.k, p.n, p.b.shape) || matrix > all ||
-      (matrix > 0 && products > all / matrix))
-    return bad_model("matrices that lie outside their tensors");
-  if (!p.addend) return {};
-  const Shape& addend = p.addend->shape;
-  bool extends = addend.size() <= p.result.size();
-  for (size_t i = 0; extends && i < addend.size(); ++i) {
-    const int64_t given = addend[addend.size() - 1 - i], wanted = p.result[p.result.size() - 1 - i];
-    extends = given == 1 || given == wanted;
-  }
-  return extends ? Status() : bad_model("an addend that does not extend to the result");
-}
 
 CBLAS_TRANSPOSE transposed(bool yes) { return yes ? CblasTrans : CblasNoTrans; }
 
@@ -57,11 +27,11 @@ class ProductKernel : public Kernel {
 
   Status prepare() {
     if (method_.repacked) p_.transpose_b = !p_.transpose_b;
-    a_ = TRY(keep(p_.a, false));
-    b_ = TRY(keep(p_.b, method_.repacked));
+    constants_[0] = TRY(keep(p_.a, false));
+    constants_[1] = TRY(keep(p_.b, method_.repacked));
     if (p_.addend) {
-      addend_ = TRY(keep(*p_.addend, false));
-      addend_strides_ = broadcast_strides(p_.addend->shape, p_.result);
+      constants_[2] = TRY(keep(*p_.addend, false));
+      addend_strides_ = gemm::addend_strides(p_);
     }
     return {};
   }
@@ -69,9 +39,9 @@ class ProductKernel : public Kernel {
   Status run(const KernelArgs& args) override {
     auto* c = static_cast<float*>(args.outputs[0]);
     if (p_.addend)
-      copy_strided(p_.result, sizeof(float), data(*p_.addend, addend_, args), 0, addend_strides_, c,
-                   0, dense_strides(p_.result));
-    const float *a = data(p_.a, a_, args), *b = data(p_.b, b_, args);
+      copy_strided(p_.result, sizeof(float), data(*p_.addend, constants_[2], args), 0,
+                   addend_strides_, c, 0, dense_strides(p_.result));
+    const float *a = data(p_.a, constants_[0], args), *b = data(p_.b, constants_[1], args);
     const size_t count = p_.batch(), matrix = static_cast<size_t>(p_.m) * static_cast<size_t>(p_.n);
     const auto one = [&](size_t i) {
       multiply(a + p_.a_offsets[i], b + p_.b_offsets[i], c + i * matrix);
@@ -92,20 +62,9 @@ class ProductKernel : public Kernel {
   Result<SavedKernel> save() const override {
     SavedKernel saved;
     saved.loader = kLoader;
-    json description = {{"a", saved_operand(p_.a, a_, saved)},
-                        {"b", saved_operand(p_.b, b_, saved)},
-                        {"alpha", p_.alpha},
-                        {"result", p_.result},
-                        {"m", p_.m},
-                        {"n", p_.n},
-                        {"k", p_.k},
-                        {"transpose_a", p_.transpose_a},
-                        {"transpose_b", p_.transpose_b},
-                        {"a_offsets", p_.a_offsets},
-                        {"b_offsets", p_.b_offsets},
-                        {"vector", method_.vector},
-                        {"side_by_side", method_.side_by_side}};
-    if (p_.addend) description["addend"] = saved_operand(*p_.addend, addend_, saved);
+    json description = gemm::saved_product(p_, constants_, saved);
+    description["vector"] = method_.vector;
+    description["side_by_side"] = method_.side_by_side;
     saved.description = description.dump();
     return saved;
   }
@@ -113,57 +72,20 @@ class ProductKernel : public Kernel {
   static Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int) {
     const json description = TRY(description_object(saved.description));
     const JsonFields fields(description);
-    Product p;
-    std::shared_ptr<const void> kept[3];
-    size_t next = 0;
-    const auto operand = [&](const char* name, std::shared_ptr<const void>& data,
-                             Operand& into) -> Status {
-      const JsonFields own(*TRY(fields.object(name)));
-      into.param = static_cast<int>(TRY(own.integer("param", -1, 1 << 20)));
-      into.shape = TRY(integers_from(own, "shape", 0, most_bytes(), kMostDims));
-      const size_t bytes = TRY(bytes_from(into.shape, sizeof(float)));
-      if (!into.is_constant())
-        return saved.buffers.input_holds(static_cast<size_t>(into.param), bytes);
-      if (next >= saved.constants.size() || saved.constants[next].bytes != bytes)
-        return bad_model("a constant operand of {} bytes is not there", bytes);
-      data = saved.constants[next++].data;
-      return {};
-    };
-    TRY(operand("a", kept[0], p.a));
-    TRY(operand("b", kept[1], p.b));
-    if (fields.has("addend")) TRY(operand("addend", kept[2], p.addend.emplace()));
-    p.alpha = static_cast<float>(TRY(fields.number("alpha", {-1e38, 1e38})));
-    p.result = TRY(integers_from(fields, "result", 0, most_bytes(), kMostDims));
-    TRY(saved.buffers.output_holds(0, TRY(bytes_from(p.result, sizeof(float)))));
-    p.m = static_cast<int>(TRY(fields.integer("m", 0, kMostExtent)));
-    p.n = static_cast<int>(TRY(fields.integer("n", 0, kMostExtent)));
-    p.k = static_cast<int>(TRY(fields.integer("k", 0, kMostExtent)));
-    p.transpose_a = TRY(fields.flag("transpose_a"));
-    p.transpose_b = TRY(fields.flag("transpose_b"));
-    p.a_offsets = TRY(integers_from(fields, "a_offsets", 0, most_bytes(), kMostProducts));
-    p.b_offsets = TRY(integers_from(fields, "b_offsets", 0, most_bytes(), kMostProducts));
-    TRY(check_extents(p));
+    gemm::LoadedProduct loaded = TRY(gemm::loaded_product(fields, saved));
     Method method;  // what was repacked is so
     method.vector = TRY(fields.flag("vector"));
     method.side_by_side = TRY(fields.flag("side_by_side"));
-    if (method.vector && p.m != 1) return bad_model("a vector of {} rows", p.m);
-    auto kernel = std::make_shared<ProductKernel>(std::move(p), method);
-    kernel->a_ = kept[0], kernel->b_ = kept[1], kernel->addend_ = kept[2];
-    if (kernel->p_.addend)
-      kernel->addend_strides_ = broadcast_strides(kernel->p_.addend->shape, kernel->p_.result);
+    if (method.vector && loaded.product.m != 1)
+      return bad_model("a vector of {} rows", loaded.product.m);
+    auto kernel = std::make_shared<ProductKernel>(std::move(loaded.product), method);
+    kernel->constants_ = std::move(loaded.constants);
+    if (kernel->p_.addend) kernel->addend_strides_ = gemm::addend_strides(kernel->p_);
     for (const SharedBytes& constant : saved.constants) kernel->constant_bytes_ += constant.bytes;
     return std::shared_ptr<Kernel>(std::move(kernel));
   }
 
  private:
-  static json saved_operand(const Operand& operand, const std::shared_ptr<const void>& data,
-                            SavedKernel& saved) {
-    if (operand.is_constant())
-      saved.constants.push_back(
-          {data, static_cast<size_t>(num_elements(operand.shape)) * sizeof(float)});
-    return {{"param", operand.param}, {"shape", operand.shape}};
-  }
-
   void multiply(const float* a, const float* b, float* c) const {
     const auto turn = turn_at_team();
     const float beta = p_.addend ? 1.0f : 0.0f;
@@ -182,17 +104,7 @@ class ProductKernel : public Kernel {
     if (!operand.is_constant()) return std::shared_ptr<const void>();
     const Tensor& constant = operand.constant;
     std::shared_ptr<void> copy = TRY(allocate_on_huge_pages(constant.bytes()));
-    if (flip) {
-      const Shape& shape = operand.shape;
-      Ints strides = dense_strides(shape);
-      Shape extents = shape;
-      std::swap(strides[shape.size() - 1], strides[shape.size() - 2]);
-      std::swap(extents[shape.size() - 1], extents[shape.size() - 2]);
-      copy_strided(extents, sizeof(float), constant.raw(), 0, strides, copy.get(), 0,
-                   dense_strides(extents));
-    } else {
-      std::memcpy(copy.get(), constant.raw(), constant.bytes());
-    }
+    gemm::copy_constant(operand, flip, copy.get());
     constant_bytes_ += constant.bytes();
     return shared_constant({std::move(copy), constant.bytes()}).data;
   }
@@ -205,7 +117,7 @@ class ProductKernel : public Kernel {
 
   Product p_;
   Method method_;
-  std::shared_ptr<const void> a_, b_, addend_;
+  gemm::OperandData constants_;
   Ints addend_strides_;
   size_t constant_bytes_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "kernels/opencl/opencl_kernel.h"
 
 #include "base/hash.h"
+#include "kernels/opencl/clblast_kernel.h"
 #include "kernels/opencl/loaders.h"
 #include "kernels/opencl/memory.h"
 #include "kernels/opencl/runtime_hooks.h"
@@ -99,6 +100,7 @@ Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int) {
 
 void register_loaders() {
   register_kernel_loader({kLoader, version(), load});
+  register_kernel_loader(clblast_loader());
   for (int id = 0; id < kMostDevices; ++id)
     register_device_memory({kDeviceKind, id, ""}, memory_of_device(id));
 }

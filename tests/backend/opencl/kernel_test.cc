@@ -20,11 +20,15 @@ class OpenClKernelTest : public ::testing::Test {
     Graph graph;
     Expr out = graph.call("nn.dense", {graph.input({5, 24}), graph.constant({16, 24})});
     out = graph.call("nn.softmax", {out}, {{"axis", int64_t{-1}}});
-    function_ = graph.function(out);
+    use(graph.function(out), 0);
+  }
+
+  void use(const Function& function, size_t variant) {
+    function_ = function;
     inputs_ = testing::random_inputs(function_);
     const auto variants = staged_backend().variants(function_, first_device(), options_);
     ASSERT_TRUE(variants.ok());
-    variant_ = variants->at(0);
+    variant_ = variants->at(variant);
     auto kernel = device_backend().compile(function_, variant_, first_device(), options_);
     ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
     kernel_ = std::move(*kernel);
@@ -80,6 +84,32 @@ TEST_F(OpenClKernelTest, SavedAndLoadedItGivesTheSameBits) {
   EXPECT_TRUE(same_bits(run(*loaded), expected));
   saved->buffers.outputs[0] /= 2;
   EXPECT_FALSE(loader->load(*saved, 2).ok()) << "it would leave its buffers";
+}
+
+TEST_F(OpenClKernelTest, ProductsOfTheLibraryAreSavedAndLoaded) {
+  REQUIRE_DEVICE();
+  Graph graph;
+  const Expr product = graph.call("nn.dense", {graph.input({5, 24}), graph.constant({16, 24})});
+  const Function function = graph.function(product);
+  const auto variants = staged_backend().variants(function, first_device(), options_);
+  ASSERT_TRUE(variants.ok());
+  for (const std::string name : {"clblast", "clblast repacked"}) {
+    const auto listed = std::find_if(variants->begin(), variants->end(),
+                                     [&](const Variant& one) { return one.name == name; });
+    ASSERT_NE(listed, variants->end()) << name;
+    use(function, static_cast<size_t>(listed - variants->begin()));
+    const Tensor expected = run(kernel_);
+    Result<SavedKernel> saved = kernel_->save();
+    ASSERT_TRUE(saved.ok()) << saved.status().to_string();
+    const KernelLoader* loader = find_kernel_loader(saved->loader);
+    ASSERT_NE(loader, nullptr);
+    saved->buffers = testing::buffers_of(function_, variant_);
+    const auto loaded = loader->load(*saved, 2);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+    EXPECT_TRUE(same_bits(run(*loaded), expected)) << name;
+    saved->buffers.outputs[0] /= 2;
+    EXPECT_FALSE(loader->load(*saved, 2).ok()) << "it would leave its buffers";
+  }
 }
 
 TEST_F(OpenClKernelTest, AnAddressOfTheHostIsAnError) {

@@ -6,9 +6,9 @@
 #pragma once
 
 #include "ir/expr.h"
-#include "kernels/blas/product_kernel.h"
+#include "kernels/gemm/product.h"
 
-namespace collage::blas {
+namespace collage::gemm {
 
 /// Whether the call can be the anchor; sees types and attributes only.
 Status check_anchor(const CallNode& call);
@@ -20,4 +20,4 @@ bool is_sum(const CallNode& call, size_t position);
 /// Why the function is no such product, if so. `function` is flat.
 Result<Product> read_product(const Function& function);
 
-}  // namespace collage::blas
+}  // namespace collage::gemm

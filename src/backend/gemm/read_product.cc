@@ -1,4 +1,4 @@
-#include "backend/blas/product.h"
+#include "backend/gemm/read_product.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 #include "ir/op.h"
 #include "ops/strided.h"
 
-namespace collage::blas {
+namespace collage::gemm {
 namespace {
 
 struct Matrices {
@@ -41,7 +41,7 @@ Result<Operand> operand_of(const Function& function, const Expr& expr) {
   }
   const auto found = std::find(function->params.begin(), function->params.end(), expr);
   if (found == function->params.end())
-    return unsupported("blas: an operand that is computed in the kernel");
+    return unsupported("an operand that is computed in the kernel");
   operand.param = static_cast<int>(found - function->params.begin());
   return operand;
 }
@@ -55,13 +55,12 @@ bool is_float(const Expr& expr) {
 Status check_anchor(const CallNode& call) {
   if (call.op == nullptr || (call.op->name != "nn.dense" && call.op->name != "nn.matmul" &&
                              call.op->name != "nn.batch_matmul"))
-    return unsupported("blas: {} is no product", call.op != nullptr ? call.op->name : "a function");
+    return unsupported("{} is no product", call.op != nullptr ? call.op->name : "a function");
   for (const Expr& arg : call.args) {
-    if (!is_float(arg))
-      return unsupported("blas: {} of {}", call.op->name, arg->type().to_string());
-    if (num_elements(arg->tensor_type().shape) == 0) return unsupported("blas: an empty tensor");
+    if (!is_float(arg)) return unsupported("{} of {}", call.op->name, arg->type().to_string());
+    if (num_elements(arg->tensor_type().shape) == 0) return unsupported("an empty tensor");
     for (int64_t d : arg->tensor_type().shape)
-      if (d > std::numeric_limits<int>::max()) return unsupported("blas: a dimension of {}", d);
+      if (d > std::numeric_limits<int>::max()) return unsupported("a dimension of {}", d);
   }
   return {};
 }
@@ -89,7 +88,7 @@ Result<Product> read_product(const Function& function) {
   // From the result inwards: the sum, the scale, the anchor.
   for (;;) {
     const auto* call = as<CallNode>(*at);
-    if (call == nullptr || call->op == nullptr) return unsupported("blas: no product");
+    if (call == nullptr || call->op == nullptr) return unsupported("no product");
     if (check_anchor(*call).ok()) break;
     bool folded = false;
     for (size_t position = 0; position < call->args.size() && call->args.size() == 2 && !folded;
@@ -109,7 +108,7 @@ Result<Product> read_product(const Function& function) {
       }
       if (folded) at = &call->args[position];
     }
-    if (!folded) return unsupported("blas: {} after a product", call->op->name);
+    if (!folded) return unsupported("{} after a product", call->op->name);
   }
   const auto& call = *as<CallNode>(*at);
   const bool dense = call.op->name == "nn.dense";
@@ -120,7 +119,7 @@ Result<Product> read_product(const Function& function) {
   p.result = call.tensor_type().shape;
   const Matrices a = matrices_of(p.a.shape), b = matrices_of(p.b.shape);
   if (p.b.shape.size() < 2 || (p.a.shape.size() < 2 && !dense))
-    return unsupported("blas: a product of vectors");
+    return unsupported("a product of vectors");
   const Matrices result = matrices_of(p.result);
   int64_t rows = p.transpose_a ? a.columns : a.rows;
   p.k = static_cast<int>(p.transpose_a ? a.rows : a.columns);
@@ -134,9 +133,9 @@ Result<Product> read_product(const Function& function) {
     p.a_offsets = batch_offsets(a, result.batch);
     p.b_offsets = batch_offsets(b, result.batch);
   }
-  if (rows > std::numeric_limits<int>::max()) return unsupported("blas: {} rows", rows);
+  if (rows > std::numeric_limits<int>::max()) return unsupported("{} rows", rows);
   p.m = static_cast<int>(rows);
   return p;
 }
 
-}  // namespace collage::blas
+}  // namespace collage::gemm
