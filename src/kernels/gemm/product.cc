@@ -62,7 +62,7 @@ void copy_constant(const Operand& operand, bool flip, void* to) {
   copy_strided(extents, sizeof(float), constant.raw(), 0, strides, to, 0, dense_strides(extents));
 }
 
-Ints addend_strides(const Product& product) {
+std::vector<int64_t> addend_strides(const Product& product) {
   return broadcast_strides(product.addend->shape, product.result);
 }
 

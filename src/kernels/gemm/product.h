@@ -40,7 +40,7 @@ struct Product {
 void copy_constant(const Operand& operand, bool flip, void* to);
 
 /// Of the addend to the dimensions of the result, in elements.
-Ints addend_strides(const Product& product);
+std::vector<int64_t> addend_strides(const Product& product);
 
 /// Constants of A, B and the addend; null: it is a parameter, or there is none.
 using OperandData = std::array<std::shared_ptr<const void>, 3>;
