@@ -68,7 +68,7 @@ class ClblastKernel : public Kernel {
                   betas.data(), c, c_offsets_.data(), n, p_.batch(), &queue);
     if (code != clblast::StatusCode::kSuccess)
       return internal_error("clblast: a product failed with code {}", static_cast<int>(code));
-    return checked(clFlush(queue), "clFlush");
+    return device_->flush();
   }
   Status finish() override { return device_->finish(); }
   size_t constant_bytes() const override { return constant_bytes_; }

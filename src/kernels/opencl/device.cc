@@ -96,6 +96,14 @@ Result<Device*> Device::open(int id) {
   return device;
 }
 
-Status Device::finish() const { return checked(clFinish(queue_), "clFinish"); }
+Status Device::finish() const {
+  busy_ = false;
+  return checked(clFinish(queue_), "clFinish");
+}
+
+Status Device::flush() const {
+  busy_ = true;
+  return checked(clFlush(queue_), "clFlush");
+}
 
 }  // namespace collage::opencl

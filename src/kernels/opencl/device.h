@@ -7,6 +7,7 @@
 #endif
 #include <CL/cl.h>
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,10 @@ class Device {
   cl_command_queue queue() const { return queue_; }
   Memory& memory() const { return *memory_; }
   Status finish() const;
+  /// Whether something was begun that nobody has waited for since.
+  bool is_busy() const { return busy_; }
+  /// Hands what was enqueued to the device.
+  Status flush() const;
 
  private:
   Device(const DeviceInfo& info, cl_context context, cl_command_queue queue);
@@ -52,6 +57,7 @@ class Device {
   cl_context context_;
   cl_command_queue queue_;
   Memory* memory_;
+  mutable std::atomic<bool> busy_{false};
 };
 
 }  // namespace collage::opencl

@@ -97,6 +97,7 @@ Result<cl_mem> Memory::buffer(const void* address, size_t bytes) {
 Status Memory::write(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return {};
   const auto [whole, begin] = TRY(place(to, bytes));
+  if (device_.is_busy() && TRY(staging_.write(whole, begin, from, bytes))) return device_.flush();
   return checked(clEnqueueWriteBuffer(device_.queue(), whole, CL_TRUE, begin, bytes, from, 0,
                                       nullptr, nullptr),
                  "clEnqueueWriteBuffer");

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "kernels/opencl/device.h"
+#include "kernels/opencl/staging.h"
 #include "runtime/device_memory.h"
 
 namespace collage::opencl {
 
 class Memory : public DeviceMemory {
  public:
-  explicit Memory(const Device& device) : device_(device) {}
+  explicit Memory(const Device& device) : device_(device), staging_(device) {}
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -51,6 +52,7 @@ class Memory : public DeviceMemory {
   void release(void* begin);
 
   const Device& device_;
+  Staging staging_;
   std::mutex mutex_;
   std::map<const void*, Allocation> allocations_;  // by the first address
   std::mutex scratch_mutex_;

@@ -55,7 +55,7 @@ Status OpenClKernel::run(const KernelArgs& args) {
   if (code != 0)
     return internal_error("opencl: a kernel failed with code {}: {}", code,
                           native::take_kernel_error());
-  return checked(clFlush(shared_->device->queue()), "clFlush");
+  return shared_->device->flush();
 }
 
 Result<std::shared_ptr<Kernel>> OpenClKernel::twin() const {

@@ -1,6 +1,7 @@
 // The kernel object beside what it computes: twins, what is saved and loaded, memory of a device.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -135,6 +136,30 @@ TEST_F(OpenClKernelTest, MemoryKeepsWhatIsWrittenAtAnOffset) {
   EXPECT_EQ(back, text);
   EXPECT_FALSE((*memory)->read(back.data(), begin + 995, back.size()).ok());
   EXPECT_TRUE((*memory)->synchronise().ok());
+}
+
+TEST_F(OpenClKernelTest, WhatIsWrittenWhileItIsBusyMayChangeAtOnce) {
+  const auto memory = require_device_memory(first_device().device);
+  ASSERT_TRUE(memory.ok());
+  constexpr size_t kBytes = 1 << 20;
+  const size_t in_bytes = inputs_[0].bytes(), out_bytes = size_t{5} * 16 * sizeof(float);
+  const auto in = (*memory)->allocate(in_bytes), out = (*memory)->allocate(out_bytes);
+  ASSERT_TRUE(in.ok() && out.ok());
+  ASSERT_TRUE((*memory)->write(in->get(), inputs_[0].raw(), in_bytes).ok());
+  std::vector<std::shared_ptr<void>> blocks;
+  std::vector<char> host(kBytes);
+  for (int i = 0; i < 8; ++i) {
+    blocks.push_back(*(*memory)->allocate(kBytes));
+    void *from = in->get(), *to = out->get();
+    ASSERT_TRUE(kernel_->run({&from, &to, nullptr}).ok());
+    std::fill(host.begin(), host.end(), static_cast<char>('a' + i));
+    ASSERT_TRUE((*memory)->write(blocks.back().get(), host.data(), kBytes).ok());
+  }
+  ASSERT_TRUE(kernel_->finish().ok());
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE((*memory)->read(host.data(), blocks[static_cast<size_t>(i)].get(), kBytes).ok());
+    EXPECT_EQ(std::count(host.begin(), host.end(), 'a' + i), static_cast<std::ptrdiff_t>(kBytes));
+  }
 }
 
 TEST_F(OpenClKernelTest, DevicesThatAreNotThereAreErrors) {
