@@ -69,8 +69,11 @@ Result<bool> all_is_known(const ModelCosts& costs, const Candidates& candidates,
                           CompileContext& context) {
   if (!costs.missing.ok()) return false;
   KnownCosts known(context.costs);
-  TRY(find_compatible_covers(*candidates.graph, costs.candidates, known, candidates.specs,
-                             candidates.compatible));
+  const Result<CoverSearch> found = find_compatible_covers(
+      *candidates.graph, costs.candidates, known, candidates.specs, candidates.compatible);
+  // What nobody measured is in no cover, a variant that is stated, say: there may be none.
+  if (!found && found.status().code() == ErrorCode::kUnsupported) return false;
+  TRY(found.status());
   return !known.missed();
 }
 

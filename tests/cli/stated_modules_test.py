@@ -24,9 +24,9 @@ NAMES = ("mobilenet_v2", "bert")
 
 
 def plan(report):
-    """What runs, as what, and what is converted between."""
-    kernels = [(k["name"], k["target"], k["variant"]) for k in report["kernels"]]
-    return kernels, [(c["from"], c["to"]) for c in report["conversions"]]
+    """What runs, as what, what is converted between, and where in memory everything is when: the steps in their order."""
+    kernels = sorted((k["name"], k["target"], k["variant"]) for k in report["kernels"])
+    return kernels, sorted((c["name"], c["from"], c["to"]) for c in report["conversions"]), report["arena"]
 
 
 def bits(bench, folder):
@@ -39,9 +39,10 @@ def check(name, bench):
               "--json", "first.json", "--save-outputs", "first")
     with open(bench.path("first.json")) as file:
         first = json.load(file)
-    again, _ = bench.report("run", "stated.relay", "--save-outputs", "again", "--threads", "2", "--db", "empty.db", "--frozen-costs")
-    assert again["search"]["light"] and plan(again) == plan(first), "another plan"
-    assert bits(bench, "again") == bits(bench, "first"), "other bits"
+    for database in ("none", "that there is"):
+        again, _ = bench.report("run", "stated.relay", "--save-outputs", "again", "--threads", "2", "--db", "own.db", "--frozen-costs")
+        assert again["search"]["light"] and plan(again) == plan(first), f"another plan, with {database}"
+        assert bits(bench, "again") == bits(bench, "first"), f"other bits, with {database}"
 
 
 def main(names):
