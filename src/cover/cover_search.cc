@@ -98,12 +98,8 @@ namespace {
 
 // What may take less than any cover of the search where devices compute side by side.
 Status add_cover_side_by_side(const Cover& cheapest, CoverProblem& problem, CoverSearch& found) {
-  const SearchResult side = TRY(problem.settle([&]() -> Result<SearchResult> {
-    SearchResult result;
-    if (auto cover = cover_side_by_side(problem.problem(), cheapest))
-      result.covers.push_back(std::move(*cover));
-    return result;
-  }));
+  const SearchResult side = TRY(problem.settle(
+      [&]() -> Result<SearchResult> { return cover_side_by_side(problem.problem(), cheapest); }));
   for (const Cover& cover : side.covers)
     found.covers.push_back(
         named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));

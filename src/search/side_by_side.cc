@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace collage {
@@ -11,6 +12,7 @@ namespace {
 constexpr double kLeastPart = 0.05;  // of a cover's time that a branch takes, to be moved
 constexpr double kLeastGain = 0.01;  // of its time, by a move
 constexpr size_t kMostBranches = 8, kMostMoves = 4;
+constexpr size_t kMostStates = 20'000;  // of one search: there are some dozens
 
 using Device = std::pair<std::string, int>;
 
@@ -133,13 +135,21 @@ std::vector<IndexSet> weighty(const std::vector<IndexSet>& branches, const Searc
   return result;
 }
 
-// The problem with the branch on that device alone.
-SearchProblem moved(SearchProblem problem, const IndexSet& branch, const Device& device) {
-  for (CandidateCosts& candidate : problem.candidates)
-    if (device_of(candidate) != device &&
-        candidate.candidate->sub_graph.inside().intersects(branch))
-      candidate.variants.clear();
-  return problem;
+// The problem with the branch on that device alone; none where nothing of it is elsewhere.
+std::optional<SearchProblem> moved(const SearchProblem& problem, const Cover& cover,
+                                   const IndexSet& branch, const Device& device) {
+  const auto is_elsewhere = [&](const CandidateCosts& candidate) {
+    return device_of(candidate) != device &&
+           candidate.candidate->sub_graph.inside().intersects(branch);
+  };
+  if (std::none_of(cover.kernels.begin(), cover.kernels.end(), [&](const ChosenKernel& kernel) {
+        return is_elsewhere(problem.candidates[kernel.candidate]);
+      }))
+    return std::nullopt;
+  SearchProblem result = problem;
+  for (CandidateCosts& candidate : result.candidates)
+    if (is_elsewhere(candidate)) candidate.variants.clear();
+  return result;
 }
 
 }  // namespace
@@ -152,37 +162,42 @@ double overlapped_seconds(const SearchProblem& problem, const Cover& cover) {
   return overlapped_seconds(device_steps(problem, cover));
 }
 
-std::optional<Cover> cover_side_by_side(const SearchProblem& problem, Cover cover,
-                                        const SearchOptions& options) {
+SearchResult cover_side_by_side(const SearchProblem& problem, Cover cover) {
+  SearchResult result;
   std::set<Device> devices;
   for (const CandidateCosts& candidate : problem.candidates)
     if (!candidate.variants.empty()) devices.insert(device_of(candidate));
-  if (devices.size() < 2) return std::nullopt;
-  SearchOptions one = options;
-  one.top_k = 1;
+  if (devices.size() < 2) return result;
+  SearchOptions options;
+  options.top_k = 1;
+  options.max_states = kMostStates;
   SearchProblem current = problem;
   const std::vector<IndexSet> branches = branches_of(*problem.graph);
   double least = overlapped_seconds(problem, cover);
-  bool found = false;
   for (size_t move = 0; move < kMostMoves; ++move) {
     const double most = (1 - kLeastGain) * least;
+    const Cover before = cover;
     std::optional<SearchProblem> better;
-    for (const IndexSet& branch : weighty(branches, problem, cover))
+    for (const IndexSet& branch : weighty(branches, problem, before))
       for (const Device& device : devices) {
-        SearchProblem tried = moved(current, branch, device);
-        Result<SearchResult> result = search_covers(tried, one);
-        if (!result) continue;
-        const double seconds = overlapped_seconds(problem, result->covers[0]);
+        std::optional<SearchProblem> tried = moved(current, before, branch, device);
+        if (!tried) continue;
+        Result<SearchResult> found = search_covers(*tried, options);
+        if (!found) continue;
+        result.counts += found->counts;
+        result.states += found->states;
+        result.seconds += found->seconds;
+        const double seconds = overlapped_seconds(problem, found->covers[0]);
         if (seconds >= std::min(most, least)) continue;
         least = seconds;
-        cover = std::move(result->covers[0]);
+        cover = std::move(found->covers[0]);
         better = std::move(tried);
       }
     if (!better) break;
     current = std::move(*better);
-    found = true;
+    result.covers = {cover};
   }
-  return found ? std::optional(std::move(cover)) : std::nullopt;
+  return result;
 }
 
 }  // namespace collage

@@ -3,8 +3,6 @@
 // covers are run as the executor runs them (device_steps.h), by the same costs.
 #pragma once
 
-#include <optional>
-
 #include "search/device_steps.h"
 #include "search/search.h"
 
@@ -17,9 +15,8 @@ std::vector<DeviceStep> device_steps(const SearchProblem& problem, const Cover& 
 double overlapped_seconds(const SearchProblem& problem, const Cover& cover);
 
 // A cover that takes less than `cover` so, though it may add up to more: whole branches of the
-// graph are moved to other devices one after the other, as long as that gains. None: nothing was
-// found, or there is one device.
-std::optional<Cover> cover_side_by_side(const SearchProblem& problem, Cover cover,
-                                        const SearchOptions& options = {});
+// graph are moved to other devices one after the other, as long as that gains. No cover: nothing
+// was found, or there is one device. Counts and seconds are of all searches made for it.
+SearchResult cover_side_by_side(const SearchProblem& problem, Cover cover);
 
 }  // namespace collage

@@ -88,6 +88,15 @@ def check_two_devices(bench):
     assert {kernel["target"] for kernel in report["kernels"]} == {SECOND}, report["kernels"]
 
 
+def check_arithmetic(bench):
+    """Of two devices the one that computes a thousand times as fast."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    for slow, fast in ((0, SECOND), (1, FIRST)):
+        bench.cache = bench.path(f"slow {slow}")
+        report, _ = bench.simulated("run", name, f"{FIRST},{SECOND}", **{f"SIMULATED_FLOPS{slow}": "1e6"})
+        assert {kernel["target"] for kernel in report["kernels"] if kernel["ops"][0]["op"] == "nn.conv2d"} == {fast}, report["kernels"]
+
+
 def check_placed(bench):
     """on_device in the text holds for the search."""
     tiny_models.write(bench.folder, "placed.relay", PLACED.format(device="simulated"))
@@ -159,7 +168,7 @@ def check_memory(bench):
     assert {kernel["target"] for kernel in report["kernels"]} == {"native"}, report["kernels"]
 
 
-CHECKS = (check_whole, check_split, check_two_devices, check_placed, check_scope, check_memory, check_declared, check_named, check_errors)
+CHECKS = (check_whole, check_split, check_two_devices, check_arithmetic, check_placed, check_scope, check_memory, check_declared, check_named, check_errors)
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as shared:

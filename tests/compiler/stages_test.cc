@@ -164,6 +164,7 @@ TEST_F(Stages, ADumpThatDoesNotFitIsAnError) {
                               {"predicted_seconds", 1},
                               {"plain_seconds", 1},
                               {"switches", 0},
+                              {"overlap_seconds", 0},
                               {"kernels", {{{"candidate", 0}, {"variant", 0}, {"seconds", 1}}}},
                               {"conversions", json::array()}});
   const auto read = covers_from_json(covers, graph, candidates_.specs);

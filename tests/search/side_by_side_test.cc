@@ -51,23 +51,24 @@ TEST_F(SideBySide, MovesABranchThatCostsMoreByItself) {
   const Cover cheapest = search_covers(f.problem)->covers[0];
   EXPECT_EQ(f.text(cheapest), "host: a | host: b | host: d | host: e | host: result");
   EXPECT_DOUBLE_EQ(overlapped_seconds(f.problem, cheapest), 17);
-  const std::optional<Cover> cover = cover_side_by_side(f.problem, cheapest);
-  ASSERT_TRUE(cover);
-  check_cover(f, *cover);
-  EXPECT_DOUBLE_EQ(cover->seconds, 21);  // 2 for the transfers, and 10 in place of 8
+  const SearchResult found = cover_side_by_side(f.problem, cheapest);
+  ASSERT_EQ(found.covers.size(), 1U);
+  const Cover& cover = found.covers[0];
+  check_cover(f, cover);
+  EXPECT_DOUBLE_EQ(cover.seconds, 21);  // 2 for the transfers, and 10 in place of 8
   // Upload, then 10 on the device beside 8 on the host, then download and sum.
-  EXPECT_DOUBLE_EQ(overlapped_seconds(f.problem, *cover), 1 + 10 + 1 + 1);
+  EXPECT_DOUBLE_EQ(overlapped_seconds(f.problem, cover), 1 + 10 + 1 + 1);
 }
 
 TEST_F(SideBySide, FindsNothingWhereTransfersTakeMore) {
   f.problem.conversion_cost = [](const auto&...) { return 5.0; };
-  EXPECT_FALSE(cover_side_by_side(f.problem, search_covers(f.problem)->covers[0]));
+  EXPECT_TRUE(cover_side_by_side(f.problem, search_covers(f.problem)->covers[0]).covers.empty());
 }
 
 TEST_F(SideBySide, FindsNothingOnOneDevice) {
   for (CandidateCosts& candidate : f.problem.candidates)
     if (candidate.candidate->spec->target.device == kGpu) candidate.variants.clear();
-  EXPECT_FALSE(cover_side_by_side(f.problem, search_covers(f.problem)->covers[0]));
+  EXPECT_TRUE(cover_side_by_side(f.problem, search_covers(f.problem)->covers[0]).covers.empty());
 }
 
 TEST(SideBySideOf, FunctionsOfSeveralInputsHaveABranchForEach) {
@@ -79,9 +80,10 @@ TEST(SideBySideOf, FunctionsOfSeveralInputsHaveABranchForEach) {
   f.add("host", {"result"}, 1);
   const Cover cheapest = search_covers(f.problem)->covers[0];
   EXPECT_DOUBLE_EQ(cheapest.seconds, 2 * (1 + 8 + 1) + 1);
-  const std::optional<Cover> cover = cover_side_by_side(f.problem, cheapest);
-  ASSERT_TRUE(cover);
-  EXPECT_DOUBLE_EQ(overlapped_seconds(f.problem, *cover), 1 + 12 + 1 + 1);
+  const SearchResult found = cover_side_by_side(f.problem, cheapest);
+  ASSERT_EQ(found.covers.size(), 1U);
+  const Cover& cover = found.covers[0];
+  EXPECT_DOUBLE_EQ(overlapped_seconds(f.problem, cover), 1 + 12 + 1 + 1);
 }
 
 }  // namespace

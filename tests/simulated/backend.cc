@@ -3,11 +3,14 @@
 //
 //   SIMULATED_MEMORY, SIMULATED_SCRATCH   bytes of each
 //   SIMULATED_SPEED                       bytes a second of transfers
+//   SIMULATED_FLOPS0, SIMULATED_FLOPS1    operations a second of the kernels of each device
 #include <cstdlib>
 #include <string>
 
 #include "backend/plugin.h"
+#include "base/stopwatch.h"
 #include "ir/visitor.h"
+#include "ir/work.h"
 #include "kernels/reference/interpreted_kernel.h"
 #include "partition/rules/host.h"
 #include "simulated/memory.h"
@@ -24,6 +27,7 @@ double setting(const char* name, double otherwise) {
 }
 
 struct Device {
+  double flops = 0;  // a second; 0: any
   std::shared_ptr<Queue> queue = std::make_shared<Queue>();
   std::map<std::string, std::shared_ptr<Memory>> scopes;
 };
@@ -33,6 +37,7 @@ std::map<int, Device>& devices() {
     auto* made = new std::map<int, Device>;
     for (int id = 0; id < kDevices; ++id) {
       Device& device = (*made)[id];
+      device.flops = setting(("SIMULATED_FLOPS" + std::to_string(id)).c_str(), 0);
       const auto add = [&](const std::string& scope, const char* capacity, double otherwise) {
         const VirtualDevice place{kKind, id, scope};
         device.scopes[scope] = std::make_shared<Memory>(
@@ -66,7 +71,9 @@ class SimulatedKernel : public Kernel {
  public:
   SimulatedKernel(std::unique_ptr<Kernel> kernel, Device& device, const Function& function,
                   const Variant& variant)
-      : kernel_(std::move(kernel)), device_(device) {
+      : kernel_(std::move(kernel)),
+        device_(device),
+        seconds_(device.flops > 0 ? function_flops(function) / device.flops : 0) {
     for (size_t i = 0; i < variant.inputs.size(); ++i)
       inputs_.push_back(argument(variant.inputs[i], function->params[i]->tensor_type()));
     const std::vector<TensorType> leaves = function->result_type().leaves();
@@ -81,7 +88,10 @@ class SimulatedKernel : public Kernel {
       const std::vector<void*> in = TRY(contents(inputs_, inputs)),
                                out = TRY(contents(outputs_, outputs));
       std::vector<unsigned char> workspace(kernel_->workspace_bytes() + 1);
-      return kernel_->run({in.data(), out.data(), workspace.data()});
+      const Stopwatch watch;
+      TRY(kernel_->run({in.data(), out.data(), workspace.data()}));
+      while (watch.seconds() < seconds_) continue;
+      return {};
     });
     return {};
   }
@@ -101,6 +111,7 @@ class SimulatedKernel : public Kernel {
 
   std::unique_ptr<Kernel> kernel_;
   Device& device_;
+  const double seconds_;  // that a run takes at least
   std::vector<Argument> inputs_, outputs_;
 };
 
