@@ -179,7 +179,7 @@ std::string explain_plan(const json& report) {
                         printable(text_of(report["model"])), predicted, kernels.size(), in_kernels,
                         conversions.size(), converting);
   if (overlap > 0) text += fmt::format(" - {:.4f} ms side by side", overlap);
-  if (rest != 0) text += fmt::format(" {:+.4f} ms correction", rest);
+  if (std::abs(rest) > 1e-9) text += fmt::format(" {:+.4f} ms correction", rest);
   text += "; " + standing(report) + "\n";
   if (const auto in_situ = report.find("in_situ"); in_situ != report.end())
     text += fmt::format("in situ its kernels take {:.4f} ms, {:.3f} times their isolated costs\n",

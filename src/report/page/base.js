@@ -27,9 +27,10 @@ const nodes = new Map(report.nodes.map(node => [node.index, node]));
 const plans = drawings.map((drawing, p) => {
   const from = p === 0 ? report : report.plans[p - 1];
   const cover = p === 0 ? report.covers.find(c => c.chosen) : report.covers.find(c => c.single_backend && c.name === drawing.name);
+  const overlap = (p === 0 && report.overlap_ms) || 0, correction = from.correction_ms + overlap;
   const plan = {
     name: p === 0 ? 'Collage' : drawing.name, drawing, kernels: from.kernels, conversions: from.conversions,
-    predicted: from.predicted_ms, correction: from.correction_ms, inSitu: p === 0 && report.in_situ, measured: cover && cover.measured_ms, chosen: p === 0, kernelOf: new Map()};
+    predicted: from.predicted_ms, correction: Math.abs(correction) < 1e-9 ? 0 : correction, overlap, inSitu: p === 0 && report.in_situ, measured: cover && cover.measured_ms, chosen: p === 0, kernelOf: new Map()};
   plan.kernels.forEach((kernel, k) => kernel.nodes.forEach(n => { if (!plan.kernelOf.has(n)) plan.kernelOf.set(n, k); }));
   return plan;
 });

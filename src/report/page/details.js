@@ -95,7 +95,7 @@ function planMarkup() {
     shares.set(kindOf(kernel.target), share);
   }
   const list = [...shares].sort((a, b) => b[1].time - a[1].time), whole = wholeTime() || 1;
-  const converting = plan().conversions.reduce((sum, c) => sum + c.predicted_ms, 0), rest = plan().correction;
+  const converting = plan().conversions.reduce((sum, c) => sum + c.predicted_ms, 0), {overlap, correction: rest} = plan();
   const reasons = new Map();
   for (const r of report.rejections) {
     const key = r.backend + '\n' + r.reason;
@@ -109,6 +109,7 @@ function planMarkup() {
     <div class="bar">${list.map(([t, s]) => `<i style="--c:${targetColour(t)};width:${100 * s.time / whole}%" title="${esc(t)} ${ms(s.time)} ms"></i>`).join('')}<i style="--c:var(--badge);width:${100 * converting / whole}%" title="conversions ${ms(converting)} ms"></i></div>
     <table class="rows">${list.map(([t, s]) => `<tr><td>${chip(t)}</td><td class="num">${s.ops} ops in ${s.kernels} kernels</td><td class="num">${ms(s.time)} ms</td><td class="num dim">${percent(s.time / whole)}</td></tr>`).join('')}
     <tr><td>conversions</td><td class="num">${plan().conversions.length}</td><td class="num">${ms(converting)} ms</td><td class="num dim">${percent(converting / whole)}</td></tr>
+    ${overlap ? `<tr><td title="what devices save by computing at the same time">side by side</td><td></td><td class="num">${signed(ms(-overlap))} ms</td><td></td></tr>` : ''}
     ${rest ? `<tr><td title="what other models taught, and costs that were measured again since">correction</td><td></td><td class="num">${signed(ms(rest))} ms</td><td></td></tr>` : ''}${plan().inSitu ? `<tr class="dim"><td title="what the kernels take inside the model: no part of the prediction">in situ</td><td></td><td class="num">${ms(plan().inSitu.ms)} ms</td><td></td></tr>` : ''}</table>
     <div class="dim">${bound}${report.search.candidates} candidates${report.search.truncated ? `, ${report.search.truncated} of which limits cut short` : ''} · ${report.search.states} states</div>
     <h3>Plans timed end to end</h3><table class="rows"><tr><th></th><th class="num">predicted</th><th class="num">measured</th></tr>${report.covers.map(c => `<tr class="${c.chosen ? 'now' : ''}"><td>${esc(c.name)}${c.chosen ? ' (chosen)' : ''}</td><td class="num">${c.predicted_ms ? ms(c.predicted_ms) + ' ms' : '–'}</td>${c.failure ? `<td class="why">${esc(c.failure)}</td>` : `<td class="num">${c.measured_ms ? ms(c.measured_ms.median) + ' ms' : '–'}</td>`}</tr>`).join('')}</table>

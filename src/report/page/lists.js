@@ -39,11 +39,11 @@ function rowMarkup({kernel, k, order}) {
 }
 
 function drawTable() {
-  const rows = tableRows(), total = rows.reduce((sum, r) => sum + r.kernel.predicted_ms, 0), rest = state.query ? 0 : plan().correction;
+  const rows = tableRows(), total = rows.reduce((sum, r) => sum + r.kernel.predicted_ms, 0), {overlap, correction} = state.query ? {overlap: 0, correction: 0} : plan(), rest = correction - overlap;
   const pane = byId('pane');
   pane.innerHTML = `<table id="kernels" data-total="${total + rest}"><thead><tr>${columns.map(c =>
     `<th tabindex="0" data-key="${c.key}" class="${c.num ? 'num' : ''}"${state.sort.key === c.key ? ` aria-sort="${state.sort.down ? 'descending' : 'ascending'}"` : ''}>${c.title}</th>`).join('')}</tr></thead><tbody></tbody>` +
-    `<tfoot><tr><td></td><td>${rows.length} row${rows.length === 1 ? "" : "s"}</td><td></td><td>${rest ? `correction ${signed(ms(rest))} ms` : ''}</td><td class="num">${isPredicted() ? ms(total + rest, 4) : ''}</td><td class="num">${wholeTime() ? percent((rows.reduce((sum, r) => sum + timeOf(r.kernel), 0) + rest) / wholeTime()) : ''}</td>${'<td></td>'.repeat(columns.length - 6)}</tr></tfoot></table>`;
+    `<tfoot><tr><td></td><td>${rows.length} row${rows.length === 1 ? "" : "s"}</td><td></td><td>${overlap ? `side by side ${signed(ms(-overlap))} ms ` : ''}${correction ? `correction ${signed(ms(correction))} ms` : ''}</td><td class="num">${isPredicted() ? ms(total + rest, 4) : ''}</td><td class="num">${wholeTime() ? percent((rows.reduce((sum, r) => sum + timeOf(r.kernel), 0) + rest) / wholeTime()) : ''}</td>${'<td></td>'.repeat(columns.length - 6)}</tr></tfoot></table>`;
   const body = pane.querySelector('tbody');
   let done = 0;
   const more = count => {
