@@ -200,8 +200,10 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
     // Its kernels, which it compiled, are there until they are lowered.
     LightCover cover = TRY(find_light_cover(*candidates.graph, candidates.found, context.costs,
                                             options, context.progress));
-    CoverSearch found{
-        std::move(cover.candidates), {std::move(cover.cover)}, 0, false, cover.states, 0};
+    CoverSearch found;
+    found.candidates = std::move(cover.candidates);
+    found.covers.push_back(std::move(cover.cover));
+    found.states = cover.states;
     context.end_phase("search");
     CoverChoice choice = TRY(choose(found.covers, found.candidates, context));
     const bool lacks_memory = choice.code == ErrorCode::kUnavailable;
