@@ -5,9 +5,7 @@
 #include "kernels/blas/loaders.h"
 #include "kernels/blas/team_turn.h"
 #include "ops/strided.h"
-#include "runtime/huge_pages.h"
 #include "runtime/saved_fields.h"
-#include "runtime/shared_constants.h"
 
 namespace collage::blas {
 namespace {
@@ -26,13 +24,8 @@ class ProductKernel : public Kernel {
   ProductKernel(Product product, Method method) : p_(std::move(product)), method_(method) {}
 
   Status prepare() {
-    if (method_.repacked) p_.transpose_b = !p_.transpose_b;
-    constants_[0] = TRY(keep(p_.a, false));
-    constants_[1] = TRY(keep(p_.b, method_.repacked));
-    if (p_.addend) {
-      constants_[2] = TRY(keep(*p_.addend, false));
-      addend_strides_ = gemm::addend_strides(p_);
-    }
+    constants_ = TRY(gemm::kept_constants(p_, method_.repacked));
+    if (p_.addend) addend_strides_ = gemm::addend_strides(p_);
     return {};
   }
 
@@ -56,7 +49,7 @@ class ProductKernel : public Kernel {
     }
     return {};
   }
-  size_t constant_bytes() const override { return constant_bytes_; }
+  size_t constant_bytes() const override { return gemm::constant_bytes(p_); }
   Result<std::shared_ptr<Kernel>> twin() const override { return std::shared_ptr<Kernel>(); }
 
   Result<SavedKernel> save() const override {
@@ -81,7 +74,6 @@ class ProductKernel : public Kernel {
     auto kernel = std::make_shared<ProductKernel>(std::move(loaded.product), method);
     kernel->constants_ = std::move(loaded.constants);
     if (kernel->p_.addend) kernel->addend_strides_ = gemm::addend_strides(kernel->p_);
-    for (const SharedBytes& constant : saved.constants) kernel->constant_bytes_ += constant.bytes;
     return std::shared_ptr<Kernel>(std::move(kernel));
   }
 
@@ -99,16 +91,6 @@ class ProductKernel : public Kernel {
                 p_.k, p_.alpha, a, p_.transpose_a ? p_.m : p_.k, b, b_columns, beta, c, p_.n);
   }
 
-  /// A copy of a constant on huge pages; its matrices the other way round where `flip`.
-  Result<std::shared_ptr<const void>> keep(const Operand& operand, bool flip) {
-    if (!operand.is_constant()) return std::shared_ptr<const void>();
-    const Tensor& constant = operand.constant;
-    std::shared_ptr<void> copy = TRY(allocate_on_huge_pages(constant.bytes()));
-    gemm::copy_constant(operand, flip, copy.get());
-    constant_bytes_ += constant.bytes();
-    return shared_constant({std::move(copy), constant.bytes()}).data;
-  }
-
   static const float* data(const Operand& operand, const std::shared_ptr<const void>& kept,
                            const KernelArgs& args) {
     return static_cast<const float*>(operand.is_constant() ? kept.get()
@@ -119,7 +101,6 @@ class ProductKernel : public Kernel {
   Method method_;
   gemm::OperandData constants_;
   Ints addend_strides_;
-  size_t constant_bytes_ = 0;
 };
 
 }  // namespace

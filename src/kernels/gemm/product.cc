@@ -3,7 +3,9 @@
 #include <cstring>
 
 #include "ops/strided.h"
+#include "runtime/huge_pages.h"
 #include "runtime/saved_fields.h"
+#include "runtime/shared_constants.h"
 
 namespace collage::gemm {
 namespace {
@@ -40,26 +42,44 @@ Status check_extents(const Product& p) {
 
 json saved_operand(const Operand& operand, const std::shared_ptr<const void>& data,
                    SavedKernel& saved) {
-  if (operand.is_constant())
-    saved.constants.push_back(
-        {data, static_cast<size_t>(num_elements(operand.shape)) * sizeof(float)});
+  if (operand.is_constant()) saved.constants.push_back({data, operand.bytes()});
   return {{"param", operand.param}, {"shape", operand.shape}};
+}
+
+Result<std::shared_ptr<const void>> kept(const Operand& operand, bool flip) {
+  if (!operand.is_constant()) return std::shared_ptr<const void>();
+  std::shared_ptr<void> copy = TRY(allocate_on_huge_pages(operand.bytes()));
+  Shape extents = operand.shape;
+  Ints strides = dense_strides(extents);
+  if (flip) {
+    const size_t rank = extents.size();
+    std::swap(strides[rank - 1], strides[rank - 2]);
+    std::swap(extents[rank - 1], extents[rank - 2]);
+    copy_strided(extents, sizeof(float), operand.constant.raw(), 0, strides, copy.get(), 0,
+                 dense_strides(extents));
+  } else {
+    std::memcpy(copy.get(), operand.constant.raw(), operand.bytes());
+  }
+  return shared_constant({std::move(copy), operand.bytes()}).data;
 }
 
 }  // namespace
 
-void copy_constant(const Operand& operand, bool flip, void* to) {
-  const Tensor& constant = operand.constant;
-  if (!flip) {
-    std::memcpy(to, constant.raw(), constant.bytes());
-    return;
-  }
-  Shape extents = operand.shape;
-  Ints strides = dense_strides(extents);
-  const size_t rank = extents.size();
-  std::swap(strides[rank - 1], strides[rank - 2]);
-  std::swap(extents[rank - 1], extents[rank - 2]);
-  copy_strided(extents, sizeof(float), constant.raw(), 0, strides, to, 0, dense_strides(extents));
+Result<OperandData> kept_constants(Product& product, bool repacked) {
+  if (repacked) product.transpose_b = !product.transpose_b;
+  OperandData constants;
+  constants[0] = TRY(kept(product.a, false));
+  constants[1] = TRY(kept(product.b, repacked));
+  if (product.addend) constants[2] = TRY(kept(*product.addend, false));
+  return constants;
+}
+
+size_t constant_bytes(const Product& product) {
+  size_t bytes = 0;
+  for (const Operand* operand :
+       {&product.a, &product.b, product.addend ? &*product.addend : nullptr})
+    if (operand != nullptr && operand->is_constant()) bytes += operand->bytes();
+  return bytes;
 }
 
 std::vector<int64_t> addend_strides(const Product& product) {

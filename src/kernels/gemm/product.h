@@ -21,6 +21,7 @@ struct Operand {
   Tensor constant;
   Shape shape;
   bool is_constant() const { return param < 0; }
+  size_t bytes() const { return static_cast<size_t>(num_elements(shape)) * sizeof(float); }
 };
 
 struct Product {
@@ -36,14 +37,18 @@ struct Product {
   size_t batch() const { return a_offsets.size(); }
 };
 
-/// Copies a constant, its matrices the other way round where `flip`.
-void copy_constant(const Operand& operand, bool flip, void* to);
-
 /// Of the addend to the dimensions of the result, in elements.
 std::vector<int64_t> addend_strides(const Product& product);
 
 /// Constants of A, B and the addend; null: it is a parameter, or there is none.
 using OperandData = std::array<std::shared_ptr<const void>, 3>;
+
+/// Copies of the constants as a kernel keeps them, on huge pages and shared with others
+/// (runtime/shared_constants.h). `repacked`: the matrices of B, a constant, the other way round,
+/// and `transpose_b` with them.
+Result<OperandData> kept_constants(Product& product, bool repacked);
+/// Of all constants.
+size_t constant_bytes(const Product& product);
 
 /// Its fields as JSON; the constants are appended to the kernel's.
 nlohmann::json saved_product(const Product& product, const OperandData& constants,

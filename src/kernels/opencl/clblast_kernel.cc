@@ -4,9 +4,7 @@
 
 #include "kernels/opencl/device.h"
 #include "kernels/opencl/memory.h"
-#include "runtime/huge_pages.h"
 #include "runtime/saved_fields.h"
-#include "runtime/shared_constants.h"
 
 namespace collage::opencl {
 namespace {
@@ -19,10 +17,6 @@ constexpr char kLoader[] = "opencl.clblast";
 
 clblast::Transpose transposed(bool yes) {
   return yes ? clblast::Transpose::kYes : clblast::Transpose::kNo;
-}
-
-size_t bytes_of(const Shape& shape) {
-  return static_cast<size_t>(num_elements(shape)) * sizeof(float);
 }
 
 class ClblastKernel : public Kernel {
@@ -42,6 +36,8 @@ class ClblastKernel : public Kernel {
     kernel->b_offsets_ = elements(product.b_offsets);
     const size_t matrix = static_cast<size_t>(product.m) * static_cast<size_t>(product.n);
     for (size_t i = 0; i < product.batch(); ++i) kernel->c_offsets_.push_back(i * matrix);
+    kernel->alphas_.assign(product.batch(), product.alpha);
+    kernel->betas_.assign(product.batch(), 0.0f);
     kernel->p_ = std::move(product);
     kernel->constants_ = std::move(constants);
     return kernel;
@@ -50,13 +46,12 @@ class ClblastKernel : public Kernel {
   Status run(const KernelArgs& args) override {
     const cl_mem a = TRY(buffer(p_.a, on_device_[0], args)),
                  b = TRY(buffer(p_.b, on_device_[1], args)),
-                 c = TRY(device_->memory().buffer(args.outputs[0], bytes_of(p_.result)));
+                 c = TRY(device_->memory().buffer(args.outputs[0], result_bytes()));
     const auto m = static_cast<size_t>(p_.m), n = static_cast<size_t>(p_.n),
                k = static_cast<size_t>(p_.k);
     const size_t a_columns = p_.transpose_a ? m : k, b_columns = p_.transpose_b ? k : n;
     cl_command_queue queue = device_->queue();
     const auto order = clblast::Layout::kRowMajor;
-    const std::vector<float> alphas(p_.batch(), p_.alpha), betas(p_.batch(), 0.0f);
     const clblast::StatusCode code =
         p_.batch() == 1
             ? clblast::Gemm<float>(order, transposed(p_.transpose_a), transposed(p_.transpose_b), m,
@@ -64,14 +59,14 @@ class ClblastKernel : public Kernel {
                                    b_columns, 0.0f, c, 0, n, &queue)
             : clblast::GemmBatched<float>(
                   order, transposed(p_.transpose_a), transposed(p_.transpose_b), m, n, k,
-                  alphas.data(), a, a_offsets_.data(), a_columns, b, b_offsets_.data(), b_columns,
-                  betas.data(), c, c_offsets_.data(), n, p_.batch(), &queue);
+                  alphas_.data(), a, a_offsets_.data(), a_columns, b, b_offsets_.data(), b_columns,
+                  betas_.data(), c, c_offsets_.data(), n, p_.batch(), &queue);
     if (code != clblast::StatusCode::kSuccess)
       return internal_error("clblast: a product failed with code {}", static_cast<int>(code));
     return device_->flush();
   }
   Status finish() override { return device_->finish(); }
-  size_t constant_bytes() const override { return constant_bytes_; }
+  size_t constant_bytes() const override { return gemm::constant_bytes(p_); }
   /// Runs share nothing that they change.
   Result<std::shared_ptr<Kernel>> twin() const override { return std::shared_ptr<Kernel>(); }
 
@@ -99,27 +94,30 @@ class ClblastKernel : public Kernel {
  private:
   ClblastKernel() = default;
 
+  size_t result_bytes() const {
+    return static_cast<size_t>(num_elements(p_.result)) * sizeof(float);
+  }
+
   Result<std::shared_ptr<void>> upload(const Operand& operand,
                                        const std::shared_ptr<const void>& constant) {
     if (!operand.is_constant()) return std::shared_ptr<void>();
-    const size_t bytes = bytes_of(operand.shape);
+    const size_t bytes = operand.bytes();
     std::shared_ptr<void> memory = TRY(device_->memory().allocate(bytes));
     TRY(device_->memory().write(memory.get(), constant.get(), bytes));
-    constant_bytes_ += bytes;
     return memory;
   }
 
   Result<cl_mem> buffer(const Operand& operand, const std::shared_ptr<void>& constant,
                         const KernelArgs& args) const {
     const void* at = operand.is_constant() ? constant.get() : args.inputs[operand.param];
-    return device_->memory().buffer(at, bytes_of(operand.shape));
+    return device_->memory().buffer(at, operand.bytes());
   }
 
   Product p_;
   gemm::OperandData constants_;
   std::shared_ptr<void> on_device_[2];
   std::vector<size_t> a_offsets_, b_offsets_, c_offsets_;
-  size_t constant_bytes_ = 0;
+  std::vector<float> alphas_, betas_;  // of each product
   int number_ = 0;
   Device* device_ = nullptr;
 };
@@ -127,17 +125,7 @@ class ClblastKernel : public Kernel {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> make_clblast_kernel(Product product, bool repacked, int device) {
-  gemm::OperandData constants;
-  const auto keep = [&](const Operand& operand, bool flip) -> Result<std::shared_ptr<const void>> {
-    if (!operand.is_constant()) return std::shared_ptr<const void>();
-    const size_t bytes = bytes_of(operand.shape);
-    std::shared_ptr<void> copy = TRY(allocate_on_huge_pages(bytes));
-    gemm::copy_constant(operand, flip, copy.get());
-    return shared_constant({std::move(copy), bytes}).data;
-  };
-  constants[0] = TRY(keep(product.a, false));
-  constants[1] = TRY(keep(product.b, repacked));
-  if (repacked) product.transpose_b = !product.transpose_b;
+  gemm::OperandData constants = TRY(gemm::kept_constants(product, repacked));
   product.a.constant = product.b.constant = {};
   std::unique_ptr<Kernel> kernel =
       TRY(ClblastKernel::make(std::move(product), std::move(constants), device));

@@ -49,6 +49,21 @@ class OpenClKernelTest : public ::testing::Test {
     return result;
   }
 
+  /// What is loaded of the saved kernel gives the same bits, and stays within its buffers.
+  void check_saved() {
+    const Tensor expected = run(kernel_);
+    Result<SavedKernel> saved = kernel_->save();
+    ASSERT_TRUE(saved.ok()) << saved.status().to_string();
+    const KernelLoader* loader = find_kernel_loader(saved->loader);
+    ASSERT_NE(loader, nullptr);
+    saved->buffers = testing::buffers_of(function_, variant_);
+    const auto loaded = loader->load(*saved, 2);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+    EXPECT_TRUE(same_bits(run(*loaded), expected));
+    saved->buffers.outputs[0] /= 2;
+    EXPECT_FALSE(loader->load(*saved, 2).ok()) << "it would leave its buffers";
+  }
+
   static bool same_bits(const Tensor& a, const Tensor& b) {
     return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
   }
@@ -73,19 +88,7 @@ TEST_F(OpenClKernelTest, TwinsGiveTheSameBitsAtOnce) {
   EXPECT_TRUE(same_bits(others[1], expected));
 }
 
-TEST_F(OpenClKernelTest, SavedAndLoadedItGivesTheSameBits) {
-  const Tensor expected = run(kernel_);
-  Result<SavedKernel> saved = kernel_->save();
-  ASSERT_TRUE(saved.ok()) << saved.status().to_string();
-  const KernelLoader* loader = find_kernel_loader(saved->loader);
-  ASSERT_NE(loader, nullptr);
-  saved->buffers = testing::buffers_of(function_, variant_);
-  const auto loaded = loader->load(*saved, 2);
-  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
-  EXPECT_TRUE(same_bits(run(*loaded), expected));
-  saved->buffers.outputs[0] /= 2;
-  EXPECT_FALSE(loader->load(*saved, 2).ok()) << "it would leave its buffers";
-}
+TEST_F(OpenClKernelTest, SavedAndLoadedItGivesTheSameBits) { check_saved(); }
 
 TEST_F(OpenClKernelTest, ProductsOfTheLibraryAreSavedAndLoaded) {
   REQUIRE_DEVICE();
@@ -99,17 +102,8 @@ TEST_F(OpenClKernelTest, ProductsOfTheLibraryAreSavedAndLoaded) {
                                      [&](const Variant& one) { return one.name == name; });
     ASSERT_NE(listed, variants->end()) << name;
     use(function, static_cast<size_t>(listed - variants->begin()));
-    const Tensor expected = run(kernel_);
-    Result<SavedKernel> saved = kernel_->save();
-    ASSERT_TRUE(saved.ok()) << saved.status().to_string();
-    const KernelLoader* loader = find_kernel_loader(saved->loader);
-    ASSERT_NE(loader, nullptr);
-    saved->buffers = testing::buffers_of(function_, variant_);
-    const auto loaded = loader->load(*saved, 2);
-    ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
-    EXPECT_TRUE(same_bits(run(*loaded), expected)) << name;
-    saved->buffers.outputs[0] /= 2;
-    EXPECT_FALSE(loader->load(*saved, 2).ok()) << "it would leave its buffers";
+    SCOPED_TRACE(name);
+    check_saved();
   }
 }
 
