@@ -110,12 +110,8 @@ void report_arena(const Plan& plan, CompileReport& report) {
 
 // The cheapest variant that can be used; else the first, or none.
 const MeasuredVariant* best_variant(const TargetCosts& costs) {
-  const MeasuredVariant* best = nullptr;
-  for (const MeasuredVariant& row : costs.variants) {
-    const Measured *now = measured(row.cost), *before = best ? measured(best->cost) : nullptr;
-    if (best == nullptr || (now && (!before || now->seconds() < before->seconds()))) best = &row;
-  }
-  return best;
+  const MeasuredVariant* fastest = fastest_variant(costs, [](const auto&) { return true; });
+  return fastest != nullptr || costs.variants.empty() ? fastest : &costs.variants[0];
 }
 
 }  // namespace

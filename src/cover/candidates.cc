@@ -30,25 +30,20 @@ Result<std::vector<CandidatePartition>> gather_candidates(
   return gather_candidates(graph, specs, options);
 }
 
-Result<TargetConstraints> constraints_of(const ProgramOptions& options) {
-  return TargetConstraints::parse(options.exclude, options.pin,
-                                  TRY(parse_devices_flag(options.devices)));
-}
-
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options) {
   const DeclaredDevices devices = TRY(parse_devices_flag(options.devices));
-  const TargetConstraints constraints = TRY(constraints_of(options));
+  Candidates result;
+  result.constraints = TRY(TargetConstraints::parse(options.exclude, options.pin, devices));
   std::optional<PartitionConfig> config;
   if (!options.config.empty()) config = TRY(read_config(options.config));
-  Candidates result;
-  result.specs =
-      config ? TRY(configured_targets(*config, constraints, devices))
-             : TRY(select_targets(options.targets, constraints, options.max_error > 0, devices));
+  result.specs = config ? TRY(configured_targets(*config, result.constraints, devices))
+                        : TRY(select_targets(options.targets, result.constraints,
+                                             options.max_error > 0, devices));
   result.compatible = compatible_targets(
       result.specs, config ? config->incompatible : PartitionConfig().incompatible);
   result.module = TRY(rewritten_for(result.specs, TRY(with_device_numbers(module, devices))));
   result.graph = std::make_shared<const DataflowGraph>(untangle_tuples(result.module.main()));
-  result.found = TRY(gather_candidates(*result.graph, result.specs, constraints));
+  result.found = TRY(gather_candidates(*result.graph, result.specs, result.constraints));
   return result;
 }
 

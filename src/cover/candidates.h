@@ -13,6 +13,7 @@
 namespace collage {
 
 struct Candidates {
+  TargetConstraints constraints;                // --exclude and --pin
   std::vector<PartitionSpecPtr> specs;          // the targets with their rules, the host last
   std::vector<std::vector<size_t>> compatible;  // sets of specs that may meet in one cover
   Module module;                                // with the targets' rewrites
@@ -23,8 +24,6 @@ struct Candidates {
 // kUsage, kUnavailable: targets, a configuration or constraints that do not fit this machine.
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options);
 
-// --exclude and --pin.
-Result<TargetConstraints> constraints_of(const ProgramOptions& options);
 // What the specs find in a graph and the constraints allow. Where they keep the host away, it has
 // only what no other target takes by itself. Errors are those of check_places.
 Result<std::vector<CandidatePartition>> gather_candidates(

@@ -57,9 +57,11 @@ class Offers {
 // One target's claim on the graph.
 class Claimant {
  public:
-  Claimant(const Candidates& candidates, const PartitionSpecPtr& spec,
-           const TargetConstraints& constraints, Offers& offers)
-      : graph_(*candidates.graph), spec_(spec), constraints_(constraints), offers_(offers) {
+  Claimant(const Candidates& candidates, const PartitionSpecPtr& spec, Offers& offers)
+      : graph_(*candidates.graph),
+        spec_(spec),
+        constraints_(candidates.constraints),
+        offers_(offers) {
     for (const CandidatePartition& candidate : candidates.found)
       if (candidate.spec == spec) own_.push_back(&candidate);
     std::stable_sort(own_.begin(), own_.end(), [](const auto* a, const auto* b) {
@@ -115,7 +117,6 @@ class Claimant {
 }  // namespace
 
 Result<Claims> find_claims(const Candidates& candidates, const ProgramOptions& options) {
-  const TargetConstraints constraints = TRY(constraints_of(options));
   const DataflowGraph& graph = *candidates.graph;
   IndexSet kernel_nodes, claimed_by_any;
   for (const DataflowGraph::Node& node : graph.nodes())
@@ -126,7 +127,7 @@ Result<Claims> find_claims(const Candidates& candidates, const ProgramOptions& o
   Offers offers(graph, options);
   for (const PartitionSpecPtr& spec : candidates.specs) {
     if (spec->is_host) continue;
-    Claimant claimant(candidates, spec, constraints, offers);
+    Claimant claimant(candidates, spec, offers);
     const IndexSet claimed = TRY(claimant.claim(kernel_nodes));
     claims.targets.push_back({spec->target.to_string(), claimant.candidates(), claimed.elements()});
     claimed_by_any |= claimed;

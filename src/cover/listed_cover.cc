@@ -1,6 +1,8 @@
 #include "cover/listed_cover.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace collage {
 
@@ -10,10 +12,12 @@ namespace {
 std::map<const TargetCosts*, Variant> found_schedules(
     const NamedCover& cover, const std::vector<CostedCandidate>& candidates, MeasuredCosts& costs) {
   std::map<const TargetCosts*, Variant> found;
+  std::set<std::pair<const TargetCosts*, size_t>> asked;  // layers of equal functions share costs
   for (const CoverKernel& kernel : cover.kernels) {
     const CostedCandidate& candidate = candidates[kernel.candidate];
     const Variant& variant = kernel.row().variant;
     if (!candidate.is_host() && candidate.costs != nullptr &&
+        asked.emplace(kernel.costs.get(), kernel.variant).second &&
         costs.was_searched_for(candidate.function, candidate.partition.spec->target, variant))
       found.emplace(candidate.costs.get(), variant);
   }

@@ -1,7 +1,7 @@
 #include "devices/device_numbers.h"
 
-#include "ir/op.h"
 #include "ir/visitor.h"
+#include "ops/placement.h"
 
 namespace collage {
 
@@ -17,16 +17,13 @@ Result<Module> with_device_numbers(Module module, const DeclaredDevices& devices
   if (devices.list().empty()) return module;
   for (auto& [name, function] : module.functions) {
     Rewriter rewriter([&](const Expr& original, const Expr& rebuilt) -> Result<Expr> {
-      for (const char* op : {"on_device", "device_copy"}) {
-        const CallNode* call = as_op(rebuilt, op);
-        if (call == nullptr) continue;
-        Attrs attrs = call->attrs;
-        for (const char* attr : {"device", "from", "to"})
-          if (attrs.has(attr)) attrs.set(attr, TRY(with_number(attrs.string(attr), devices)));
-        if (attrs == call->attrs) return rebuilt;
-        return make_call(op, call->args, std::move(attrs), original->origin());
-      }
-      return rebuilt;
+      if (!device_placement(rebuilt)) return rebuilt;
+      const CallNode& call = *as<CallNode>(rebuilt);
+      Attrs attrs = call.attrs;
+      for (const char* attr : {"device", "from", "to"})
+        if (attrs.has(attr)) attrs.set(attr, TRY(with_number(attrs.string(attr), devices)));
+      if (attrs == call.attrs) return rebuilt;
+      return make_call(*call.op, call.args, std::move(attrs), original->origin());
     });
     function = TRY(rewriter.rewrite(function));
   }

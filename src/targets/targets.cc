@@ -89,10 +89,10 @@ Status check_declared(const DeclaredDevices& declared, const std::vector<Target>
 
 // "gpu:1", or a declared name; no backend's.
 std::optional<VirtualDevice> read_device(const std::string& text, const DeclaredDevices& devices) {
-  if (find_backend(text) != nullptr) return {};
+  const bool may_be = devices.declares(text) || text.find(':') != std::string::npos;
+  if (!may_be || find_backend(text) != nullptr) return {};
   const Result<VirtualDevice> device = devices.find(text);
-  const bool is_kind = text.find(':') == std::string::npos && !devices.declares(text);
-  return device && !is_kind ? std::optional(*device) : std::nullopt;
+  return device ? std::optional(*device) : std::nullopt;
 }
 
 // Which equals sign of REGEX=TARGET is that one. Options of targets and regular expressions hold
