@@ -13,31 +13,16 @@
 namespace collage::tensor_program {
 namespace {
 
-/// Of a constant whose values are known.
-std::optional<Range> range_of_values(const Tensor& values) {
-  if (!range_of_type(values.dtype()) || values.size() == 0) return std::nullopt;
-  Range range{values.element_as_int64(0), values.element_as_int64(0)};
-  for (int64_t i = 1; i < values.size(); ++i) {
-    range.low = std::min(range.low, values.element_as_int64(i));
-    range.high = std::max(range.high, values.element_as_int64(i));
-  }
-  return range;
-}
-
 class Checker {
  public:
-  explicit Checker(const Program& program) : program_(program) {}
+  explicit Checker(const Program& program)
+      : program_(program), elements_(element_ranges(program)) {}
 
   Status run(std::string& where) {
-    for (const Buffer& buffer : program_.buffers) {
-      arrays_[buffer.name] = buffer.type;
-      elements_[buffer.name] =
-          buffer.value.defined() ? range_of_values(buffer.value) : range_of_type(buffer.type.dtype);
-    }
+    for (const Buffer& buffer : program_.buffers) arrays_[buffer.name] = buffer.type;
     for (const Stage& stage : program_.stages) {
       where = stage.name;
       arrays_[stage.name] = {stage.shape(), stage.dtype};
-      elements_[stage.name] = range_of_type(stage.dtype);
       TRY(check(stage).with_context("stage " + printable(stage.name)));
     }
     return {};
@@ -48,13 +33,11 @@ class Checker {
     return Ranges(axes, [this](const std::string& array) { return elements_.at(array); });
   }
 
-  Status check(const Stage& stage) {
+  Status check(const Stage& stage) const {
     if (!stage.external.label.empty()) TRY(check_external(stage));
     if (stage.value.defined()) {
       Ranges known = ranges(stage.axes);
       TRY(check_reads(stage.value, stage.axes, known));
-      // A stage without updates may be computed where it is read.
-      if (stage.updates.empty()) elements_[stage.name] = known.of(stage.value);
     }
     for (const Update& update : stage.updates) {
       std::vector<Axis> axes = stage.axes;
@@ -126,7 +109,7 @@ class Checker {
 
   const Program& program_;
   std::unordered_map<std::string, TensorType> arrays_;
-  std::unordered_map<std::string, std::optional<Range>> elements_;
+  const ElementRanges elements_;
 };
 
 }  // namespace

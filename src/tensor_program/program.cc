@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "tensor_program/extent.h"
+#include "tensor_program/intrinsic.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
@@ -166,11 +167,20 @@ class Verifier {
       return wrong("{}.{} by {}", step.stage, form.text, step.number);
     if (step.update >= 0 && form.of_whole_stages)
       return wrong("{}.{} is for stages, not for updates", step.stage, form.text);
+    if (step.kind == PrimitiveKind::kTensorise) TRY(check_tensorise(*stage, step));
     const bool at_loop =
         step.kind == PrimitiveKind::kComputeAt || step.kind == PrimitiveKind::kHoistStorage;
     if (at_loop && program_.find_stage(step.names[0]) == nullptr)
       return wrong("{} is computed at {}, which is no stage", step.stage, step.names[0]);
     return {};
+  }
+
+  Status check_tensorise(const Stage& stage, const Primitive& step) const {
+    const Intrinsic* intrinsic = find_intrinsic(step.names[2]);
+    if (intrinsic == nullptr) return wrong("there is no intrinsic {}", step.names[2]);
+    if (step.update < 0) return wrong("{}.tensorise is for updates", step.stage);
+    return check_tensorised(program_, stage, stage.updates[static_cast<size_t>(step.update)],
+                            step.names[0], step.names[1], *intrinsic, step.number);
   }
 
   const Program& program_;

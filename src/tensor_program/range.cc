@@ -51,12 +51,37 @@ MaybeRange remainders(const Range& a, const Range& b, DType dtype) {
   return within(std::min<Wide>(Wide{b.low} + 1, 0), std::max<Wide>(Wide{b.high} - 1, 0), dtype);
 }
 
+/// Of a constant whose values are known.
+MaybeRange range_of_values(const Tensor& values) {
+  if (!range_of_type(values.dtype()) || values.size() == 0) return std::nullopt;
+  Range range{values.element_as_int64(0), values.element_as_int64(0)};
+  for (int64_t i = 1; i < values.size(); ++i) {
+    range.low = std::min(range.low, values.element_as_int64(i));
+    range.high = std::max(range.high, values.element_as_int64(i));
+  }
+  return range;
+}
+
 }  // namespace
 
 MaybeRange range_of_type(DType dtype) {
   if (dtype == DType::kBool) return Range{0, 1};
   if (!is_integer(dtype) || dtype == DType::kUInt64) return std::nullopt;
   return dispatch_integer(dtype, []<typename T>(Tag<T>) { return MaybeRange(all_of<T>()); });
+}
+
+ElementRanges element_ranges(const Program& program) {
+  ElementRanges found;
+  for (const Buffer& buffer : program.buffers)
+    found[buffer.name] =
+        buffer.value.defined() ? range_of_values(buffer.value) : range_of_type(buffer.type.dtype);
+  for (const Stage& stage : program.stages) {
+    found[stage.name] = range_of_type(stage.dtype);
+    if (!stage.value.defined() || !stage.updates.empty()) continue;
+    const auto known = [&](const std::string& array) { return found.at(array); };
+    found[stage.name] = Ranges(stage.axes, known).of(stage.value);
+  }
+  return found;
 }
 
 MaybeRange Ranges::of(const Term& term) {

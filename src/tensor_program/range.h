@@ -23,6 +23,12 @@ struct Range {
 /// The values of an integer type, or of bool; none for reals and uint64.
 std::optional<Range> range_of_type(DType dtype);
 
+/// Of the elements of arrays, by name; nothing where they may overflow, or are no integers.
+using ElementRanges = std::unordered_map<std::string, std::optional<Range>>;
+/// Of a verified program's arrays: constants by their values, stages that may be computed where
+/// they are read by these.
+ElementRanges element_ranges(const Program& program);
+
 class Ranges {
  public:
   /// What the elements of an array are; nothing where they are what may overflow, or not known.

@@ -1,0 +1,48 @@
+// Intrinsics: what one instruction of some processors computes, declared as a program over the
+// number of its lanes. A step of a schedule
+//
+//   S.update(0).tensorise(j, r, dot_int16x2, 8);
+//
+// has it compute 8 neighbours along j, and all that the sum over r adds to them, at once. The sum
+// has to be what the intrinsic computes: S's value is matched with that of the intrinsic, its
+// arrays with the intrinsic's operands, which have to lie in memory as the operands do.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor_program/program.h"
+
+namespace collage::tensor_program {
+
+/// The program has a symbol, the number of lanes; a parameter that all lanes share and one of which
+/// each has its own elements; and one result over the lanes, a sum.
+///
+///   program (n = 8) {
+///     param A: int16[2];
+///     param B: int16[n, 2];
+///     result C[j:n] = sum(r:2) int32(A[r]) * int32(B[j, r]);
+///   }
+struct Intrinsic {
+  std::string name;
+  Program program;
+
+  const Stage& stage() const { return program.stages[0]; }
+  const Update& update() const { return stage().updates[0]; }
+  int64_t terms() const { return update().over[0].extent; }  ///< that are added to a lane
+  DType shared_dtype() const { return program.buffers[0].type.dtype; }
+  DType lanes_dtype() const { return program.buffers[1].type.dtype; }
+};
+
+/// In the order in which they are worth trying.
+const std::vector<Intrinsic>& intrinsics();
+const Intrinsic* find_intrinsic(std::string_view name);  ///< null when there is none
+
+/// Why `lanes` points of the loop over `lane` and all of the loop over `term` are no such
+/// instruction. Both loops are axes, of the stage and of the update.
+Status check_tensorised(const Program& program, const Stage& stage, const Update& update,
+                        const std::string& lane, const std::string& term,
+                        const Intrinsic& intrinsic, int64_t lanes);
+
+}  // namespace collage::tensor_program

@@ -1,0 +1,96 @@
+// Intrinsics in schedules: which sums are one, and what is said of those that are none.
+#include "tensor_program/intrinsic.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tensor_program/accesses.h"
+#include "tensor_program/program_text.h"
+
+namespace collage::tensor_program {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A product of 4 rows by 32 columns, of 64 terms, its sum and its step as given.
+Status checked(const std::string& sum, const std::string& step,
+               const std::string& columns = "const B: int16[2, 32, 16, 2]") {
+  return parse_program(fmt::format(R"(program {{
+    param A: int16[4, 64];
+    {};
+    result C[i:4, j:32] = {};
+    schedule {{ C.{}; }}
+  }})",
+                                   columns, sum, step))
+      .status();
+}
+
+const std::string kSum = "sum(k:32, r:2) int32(A[i, k * 2 + r]) * int32(B[j / 16, k, j % 16, r])";
+const std::string kStep = "update(0).tensorise(j, r, dot_int16x2, 8)";
+
+TEST(Intrinsic, IsWhatItsProgramComputes) {
+  for (const Intrinsic& intrinsic : intrinsics()) {
+    EXPECT_EQ(find_intrinsic(intrinsic.name), &intrinsic);
+    EXPECT_TRUE(check_accesses(intrinsic.program).ok());
+    EXPECT_EQ(intrinsic.program.buffers.size(), 2U);
+    // It is itself, of as many lanes as it was declared with.
+    EXPECT_TRUE(check_tensorised(intrinsic.program, intrinsic.stage(), intrinsic.update(), "j", "r",
+                                 intrinsic, 8)
+                    .ok())
+        << intrinsic.name;
+  }
+  EXPECT_EQ(find_intrinsic("dot_int16x3"), nullptr);
+}
+
+TEST(Intrinsic, SumsThatAreOne) {
+  EXPECT_EQ(checked(kSum, kStep).to_string(), Status().to_string());
+  // Either way round, and with columns that are a dimension.
+  EXPECT_TRUE(
+      checked("sum(k:32, r:2) int32(B[j / 16, k, j % 16, r]) * int32(A[i, r + k * 2])", kStep)
+          .ok());
+  EXPECT_TRUE(checked("sum(k:32, r:2) int32(A[i, k * 2 + r]) * int32(B[k, j, r])",
+                      "update(0).tensorise(j, r, dot_int16x2, 16)", "param B: int16[32, 32, 2]")
+                  .ok());
+  const std::string text = R"(program {
+  param A: int16[4, 64];
+  param B: int16[32, 32, 2];
+  result C[i:4, j:32] = sum(k:32, r:2) int32(A[i, k * 2 + r]) * int32(B[k, j, r]);
+  schedule {
+    C.update(0).tensorise(j, r, dot_int16x2, 8);
+  }
+}
+)";
+  EXPECT_EQ(parse_program(text).value().to_string(), text);
+}
+
+TEST(Intrinsic, SumsThatAreNone) {
+  const auto refused = [](const Status& status, const std::string& why) {
+    ASSERT_FALSE(status.ok()) << why;
+    EXPECT_THAT(status.message(), HasSubstr(why));
+  };
+  refused(checked(kSum, "update(0).tensorise(j, r, dot_int16x3, 8)"), "there is no intrinsic");
+  refused(checked(kSum, "tensorise(j, r, dot_int16x2, 8)"), "for updates");
+  refused(checked(kSum, "update(0).tensorise(i, r, dot_int16x2, 4)"), "innermost axis");
+  refused(checked(kSum, "update(0).tensorise(j, k, dot_int16x2, 8)"), "2 terms at a time");
+  refused(checked(kSum, "update(0).tensorise(j, r, dot_int16x2, 24)"), "24 lanes do not divide");
+  refused(checked(kSum, "update(0).tensorise(j, r, dot_uint8x4, 8)"), "4 terms at a time");
+  // Blocks of columns that vectors reach beyond.
+  refused(checked(kSum, "update(0).tensorise(j, r, dot_int16x2, 32)"), "something else");
+  const auto other = [&](const std::string& sum, const std::string& columns) {
+    refused(checked(sum, kStep, columns), "something else");
+  };
+  // Of other types, of terms that lie apart, of lanes that lie apart, of shared lanes.
+  other("sum(k:32, r:2) int32(A[i, k * 2 + r]) * int32(B[k, j, r])", "param B: int8[32, 32, 2]");
+  other("sum(k:32, r:2) int32(A[i, r * 32 + k]) * int32(B[k, j, r])", "param B: int16[32, 32, 2]");
+  other("sum(k:32, r:2) int32(A[i, k * 2 + r]) * int32(B[k, r, j])", "param B: int16[32, 2, 32]");
+  other("sum(k:32, r:2) int32(A[i, k * 2 + r]) * int32(B[k, j, r])", "param B: int16[32, 32, 3]");
+  other("sum(k:32, r:2) int32(A[i, k * 2 + r]) * int32(A[i, k * 2 + r])", "param B: int16[1]");
+  other("sum(k:32, r:2) int32(A[i, k * 2 + r]) + int32(B[k, j, r])", "param B: int16[32, 32, 2]");
+  refused(checked("max(k:32, r:2) int32(A[i, k * 2 + r]) * int32(B[k, j, r])", kStep,
+                  "param B: int16[32, 32, 2]"),
+          "adds up no elements");
+}
+
+}  // namespace
+}  // namespace collage::tensor_program
