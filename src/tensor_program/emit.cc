@@ -1,7 +1,11 @@
 #include "tensor_program/emit.h"
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "ir/visitor.h"
 #include "tensor_program/emitter.h"
+#include "tensor_program/simplify.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -36,13 +40,44 @@ bool becomes_result(Program& program, const Stage& result) {
   return true;
 }
 
+/// Moves the second of three or more things to the end.
+template <typename T>
+void move_channels_last(std::vector<T>& dims) {
+  std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+}
+
+/// The sums of that rank with their channels innermost.
+void walk_channels_last(Program& program, size_t rank) {
+  std::unordered_set<std::string> moved;
+  for (Stage& stage : program.stages) {
+    const auto moved_loads = [&](const Term& root) {
+      return rewrite(root, [&](const Term& term) {
+        if (term->op != TermOp::kLoad || moved.count(term->name) == 0) return term;
+        std::vector<Term> at = term->args;
+        move_channels_last(at);
+        return load(term->name, term->dtype, std::move(at));
+      });
+    };
+    if (!stage.is_result && !stage.updates.empty() && stage.axes.size() == rank) {
+      moved.insert(stage.name);
+      move_channels_last(stage.axes);
+      for (Update& update : stage.updates) move_channels_last(update.at);
+    }
+    if (stage.value.defined()) stage.value = moved_loads(stage.value);
+    for (Update& update : stage.updates) update.value = moved_loads(update.value);
+  }
+}
+
 }  // namespace
 
 Result<Program> emit(const Function& function, EmitForm form) {
   const Function flat = TRY(inline_calls(function));
   TRY(check_emittable(flat));
-  Emitter emitter(flat, std::vector<ChannelLayout>(flat->params.size(), ChannelLayout::kPlain),
-                  form.row_stages, form.whole_reductions);
+  std::vector<ChannelLayout> layouts(flat->params.size() + 1, ChannelLayout::kPlain);
+  if (!form.layouts.empty()) layouts = std::move(form.layouts);
+  const bool channels_last = layouts.back() == ChannelLayout::kLast;
+  layouts.pop_back();
+  Emitter emitter(flat, std::move(layouts), form.row_stages, form.whole_reductions);
   const std::vector<TensorType> leaves = flat->body->type().leaves();
   const auto* tuple = as<TupleNode>(flat->body);
   for (size_t i = 0; i < leaves.size(); ++i) {
@@ -51,12 +86,14 @@ Result<Program> emit(const Function& function, EmitForm form) {
     result.is_result = true;
     result.axes = numbered_axes("i", leaves[i].shape);
     const Coords at{result.indices(), {}, {}};
+    if (channels_last) move_channels_last(result.axes);
     result.value =
         tuple != nullptr ? emitter.value(tuple->fields[i], at) : emitter.leaf(flat->body, i, at);
     result.dtype = result.value.dtype();
     if (leaves.size() > 1 || !becomes_result(emitter.program(), result))
       emitter.program().stages.push_back(std::move(result));
   }
+  if (channels_last) walk_channels_last(emitter.program(), leaves[0].shape.size());
   // Schedules of stages are for who compiles the program.
   emitter.program().schedule.clear();
   TRY(verify(emitter.program()));

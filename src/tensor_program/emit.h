@@ -14,7 +14,10 @@
 // schedule is chosen. Parameters are named p0, p1 … after their positions, where they are read.
 #pragma once
 
+#include <vector>
+
 #include "ir/expr.h"
+#include "tensor_program/emitter.h"
 #include "tensor_program/program.h"
 
 namespace collage::tensor_program {
@@ -23,6 +26,9 @@ namespace collage::tensor_program {
 struct EmitForm {
   bool row_stages = false;        ///< softmax keeps its exponentials
   bool whole_reductions = false;  ///< a reduction is one loop, whatever its extent
+  /// How parameters and, as the last one, the result lie; empty: plainly. Where the result has its
+  /// channels last, sums of its rank are walked like that too.
+  std::vector<ChannelLayout> layouts = {};
 };
 
 /// Or why some call has no program. Composites and primitives are looked into. One result a leaf of

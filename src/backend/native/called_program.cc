@@ -5,6 +5,7 @@
 
 #include "backend/native/collapse.h"
 #include "backend/native/kernel_group.h"
+#include "backend/native/real_products.h"
 #include "ir/visitor.h"
 #include "tensor_program/accesses.h"
 #include "tensor_program/call.h"
@@ -14,6 +15,7 @@
 namespace collage::native {
 namespace {
 
+using tensor_program::ChannelLayout;
 using tensor_program::Primitive;
 using tensor_program::PrimitiveKind;
 using tensor_program::Program;
@@ -132,7 +134,7 @@ bool calls_program(const Function& flat) {
   });
 }
 
-Result<Program> emitted_stages(const Function& flat) {
+Result<Program> emitted_stages(const Function& flat, std::vector<ChannelLayout> layouts) {
   const CallNode* call = as_op(flat->body, tensor_program::kCallOp);
   if (call != nullptr && std::none_of(call->args.begin(), call->args.end(), [](const Expr& arg) {
         return arg->kind() == ExprKind::kCall || arg->kind() == ExprKind::kTupleGetItem;
@@ -142,10 +144,11 @@ Result<Program> emitted_stages(const Function& flat) {
       return unsupported("native: a tensor program alone keeps the schedule it brings");
   }
   const bool calls = calls_program(flat);
-  const Function function = calls ? flat : collapse_dims(flat, 0);
-  const bool row_stages = !calls && TRY(analyse_group(function)).row_stages;
-  Program program =
-      TRY(tensor_program::emit(function, {.row_stages = row_stages}).with_context("native"));
+  const Function function = calls ? flat : collapse_dims(flat, layouts.empty() ? 0 : 2);
+  const bool row_stages =
+      !calls && !has_quantised_product(function) && TRY(analyse_group(function)).row_stages;
+  const tensor_program::EmitForm form{.row_stages = row_stages, .layouts = std::move(layouts)};
+  Program program = TRY(tensor_program::emit(function, form).with_context("native"));
   TRY(check_limits(program));
   // What was proven of a parameter's elements need not hold of what computes them here.
   const Status inside = tensor_program::check_accesses(program);

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "ir/expr.h"
+#include "tensor_program/emitter.h"
 #include "tensor_program/program.h"
 
 namespace collage::native {
@@ -21,8 +22,9 @@ Result<std::optional<tensor_program::Program>> called_program(const Function& fl
 bool calls_program(const Function& flat);
 
 /// The stages of all that a function computes, without a schedule; over collapsed dimensions
-/// (collapse.h) where it calls no program.
-Result<tensor_program::Program> emitted_stages(const Function& flat);
+/// (collapse.h) where it calls no program. `layouts`: as EmitForm's.
+Result<tensor_program::Program> emitted_stages(
+    const Function& flat, std::vector<tensor_program::ChannelLayout> layouts = {});
 
 /// Whether offsets into all its arrays fit the 32 bits that compiled code has for them.
 Status check_array_sizes(const tensor_program::Program& program);

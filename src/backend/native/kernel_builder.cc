@@ -192,7 +192,9 @@ Result<tensor_program::Program> program_of_stages(const Function& function, cons
     if (program) return std::move(*program);
   }
   if (const auto schedule = parse_stage_schedule(variant.name)) {
-    const tensor_program::Program stages = TRY(emitted_stages(function));
+    std::vector<ChannelLayout> layouts;
+    if (variant.outputs[0].layout != Layout()) layouts = layouts_of(variant);
+    const tensor_program::Program stages = TRY(emitted_stages(function, std::move(layouts)));
     return guarded_loops(TRY(with_schedule(stages, *schedule, threads)), true);
   }
   return internal_error("native: no schedule '{}'", variant.name);

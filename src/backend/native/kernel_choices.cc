@@ -27,6 +27,13 @@ ChannelLayout layout_of(const Encoding& encoding) {
   return encoding.layout.blocks().empty() ? ChannelLayout::kLast : ChannelLayout::kBlocked;
 }
 
+std::vector<ChannelLayout> layouts_of(const Variant& variant) {
+  std::vector<ChannelLayout> layouts;
+  for (const Encoding& input : variant.inputs) layouts.push_back(layout_of(input));
+  layouts.push_back(layout_of(variant.outputs[0]));
+  return layouts;
+}
+
 std::vector<bool> prologue_params(const KernelGroup& group) {
   std::vector<bool> found(group.function->params.size(), false);
   for (const Expr& node : post_order(group.anchor->args[0])) {

@@ -30,6 +30,8 @@ bool computes_stages(const Function& function);
 bool has_avx512();
 
 ChannelLayout layout_of(const Encoding& encoding);
+/// Of the inputs, then the output.
+std::vector<ChannelLayout> layouts_of(const Variant& variant);
 
 /// Which parameters the anchor's data depends on (its prologue); the others belong to the epilogue.
 std::vector<bool> prologue_params(const KernelGroup& group);

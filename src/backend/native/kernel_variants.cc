@@ -5,7 +5,9 @@
 #include "backend/native/called_program.h"
 #include "backend/native/external_product.h"
 #include "backend/native/kernel_choices.h"
+#include "backend/native/real_products.h"
 #include "backend/native/stage_choices.h"
+#include "ir/visitor.h"
 
 namespace collage::native {
 namespace {
@@ -128,7 +130,42 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads,
   return variants;
 }
 
+Variant variant_of(const StageSchedule& schedule, const Function& function) {
+  Variant variant = Variant::plain(schedule.to_string(), function);
+  if (schedule.packed || !schedule.intrinsic.empty()) variant.weights.clear();
+  return variant;
+}
+
 }  // namespace
+
+std::vector<Variant> dot_variants(const Function& flat, int threads) {
+  std::vector<Variant> variants;
+  if (!has_quantised_product(flat)) return variants;
+  for (const ChannelLayout layout : {ChannelLayout::kPlain, ChannelLayout::kLast}) {
+    Variant variant = Variant::plain("", flat);
+    std::vector<ChannelLayout> layouts;
+    if (layout == ChannelLayout::kLast) {
+      if (!is_image(flat->body->tensor_type())) break;
+      for (size_t i = 0; i < variant.inputs.size(); ++i)
+        variant.inputs[i] = encoding_of(flat->params[i]->tensor_type(), layout);
+      variant.outputs[0] = encoding_of(flat->body->tensor_type(), layout);
+      layouts = layouts_of(variant);
+    }
+    variant.weights.clear();
+    const Result<tensor_program::Program> stages = emitted_stages(flat, std::move(layouts));
+    if (!stages.ok()) continue;
+    for (const StageSchedule& schedule : dot_schedules(*stages, threads)) {
+      variant.name = schedule.to_string();
+      variants.push_back(variant);
+    }
+  }
+  return variants;
+}
+
+Result<Function> flattened_for(const Function& function, const Variant& variant) {
+  const std::optional<StageSchedule> schedule = parse_stage_schedule(variant.name);
+  return schedule && !schedule->intrinsic.empty() ? inline_calls(function) : flattened(function);
+}
 
 Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external) {
   if (!computes_stages(function)) return all_variants(function, threads, external);
@@ -137,10 +174,11 @@ Result<std::vector<Variant>> kernel_variants(const Function& function, int threa
   const Result<tensor_program::Program> stages = emitted_stages(function);
   if (!stages.ok() && variants.empty()) return stages.status();
   if (!stages.ok()) return variants;
-  for (const StageSchedule& schedule : stage_schedules(*stages, threads)) {
-    variants.push_back(Variant::plain(schedule.to_string(), function));
-    if (schedule.packed) variants.back().weights.clear();
-  }
+  std::vector<StageSchedule> schedules = stage_schedules(*stages, threads);
+  const std::vector<StageSchedule> dots = dot_schedules(*stages, threads);
+  schedules.insert(schedules.end(), dots.begin(), dots.end());
+  for (const StageSchedule& schedule : schedules)
+    variants.push_back(variant_of(schedule, function));
   return variants;
 }
 
@@ -156,18 +194,13 @@ Result<ScheduleSpace> kernel_schedules(const Function& function, int threads) {
   for (const StageDecision& decision : *decisions) space.options.push_back(decision.options.size());
   for (const StageSchedule& schedule : stage_schedules(*stages, threads))
     if (auto choice = choice_of(*decisions, schedule)) space.start.push_back(std::move(*choice));
-  const auto variant_of = [function](const StageSchedule& schedule) {
-    Variant variant = Variant::plain(schedule.to_string(), function);
-    if (schedule.packed) variant.weights.clear();
-    return variant;
-  };
   space.variant = [=](const ScheduleSpace::Choice& choice) {
-    return variant_of(decided_schedule(*decisions, choice));
+    return variant_of(decided_schedule(*decisions, choice), function);
   };
   space.named = [=](const std::string& name) -> std::optional<Variant> {
     const std::optional<StageSchedule> schedule = parse_stage_schedule(name);
     if (!schedule || !choice_of(*decisions, *schedule)) return std::nullopt;
-    return variant_of(*schedule);
+    return variant_of(*schedule, function);
   };
   return space;
 }

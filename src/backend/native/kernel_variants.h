@@ -17,6 +17,15 @@ namespace collage::native {
 /// `external`, those in which a function of a library is a stage.
 Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external);
 
+/// More ways to compute a flat function with products of quantised tensors: as sums of integers,
+/// where this processor has an instruction for them (dot_products.h). None where it has no such
+/// products.
+std::vector<Variant> dot_variants(const Function& flat, int threads);
+
+/// The function as the variant computes it: flat, and with products of real numbers in place of
+/// those of quantised tensors (real_products.h) unless it is one of `dot_variants`.
+Result<Function> flattened_for(const Function& function, const Variant& variant);
+
 /// The schedules of what has no template (stage_choices.h).
 Result<ScheduleSpace> kernel_schedules(const Function& function, int threads);
 

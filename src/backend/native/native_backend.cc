@@ -95,7 +95,8 @@ class NativeBackend : public Backend {
   // the function (symbolic_kernel.h), `native -symbolic=only` that alone, where there is some.
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
-    const Function flat = TRY(flattened(function));
+    const Function quantised = TRY(inline_calls(function));
+    const Function flat = TRY(with_real_products(quantised));
     return guarded("native", [&]() -> Result<std::vector<Variant>> {
       const std::string symbolic = option(target, "symbolic");
       const bool has_symbolic = (symbolic == "on" || symbolic == "only") &&
@@ -105,6 +106,8 @@ class NativeBackend : public Backend {
       std::vector<Variant> variants =
           TRY(kernel_variants(flat, options.threads, option(target, "external") == "on"));
       if (has_symbolic) variants.push_back(Variant::plain(kSymbolic, flat));
+      for (Variant& variant : dot_variants(quantised, options.threads))
+        variants.push_back(std::move(variant));
       return variants;
     });
   }
@@ -128,7 +131,7 @@ class NativeBackend : public Backend {
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
-    const Function flat = TRY(flattened(function));
+    const Function flat = TRY(flattened_for(function, variant));
     BuiltKernel built =
         TRY(guarded("native", [&] { return build_kernel(flat, variant, options.threads); }));
     const std::string text =

@@ -1,5 +1,7 @@
 #include "backend/native/real_products.h"
 
+#include <algorithm>
+
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
@@ -68,6 +70,14 @@ Result<Function> with_real_products(const Function& flat) {
     return real_product(*call);
   });
   return rewriter.rewrite(flat);
+}
+
+bool has_quantised_product(const Function& flat) {
+  const std::vector<Expr> order = post_order(flat->body);
+  return std::any_of(order.begin(), order.end(), [](const Expr& node) {
+    const auto* call = as<CallNode>(node);
+    return call != nullptr && call->op != nullptr && is_quantised_product(call->op->name);
+  });
 }
 
 Result<Function> flattened(const Function& function) {

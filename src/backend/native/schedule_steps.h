@@ -35,6 +35,10 @@ class Steps {
     vectorise(loop, width);
     schedule_.back().masked = true;
   }
+  void tensorise(const std::string& lane, const std::string& term, const std::string& intrinsic,
+                 int64_t lanes) {
+    add(Kind::kTensorise, {lane, term, intrinsic}, lanes);
+  }
   void unroll(const std::string& loop) { add(Kind::kUnroll, {loop}); }
   void parallel(const std::string& loop) { add(Kind::kParallel, {loop}); }
   void split(const std::string& loop, const std::string& outer, const std::string& inner,

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "backend/native/dot_products.h"
 #include "backend/native/stage_rows.h"
 #include "backend/native/stage_tile.h"
 #include "base/integers.h"
@@ -102,6 +103,7 @@ std::string StageSchedule::to_string() const {
   const StageSchedule usual;
   std::string text = rows > 0 ? fmt::format("rows {}", rows) : "stages";
   if (packed) text += " packed";
+  if (!intrinsic.empty()) text += " " + intrinsic;
   if (vectors != usual.vectors) text += fmt::format(" vectors {}", vectors);
   if (lines != usual.lines) text += fmt::format(" lines {}", lines);
   if (tasks) text += fmt::format(" tasks {}", *tasks);
@@ -120,6 +122,10 @@ std::optional<StageSchedule> parse_stage_schedule(std::string_view text) {
   size_t at = !words.empty() && words[0] == "stages" ? 1 : 0;
   while (at < words.size()) {
     const std::string& name = words[at++];
+    if (tp::find_intrinsic(name) != nullptr) {
+      schedule.intrinsic = name;
+      continue;
+    }
     if (name == "packed" || name == "scalar") {
       set_field(schedule, name, 1);
       continue;
@@ -170,6 +176,21 @@ std::vector<StageSchedule> stage_schedules(const tp::Program& program, int threa
   const std::vector<StageSchedule>& second = heavy ? blocks : stages;
   first.insert(first.end(), second.begin(), second.end());
   return first;
+}
+
+std::vector<StageSchedule> dot_schedules(const tp::Program& program, int threads) {
+  std::vector<StageSchedule> schedules;
+  const StagePlan plan = plan_stages(program);
+  for (const tp::Intrinsic* intrinsic : machine_intrinsics()) {
+    if (!can_use_intrinsic(plan, *intrinsic)) continue;
+    for (StageSchedule schedule : stage_schedules(program, threads)) {
+      schedule.packed = false;  // it always is
+      schedule.intrinsic = intrinsic->name;
+      if (std::find(schedules.begin(), schedules.end(), schedule) == schedules.end())
+        schedules.push_back(std::move(schedule));
+    }
+  }
+  return schedules;
 }
 
 std::vector<StageDecision> stage_decisions(const tp::Program& program) {

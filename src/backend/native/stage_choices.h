@@ -9,6 +9,7 @@
 //   tasks 4      for each thread; 0: the loops of a stage are not divided among threads
 //   steps 8      of a sum are written out one after the other; 0: all of a few
 //   tile 6x2     sums are computed in tiles of so many rows and vectors
+//   dot_int16x2  products by this intrinsic (tensor_program/intrinsic.h), from copies
 //   scalar       sums are computed column by column, not in vectors of columns
 //   keep 1       what a stage must save at least to be kept instead of computed where it is read
 //
@@ -30,6 +31,7 @@ namespace collage::native {
 struct StageSchedule {
   int64_t rows = 0;  ///< of the result, in a task; 0: stage by stage
   bool packed = false;
+  std::string intrinsic = {};  ///< empty: none
   int64_t vectors = 1, lines = 1, steps = 4;
   std::optional<int64_t> tasks = {};
   int64_t tile_rows = 0, tile_vectors = 0;  ///< 0: by estimate
@@ -45,6 +47,10 @@ std::optional<StageSchedule> parse_stage_schedule(std::string_view text);
 
 /// Those worth measuring for a program without schedule, best guess first.
 std::vector<StageSchedule> stage_schedules(const tensor_program::Program& program, int threads);
+
+/// Likewise those by instructions of this processor that multiply small integers; none where the
+/// program has no such products.
+std::vector<StageSchedule> dot_schedules(const tensor_program::Program& program, int threads);
 
 /// The fields of a schedule in which those of one program may differ, and what each may be.
 struct StageDecision {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor_program/intrinsic.h"
 #include "tensor_program/program.h"
 
 namespace collage::native {
@@ -23,6 +24,9 @@ struct TiledSum {
   /// The axis of both whose points share the columns' factors, if any: the rows of a tile. Its
   /// columns are along the innermost axis.
   std::optional<size_t> rows;
+  /// What computes it, if it was made one of these (dot_products.h); the last axis that it is over
+  /// are the terms of one instruction.
+  const tensor_program::Intrinsic* intrinsic = nullptr;
 };
 
 struct StagePlan {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "backend/native/dot_products.h"
 #include "backend/native/generic_schedule.h"
 #include "backend/native/schedule_steps.h"
 #include "backend/native/stage_rows.h"
@@ -71,9 +72,9 @@ class Scheduler {
     const size_t columns = host.axes.size() - 1;
     const int64_t rows = sums[0]->rows ? extent_of(host, *sums[0]->rows) : 1;
     const bool window = window_lines_.count(host.name) != 0;
-    return stage_tile(
-        rows, extent_of(host, columns), sums.size(), !is_in_block(host),
-        {window ? schedule_.lines : schedule_.tile_rows, schedule_.tile_vectors, schedule_.scalar});
+    return stage_tile(rows, extent_of(host, columns), sums.size(), !is_in_block(host),
+                      {window ? schedule_.lines : schedule_.tile_rows, schedule_.tile_vectors,
+                       schedule_.scalar, !schedule_.intrinsic.empty()});
   }
 
   /// Sums whose points share no factors, as those of windows: the loop next to the columns takes
@@ -89,16 +90,16 @@ class Scheduler {
   }
 
   void pack() {
-    const std::vector<TiledSum> sums = plan_.sums;
     bool any = false;
-    for (const TiledSum& sum : sums) {
+    for (TiledSum& sum : plan_.sums) {
       const Stage host = *program().find_stage(sum.host);
-      const size_t columns = host.axes.size() - 1;
-      if (!sum.rows || window_lines_.count(host.name) != 0 || host.axes[*sum.rows].extent < 4)
-        continue;
+      if (!sum.rows || window_lines_.count(host.name) != 0) continue;
       const StageTile tile = tile_for(host, plan_.sums_of(sum.host));
-      if (host.axes[columns].extent % tile.columns == 0)
+      if (const tp::Intrinsic* intrinsic = tp::find_intrinsic(schedule_.intrinsic)) {
+        any = use_intrinsic(plan_, sum, *intrinsic, tile.columns) || any;
+      } else if (host.axes[*sum.rows].extent >= 4 && host.axes.back().extent % tile.columns == 0) {
         any = pack_columns(plan_, sum, tile.columns, schedule_.packed) || any;
+      }
     }
     if (!any) return;
     // Copies of weights are made once, here.
@@ -284,32 +285,42 @@ class Scheduler {
     }
     const std::string column = stage.axes.back().name;
     const bool rows = has_rows && tiled.rows && tile.rows > 1;
-    Names loops{column};
-    if (rows) loops.push_back(stage.axes[*tiled.rows].name);
-    const auto in_registers = [&](Steps& s) {
-      if (tile.lanes > 1) s.vectorise(column, tile.lanes);
+    const std::string row = rows ? stage.axes[*tiled.rows].name : "";
+    const auto unroll_tile = [&](Steps& s) {
       if (tile.columns > tile.lanes) s.unroll(column);
-      if (rows) s.unroll(loops[1]);
+      if (rows) s.unroll(row);
     };
-    in_registers(steps);
-    const tp::Update& update = stage.updates[0];
+    if (tile.lanes > 1) steps.vectorise(column, tile.lanes);
+    unroll_tile(steps);
+    std::vector<tp::Axis> over = stage.updates[0].over;
     Steps sum(program(), stage.name, 0);
-    const std::string& innermost = update.over.back().name;
+    Names loops{column};
+    if (tiled.intrinsic != nullptr) {
+      loops.insert(loops.begin(), over.back().name);
+      over.pop_back();
+    }
+    if (rows) loops.push_back(row);
+    const std::string& innermost = over.back().name;
     int64_t terms = 1;
-    for (const tp::Axis& axis : update.over) terms *= axis.extent;
+    for (const tp::Axis& axis : over) terms *= axis.extent;
     const bool all = schedule_.steps == 0 && terms <= kMostSteps;
-    const bool some = schedule_.steps > 1 && update.over.back().extent % schedule_.steps == 0;
+    const bool some = schedule_.steps > 1 && over.back().extent % schedule_.steps == 0;
     if (some) {
       sum.split(innermost, "sum_outer", "sum_inner", schedule_.steps);
       loops.insert(loops.end(), {"sum_inner", "sum_outer"});
     } else {
       loops.push_back(innermost);
     }
-    for (size_t i = update.over.size() - 1; i-- > 0;) loops.push_back(update.over[i].name);
+    for (size_t i = over.size() - 1; i-- > 0;) loops.push_back(over[i].name);
     sum.reorder(loops);
-    in_registers(sum);
+    if (tiled.intrinsic != nullptr) {
+      sum.tensorise(column, loops[0], tiled.intrinsic->name, tile.lanes);
+    } else if (tile.lanes > 1) {
+      sum.vectorise(column, tile.lanes);
+    }
+    unroll_tile(sum);
     if (some) sum.unroll("sum_inner");
-    for (const tp::Axis& axis : update.over)
+    for (const tp::Axis& axis : over)
       if (all) sum.unroll(axis.name);
   }
 

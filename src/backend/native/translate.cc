@@ -327,6 +327,10 @@ void Translator::apply(Target target, const tp::Primitive& step,
         target.vectorize(loop(0), number, tail);
       }
       return;
+    case tp::PrimitiveKind::kTensorise:
+      // Halide finds the instruction for sums within vectors.
+      target.atomic().vectorize(loop(1)).vectorize(loop(0), number, tail);
+      return;
     case tp::PrimitiveKind::kUnroll:
       target.unroll(loop(0));
       return;

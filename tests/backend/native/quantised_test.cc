@@ -9,8 +9,10 @@
 #include <limits>
 
 #include "backend/check.h"
+#include "backend/native/dot_products.h"
 #include "backend/native/generic_schedule.h"
 #include "backend/native/kernel_group.h"
+#include "backend/native/kernel_variants.h"
 #include "backend/native/native_backend.h"
 #include "check.h"
 #include "ops/interpreter.h"
@@ -18,6 +20,7 @@
 namespace collage::native {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 Expr floats(std::vector<float> values) {
@@ -196,6 +199,67 @@ TEST(Quantised, ProductsOfBytes) {
   check_function(function(
       {row, other}, call("qnn.matmul", {row, other, make_scalar(0.02f), make_scalar(int32_t{-5}),
                                         make_scalar(0.01f), make_scalar(int32_t{4})})));
+}
+
+TEST(Quantised, ProductsOfBytesByAnInstruction) {
+  const auto names = [](const Function& f) {
+    std::vector<std::string> found;
+    for (const Variant& variant : dot_variants(f, 2)) found.push_back(variant.name);
+    return found;
+  };
+  const bool any = !machine_intrinsics().empty();
+  if (!any) GTEST_SKIP() << "this processor has no instruction for products of small integers";
+  for (const auto& [m, k, n] :
+       {std::array{13, 64, 48}, std::array{32, 96, 40}, std::array{5, 30, 16}}) {
+    const Expr row = var("row", {m, k}, DType::kUInt8);
+    const Expr dense = call("qnn.dense", {row, byte_weights({n, k}), make_scalar(0.02f),
+                                          make_scalar(int32_t{117}), scales(n), zeros(n, 2)});
+    for (const Function& f :
+         {function({row}, dense), function({row}, bytes(call("nn.relu", {dense}), 0.05f))}) {
+      EXPECT_THAT(names(f), Contains(HasSubstr("dot_int16x2")));
+      for (const Variant& variant : dot_variants(f, 2))
+        check_variant(f, variant, {.tolerance = 0.012});
+    }
+  }
+}
+
+TEST(Quantised, ConvolutionsByAnInstruction) {
+  if (machine_intrinsics().empty())
+    GTEST_SKIP() << "this processor has no instruction for products of small integers";
+  struct Form {
+    int64_t in, out, kernel, stride, pad, size;
+  };
+  for (const Form& form :
+       {Form{32, 48, 3, 1, 1, 14}, Form{16, 24, 3, 2, 1, 15}, Form{64, 32, 1, 1, 0, 7},
+        Form{8, 16, 1, 2, 0, 9}, Form{4, 20, 5, 2, 2, 12}}) {
+    SCOPED_TRACE(fmt::format("{} to {}, {} by {}", form.in, form.out, form.kernel, form.stride));
+    const Expr x = var("x", {2, form.in, form.size, form.size + 3}, DType::kUInt8);
+    const Expr y =
+        call("qnn.conv2d",
+             {x, byte_weights({form.out, form.in, form.kernel, form.kernel}), make_scalar(0.02f),
+              make_scalar(int32_t{120}), scales(form.out), zeros(form.out)},
+             {{"padding", Ints(4, form.pad)}, {"strides", Ints(2, form.stride)}});
+    const Expr biased = call("nn.bias_add", {y, weights({form.out})});
+    for (const Function& f :
+         {function({x}, y), function({x}, bytes(call("nn.relu", {biased}), 0.05f))}) {
+      const std::vector<Variant> variants = dot_variants(f, 2);
+      ASSERT_FALSE(variants.empty());
+      EXPECT_EQ(variants.back().outputs[0].layout, Layout::channels_last(4));
+      for (const Variant& variant : variants) check_variant(f, variant, {.tolerance = 0.012});
+    }
+  }
+  // Channels of their own, and channels that no instruction divides.
+  const Expr x = var("x", {1, 32, 9, 9}, DType::kUInt8),
+             odd = var("x", {1, 3, 9, 9}, DType::kUInt8);
+  const auto conv = [](const Expr& data, const Expr& weight, int64_t groups) {
+    const int64_t out = weight->tensor_type().shape[0];
+    return function({data}, call("qnn.conv2d",
+                                 {data, weight, make_scalar(0.02f), make_scalar(int32_t{120}),
+                                  scales(out), zeros(out)},
+                                 {{"groups", groups}}));
+  };
+  EXPECT_TRUE(dot_variants(conv(x, byte_weights({32, 1, 3, 3}), 32), 2).empty());
+  EXPECT_TRUE(dot_variants(conv(odd, byte_weights({16, 3, 3, 3}), 1), 2).empty());
 }
 
 TEST(Quantised, WeightsOfAConvolutionAreConstant) {

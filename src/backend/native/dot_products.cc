@@ -1,0 +1,233 @@
+#include "backend/native/dot_products.h"
+
+#include <algorithm>
+#include <map>
+
+#include "backend/native/code_cache.h"
+#include "backend/native/halide_math.h"
+#include "tensor_program/range.h"
+#include "tensor_program/simplify.h"
+#include "tensor_program/term_walk.h"
+
+namespace collage::native {
+
+namespace tp = tensor_program;
+using tp::Stage;
+using tp::Term;
+
+namespace {
+
+constexpr int64_t kLeastLanes = 4;  // with fewer, templates of real numbers are as fast
+
+using Features = std::vector<Halide::Target::Feature>;
+
+/// Of which any makes the intrinsic one instruction.
+const std::map<std::string, Features>& instructions() {
+  using Halide::Target;
+  static const std::map<std::string, Features> table = {
+      {"dot_uint8x4", {Target::AVX512_Zen4, Target::AVX512_SapphireRapids, Target::AVXVNNI}},
+      {"dot_int16x2", {Target::AVX2}},
+  };
+  return table;
+}
+
+/// An axis of a copy that stands for a position which an axis of the sum and one that it is over
+/// give together, as those of a convolution do: at = row * stride + tap * dilation.
+struct Window {
+  std::string own;  ///< the sum's axis
+  tp::Axis axis;
+  Term at;
+};
+
+/// What a sum multiplies. It is over `terms`, which instructions add up, and others.
+struct Factors {
+  Term row, column;
+  tp::Axis terms;
+  std::vector<tp::Axis> others;
+  std::vector<Window> windows;  ///< in the row's factor, which names their axes
+};
+
+/// What the term is for each step along two axes, and in the beginning; none where it is no such
+/// term, or may be negative.
+struct Affine {
+  int64_t own = 0, over = 0, first = 0;
+};
+std::optional<Affine> affine(const Term& term, const std::string& own, const std::string& over) {
+  if (tp::is_variable(term, own)) return Affine{1, 0, 0};
+  if (tp::is_variable(term, over)) return Affine{0, 1, 0};
+  if (const auto known = tp::known_integer(term); known && *known >= 0) return Affine{0, 0, *known};
+  if (term->op != tp::TermOp::kAdd && term->op != tp::TermOp::kMultiply) return std::nullopt;
+  const auto a = affine(term->args[0], own, over), b = affine(term->args[1], own, over);
+  if (!a || !b) return std::nullopt;
+  if (term->op == tp::TermOp::kAdd)
+    return Affine{a->own + b->own, a->over + b->over, a->first + b->first};
+  if (b->own != 0 || b->over != 0) return std::nullopt;
+  return Affine{a->own * b->first, a->over * b->first, a->first * b->first};
+}
+
+/// Has the factor read positions in a window by an axis of their own.
+std::optional<Window> take_window(Term& factor, const std::vector<tp::Axis>& axes,
+                                  const tp::Axis& over) {
+  for (const tp::Axis& own : axes) {
+    std::optional<Window> found;
+    tp::for_each_inside(factor, [&](const Term& term) {
+      if (found || term->op != tp::TermOp::kAdd) return;
+      const std::optional<Affine> steps = affine(term, own.name, over.name);
+      if (!steps || steps->own == 0 || steps->over == 0) return;
+      const int64_t last =
+          steps->own * (own.extent - 1) + steps->over * (over.extent - 1) + steps->first;
+      found = Window{own.name, {"at_" + own.name, last + 1}, term};
+    });
+    if (!found) continue;
+    const Term axis = tp::var(found->axis.name);
+    factor = tp::rewrite(factor,
+                         [&](const Term& term) { return tp::same(term, found->at) ? axis : term; });
+    return found;
+  }
+  return std::nullopt;
+}
+
+bool fits(tp::Ranges& ranges, const Term& factor, DType dtype) {
+  const std::optional<tp::Range> range = ranges.of(factor), type = tp::range_of_type(dtype);
+  return range && range->low >= type->low && range->high <= type->high;
+}
+
+/// Divides what the sum is over into terms and others. Axes of one point are none.
+bool take_axes(const tp::Update& update, const tp::Intrinsic& intrinsic, Factors& found,
+               std::vector<tp::Replacement>& ones) {
+  for (const tp::Axis& axis : update.over) {
+    if (axis.extent == 1) {
+      ones.push_back({axis.name, Term(0)});
+    } else if (found.terms.name.empty() && axis.extent % intrinsic.terms() == 0) {
+      found.terms = axis;
+    } else {
+      found.others.push_back(axis);
+    }
+  }
+  return !found.terms.name.empty();
+}
+
+std::optional<Factors> factors_of(const StagePlan& plan, const TiledSum& tiled,
+                                  const tp::Intrinsic& intrinsic) {
+  if (!tiled.rows) return std::nullopt;
+  const Stage& sum = *plan.program.find_stage(tiled.sum);
+  const tp::Update& update = sum.updates[0];
+  if (sum.dtype != intrinsic.stage().dtype || update.combine != tp::Combine::kSum ||
+      update.value->op != tp::TermOp::kMultiply || sum.axes.back().extent % kLeastLanes != 0)
+    return std::nullopt;
+  Factors found;
+  std::vector<tp::Replacement> ones;
+  if (!take_axes(update, intrinsic, found, ones)) return std::nullopt;
+  std::vector<tp::Axis> axes = sum.axes;
+  axes.insert(axes.end(), update.over.begin(), update.over.end());
+  const tp::ElementRanges elements = tp::element_ranges(plan.program);
+  tp::Ranges ranges(axes, [&](const std::string& array) { return elements.at(array); });
+  const std::string& column = sum.axes.back().name;
+  const std::string& row = sum.axes[*tiled.rows].name;
+  for (const size_t first : {0, 1}) {
+    const auto factor = [&](size_t i) {
+      return tp::simplify(tp::substitute(update.value->args[i], ones), axes);
+    };
+    found.row = factor(first);
+    found.column = factor(1 - first);
+    if (tp::depends_on(found.row, column) || tp::depends_on(found.column, row) ||
+        !fits(ranges, found.row, intrinsic.shared_dtype()) ||
+        !fits(ranges, found.column, intrinsic.lanes_dtype()))
+      continue;
+    // A copy that holds each element many times is none.
+    for (const tp::Axis& over : found.others) {
+      if (take_window(found.column, sum.axes, over)) return std::nullopt;
+      std::optional<Window> window = take_window(found.row, sum.axes, over);
+      if (!window) continue;
+      if (tp::depends_on(found.row, window->own)) return std::nullopt;
+      found.windows.push_back(*std::move(window));
+    }
+    return found;
+  }
+  return std::nullopt;
+}
+
+/// A copy of a factor, and where the sum reads it.
+struct Copy {
+  Stage stage;
+  std::vector<Term> at;
+
+  void add(const tp::Axis& axis, const Term& index) {
+    stage.axes.push_back(axis);
+    at.push_back(index);
+  }
+  Term read(DType as) const { return tp::cast(as, tp::load(stage.name, stage.dtype, at)); }
+};
+
+}  // namespace
+
+std::vector<const tp::Intrinsic*> machine_intrinsics() {
+  const Halide::Target target = kernel_target();
+  std::vector<const tp::Intrinsic*> found;
+  for (const tp::Intrinsic& intrinsic : tp::intrinsics()) {
+    const auto features = instructions().find(intrinsic.name);
+    if (features != instructions().end() &&
+        std::any_of(features->second.begin(), features->second.end(),
+                    [&](Halide::Target::Feature feature) { return target.has_feature(feature); }))
+      found.push_back(&intrinsic);
+  }
+  return found;
+}
+
+bool can_use_intrinsic(const StagePlan& plan, const tp::Intrinsic& intrinsic) {
+  return std::any_of(plan.sums.begin(), plan.sums.end(), [&](const TiledSum& sum) {
+    return factors_of(plan, sum, intrinsic).has_value();
+  });
+}
+
+bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrinsic,
+                   int64_t width) {
+  const std::optional<Factors> factors = factors_of(plan, tiled, intrinsic);
+  if (!factors) return false;
+  std::vector<Stage>& stages = plan.program.stages;
+  const auto position = std::find_if(stages.begin(), stages.end(),
+                                     [&](const Stage& stage) { return stage.name == tiled.sum; });
+  Stage sum = *position;
+  const int terms = to_int(intrinsic.terms()), lanes = to_int(width);
+  const tp::Axis last = sum.axes.back(), steps{factors->terms.name, factors->terms.extent / terms};
+  const Term step = tp::var(steps.name), term = tp::var("term"), column = tp::var(last.name);
+  const Term inner = step * terms + term;
+
+  Copy rows, columns;
+  rows.stage.name = sum.name + "_rows";
+  rows.stage.dtype = intrinsic.shared_dtype();
+  rows.stage.value = tp::cast(rows.stage.dtype, factors->row);
+  columns.stage.name = sum.name + "_columns";
+  columns.stage.dtype = intrinsic.lanes_dtype();
+  const std::vector<tp::Replacement> packed = {
+      {last.name, tp::var("panel") * lanes + tp::var("lane")}, {steps.name, inner}};
+  columns.stage.value = tp::cast(columns.stage.dtype, tp::substitute(factors->column, packed));
+
+  const auto add_plain = [&](const tp::Axis& axis) {
+    if (tp::depends_on(factors->row, axis.name)) rows.add(axis, tp::var(axis.name));
+    if (tp::depends_on(factors->column, axis.name)) columns.add(axis, tp::var(axis.name));
+  };
+  for (size_t d = 0; d + 1 < sum.axes.size(); ++d) {
+    for (const Window& window : factors->windows)
+      if (window.own == sum.axes[d].name) rows.add(window.axis, window.at);
+    add_plain(sum.axes[d]);
+  }
+  columns.add({"panel", last.extent / width}, column / lanes);
+  for (const tp::Axis& axis : factors->others) add_plain(axis);
+  rows.add(factors->terms, inner);
+  columns.add(steps, step);
+  columns.add({"lane", width}, column % lanes);
+  columns.add({"term", intrinsic.terms()}, term);
+
+  tp::Update& update = sum.updates[0];
+  update.over = factors->others;
+  update.over.push_back(steps);
+  update.over.push_back({"term", intrinsic.terms()});
+  update.value = rows.read(sum.dtype) * columns.read(sum.dtype);
+  tiled.intrinsic = &intrinsic;
+  *position = std::move(sum);
+  stages.insert(stages.insert(position, std::move(columns.stage)), std::move(rows.stage));
+  return true;
+}
+
+}  // namespace collage::native

@@ -1,0 +1,34 @@
+// Sums of products of small integers by instructions that multiply and add several at a time.
+#pragma once
+
+#include <vector>
+
+#include "backend/native/stage_plan.h"
+#include "tensor_program/intrinsic.h"
+
+namespace collage::native {
+
+/// Those that are one instruction of this processor, in the order in which they are worth trying.
+std::vector<const tensor_program::Intrinsic*> machine_intrinsics();
+
+/// Has the sum be one of the intrinsic's: what is multiplied is copied first, as numbers of the
+/// operands' types, and what belongs to columns in panels of `width` of them, the terms that one
+/// instruction adds up next to one another.
+///
+///   stage S[i, j] = sum(k:256) (int32(A[i, k]) - 3) * int32(B[j, k]);      becomes
+///
+///   stage S_rows[i, k:256] = int16(int32(A[i, k]) - 3);
+///   stage S_columns[panel, k:128, lane:16, term:2] = int16(B[panel * 16 + lane, k * 2 + term]);
+///   stage S[i, j] = sum(k:128, term:2)
+///                   int32(S_rows[i, k * 2 + term]) * int32(S_columns[j / 16, k, j % 16, term]);
+///
+/// Rows of a convolution are read from a copy of the map, with its padding. False, with nothing
+/// changed, where the sum has too odd a number of columns or terms, a copy would hold more than
+/// what it is made of, or what is multiplied may not fit the types. Columns divide by the width.
+bool use_intrinsic(StagePlan& plan, TiledSum& sum, const tensor_program::Intrinsic& intrinsic,
+                   int64_t width);
+
+/// Whether some sum of the plan may become one of the intrinsic's.
+bool can_use_intrinsic(const StagePlan& plan, const tensor_program::Intrinsic& intrinsic);
+
+}  // namespace collage::native

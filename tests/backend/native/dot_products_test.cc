@@ -1,0 +1,123 @@
+// Sums of products by instructions: how a program is rewritten for one, and that compiled code has
+// it.
+#include "backend/native/dot_products.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "backend/native/called_program.h"
+#include "backend/native/kernel_builder.h"
+#include "backend/native/stage_schedule.h"
+#include "base/files.h"
+#include "check.h"
+#include "tensor_program/program_text.h"
+
+namespace collage::native {
+namespace {
+
+using ::testing::HasSubstr;
+namespace tp = tensor_program;
+
+/// The program after its sum became one of the intrinsic's, in panels of 8 columns.
+std::string rewritten(const std::string& text, const std::string& intrinsic) {
+  StagePlan plan = plan_stages(tp::parse_program(text).value());
+  if (plan.sums.size() != 1) return "no sum";
+  if (!use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic(intrinsic), 8)) return "none";
+  EXPECT_EQ(plan.sums[0].intrinsic, tp::find_intrinsic(intrinsic));
+  const Status verified = tp::verify(plan.program);
+  EXPECT_TRUE(verified.ok()) << verified.to_string();
+  return plan.program.to_string();
+}
+
+TEST(DotProducts, OfRowsAndColumns) {
+  EXPECT_EQ(rewritten(R"(program {
+  param A: uint8[5, 12];
+  param B: int8[16, 12];
+  stage S[i:5, j:16] = sum(k:12) (int32(A[i, k]) - 3) * int32(B[j, k]);
+  result Y[i:5, j:16] = float32(S[i, j]);
+})",
+                      "dot_int16x2"),
+            R"(program {
+  param A: uint8[5, 12];
+  param B: int8[16, 12];
+  stage S_rows[i:5, k:12] = int16(int32(A[i, k]) - 3);
+  stage S_columns[panel:2, k:6, lane:8, term:2] = int16(int32(B[panel * 8 + lane, k * 2 + term]));
+  stage S[i:5, j:16] = sum(k:6, term:2) int32(S_rows[i, k * 2 + term]) * int32(S_columns[j / 8, k, j % 8, term]);
+  result Y[i:5, j:16] = float32(S[i, j]);
+}
+)");
+}
+
+TEST(DotProducts, OfAConvolution) {
+  EXPECT_EQ(rewritten(R"(program {
+  param A: uint8[1, 7, 7, 4];
+  param B: int8[8, 4, 3, 3];
+  stage S[n:1, h:3, w:3, c:8] = sum(k:4, y:3, x:3) int32(A[n, h * 2 + y, w * 2 + x, k]) * int32(B[c, k, y, x]);
+  result Y[n:1, h:3, w:3, c:8] = float32(S[n, h, w, c]);
+})",
+                      "dot_uint8x4"),
+            R"(program {
+  param A: uint8[1, 7, 7, 4];
+  param B: int8[8, 4, 3, 3];
+  stage S_rows[n:1, at_h:7, at_w:7, k:4] = uint8(int32(A[n, at_h, at_w, k]));
+  stage S_columns[panel:1, y:3, x:3, k:1, lane:8, term:4] = int8(int32(B[panel * 8 + lane, k * 4 + term, y, x]));
+  stage S[n:1, h:3, w:3, c:8] = sum(y:3, x:3, k:1, term:4) int32(S_rows[n, h * 2 + y, w * 2 + x, k * 4 + term]) * int32(S_columns[c / 8, y, x, k, c % 8, term]);
+  result Y[n:1, h:3, w:3, c:8] = float32(S[n, h, w, c]);
+}
+)");
+}
+
+TEST(DotProducts, NoneOfWhatDoesNotFit) {
+  const auto product = [](const std::string& a, const std::string& b, int terms, int columns) {
+    return rewritten(fmt::format(R"(program {{
+      param A: uint8[5, {0}];
+      param B: int8[{1}, {0}];
+      param W: int32[{1}, {0}];
+      stage S[i:5, j:{1}] = sum(k:{0}) {2} * {3};
+      result Y[i:5, j:{1}] = float32(S[i, j]);
+    }})",
+                                 terms, columns, a, b),
+                     "dot_uint8x4");
+  };
+  const std::string a = "int32(A[i, k])", b = "int32(B[j, k])";
+  EXPECT_THAT(product(a, b, 12, 16), HasSubstr("S_rows"));
+  EXPECT_THAT(product(b, a, 12, 16), HasSubstr("S_rows"));
+  EXPECT_EQ(product(a, b, 10, 16), "none") << "four terms at a time";
+  EXPECT_EQ(product(a, b, 12, 6), "none") << "lanes";
+  EXPECT_EQ(product("(int32(A[i, k]) - 3)", b, 12, 16), "none") << "negative numbers as uint8";
+  EXPECT_EQ(product(a, "W[j, k]", 12, 16), "none") << "of any size";
+  EXPECT_EQ(product(a, "int32(B[j, (i + k) % 12])", 12, 16), "none") << "rows have their own";
+}
+
+/// Whether the code of a product of bytes for a processor has the instruction.
+bool has(const std::string& instruction, const std::string& schedule, const std::string& target) {
+  const Expr x = var("x", {12, 64}, DType::kUInt8);
+  Tensor bytes = Tensor::empty(DType::kInt8, {32, 64});
+  for (int64_t i = 0; i < bytes.size(); ++i) bytes.data<int8_t>()[i] = static_cast<int8_t>(i * 37);
+  const Function f = function(
+      {x}, call("qnn.dense", {x, make_constant(bytes), make_scalar(0.02f), make_scalar(int32_t{0}),
+                              make_scalar(0.1f), make_scalar(int32_t{0})}));
+  const BuiltKernel built = build_kernel(f, Variant::plain(schedule, f), 1).value();
+  std::vector<Halide::Argument> inputs;
+  for (const Binding& binding : built.bindings) inputs.push_back(binding.buffer.param());
+  const std::string file =
+      std::filesystem::temp_directory_path() / ("collage_dot_" + std::to_string(::getpid()) + ".s");
+  Halide::Pipeline pipeline = built.pipeline;
+  pipeline.compile_to_assembly(file, inputs, "kernel", Halide::Target(target));
+  const std::string code = read_file(file).value();
+  std::filesystem::remove(file);
+  return code.find(instruction) != std::string::npos;
+}
+
+TEST(DotProducts, AreInstructions) {
+  const std::string avx2 = "x86-64-linux-no_runtime-sse41-avx-avx2-fma-f16c";
+  const std::string vnni = avx2 + "-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4";
+  EXPECT_TRUE(has("vpmaddwd", "stages dot_int16x2", avx2));
+  EXPECT_FALSE(has("vpdpwssd", "stages dot_int16x2", avx2));
+  EXPECT_TRUE(has("vpdpwssd", "stages dot_int16x2", vnni));
+  EXPECT_TRUE(has("vpdpbusd", "stages dot_uint8x4", vnni));
+}
+
+}  // namespace
+}  // namespace collage::native
