@@ -15,15 +15,11 @@ namespace collage {
 
 namespace {
 
-// Whether it holds a call of a kernel that somebody decided on, or of anything else by its name.
+// Whether it holds a call of a kernel that somebody decided on.
 bool calls_kernel(const DataflowGraph& graph, const CandidatePartition& candidate) {
   bool found = false;
-  candidate.sub_graph.inside().for_each([&](PostDfsIndex i) {
-    const Expr& expr = graph.node(i).expr;
-    const auto* call = as<CallNode>(expr);
-    found = found || called_primitive(expr) != nullptr ||
-            (call != nullptr && as<GlobalVarNode>(call->callee) != nullptr);
-  });
+  candidate.sub_graph.inside().for_each(
+      [&](PostDfsIndex i) { found = found || called_primitive(graph.node(i).expr) != nullptr; });
   return found;
 }
 

@@ -128,6 +128,11 @@ TEST_F(Modules, TwoToolchainsWithAPassBetweenThem) {
   const std::string main = printed.substr(printed.find("def @main"));
   EXPECT_EQ(count(main, "@collage_"), count(main, "= @collage_") + 1) << printed;
   expect_right(*model, {"onednn", "native"});
+  options_.keep_module = true;
+  const std::string stated = text(compiled(*model, {"onednn", "native"}).module().value());
+  EXPECT_EQ(count(stated, "Target="), count(main, "@collage_")) << stated;
+  EXPECT_EQ(count(stated, "Target=\"onednn\""), 1u) << stated;
+  EXPECT_EQ(count(stated, "Target=\"native\""), count(stated, "Target=") - 1) << stated;
   // Claimed kernels stay as they are.
   const Result<Model> again = passes::partition_for(only("onednn")).run(*model);
   ASSERT_TRUE(again.ok()) << again.status().to_string();
@@ -234,6 +239,15 @@ TEST_F(Modules, MatchesOfAPatternAreKernels) {
   expect_right(owned, {"onednn", "native"});
   EXPECT_EQ(text(passes::fuse_pattern("is_op('nn.softmax')(*)", "none").run(given()).value()),
             text(given()));
+  // What somebody decided on is no part of a match, whatever the pattern says of it.
+  const Model decided = collage::parse_model(R"(
+    def @main(%x: Tensor[(4), float32]) {
+      %0 = fn (%p: Tensor[(4), float32], Primitive=1) { exp(%p) };
+      tanh(%0(%x))
+    })")
+                            .value();
+  for (const char* pattern : {"is_function()(*)", "is_op('tanh')(is_function()(*))"})
+    EXPECT_EQ(text(passes::fuse_pattern(pattern, "mine").run(decided).value()), text(decided));
 }
 
 TEST_F(Modules, StatedKernelsCompileToTheSame) {
