@@ -31,6 +31,8 @@ struct LoadOptions {
   // Values of inputs by name, which are none of the loaded model's: for those that decide shapes (a
   // reshape's target, a number of repeats). kUsage: no input of that name, type and shape.
   std::map<std::string, Tensor> constants = {};
+  // Otherwise the model is as it was imported, for passes of one's own (collage/passes.h).
+  bool simplify = true;
 };
 
 namespace internal {
@@ -39,7 +41,8 @@ struct ProgramImpl;
 }  // namespace internal
 
 // An imported model, simplified and typed. Cheap to copy (shared). A model of float16 or bfloat16
-// takes and gives tensors of these types and is computed in float32 in between.
+// takes and gives tensors of these types and is computed in float32 in between. What it consists of
+// can be read, printed and changed: collage/module.h.
 class Model {
  public:
   // Reads ONNX (.onnx, external data beside it) or Relay text (.relay). kBadModel: unreadable or
@@ -141,14 +144,17 @@ struct ProgramOptions {
   // The `collage` command, which measures candidates in processes of its own; empty: beside this
   // library, then on PATH.
   std::filesystem::path worker;
+  // Keep what Program::module gives: the model's weights stay in memory as long as the program.
+  bool keep_module = false;
 };
 
 // A compiled program. Movable. Any thread may run it; its runs take turns (docs/threads.md).
 class Program {
  public:
   // Partitions by measured cost: the first time on a machine this measures (minutes), afterwards
-  // costs come from the database. kUnavailable: a target that this machine or build lacks; kUsage:
-  // an unknown target.
+  // costs come from the database. The model may be of any stage: what is partitioned already stays
+  // as it is; one that was not simplified is compiled as it stands. kUnavailable: a target that
+  // this machine or build lacks; kUsage: an unknown target.
   static Result<Program> compile(const Model& model, const ProgramOptions& options = {});
 
   const std::vector<TensorInfo>& inputs() const;
@@ -157,6 +163,11 @@ class Program {
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   // The same into tensors of the caller, allocated with the shapes and dtypes of outputs().
   Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
+
+  // The model as this program computes it: every kernel a function that states its target and
+  // variant, encodings included (docs/partitioning.md). Compiled again it is the same program,
+  // without searching or measuring. kUsage: compiled without keep_module.
+  Result<Model> module() const;
 
   // For running it on several threads at once: contexts share code and weights, run beside each
   // other and beside the program's own runs. kUnsupported where one of its kernels cannot.

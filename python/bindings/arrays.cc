@@ -101,6 +101,18 @@ Tensor view_input(nb::handle object, const std::string& name, DType dtype, Array
       info.shape.push_back(static_cast<int64_t>(array.shape(i)));
   return view_input(object, info, array);
 }
+Tensor copy_of(nb::handle object, const std::string& role) {
+  Array array;
+  const std::optional<DType> dtype =
+      nb::try_cast<Array>(object, array, true) ? dtype_of(array.dtype()) : std::nullopt;
+  if (!dtype) {
+    const std::string text = role +
+                             ": expected an array in CPU memory of numbers or booleans, got " +
+                             nb::type_name(object.type()).c_str();
+    throw nb::type_error(text.c_str());
+  }
+  return view_input(object, role, *dtype, array).clone();
+}
 Tensor view_output(nb::handle object, const TensorInfo& info, WritableArray& array) {
   return view(object, info, array, "output", false);
 }
@@ -115,10 +127,27 @@ Library library_of(nb::handle object) {
   return is_torch ? Library::kTorch : Library::kNumPy;
 }
 
+namespace {
+
+// Owns the tensor.
+nb::capsule capsule_of(Tensor* tensor) {
+  return nb::capsule(tensor, [](void* pointer) noexcept { delete static_cast<Tensor*>(pointer); });
+}
+
+}  // namespace
+
+nb::object read_only_array_of(const Tensor& tensor) {
+  auto* kept = new Tensor(tensor);
+  const nb::capsule owner = capsule_of(kept);
+  std::vector<size_t> shape(kept->shape().begin(), kept->shape().end());
+  return nb::cast(nb::ndarray<nb::numpy, nb::ro>(kept->raw(), shape.size(), shape.data(), owner,
+                                                 nullptr, dlpack_of(kept->dtype()),
+                                                 nb::device::cpu::value));
+}
+
 nb::object array_of(const Tensor& tensor, Library library) {
   auto* kept = new Tensor(tensor);
-  const nb::capsule owner(kept,
-                          [](void* pointer) noexcept { delete static_cast<Tensor*>(pointer); });
+  const nb::capsule owner = capsule_of(kept);
   std::vector<size_t> shape(kept->shape().begin(), kept->shape().end());
   const nb::dlpack::dtype dtype = dlpack_of(kept->dtype());
   if (library == Library::kTorch)

@@ -30,6 +30,8 @@ using WritableArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 Tensor view_input(nb::handle object, const TensorInfo& info, Array& array);
 // The same of any shape; an input of that name and dtype.
 Tensor view_input(nb::handle object, const std::string& name, DType dtype, Array& array);
+// A copy of an array of any shape and of a dtype that Collage has.
+Tensor copy_of(nb::handle object, const std::string& role);
 // The same as an output, which must be contiguous and writable.
 Tensor view_output(nb::handle object, const TensorInfo& info, WritableArray& array);
 
@@ -37,5 +39,7 @@ enum class Library { kNumPy, kTorch };
 // Whose arrays a program gives that was given this one.
 Library library_of(nb::handle object);
 nb::object array_of(const Tensor& tensor, Library library);
+// NumPy's, of what may not be changed.
+nb::object read_only_array_of(const Tensor& tensor);
 
 }  // namespace collage::python

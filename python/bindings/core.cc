@@ -21,6 +21,8 @@
 
 #include "arrays.h"
 #include "dynamic.h"
+#include "expressions.h"
+#include "modules.h"
 #include "programs.h"
 
 namespace collage::python {
@@ -89,14 +91,13 @@ std::vector<Tensor> view_inputs(const nb::list& given, const std::vector<TensorI
   return tensors;
 }
 
-CompiledProgram compile(const Model& model, std::vector<std::string> targets,
-                        std::vector<std::string> exclude, std::vector<std::string> pin,
-                        std::string devices, std::vector<std::string> memory, int threads,
-                        const std::string& effort, const std::string& search, double patience,
-                        std::filesystem::path database, std::filesystem::path config,
-                        std::filesystem::path worker, bool frozen_costs, bool strict_accuracy,
-                        bool deterministic, bool always_measure, double max_error,
-                        const std::vector<nb::list>& check_inputs, nb::object progress) {
+void init_options(ProgramOptions* self, std::vector<std::string> targets,
+                  std::vector<std::string> exclude, std::vector<std::string> pin,
+                  std::string devices, std::vector<std::string> memory, int threads,
+                  const std::string& effort, const std::string& search, double patience,
+                  std::filesystem::path database, std::filesystem::path config,
+                  std::filesystem::path worker, bool frozen_costs, bool strict_accuracy,
+                  bool deterministic, bool always_measure, double max_error) {
   ProgramOptions options;
   options.targets = std::move(targets);
   options.exclude = std::move(exclude);
@@ -115,6 +116,11 @@ CompiledProgram compile(const Model& model, std::vector<std::string> targets,
   options.deterministic = deterministic;
   options.always_measure = always_measure;
   options.max_error = max_error;
+  new (self) ProgramOptions(std::move(options));
+}
+
+CompiledProgram compile(const Model& model, ProgramOptions options,
+                        const std::vector<nb::list>& check_inputs, nb::object progress) {
   std::vector<std::vector<Array>> arrays(check_inputs.size());
   for (size_t i = 0; i < check_inputs.size(); ++i)
     options.check_inputs.push_back(view_inputs(check_inputs[i], model.inputs(), arrays[i]));
@@ -130,7 +136,7 @@ CompiledProgram compile(const Model& model, std::vector<std::string> targets,
   });
   watcher.rethrow();
   RunRecord record;
-  record.threads = threads;
+  record.threads = options.threads;
   record.compile_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return CompiledProgram(model, value_of(std::move(program)), std::move(record));
 }
@@ -188,15 +194,20 @@ NB_MODULE(_core, core) {
                std::string(dtype_name(info.dtype)) + "')";
       });
 
-  nb::class_<Model>(core, "Model")
-      .def_prop_ro("inputs", &Model::inputs)
-      .def_prop_ro("outputs", &Model::outputs)
-      .def("compile", &compile, nb::kw_only(), nb::arg("targets"), nb::arg("exclude"),
+  nb::class_<ProgramOptions>(core, "Options")
+      .def("__init__", &init_options, nb::kw_only(), nb::arg("targets"), nb::arg("exclude"),
            nb::arg("pin"), nb::arg("devices"), nb::arg("memory"), nb::arg("threads"),
            nb::arg("effort"), nb::arg("search"), nb::arg("patience"), nb::arg("database"),
            nb::arg("config"), nb::arg("worker"), nb::arg("frozen_costs"),
            nb::arg("strict_accuracy"), nb::arg("deterministic"), nb::arg("always_measure"),
-           nb::arg("max_error"), nb::arg("check_inputs"), nb::arg("progress").none());
+           nb::arg("max_error"));
+  bind_expressions(core);
+  nb::class_<Model> model(core, "Model");
+  model.def_prop_ro("inputs", &Model::inputs)
+      .def_prop_ro("outputs", &Model::outputs)
+      .def("compile", &compile, nb::arg("options"), nb::kw_only(), nb::arg("check_inputs"),
+           nb::arg("progress").none());
+  bind_modules(core, model);
 
   nb::class_<AnyProgram>(core, "Program")
       .def_prop_ro("inputs", [](const AnyProgram& self) { return self.inputs(); })
@@ -215,7 +226,8 @@ NB_MODULE(_core, core) {
             const Status status = unlocked([&] { return self.save(path); });
             if (!status.ok()) raise(status);
           },
-          nb::arg("path"));
+          nb::arg("path"))
+      .def("module", [](const CompiledProgram& self) { return value_of(self.module()); });
 
   nb::class_<Artifact>(core, "Artifact").def_prop_ro("threads", &Artifact::threads);
   nb::class_<LoadedProgram, AnyProgram>(core, "LoadedProgram")
@@ -238,11 +250,12 @@ NB_MODULE(_core, core) {
   core.def(
       "load",
       [](const std::filesystem::path& path, std::map<std::string, Shape> shapes,
-         std::map<std::string, int64_t> dims) {
-        const LoadOptions options{std::move(shapes), std::move(dims)};
+         std::map<std::string, int64_t> dims, bool simplify) {
+        LoadOptions options{std::move(shapes), std::move(dims)};
+        options.simplify = simplify;
         return value_of(unlocked([&] { return Model::load(path, options); }));
       },
-      nb::arg("path"), nb::arg("shapes"), nb::arg("dims"));
+      nb::arg("path"), nb::arg("shapes"), nb::arg("dims"), nb::arg("simplify"));
   bind_dynamic_programs(core);
   core.def(
       "define_operator",

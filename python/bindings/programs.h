@@ -34,6 +34,7 @@ class CompiledProgram final : public AnyProgram {
     return program_.run(inputs, outputs);
   }
   Result<std::string> report() const { return report_text(model_, program_, record_); }
+  Result<Model> module() const { return program_.module(); }
   Status save(const std::filesystem::path& path) const { return program_.save(model_, path); }
 
  private:

@@ -18,13 +18,17 @@ import json as _json
 import os as _os
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
-from . import _core
-from ._core import TensorInfo, __version__, empty
+from . import _core, passes
+from ._core import Expression, ModuleFunction, TensorInfo, __version__, empty
 from ._error import Error, ErrorCode
+from ._options import make_options as _make_options
 from .dynamic import DynamicProgram, load_dynamic
+from .graph import call, constant, function, item, parameter, tuple_of
+from .passes import Pipeline
 
-__all__ = ["DynamicProgram", "Error", "ErrorCode", "Model", "Program", "Progress", "Report", "TensorInfo", "__version__", "check_operator",
-           "define_operator", "empty", "load", "load_dynamic"]
+__all__ = ["DynamicProgram", "Error", "ErrorCode", "Expression", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
+           "TensorInfo", "__version__", "call", "check_operator", "constant", "define_operator", "empty", "function", "item", "load",
+           "load_dynamic", "parameter", "parse", "passes", "tuple_of"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]
@@ -112,6 +116,13 @@ class Program:
         """Why this program: all kernels and their runners-up; or one kernel in full."""
         return self.report.explain(kernel)
 
+    @property
+    def module(self) -> Model:
+        """The model as this program computes it, each kernel stated: compiled again it is the same, without searching or measuring."""
+        if not isinstance(self._core, _core.CompiledProgram):
+            raise Error(ErrorCode.USAGE, "the program was loaded from an artifact: its kernels are compiled")
+        return Model(self._core.module())
+
     def save(self, path: Path) -> None:
         """Writes it as an artifact (.collage), which `collage.load`, the command and libcollage_runtime run without compiling."""
         if not isinstance(self._core, _core.CompiledProgram):
@@ -131,7 +142,7 @@ class Program:
 
 
 class Model:
-    """An imported model, simplified and typed."""
+    """A model at any stage: functions of operators, tensor programs and functions of libraries (docs/modules.md). Immutable."""
 
     def __init__(self, core: _core.Model) -> None:
         self._core = core
@@ -168,13 +179,52 @@ class Model:
         """
         heard = None if progress is None else lambda *values: progress(Progress(*values))
         names = [info.name for info in self.inputs]
-        compiled = self._core.compile(
-            targets=_words(targets), exclude=_words(exclude), pin=[pin] if isinstance(pin, str) else list(pin),
-            devices=devices, memory=_words(memory), threads=threads, effort=effort, search=search, patience=patience,
-            database=database, config=config, worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy,
-            deterministic=deterministic, always_measure=always_measure, max_error=max_error,
-            check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard)
+        options = _make_options(
+            targets=targets, exclude=exclude, pin=pin, devices=devices, memory=memory, threads=threads, effort=effort, search=search,
+            patience=patience, database=database, config=config, worker=worker, frozen_costs=frozen_costs,
+            strict_accuracy=strict_accuracy, deterministic=deterministic, always_measure=always_measure, max_error=max_error)
+        compiled = self._core.compile(options, check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard)
         return Program(compiled, compiled.report_text)
+
+    def text(self, *, values: bool = True, types: bool = False) -> str:
+        """Relay text, which `collage.parse` reads. Without `values` constants of more than 64 elements are there by type alone."""
+        return self._core.text(values, types)
+
+    def weights(self) -> list[Array]:
+        """The constants meta[relay.Constant][0], [1] … of `text`, for `collage.parse`; they cannot be written to."""
+        return self._core.weights()
+
+    def save(self, path: Path) -> None:
+        """Writes the text (.relay), and large constants beside it (.relay.bin); `collage.load` reads it."""
+        self._core.save(path)
+
+    def verify(self) -> None:
+        """An error where the module is not legal: something unbound, or of another type than it has."""
+        self._core.verify()
+
+    @property
+    def functions(self) -> list[ModuleFunction]:
+        """What `text` defines: graph functions, tensor programs and functions of libraries."""
+        return self._core.functions()
+
+    def function(self, name: str = "main") -> Expression:
+        """A function of the graph, with its `parameters` and `body`."""
+        return self._core.function(name)
+
+    def global_function(self, name: str) -> Expression:
+        """A reference to a function of the module, to be called."""
+        return self._core.global_function(name)
+
+    def with_function(self, name: str, function: Expression) -> Model:
+        """With that function in place of the one of that name, or besides the others."""
+        return Model(self._core.with_function(name, function))
+
+    def rewrite(self, replace: Callable[[Expression], Optional[Expression]]) -> Model:
+        """With calls replaced by what `replace` gives for them: an expression of the same type, or None to keep the call.
+
+        It sees each call once, with the arguments that it has by then, those before it first. Primitive functions are not entered.
+        """
+        return Model(self._core.rewrite(replace))
 
     def __repr__(self) -> str:
         return f"<collage.Model {_signature(self.inputs)} -> {_signature(self.outputs)}>"
@@ -186,12 +236,13 @@ def load(
     shapes: Optional[Mapping[str, Sequence[int]]] = None,
     dims: Optional[Mapping[str, int]] = None,
     contexts: int = 0,
+    simplify: bool = True,
 ) -> Any:
     """A `Model` of ONNX (.onnx, external data beside it) or Relay text (.relay); a `Program` of an artifact (.collage, or its bytes).
 
     `shapes`: of a model's inputs by name, `dims`: of symbolic dimensions by name, for models with dynamic dimensions.
     `contexts`: how many runs of a program may go on at once, each with its own memory for intermediate results; 0: as many as
-    the cores that this process may use have room for.
+    the cores that this process may use have room for. `simplify=False`: the model as it was imported, for passes of one's own.
     """
     if isinstance(source, (bytes, bytearray, memoryview)) or _os.fspath(source).endswith(".collage"):
         if shapes or dims:
@@ -199,7 +250,12 @@ def load(
         return _loaded_program(source, contexts)
     if contexts:
         raise Error(ErrorCode.USAGE, "contexts: of artifacts (.collage) alone")
-    return Model(_core.load(source, {name: list(shape) for name, shape in (shapes or {}).items()}, dict(dims or {})))
+    return Model(_core.load(source, {name: list(shape) for name, shape in (shapes or {}).items()}, dict(dims or {}), simplify))
+
+
+def parse(text: str, weights: Sequence[Array] = ()) -> Model:
+    """A `Model` of Relay text as it is, not simplified; `weights`: the constants that it gives by type alone, as `Model.weights` gives them."""
+    return Model(_core.parse(text, list(weights)))
 
 
 def define_operator(name: str, program: str, *, onnx: str = "", cases: Sequence[Mapping[str, int]] = ()) -> None:
@@ -242,11 +298,6 @@ def _embedded_report(artifact: Any) -> str:
             return archive.read("report.json").decode()
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as wrong:
         raise Error(ErrorCode.BAD_MODEL, f"the report in the artifact cannot be read: {wrong}") from wrong
-
-
-def _words(given: Union[str, Sequence[str]]) -> list[str]:
-    """A list of names; one name, or several with commas, may be given as text."""
-    return [word.strip() for word in given.split(",") if word.strip()] if isinstance(given, str) else list(given)
 
 
 def _pick(named: Mapping[str, Array], names: Sequence[str], role: str) -> list[Array]:

@@ -6,6 +6,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _core
 from ._core import DynamicTensorInfo, Specialisation
+from ._options import words
 
 Array = Any
 
@@ -77,10 +78,8 @@ def load_dynamic(
     `padding`: what an input is padded with, where it is not 0. `states`: inputs that the program keeps from run to run, with
     the output that each grows by. The others are those of `Model.compile`.
     """
-    from . import _words
-
     return DynamicProgram(_core.load_dynamic(
-        path, targets=_words(targets), exclude=_words(exclude), threads=threads, effort=effort, patience=patience,
+        path, targets=words(targets), exclude=words(exclude), threads=threads, effort=effort, patience=patience,
         database=database, worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy, max_error=max_error,
         compile_on_demand=compile_on_demand, buckets={name: list(sizes) for name, sizes in (buckets or {}).items()},
         padding=dict(padding or {}), states=dict(states or {})))

@@ -9,6 +9,7 @@
 #include "base/stopwatch.h"
 #include "compiler/check_options.h"
 #include "compiler/decision.h"
+#include "compiler/model_stages.h"
 #include "compiler/report_decision.h"
 #include "ir/large_constants.h"
 #include "runtime/thread_team.h"
@@ -79,7 +80,9 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   TRY(check_options(model, options));
   Result<Program> program = without_exceptions([&] {
     register_all();
-    return with_team(options, [&] { return make_program(model, options, progress); });
+    return with_team(options, [&]() -> Result<Program> {
+      return make_program(TRY(linked(model)), options, progress);
+    });
   });
   return_unused_memory();
   return program;
@@ -90,13 +93,17 @@ Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions
   TRY(check_options(model, options));
   return without_exceptions([&] {
     register_all();
-    return with_team(options, [&] { return predict(model, options, progress); });
+    return with_team(options, [&]() -> Result<CoverPrediction> {
+      return predict(TRY(linked(model)), options, progress);
+    });
   });
 }
 
 Result<Program> Program::compile(const Model& model, const ProgramOptions& options) {
   Result<Program> program = compile_model(model, options);
-  if (program) forget_large_constants(program->impl().report);  // kernels hold what they need
+  if (!program || options.keep_module) return program;
+  forget_large_constants(program->impl().report);  // kernels hold what they need
+  program->impl().keeps_weights = false;
   return program;
 }
 Program::Program(std::unique_ptr<internal::ProgramImpl> impl) : impl_(std::move(impl)) {}
@@ -117,6 +124,18 @@ Result<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> outputs;
   TRY(run(inputs, outputs));
   return outputs;
+}
+
+Result<Model> Program::module() const {
+  if (!impl_->keeps_weights)
+    return usage_error(
+        "the program was compiled without keep_module: its weights are in its kernels");
+  return without_exceptions([&]() -> Result<Model> {
+    Model result = model_of(impl_->report.stated);
+    result.impl().inputs = impl_->inputs;
+    result.impl().outputs = impl_->outputs;
+    return result;
+  });
 }
 
 Result<Context> Program::make_context() const {

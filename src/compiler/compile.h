@@ -35,6 +35,7 @@ struct ModelImpl {
   std::optional<Module> in_halves;
   std::vector<TensorInfo> inputs, outputs;
   double import_seconds = 0, simplify_seconds = 0;
+  bool unverified = false;  // a user made it
 };
 
 }  // namespace internal
@@ -167,6 +168,7 @@ struct ProgramImpl {
   int threads = 1;
   double max_error = 0;  // that it was compiled with
   CompileReport report;
+  bool keeps_weights = true;  // in what the report holds
 };
 
 }  // namespace internal

@@ -1,8 +1,9 @@
 #include "base/no_exceptions.h"
 #include "base/stopwatch.h"
-#include "compiler/compile.h"
+#include "compiler/model_stages.h"
 #include "frontend/onnx/importer.h"
 #include "ir/text_parser.h"
+#include "passes/inline_functions.h"
 #include "passes/passes.h"
 #include "passes/widen_halves.h"
 #include "targets/backends.h"
@@ -12,14 +13,7 @@ namespace collage {
 
 namespace {
 
-// Inputs by their parameters, outputs by their positions: text has no other names.
-void name_interface(ImportedModel& imported) {
-  for (const Expr& param : imported.module.main()->params)
-    imported.input_names.push_back(as<VarNode>(param)->name);
-  size_t outputs = imported.module.main()->result_type().leaves().size();
-  for (size_t i = 0; i < outputs; ++i)
-    imported.output_names.push_back("output" + std::to_string(i));
-}
+Model no_model() { return Model(std::make_shared<internal::ModelImpl>()); }
 
 Result<ImportedModel> import_relay(const std::filesystem::path& path, const LoadOptions& options) {
   if (!options.shapes.empty() || !options.dims.empty() || !options.constants.empty())
@@ -28,38 +22,41 @@ Result<ImportedModel> import_relay(const std::filesystem::path& path, const Load
   ParseOptions parse;
   parse.abstract_function = tensor_program::abstract_function;
   imported.module = TRY(load_module(path, std::move(parse)));
-  if (imported.module.functions.count("main") == 0)
-    return bad_model("{}: there is no function @main", path.string());
-  name_interface(imported);
   return imported;
 }
 
-// What the model says of its inputs and outputs.
-void describe_interface(const ImportedModel& imported, internal::ModelImpl& impl) {
-  const Function& main = imported.module.main();
-  for (size_t i = 0; i < main->params.size(); ++i) {
-    const TensorType& type = main->params[i]->tensor_type();
-    impl.inputs.push_back({imported.input_names.at(i), type.shape, type.dtype});
-  }
-  std::vector<TensorType> leaves = main->result_type().leaves();
-  for (size_t i = 0; i < leaves.size(); ++i)
-    impl.outputs.push_back({imported.output_names.at(i), leaves[i].shape, leaves[i].dtype});
+// As it was imported. Text names no outputs, and inputs by their parameters alone.
+Result<Model> imported_model(ImportedModel imported) {
+  Model model = TRY(staged_model(no_model(), std::move(imported.module)));
+  internal::ModelImpl& impl = model.impl();
+  for (size_t i = 0; i < imported.input_names.size(); ++i)
+    impl.inputs.at(i).name = imported.input_names[i];
+  for (size_t i = 0; i < imported.output_names.size(); ++i)
+    impl.outputs.at(i).name = imported.output_names[i];
+  return model;
 }
 
 }  // namespace
 
-Result<Model> simplified_model(ImportedModel imported) {
-  auto impl = std::make_shared<internal::ModelImpl>();
+Result<Model> simplified(const Model& model) {
+  TRY(check_verified(model));
   const Stopwatch watch;
-  if (coarsest_half(imported.module)) {
-    TRY(tensor_program::link_programs(imported.module));  // the interpreter runs linked ones
-    impl->in_halves = imported.module;
+  Module module = model.impl().module;
+  std::optional<Module> in_halves = model.impl().in_halves;
+  if (!in_halves && coarsest_half(module)) {
+    TRY(inline_functions(module));  // the interpreter runs operators alone
+    TRY(tensor_program::link_programs(module));
+    in_halves = module;
   }
-  TRY(simplification_pipeline().run(imported.module));
-  impl->simplify_seconds = watch.seconds();
-  describe_interface(imported, *impl);
-  impl->module = std::move(imported.module);
-  return Model(std::move(impl));
+  TRY(simplification_pipeline().run(module));
+  Model result = TRY(staged_model(model, std::move(module)));
+  result.impl().in_halves = std::move(in_halves);
+  result.impl().simplify_seconds += watch.seconds();
+  return result;
+}
+
+Result<Model> simplified_model(ImportedModel imported) {
+  return simplified(TRY(imported_model(std::move(imported))));
 }
 
 static Result<Model> load_and_simplify(const std::filesystem::path& path,
@@ -73,7 +70,8 @@ static Result<Model> load_and_simplify(const std::filesystem::path& path,
   ImportedModel imported = path.extension() == ".relay" ? TRY(import_relay(path, options))
                                                         : TRY(import_onnx(path, import));
   const double seconds = watch.seconds();
-  Model model = TRY(simplified_model(std::move(imported)));
+  Model model = TRY(imported_model(std::move(imported)).with_context(path.string()));
+  if (options.simplify) model = TRY(simplified(model));
   model.impl().path = path;
   model.impl().import_seconds = seconds;
   return model;
@@ -83,15 +81,7 @@ Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& o
   return without_exceptions([&] { return load_and_simplify(path, options); });
 }
 
-Model model_of(const Module& module) {
-  auto impl = std::make_shared<internal::ModelImpl>();
-  ImportedModel named;
-  named.module = module;
-  name_interface(named);
-  describe_interface(named, *impl);
-  impl->module = module;
-  return Model(std::move(impl));
-}
+Model model_of(const Module& module) { return staged_model(no_model(), module).value(); }
 
 Result<Module> load_text_as_is(const std::filesystem::path& path,
                                std::unordered_set<const void*>& unknown, bool positions) {

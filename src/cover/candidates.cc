@@ -30,9 +30,9 @@ Result<std::vector<CandidatePartition>> gather_candidates(
   return gather_candidates(graph, specs, options);
 }
 
-Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options) {
+Result<TargetChoice> choose_targets(const ProgramOptions& options) {
   const DeclaredDevices devices = TRY(parse_devices_flag(options.devices));
-  Candidates result;
+  TargetChoice result;
   result.constraints = TRY(TargetConstraints::parse(options.exclude, options.pin, devices));
   std::optional<PartitionConfig> config;
   if (!options.config.empty()) config = TRY(read_config(options.config));
@@ -41,6 +41,12 @@ Result<Candidates> find_candidates(const Module& module, const ProgramOptions& o
                                              options.max_error > 0, devices));
   result.compatible = compatible_targets(
       result.specs, config ? config->incompatible : PartitionConfig().incompatible);
+  return result;
+}
+
+Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options) {
+  Candidates result{TRY(choose_targets(options)), {}, {}, {}};
+  const DeclaredDevices devices = TRY(parse_devices_flag(options.devices));
   result.module = TRY(rewritten_for(result.specs, TRY(with_device_numbers(module, devices))));
   result.graph = std::make_shared<const DataflowGraph>(untangle_tuples(result.module.main()));
   result.found = TRY(gather_candidates(*result.graph, result.specs, result.constraints));

@@ -12,16 +12,23 @@
 
 namespace collage {
 
-struct Candidates {
+// What options say of targets.
+struct TargetChoice {
   TargetConstraints constraints;                // --exclude and --pin
   std::vector<PartitionSpecPtr> specs;          // the targets with their rules, the host last
   std::vector<std::vector<size_t>> compatible;  // sets of specs that may meet in one cover
-  Module module;                                // with the targets' rewrites
-  std::shared_ptr<const DataflowGraph> graph;   // of its @main
-  std::vector<CandidatePartition> found;
 };
 
 // kUsage, kUnavailable: targets, a configuration or constraints that do not fit this machine.
+Result<TargetChoice> choose_targets(const ProgramOptions& options);
+
+struct Candidates : TargetChoice {
+  Module module;                               // with the targets' rewrites
+  std::shared_ptr<const DataflowGraph> graph;  // of its @main
+  std::vector<CandidatePartition> found;
+};
+
+// Errors are those of choose_targets and gather_candidates.
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options);
 
 // What the specs find in a graph and the constraints allow. Where they keep the host away, it has

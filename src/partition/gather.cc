@@ -24,6 +24,10 @@ bool is_at(const Target& target, const DeviceConstraint& place) {
 
 }  // namespace
 
+const std::string& toolchain_of(const PartitionSpec& spec) {
+  return spec.compiler.empty() ? spec.target.kind : spec.compiler;
+}
+
 std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options) {
@@ -70,7 +74,7 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
     if (options.primitives && !spec->is_host)
       primitives.for_each([&](PostDfsIndex i) {
         const std::string& compiler = kernels.compiler(i);
-        if (!compiler.empty() && compiler != spec->compiler) return;
+        if (!compiler.empty() && compiler != toolchain_of(*spec)) return;
         SubGraph alone =
             SubGraph::of(graph, with_tuple_arguments(graph, IndexSet({i})), "primitive");
         if (alone.is_valid(graph, {})) candidates.push_back({"primitive", std::move(alone), spec});

@@ -26,6 +26,10 @@ struct GatherOptions {
   std::function<bool(const CandidatePartition&)> allowed;  // refuses candidates; empty: none
 };
 
+// What a "Compiler" attribute calls the target's toolchain: the compiler or, where kernels are the
+// project's own, the kind of target.
+const std::string& toolchain_of(const PartitionSpec& spec);
+
 std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options = {});

@@ -202,4 +202,16 @@ Result<PartitionedModule> partition_module(const DataflowGraph& graph,
   return result;
 }
 
+Result<Module> claim_kernels(const DataflowGraph& graph,
+                             std::span<const CandidatePartition* const> kernels,
+                             std::span<const Attrs> attrs, const Module& module,
+                             const std::string& name) {
+  Partitioner partitioner(graph, kernels, ConstantsInside::kAll,
+                          std::vector<Form>(kernels.size(), Form::kGlobal), module, false, attrs);
+  Module result = module;
+  result.functions[name] = TRY(partitioner.run());
+  result.functions.merge(std::move(partitioner).globals());
+  return result;
+}
+
 }  // namespace collage

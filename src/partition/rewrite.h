@@ -37,4 +37,11 @@ Result<PartitionedModule> partition_module(const DataflowGraph& graph,
                                            ConstantsInside constants, const Module& module = {},
                                            const std::string& name = "main");
 
+// The same where every kernel is a global function, whatever its target, that also has these
+// attributes: one entry a kernel.
+Result<Module> claim_kernels(const DataflowGraph& graph,
+                             std::span<const CandidatePartition* const> kernels,
+                             std::span<const Attrs> attrs, const Module& module,
+                             const std::string& name);
+
 }  // namespace collage

@@ -3,6 +3,7 @@
 #include "artifact/write_artifact.h"
 #include "base/json_fields.h"
 #include "base/no_exceptions.h"
+#include "compiler/model_stages.h"
 #include "report/read_report.h"
 #include "report/report.h"
 #include "report/saved_module.h"
@@ -12,7 +13,7 @@ namespace collage {
 Status save_program(const Program& program, const Model& model, const nlohmann::json& report,
                     const std::filesystem::path& path) {
   const internal::ProgramImpl& impl = program.impl();
-  std::vector<ZipEntry> entries = TRY(module_entries(model));
+  std::vector<ZipEntry> entries = TRY(module_entries(TRY(linked(model))));
   auto text = std::make_shared<const std::string>(json_text(report));
   entries.push_back({kReportEntry, {{text, text->data()}, text->size()}});
   return write_artifact(path, *impl.plan,

@@ -1,5 +1,5 @@
-"""The installed tree is complete: README's example builds against it with CMake and runs a model, far from the build; so does a
-program on the runtime library.
+"""The installed tree is complete: README's example builds against it with CMake and runs a model, far from the build; so do a
+program on the runtime library and one that runs passes of its own.
 
     python tests/api/install_test.py
 
@@ -25,9 +25,9 @@ BUILD = os.path.dirname(os.environ.get("COLLAGE_BIN") or os.path.join(ROOT, "bui
 CMAKE = os.path.join(os.path.dirname(sys.executable), "cmake")
 
 
-def readme_block(language, start):
-    """README's code block of that language that starts with that text."""
-    with open(os.path.join(ROOT, "README.md")) as file:
+def readme_block(language, start, page="README.md"):
+    """The page's code block of that language that starts with that text."""
+    with open(os.path.join(ROOT, page)) as file:
         blocks = re.findall(rf"^```{language}\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
     (found,) = [block for block in blocks if block.startswith(start)]
     return found
@@ -120,6 +120,19 @@ def check_runtime(folder):
     assert failed.returncode == 3 and failed.stderr.count("\n") == 1, failed
 
 
+def check_modules(folder):
+    """The example of docs/modules.md, on the public headers alone, partitions for two toolchains and compiles."""
+    prefix, project, build = (os.path.join(folder, name) for name in ("prefix", "project", "build"))
+    call(CMAKE, "--install", BUILD, "--prefix", prefix)
+    os.mkdir(project)
+    tiny_models.write(project, "example.cc", readme_block("cpp", "#include <collage/collage.h>", "docs/modules.md"))
+    tiny_models.write(project, "CMakeLists.txt", RUNTIME_BUILD.replace("collage::runtime", "collage::collage"))
+    call(CMAKE, "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
+    call(CMAKE, "--build", build)
+    printed = call(os.path.join(build, "example"), COLLAGE_CACHE=os.path.join(folder, "cache"))
+    assert 'Compiler="onednn"' in printed and 'Compiler="native"' in printed and "sigmoid(" in printed and "tanh(" not in printed, printed
+
+
 def check_comparison(folder):
     """An installed command runs other runtimes by itself: only a Python that has them is the user's to name."""
     prefix, model = os.path.join(folder, "prefix"), os.path.join(folder, "net.onnx")
@@ -134,4 +147,4 @@ def check_comparison(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(checks.run([check, check_runtime, check_comparison], sys.argv[1:]))
+    sys.exit(checks.run([check, check_runtime, check_modules, check_comparison], sys.argv[1:]))

@@ -20,6 +20,7 @@ BUILD = os.path.dirname(os.environ["COLLAGE_BIN"])
 SHELLS = ("usr/share/bash-completion/completions/collage", "usr/share/zsh/vendor-completions/_collage",
           "usr/share/fish/vendor_completions.d/collage.fish")
 EXPECTED = ("usr/bin/collage", "usr/lib/libcollage.so", "usr/include/collage/collage.h", "usr/include/collage/version.h",
+            "usr/include/collage/module.h", "usr/include/collage/expression.h", "usr/include/collage/passes.h",
             "usr/lib/libcollage_runtime.so", "usr/include/collage/artifact.h", "usr/include/collage/runtime.h",
             "usr/lib/cmake/collage/collageConfig.cmake", "usr/share/man/man1/collage.1", "usr/share/doc/collage/copyright",
             "usr/share/collage/peers/peer.py", *SHELLS)

@@ -10,12 +10,15 @@
 //   7_ahead_of_time          what runs in the end: buffers, and calls that fill them
 //   8_custom_fusion          convolutions that somebody wants in one kernel
 //   9_tensor_expression      the program of an operator, emitted into the module
+//   10_two_toolchains        two toolchains take their parts, with a pass of the user's in between
 //
-// Its first line names the targets to compile for. Cases say what is printed:
+// Its first line names the targets to compile for; those that are claimed for leave out what the
+// second excludes. Cases say what is printed:
 //
 //   === one sentence of intent
 //   with simplified          the module after the passes
 //   with partitioned         the module cut into kernels
+//   with claimed             after a pass for each target, and `tanh_by_sigmoid` in between
 //   with emitted             main as a program
 //   with plan                what the executor runs
 //
@@ -23,6 +26,7 @@
 // compiled program, and gives what the interpreter gives for its input; so does what comes out,
 // where it is a module. Cases of files that begin "same as NAME" give what NAME's first case does.
 // With COLLAGE_REWRITE_EXPECTED=1 the files are written anew with what comes out, for review.
+#include <collage/passes.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -96,6 +100,19 @@ Result<Module> emitted(const Module& module) {
       main->params, TRY(tensor_program::call_of_program(program, main->params, "emitted", ""))));
 }
 
+/// A pass of the user's.
+Result<Model> tanh_by_sigmoid(const Model& model) {
+  return rewrite_calls(model, [](const Expression& call) -> Result<std::optional<Expression>> {
+    if (call.op() != "tanh") return std::nullopt;
+    const Expression one = TRY(Expression::constant(Tensor::scalar(1.0f)));
+    const Expression two = TRY(Expression::constant(Tensor::scalar(2.0f)));
+    const Expression doubled = TRY(Expression::call("multiply", {call.arguments()[0], two}));
+    const Expression sigmoid = TRY(Expression::call("sigmoid", {doubled}));
+    const Expression scaled = TRY(Expression::call("multiply", {sigmoid, two}));
+    return std::optional(TRY(Expression::call("subtract", {scaled, one})));
+  });
+}
+
 class Listings : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -104,6 +121,7 @@ class Listings : public ::testing::TestWithParam<std::string> {
     ::setenv("COLLAGE_CACHE", folder_.c_str(), 1);
     options_.threads = 1;
     options_.worker = fs::read_symlink("/proc/self/exe");
+    options_.effort = Effort::kFast;
   }
   void TearDown() override { fs::remove_all(folder_); }
 
@@ -122,6 +140,8 @@ class Listings : public ::testing::TestWithParam<std::string> {
       const TargetConstraints none = TRY(TargetConstraints::parse({}, {}));
       const auto specs = TRY(select_targets(options_.targets, none));
       output = TRY(partition_without_costs(TRY(rewritten_for(specs, module)), specs, none)).module;
+    } else if (c.with == "claimed") {
+      output = TRY(claimed(module));
     } else if (c.with == "emitted") {
       output = TRY(emitted(module));
     } else if (c.with != "simplified") {
@@ -133,8 +153,25 @@ class Listings : public ::testing::TestWithParam<std::string> {
     return text;
   }
 
+  /// By each target in turn, with a pass of the user's in between; compiled, it computes the same.
+  Result<Module> claimed(const Module& module) {
+    std::vector<ModelPass> all;
+    for (const std::string& target : options_.targets) {
+      if (!all.empty()) all.push_back({"tanh_by_sigmoid", tanh_by_sigmoid});
+      ProgramOptions options;
+      options.targets = {target};
+      options.exclude = exclude_;
+      all.push_back(passes::partition_for(options));
+    }
+    const Model model = TRY(run_passes(model_of(module), all));
+    Program program = TRY(Program::compile(model, options_));
+    expect_equal(TRY(program.run(inputs_)), expected_);
+    return model.impl().module;
+  }
+
   fs::path folder_;
   ProgramOptions options_;
+  std::vector<std::string> exclude_;
   std::vector<Tensor> inputs_, expected_;  // of the case that ran last
 };
 
@@ -148,6 +185,8 @@ TEST_P(Listings, RunAndPrint) {
     words >> word;
     if (word == "targets:")
       while (words >> word) options_.targets.push_back(word);
+    else if (word == "exclude:")
+      while (words >> word) exclude_.push_back(word);
     else if (line.starts_with("same as "))
       same = line.substr(8);
   }

@@ -1,0 +1,148 @@
+#include "modules.h"
+
+#include <collage/module.h>
+#include <collage/passes.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "arrays.h"
+
+namespace collage::python {
+
+namespace {
+
+template <typename Body>
+auto unlocked(const Body& body) {
+  const nb::gil_scoped_release released;
+  return body();
+}
+
+void check(const Status& status) {
+  if (!status.ok()) raise(status);
+}
+
+std::string kind_of(const ModuleFunction& function) {
+  using Kind = ModuleFunction::Kind;
+  if (function.kind == Kind::kGraph) return "graph";
+  return function.kind == Kind::kProgram ? "program" : "external";
+}
+
+// What a function of Python's raises ends the rewriting and goes on to the caller.
+Model rewrite(const Model& self, const nb::callable& replace) {
+  std::exception_ptr raised;
+  Result<Model> result =
+      rewrite_calls(self, [&](const Expression& call) -> Result<std::optional<Expression>> {
+        try {
+          const nb::object given = replace(call);
+          if (given.is_none()) return std::optional<Expression>();
+          if (nb::isinstance<Expression>(given)) return std::optional(nb::cast<Expression>(given));
+          const std::string told = std::string(
+                                       "rewrite: expected a collage.Expression or None, "
+                                       "got ") +
+                                   nb::type_name(given.type()).c_str();
+          throw nb::type_error(told.c_str());
+        } catch (...) {
+          raised = std::current_exception();
+          return Status(ErrorCode::kInternal, "the function raised");
+        }
+      });
+  if (raised) std::rethrow_exception(raised);
+  return value_of(std::move(result));
+}
+
+Model parse(const std::string& text, const nb::list& weights) {
+  std::vector<Tensor> tensors;
+  for (nb::handle array : weights) tensors.push_back(copy_of(array, "weights"));
+  return value_of(unlocked([&] { return parse_model(text, tensors); }));
+}
+
+void bind_passes(nb::module_& core) {
+  nb::class_<ModelPass>(core, "ModelPass")
+      .def_ro("name", &ModelPass::name)
+      .def(
+          "run",
+          [](const ModelPass& self, const Model& model) {
+            return value_of(unlocked([&] { return self.run(model); }));
+          },
+          nb::arg("model"));
+  core.def("simplify", &passes::simplify);
+  core.def("standard_pass", &passes::standard, nb::arg("name"));
+  core.def("standard_pass_names", &passes::standard_names);
+  core.def("partition_for", &passes::partition_for, nb::arg("options"));
+  core.def("fuse_pattern", &passes::fuse_pattern, nb::arg("pattern"), nb::arg("label"),
+           nb::arg("compiler"));
+  core.def("apply_history_best", &passes::apply_history_best, nb::arg("options"));
+  nb::class_<MeasuringTask>(core, "MeasuringTask",
+                            "A function that compiling needs costs of, and whose they are.")
+      .def_ro("function", &MeasuringTask::function)
+      .def_ro("targets", &MeasuringTask::targets)
+      .def_ro("unknown", &MeasuringTask::unknown);
+  core.def(
+      "extract_tasks",
+      [](const Model& model, const ProgramOptions& options) {
+        return value_of(unlocked([&] { return extract_tasks(model, options); }));
+      },
+      nb::arg("model"), nb::arg("options"));
+}
+
+}  // namespace
+
+void bind_modules(nb::module_& core, nb::class_<Model>& model) {
+  nb::class_<ModuleFunction>(core, "ModuleFunction", "A function that a module defines.")
+      .def_ro("name", &ModuleFunction::name)
+      .def_prop_ro("kind", &kind_of, "'graph', 'program' or 'external'.")
+      .def_ro("type", &ModuleFunction::type)
+      .def("__repr__", [](const ModuleFunction& self) {
+        return "ModuleFunction('" + self.name + "', '" + kind_of(self) + "', '" + self.type + "')";
+      });
+  model
+      .def(
+          "text",
+          [](const Model& self, bool values, bool types) {
+            return value_of(unlocked([&] { return model_text(self, {values, types}); }));
+          },
+          nb::arg("values"), nb::arg("types"))
+      .def("weights",
+           [](const Model& self) {
+             nb::list arrays;
+             for (const Tensor& tensor : value_of(model_weights(self)))
+               arrays.append(read_only_array_of(tensor));
+             return arrays;
+           })
+      .def(
+          "save",
+          [](const Model& self, const std::filesystem::path& path) {
+            check(unlocked([&] { return save_model(self, path); }));
+          },
+          nb::arg("path"))
+      .def("verify", [](const Model& self) { check(unlocked([&] { return verify_model(self); })); })
+      .def("functions", [](const Model& self) { return value_of(module_functions(self)); })
+      .def(
+          "function",
+          [](const Model& self, const std::string& name) {
+            return value_of(graph_function(self, name));
+          },
+          nb::arg("name"))
+      .def(
+          "global_function",
+          [](const Model& self, const std::string& name) {
+            return value_of(global_function(self, name));
+          },
+          nb::arg("name"))
+      .def(
+          "with_function",
+          [](const Model& self, const std::string& name, const Expression& function) {
+            return value_of(with_function(self, name, function));
+          },
+          nb::arg("name"), nb::arg("function"))
+      .def("rewrite", &rewrite, nb::arg("replace"));
+  core.def("parse", &parse, nb::arg("text"), nb::arg("weights"));
+  bind_passes(core);
+}
+
+}  // namespace collage::python

@@ -1,0 +1,42 @@
+"""Options of a compilation, as the extension takes them. They are the command's flags (docs/command.md)."""
+
+from __future__ import annotations
+
+import os as _os
+from typing import Sequence, Union
+
+from . import _core
+
+Path = Union[str, "_os.PathLike[str]"]
+
+
+def make_options(
+    *,
+    targets: Union[str, Sequence[str]] = (),
+    exclude: Union[str, Sequence[str]] = (),
+    pin: Union[str, Sequence[str]] = (),
+    devices: str = "",
+    memory: Union[str, Sequence[str]] = (),
+    threads: int = 0,
+    effort: str = "default",
+    search: str = "exact",
+    patience: float = 10,
+    database: Path = "",
+    config: Path = "",
+    worker: Path = "",
+    frozen_costs: bool = False,
+    strict_accuracy: bool = False,
+    deterministic: bool = False,
+    always_measure: bool = False,
+    max_error: float = 0,
+) -> _core.Options:
+    return _core.Options(
+        targets=words(targets), exclude=words(exclude), pin=[pin] if isinstance(pin, str) else list(pin), devices=devices,
+        memory=words(memory), threads=threads, effort=effort, search=search, patience=patience, database=database, config=config,
+        worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy, deterministic=deterministic,
+        always_measure=always_measure, max_error=max_error)
+
+
+def words(given: Union[str, Sequence[str]]) -> list[str]:
+    """A list of names; one name, or several with commas, may be given as text."""
+    return [word.strip() for word in given.split(",") if word.strip()] if isinstance(given, str) else list(given)

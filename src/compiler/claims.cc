@@ -1,0 +1,77 @@
+#include "compiler/claims.h"
+
+#include <functional>
+#include <map>
+
+#include "cover/candidates.h"
+#include "partition/gather.h"
+#include "partition/lightweight.h"
+#include "partition/rewrite.h"
+#include "partition/rules/df_pattern.h"
+#include "partition/stated_kernels.h"
+#include "tensor_program/module_programs.h"
+
+namespace collage {
+
+namespace {
+
+// Whether it holds a call of a kernel that somebody decided on.
+bool calls_kernel(const DataflowGraph& graph, const CandidatePartition& candidate) {
+  bool found = false;
+  candidate.sub_graph.inside().for_each(
+      [&](PostDfsIndex i) { found = found || called_primitive(graph.node(i).expr) != nullptr; });
+  return found;
+}
+
+// Of each function that is no kernel itself, the spec's candidates that fit together, with these
+// attributes.
+Result<Module> claim(
+    const Module& module, const PartitionSpecPtr& spec,
+    const std::function<bool(const DataflowGraph&, const CandidatePartition&)>& is_allowed,
+    const Attrs& attrs) {
+  Module result = module;
+  TRY(tensor_program::link_programs(result));  // calls that rules and patterns know
+  const std::map<std::string, Function> functions = result.functions;
+  for (const auto& [name, function] : functions) {
+    if (function->attrs.has("Primitive")) continue;
+    const DataflowGraph graph(untangle_tuples(function));
+    TRY(check_no_scopes(graph));
+    GatherOptions options;
+    options.allowed = [&](const CandidatePartition& candidate) {
+      return !calls_kernel(graph, candidate) && is_allowed(graph, candidate);
+    };
+    const std::vector<PartitionSpecPtr> specs = {spec};
+    const std::vector<CandidatePartition> kernels =
+        partition_lightly(graph, gather_candidates(graph, specs, options));
+    if (kernels.empty()) continue;
+    std::vector<const CandidatePartition*> pointers;
+    for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
+    const std::vector<Attrs> attributes(kernels.size(), attrs);
+    result = TRY(claim_kernels(graph, pointers, attributes, result, name));
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<Module> claim_for_target(const Module& module, const PartitionSpecPtr& spec,
+                                const TargetConstraints& constraints) {
+  return claim(module, spec,
+               [&](const DataflowGraph& graph, const CandidatePartition& candidate) {
+                 return is_allowed(graph, candidate, constraints);
+               },
+               {{"Compiler", toolchain_of(*spec)}});
+}
+
+Result<Module> claim_matches(const Module& module, const DFPattern& pattern,
+                             const std::string& label, const std::string& compiler) {
+  const auto spec = std::make_shared<const PartitionSpec>(
+      PartitionSpec{label, std::make_shared<const DFPatternPartitionRule>(label, pattern),
+                    Target{label, {}, {}}});
+  Attrs attrs{{"Composite", label}};
+  if (!compiler.empty()) attrs.set("Compiler", compiler);
+  return claim(
+      module, spec, [](const DataflowGraph&, const CandidatePartition&) { return true; }, attrs);
+}
+
+}  // namespace collage

@@ -1,0 +1,24 @@
+// Kernels claimed in a module, by a toolchain's rule or by a pattern: each becomes a global
+// function with Primitive=1, which nobody changes afterwards. What is Primitive already stays as it
+// is, so claims of several toolchains and patterns follow one another, with any pass in between.
+#pragma once
+
+#include <string>
+
+#include "ir/module.h"
+#include "pattern/pattern.h"
+#include "targets/targets.h"
+
+namespace collage {
+
+// What the target takes of every function, the largest candidates that fit together, as functions
+// with the Compiler that is its toolchain.
+Result<Module> claim_for_target(const Module& module, const PartitionSpecPtr& spec,
+                                const TargetConstraints& constraints);
+
+// Every match of the pattern, larger ones first where they overlap, as a function with that
+// Composite label and, unless it is empty, that Compiler.
+Result<Module> claim_matches(const Module& module, const DFPattern& pattern,
+                             const std::string& label, const std::string& compiler);
+
+}  // namespace collage

@@ -1,0 +1,316 @@
+"""Modules and passes in Python: text, graphs, passes of the user's between those of the package, programs of every stage.
+
+    python tests/python/modules_test.py [CHECK...]
+
+Takes the build that COLLAGE_BIN lies in (default build/release). Prints "N passed, 0 failed" or what went wrong.
+"""
+
+import ast
+import contextlib
+import io
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+BUILD = os.path.dirname(os.environ.get("COLLAGE_BIN") or os.path.join(ROOT, "build", "release", "collage"))
+sys.path[:0] = [os.path.join(BUILD, "python"), os.path.join(ROOT, "tests"), os.path.join(ROOT, "tests", "cli")]
+
+import numpy as np
+import onnx
+
+import checks
+import tiny_models
+
+PACKAGE = os.path.join(BUILD, "python", "collage")
+if os.path.exists(os.path.join(PACKAGE, "_core.pyi")):
+    import collage
+    from collage import passes
+
+TEXT = """#[version = "0.0.5"]
+def @main(%x: Tensor[(8, 16), float32]) -> Tensor[(8, 32), float32] {
+  %0 = nn.dense(%x, meta[relay.Constant][0] /*Tensor[(32, 16), float32]*/);
+  %1 = nn.relu(%0);
+  %2 = tanh(%1);
+  %3 = sigmoid(%2);
+  multiply(%2, %3)
+}
+"""
+WEIGHT = np.random.default_rng(0).standard_normal((32, 16), np.float32)
+INPUT = np.random.default_rng(1).standard_normal((8, 16), np.float32)
+
+
+def expected():
+    t = np.tanh(np.maximum(INPUT @ WEIGHT.T, 0))
+    return t / (1 + np.exp(-t))
+
+
+def given():
+    return collage.parse(TEXT, [WEIGHT])
+
+
+def without_tanh(model):
+    """A pass of the user's: tanh by sigmoid."""
+
+    def replace(call):
+        if call.op == "tanh":
+            (x,) = call.arguments
+            two = collage.constant(2.0)
+            inner = collage.call("sigmoid", collage.call("multiply", x, two))
+            return collage.call("subtract", collage.call("multiply", inner, two), collage.constant(1.0), origin=call.origin)
+
+    return model.rewrite(replace)
+
+
+def compile(folder, model, targets):
+    return model.compile(targets=targets, threads=1, effort="fast", database=os.path.join(folder, "costs.db"))
+
+
+def expect_right(folder, model, targets):
+    np.testing.assert_allclose(compile(folder, model, targets)(INPUT), expected(), rtol=1e-4, atol=1e-5)
+
+
+def refused(kind, call, words, code=None):
+    try:
+        call()
+    except kind as wrong:
+        assert str(wrong) == words, str(wrong)
+        assert code is None or wrong.code == code, wrong.code
+        return
+    raise AssertionError(f"{kind.__name__} was not raised")
+
+
+def check_two_toolchains(folder):
+    """BYOC twice in one pipeline, a pass of the user's in between."""
+    claim = passes.partition_for("onednn", exclude=["onednn:tanh", "onednn:sigmoid", "onednn:multiply"])
+    pipeline = collage.Pipeline([claim, without_tanh, passes.partition_for("native")])
+    model = pipeline(given())
+    text = model.text(values=False)
+    assert text.count('Compiler="onednn"') == 1 and text.count('Compiler="native"') >= 1 and "tanh(" not in text, text
+    assert all("collage_" in line for line in text.partition("def @main")[2].split("{\n")[1].splitlines() if "(" in line), text
+    program = compile(folder, model, "onednn,native")
+    np.testing.assert_allclose(program(INPUT), expected(), rtol=1e-4, atol=1e-5)
+    ran = {kernel["name"].split("_")[2]: kernel["target"] for kernel in program.report["kernels"]}
+    assert ran == {"onednn": "onednn", "native": "native"}, ran
+    assert collage.Pipeline([pipeline])(model).text() == model.text(), "what is claimed stays"
+    kinds = {function.name: function.kind for function in model.functions}
+    assert len(kinds) >= 3 and set(kinds.values()) == {"graph"} and "main" in kinds, kinds
+    kernels = [call.callee for call in calls(model.function().body)]
+    assert {kernel.kind for kernel in kernels} == {"global"}, kernels
+    claimed = {model.function(kernel.name).attributes["Compiler"] for kernel in kernels}
+    assert claimed == {"onednn", "native"}, claimed
+
+
+def check_page(folder):
+    """The example of docs/modules.md."""
+    with open(os.path.join(ROOT, "docs", "modules.md")) as file:
+        (example,) = re.findall(r"^```python\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
+    names, printed = {}, io.StringIO()
+    os.environ["COLLAGE_CACHE"] = folder
+    with contextlib.redirect_stdout(printed):
+        exec(example, names)
+    text = printed.getvalue()
+    assert 'Compiler="onednn"' in text and 'Compiler="native"' in text and "tanh(" not in text, text
+    x, w = (np.random.default_rng(2).standard_normal(shape, np.float32) for shape in ((1, 8, 16, 16), (8, 8, 3, 3)))
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    t = np.maximum(np.einsum("nihwkl,oikl->nohw", windows, w), 0)
+    np.testing.assert_allclose(names["program"](x, w), t * np.tanh(t), rtol=1e-3, atol=1e-4)
+
+
+def calls(expression, seen=None):
+    """Every call that a value needs, those before it first."""
+    seen = set() if seen is None else seen
+    found = []
+    for argument in expression.arguments:
+        if argument not in seen:
+            seen.add(argument)
+            found += calls(argument, seen)
+    return found + [expression] * (expression.kind == "call")
+
+
+def check_text(folder):
+    """What is printed parses back; by type alone with the weights that it leaves out; in a file."""
+    model = given()
+    text = model.text()
+    assert collage.parse(text).text() == text and model.text(values=False) == TEXT
+    assert "/* ty=Tensor[(8, 32), float32] */" in model.text(types=True)
+    (weight,) = model.weights()
+    np.testing.assert_array_equal(weight, WEIGHT)
+    refused(ValueError, lambda: weight.__setitem__((0, 0), 1), "assignment destination is read-only")
+    assert collage.parse(TEXT, model.weights()).text() == text
+    path = os.path.join(folder, "m.relay")
+    model.save(path)
+    assert collage.load(path, simplify=False).text() == text
+    # Text is a way to write a pass, too.
+    pipeline = collage.Pipeline([lambda m: collage.parse(m.text(values=False).replace("nn.relu", "abs"), m.weights())])
+    np.testing.assert_allclose(compile(folder, pipeline(model), "reference")(INPUT),
+                               (t := np.tanh(np.abs(INPUT @ WEIGHT.T))) / (1 + np.exp(-t)), rtol=1e-4, atol=1e-5)
+
+
+def check_graph(folder):
+    """Expressions say what they are; functions are built of them."""
+    main = given().function()
+    (x,) = main.parameters
+    assert (x.kind, x.name, x.shape, x.dtype) == ("parameter", "x", (8, 16), "float32"), x
+    product = main.body
+    assert product.op == "multiply" and product.arguments[0] == product.arguments[1].arguments[0]
+    order = [call.op for call in calls(product)]
+    assert order == ["nn.dense", "nn.relu", "tanh", "sigmoid", "multiply"], order
+    dense = calls(product)[0]
+    assert dense.attributes["units"] is None and dense.callee is None and dense.type == "Tensor[(8, 32), float32]", dense.attributes
+    np.testing.assert_array_equal(dense.arguments[1].value, WEIGHT)
+    assert repr(dense) == "<collage.Expression call nn.dense: Tensor[(8, 32), float32]>", dense
+
+    p = collage.parameter("p", (8, 32))
+    halves = collage.call("split", p, indices_or_sections=[8], axis=1)
+    kernel = collage.function([p], collage.tuple_of(collage.item(halves, 1), collage.item(halves, 0)), Primitive=1, Composite="mine")
+    swapped = collage.call(kernel, product)
+    model = given().with_function("main", collage.function([x], swapped))
+    model.verify()
+    assert [info.shape for info in model.outputs] == [(8, 24), (8, 8)], model
+    right, left = compile(folder, model, "native")(INPUT)
+    np.testing.assert_allclose(np.concatenate([left, right], 1), expected(), rtol=1e-4, atol=1e-5)
+
+
+def check_fusion(folder):
+    """Matches of a pattern are kernels, of any toolchain or of one."""
+    swish = passes.fuse_pattern("is_op('multiply')($x, is_op('sigmoid')($x))", "my.swish")
+    model = collage.Pipeline([swish, passes.partition_for("onednn")])(given())
+    assert model.text().count('Composite="my.swish"') == 1, model.text(values=False)
+    expect_right(folder, model, "onednn,native")
+    owned = passes.fuse_pattern("is_op('tanh')(*)", "my.tanh", compiler="native")(given())
+    assert 'Compiler="native"' in owned.text(values=False)
+
+
+def check_stated(folder):
+    """A program's module compiles to the same program, and measures nothing for it."""
+    program = compile(folder, passes.simplify()(given()), "onednn,native")
+    module = program.module
+    assert "Variant=" in module.text(values=False)
+    for stage in (module, collage.parse(module.text())):
+        again = stage.compile(targets="onednn,native", threads=1, database=os.path.join(folder, "costs.db"), frozen_costs=True)
+        assert again.module.text(values=False) == module.text(values=False)
+        np.testing.assert_array_equal(again(INPUT), program(INPUT))
+    path = os.path.join(folder, "m.collage")
+    program.save(path)
+    refused(collage.Error, lambda: collage.load(path).module, "the program was loaded from an artifact: its kernels are compiled",
+            collage.ErrorCode.USAGE)
+
+
+def check_history(folder):
+    """What was measured becomes the partition, and says what is left to measure."""
+    model = passes.simplify()(given())
+    options = {"targets": "onednn", "threads": 1, "effort": "fast", "database": os.path.join(folder, "history.db"), "always_measure": True}
+    before = sum(task.unknown for task in passes.extract_tasks(model, **options))
+    model.compile(**options)
+    assert sum(task.unknown for task in passes.extract_tasks(model, **options)) < before
+    partitioned = passes.apply_history_best(**options)(model)
+    assert 'Compiler="onednn"' in partitioned.text(values=False)
+    expect_right(folder, partitioned, "onednn")
+
+
+def check_onnx(folder):
+    """A model as it was imported, simplified by the pass, is what loading gives; a partitioned one is saved and loaded."""
+    path = os.path.join(folder, "net.onnx")
+    onnx.save(tiny_models.small_net(), path)
+    raw = collage.load(path, simplify=False)
+    simplified = passes.simplify()(raw)
+    assert simplified.text() == collage.load(path).text()
+    assert raw.inputs[0].name == simplified.inputs[0].name == "image" and simplified.outputs[0].name == "scores"
+    image = np.random.default_rng(0).random((1, 3, 12, 12), np.float32)
+    scores = compile(folder, simplified, "reference")(image)
+    model = passes.partition_for("onednn")(simplified)
+    program = compile(folder, model, "onednn")
+    np.testing.assert_allclose(program(image=image), scores, rtol=1e-4, atol=1e-6)
+    program.save(os.path.join(folder, "net.collage"))
+    np.testing.assert_array_equal(collage.load(os.path.join(folder, "net.collage"))(image), program(image))
+    assert program.report["model"] == "net.onnx"
+    nodes = [onnx.helper.make_node("Sigmoid", ["x"], ["s"], "gate"), onnx.helper.make_node("Mul", ["x", "s"], ["y"], "gated")]
+    onnx.save(tiny_models.model(nodes, {"x": [4]}, {"y": [4]}), path)
+    raw = collage.load(path, simplify=False)
+    assert [(call.op, call.origin) for call in calls(raw.function().body)] == [("sigmoid", "gate"), ("multiply", "gated")]
+    assert [call.op for call in calls(passes.simplify()(raw).function().body)] == ["nn.silu"]
+
+
+def check_broken_passes(folder):
+    """An error names the pass that broke the module, or that failed."""
+    loose = collage.call("nn.relu", collage.parameter("y", (4,)))
+    usage, bad = collage.ErrorCode.USAGE, collage.ErrorCode.BAD_MODEL
+
+    def unbound(model):
+        return model.with_function("main", collage.function([], loose))
+
+    def other_type(model):
+        return model.rewrite(lambda call: collage.constant(1.0) if call.op == "nn.relu" else None)
+
+    def no_model(model):
+        return model.text()
+
+    def raises(model):
+        return model.rewrite(lambda call: 1 / 0)
+
+    run = lambda *steps: lambda: collage.Pipeline(steps)(given())
+    rule = "rule 'variable is bound': variable %y is no parameter of its function"
+    refused(collage.Error, run(passes.standard("simplify"), unbound), f"module after pass unbound: @main: node: {rule}", bad)
+    refused(collage.Error, run(other_type),
+            "pass other_type: @main: a call of nn.relu: its replacement is a float32, not a Tensor[(8, 32), float32]", bad)
+    refused(TypeError, run(no_model), "pass no_model: gave str, not a collage.Model")
+    refused(ZeroDivisionError, run(raises), "division by zero")
+    refused(TypeError, run(lambda model: model.rewrite(lambda call: 3)), "rewrite: expected a collage.Expression or None, got int")
+    refused(TypeError, lambda: collage.Pipeline(["simplify"]), "a pass is a function from a model to a model, not str")
+    refused(collage.Error, run(passes.standard("simplfy")),
+            f"pass simplfy: there is no standard pass of that name; they are {', '.join(passes.standard_names())}", usage)
+    refused(collage.Error, run(passes.partition_for("onednn,native")),
+            "pass partition_for(onednn, native): one toolchain a pass, not several: onednn, native", usage)
+    refused(collage.Error, run(passes.fuse_pattern("is_op('nn.rellu')(*)", "a")),
+            "pass fuse_pattern(a): column 7: unknown operator 'nn.rellu'", usage)
+    refused(collage.Error, lambda: unbound(given()).compile(targets="reference"), f"@main: node: {rule}", bad)
+
+
+def check_misuse(folder):
+    """What is given is told where it does not fit."""
+    usage, bad, unsupported = (collage.ErrorCode[name] for name in ("USAGE", "BAD_MODEL", "UNSUPPORTED"))
+    x = collage.parameter("x", (4,))
+    refused(collage.Error, lambda: collage.call("nn.rellu", x), "unknown operator 'nn.rellu'", unsupported)
+    refused(collage.Error, lambda: collage.call("nn.softmax", x, axes=0), "nn.softmax: unknown attribute 'axes'", bad)
+    refused(collage.Error, lambda: collage.call("add", x, collage.parameter("y", (5,))), "add: shapes (4) and (5) do not broadcast", bad)
+    refused(TypeError, lambda: collage.call("nn.softmax", x, axis=object()),
+            "attribute 'axis': None, a number, a text, or a list of numbers or of lists of whole numbers, not object")
+    refused(collage.Error, lambda: collage.call(x, x), "what is called is no function but a Tensor[(4), float32]", bad)
+    refused(collage.Error, lambda: collage.call(collage.function([x], x), x, axis=1), "a call of a function has no attributes: axis", usage)
+    refused(collage.Error, lambda: collage.function([x, x], x), "the parameter %x stands there twice", bad)
+    refused(collage.Error, lambda: collage.tuple_of(x, x).shape, "a (Tensor[(4), float32], Tensor[(4), float32]) is no tensor", usage)
+    refused(TypeError, lambda: collage.constant("text"), "constant: expected an array in CPU memory of numbers or booleans, got str")
+    refused(collage.Error, lambda: collage.parse("def @main() { nn.rellu(1f) }"), "line 1, column 15: unknown operator 'nn.rellu'", unsupported)
+    refused(collage.Error, lambda: collage.parse(TEXT), "line 3, column 21: constant 0 is given by its type only, Tensor[(32, 16), float32], "
+            "and nothing supplies it", bad)
+    refused(collage.Error, lambda: given().function("none"), "the module has no graph function @none", usage)
+    refused(collage.Error, lambda: given().save(os.path.join(folder, "m.txt")), f"{folder}/m.txt: a module's name ends in .relay", usage)
+    assert collage.constant(True).dtype == "bool" and collage.constant(3).dtype == "int64" and collage.constant(3, "int32").dtype == "int32"
+
+
+def check_types(folder):
+    """The extension's stub names what the package uses."""
+    with open(os.path.join(PACKAGE, "_core.pyi")) as file:
+        tree = ast.parse(file.read())
+    classes = {node.name: {item.name for item in node.body if isinstance(item, ast.FunctionDef)} for node in tree.body
+               if isinstance(node, ast.ClassDef)}
+    assert classes["Model"] >= {"text", "weights", "save", "verify", "functions", "function", "with_function", "rewrite"}, classes
+    assert classes["Expression"] >= {"op", "attributes", "arguments", "type", "origin", "value", "body", "parameters"}, classes
+    assert {"call", "call_function", "constant", "function", "parse", "partition_for", "fuse_pattern", "simplify"} <= {
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def main(arguments):
+    if not os.path.exists(os.path.join(PACKAGE, "_core.pyi")):
+        print("SKIPPED modules: this build has no Python package (nanobind, python3-dev)\n1 passed, 0 failed")
+        return 0
+    chosen = [check_two_toolchains, check_page, check_text, check_graph, check_fusion, check_stated, check_history, check_onnx,
+              check_broken_passes, check_misuse, check_types]
+    return checks.run(chosen, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
