@@ -22,9 +22,10 @@ from . import _core
 from ._core import TensorInfo, __version__, empty
 from ._error import Error, ErrorCode
 from .dynamic import DynamicProgram, load_dynamic
+from .functions import ArrayType, register_function
 
-__all__ = ["DynamicProgram", "Error", "ErrorCode", "Model", "Program", "Progress", "Report", "TensorInfo", "__version__", "check_operator",
-           "define_operator", "empty", "load", "load_dynamic"]
+__all__ = ["ArrayType", "DynamicProgram", "Error", "ErrorCode", "Model", "Program", "Progress", "Report", "TensorInfo", "__version__",
+           "check_operator", "define_operator", "empty", "load", "load_dynamic", "load_plugin", "register_function"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]
@@ -200,6 +201,11 @@ def load(
     if contexts:
         raise Error(ErrorCode.USAGE, "contexts: of artifacts (.collage) alone")
     return Model(_core.load(source, {name: list(shape) for name, shape in (shapes or {}).items()}, dict(dims or {})))
+
+
+def load_plugin(library: Path) -> None:
+    """Loads a shared library of backends, operators or functions (the command's --plugin), for models compiled afterwards."""
+    _core.load_plugin(library)
 
 
 def define_operator(name: str, program: str, *, onnx: str = "", cases: Sequence[Mapping[str, int]] = ()) -> None:
