@@ -71,6 +71,10 @@ foreach(name operators functions)
   set_target_properties(collage_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endforeach()
 
+# tests/backend/plugin tries the backend of a plugin that is named when it runs.
+add_library(collage_backend_plugin INTERFACE)
+target_link_libraries(collage_backend_plugin INTERFACE collage_targets)
+
 # The runtime's tests use its memory.
 add_library(collage_test_runtime INTERFACE)
 target_sources(collage_test_runtime INTERFACE ${PROJECT_SOURCE_DIR}/tests/simulated/memory.cc)
