@@ -68,4 +68,5 @@ def check_refused(bench):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as shared:
-        sys.exit(checks.run([check_measured, check_refused], sys.argv[1:], lambda folder: workbench.Bench(folder, os.path.join(shared, "cache"))))
+        sys.exit(checks.run([check_measured, check_refused], sys.argv[1:],
+                            lambda folder: workbench.Bench(folder, os.path.join(shared, "cache"))))
