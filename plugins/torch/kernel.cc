@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
+#include <torch/headeronly/version.h>
 
 #include <algorithm>
 #include <vector>
@@ -179,7 +180,10 @@ Result<std::unique_ptr<Kernel>> make_kernel(const Function& function, const Vari
 
 }  // namespace collage::torch_plugin
 
+// Null where the process had another PyTorch already, which libraries of equal names then are.
 extern "C" __attribute__((visibility("default"))) collage::torch_plugin::MakeKernel
 collage_torch_kernels() {
-  return &collage::torch_plugin::make_kernel;
+  const bool is_ours =
+      at::show_config().find("TORCH_VERSION=" TORCH_VERSION ",") != std::string::npos;
+  return is_ours ? &collage::torch_plugin::make_kernel : nullptr;
 }

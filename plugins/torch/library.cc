@@ -22,7 +22,10 @@ Result<MakeKernel> load() {
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   void* symbol = handle == nullptr ? nullptr : ::dlsym(handle, kKernels);
   if (symbol == nullptr) return refuse();
-  return reinterpret_cast<MakeKernel (*)()>(symbol)();
+  const MakeKernel maker = reinterpret_cast<MakeKernel (*)()>(symbol)();
+  if (maker == nullptr)
+    return error(ErrorCode::kUnavailable, "another version of PyTorch is in this process");
+  return maker;
 }
 
 }  // namespace
