@@ -10,6 +10,8 @@
 #   make deb        the same as a Debian package, build/release/package/collage_VERSION_amd64.deb
 #   make wheel      the Python package as a wheel with all it needs, dist/*.whl; wheel-test: installs it into an empty
 #                   environment and runs what its README shows
+#   make plugin-torch TORCH=…/site-packages/torch
+#                   the backend torch as a plugin, build/plugins/torch/libcollage_torch.so (docs/torch.md)
 #   make asan       the tests under the address and undefined-behaviour sanitizers; asan-short: those of the rooms that
 #                   read what users bring, which CI has time for
 #   make format     clang-format over the tree      make lint   clang and clang-tidy, warnings as errors
@@ -23,7 +25,7 @@ ENV := build/env
 export WERROR
 CTEST := bash tools/setup/test.sh -j $(JOBS)
 
-.PHONY: build build-tests test test-long mutations demo install deb wheel wheel-test asan asan-short format lint clean setup setup-tests setup-lint
+.PHONY: plugin-torch build build-tests test test-long mutations demo install deb wheel wheel-test asan asan-short format lint clean setup setup-tests setup-lint
 .DEFAULT_GOAL := build
 
 setup:
@@ -68,6 +70,11 @@ asan: setup-tests
 	@ninja -C build/asan -j $(JOBS)
 	@$(CTEST) --test-dir build/asan -LE long
 
+plugin-torch: build
+	@$(ENV)/bin/cmake --install build/release --prefix build/plugins/collage > /dev/null
+	@$(ENV)/bin/cmake -S plugins/torch -B build/plugins/torch -Dcollage_DIR=$(CURDIR)/build/plugins/collage/lib/cmake/collage -DTORCH=$(TORCH)
+	@$(ENV)/bin/cmake --build build/plugins/torch -j $(JOBS)
+
 wheel: setup
 	@bash tools/setup/wheels.sh requirements-wheel.txt
 	@bash tools/setup/configure.sh release
@@ -92,4 +99,4 @@ lint: setup-lint
 	@$(ENV)/bin/python tools/setup/lint.py build/clang $(FILES)
 
 clean:
-	rm -rf build/release build/dev build/asan build/asan-short build/clang build/mutations build/setup
+	rm -rf build/release build/plugins build/dev build/asan build/asan-short build/clang build/mutations build/setup

@@ -64,10 +64,16 @@ target_include_directories(collage_simulated PRIVATE ${PROJECT_SOURCE_DIR}/tests
 target_link_libraries(collage_simulated PRIVATE collage_options collage_lib $<COMPILE_ONLY:collage_compiler>)
 set_target_properties(collage_simulated PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
-# Operators of a user's own, by the public headers alone.
-add_library(collage_operators MODULE tests/operators/operators.cc)
-target_link_libraries(collage_operators PRIVATE collage_options collage_lib)
-set_target_properties(collage_operators PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+# Operators and functions of a user's own, by the public headers alone.
+foreach(name operators functions)
+  add_library(collage_${name} MODULE tests/operators/${name}.cc)
+  target_link_libraries(collage_${name} PRIVATE collage_options collage_lib)
+  set_target_properties(collage_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+endforeach()
+
+# tests/backend/plugin tries the backend of a plugin that is named when it runs.
+add_library(collage_backend_plugin INTERFACE)
+target_link_libraries(collage_backend_plugin INTERFACE collage_targets)
 
 # The runtime's tests use its memory.
 add_library(collage_test_runtime INTERFACE)

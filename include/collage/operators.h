@@ -14,12 +14,11 @@
 // (docs/tensor-programs.md), which backends compile.
 #pragma once
 
+#include <collage/plugin.h>
 #include <collage/result.h>
-#include <collage/version.h>
 
 #include <cstdint>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -53,14 +52,9 @@ Status check_operator(const std::string& name, const std::vector<std::string>& t
 // Makes a shared library of operators a plugin, for `collage … --plugin LIB`:
 //
 //   COLLAGE_OPERATORS({.name = "my.swiglu", .program = "…"}, {.name = …})
-//
-// It is built against the headers and the library of the very version that loads it.
-#define COLLAGE_OPERATORS(...)                                                             \
-  extern "C" __attribute__((visibility("default"))) const char* collage_plugin_version() { \
-    return COLLAGE_VERSION;                                                                \
-  }                                                                                        \
-  extern "C" __attribute__((visibility("default"))) void collage_plugin_register() {       \
-    for (const auto& definition : std::vector<::collage::OperatorDefinition>{__VA_ARGS__}) \
-      if (const auto defined = ::collage::define_operator(definition); !defined.ok())      \
-        throw std::runtime_error(defined.to_string());                                     \
-  }
+#define COLLAGE_OPERATORS(...)                                                               \
+  COLLAGE_REGISTER([] {                                                                      \
+    for (const auto& definition : std::vector<::collage::OperatorDefinition>{__VA_ARGS__})   \
+      if (auto status = ::collage::define_operator(definition); !status.ok()) return status; \
+    return ::collage::Status();                                                              \
+  })

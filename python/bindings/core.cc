@@ -5,6 +5,7 @@
 #include <collage/artifact.h>
 #include <collage/collage.h>
 #include <collage/operators.h>
+#include <collage/plugin.h>
 #include <collage/progress.h>
 #include <collage/report.h>
 #include <collage/version.h>
@@ -22,6 +23,7 @@
 #include "arrays.h"
 #include "dynamic.h"
 #include "expressions.h"
+#include "functions.h"
 #include "modules.h"
 #include "programs.h"
 
@@ -257,6 +259,14 @@ NB_MODULE(_core, core) {
       },
       nb::arg("path"), nb::arg("shapes"), nb::arg("dims"), nb::arg("simplify"));
   bind_dynamic_programs(core);
+  bind_functions(core);
+  core.def(
+      "load_plugin",
+      [](const std::filesystem::path& library) {
+        const Status status = unlocked([&] { return load_plugin(library); });
+        if (!status.ok()) raise(status);
+      },
+      nb::arg("library"));
   core.def(
       "define_operator",
       [](std::string name, std::string program, std::string onnx,

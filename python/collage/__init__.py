@@ -23,12 +23,13 @@ from ._core import Expression, ModuleFunction, TensorInfo, __version__, empty
 from ._error import Error, ErrorCode
 from ._options import make_options as _make_options
 from .dynamic import DynamicProgram, load_dynamic
+from .functions import ArrayType, register_function
 from .graph import call, constant, function, item, parameter, tuple_of
 from .passes import Pipeline
 
-__all__ = ["DynamicProgram", "Error", "ErrorCode", "Expression", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
-           "TensorInfo", "__version__", "call", "check_operator", "constant", "define_operator", "empty", "function", "item", "load",
-           "load_dynamic", "parameter", "parse", "passes", "tuple_of"]
+__all__ = ["ArrayType", "DynamicProgram", "Error", "ErrorCode", "Expression", "Model", "ModuleFunction", "Pipeline", "Program", "Progress",
+           "Report", "TensorInfo", "__version__", "call", "check_operator", "constant", "define_operator", "empty", "function", "item", "load",
+           "load_dynamic", "load_plugin", "parameter", "parse", "passes", "register_function", "tuple_of"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]
@@ -256,6 +257,11 @@ def load(
 def parse(text: str, weights: Sequence[Array] = ()) -> Model:
     """A `Model` of Relay text as it is, not simplified; `weights`: the constants that it gives by type alone, as `Model.weights` gives them."""
     return Model(_core.parse(text, list(weights)))
+
+
+def load_plugin(library: Path) -> None:
+    """Loads a shared library of backends, operators or functions (the command's --plugin), for models compiled afterwards."""
+    _core.load_plugin(library)
 
 
 def define_operator(name: str, program: str, *, onnx: str = "", cases: Sequence[Mapping[str, int]] = ()) -> None:

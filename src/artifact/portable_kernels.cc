@@ -15,7 +15,7 @@ void register_portable_kernels() {
   std::call_once(once, [] {
     register_all_ops();
     register_placement_ops();
-    tensor_program::register_call_op();
+    tensor_program::register_call_ops();
     memory::register_loaders();
     reference::register_loaders();
   });

@@ -6,13 +6,12 @@
 // It is built against the headers and the library of the very version that loads it.
 #pragma once
 
-#include "backend/backend.h"
-#include "collage/version.h"
+#include <collage/plugin.h>
 
-#define COLLAGE_PLUGIN(backend)                                                            \
-  extern "C" __attribute__((visibility("default"))) const char* collage_plugin_version() { \
-    return COLLAGE_VERSION;                                                                \
-  }                                                                                        \
-  extern "C" __attribute__((visibility("default"))) void collage_plugin_register() {       \
-    ::collage::register_backend(backend);                                                  \
-  }
+#include "backend/backend.h"
+
+#define COLLAGE_PLUGIN(backend)           \
+  COLLAGE_REGISTER([] {                   \
+    ::collage::register_backend(backend); \
+    return ::collage::Status();           \
+  })

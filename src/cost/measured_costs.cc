@@ -11,6 +11,7 @@
 #include "ir/text_printer.h"
 #include "ir/work.h"
 #include "machine/noise_gate.h"
+#include "tensor_program/external_call.h"
 
 namespace collage {
 
@@ -173,7 +174,13 @@ size_t MeasuredCosts::count_unknown(const std::string& text, const std::vector<T
 }
 
 bool MeasuredCosts::is_known(const Function& function, const Target& target) {
-  return count_unknown(canonical_text(function), {target}) == 0;
+  return tensor_program::is_local(function) ||
+         count_unknown(canonical_text(function), {target}) == 0;
+}
+
+bool MeasuredCosts::is_offer_known(const Function& function, const std::string& text,
+                                   const Target& target) {
+  return tensor_program::is_local(function) || find_offer(text, target).has_value();
 }
 
 double MeasuredCosts::seconds_per_measurement() {
@@ -181,20 +188,6 @@ double MeasuredCosts::seconds_per_measurement() {
   return database_
       .average("function", "$.seconds", "$.effort", std::string(effort_name(options_.effort)))
       .value_or(kGuess);
-}
-
-Result<TargetCosts> MeasuredCosts::not_measured(const Function& function,
-                                                const Target& target) const {
-  TargetCosts entry;
-  entry.target = target.to_string();
-  Backend* backend = find_backend(target.kind);
-  if (backend != nullptr && backend->is_host()) {
-    for (Variant& variant : TRY(backend->variants(function, target, options_.compile)))
-      entry.variants.push_back({std::move(variant), Unknown{}});
-  } else {
-    entry.refusal = "not measured: interrupted";
-  }
-  return entry;
 }
 
 MeasureTask MeasuredCosts::function_task(const std::string& text) const {
@@ -257,6 +250,11 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
     task.lowered = precision == Precision::kLowered;
     task.bytes = function_bytes(function);
     result[q].resize(targets.size());
+    if (tensor_program::is_local(function)) {
+      for (size_t i = 0; i < targets.size(); ++i)
+        result[q][i] = TRY(listed_here(function, targets[i], precision));
+      continue;
+    }
     std::vector<size_t> unknown;
     for (size_t i = 0; i < targets.size(); ++i) {
       if (std::optional<TargetCosts> known = find_function(task.function_text, targets[i],
@@ -332,6 +330,7 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::offers(
 
 Result<TargetCosts> MeasuredCosts::offer(const Function& function, const std::string& text,
                                          const Target& target) {
+  if (tensor_program::is_local(function)) return listed_here(function, target, Precision::kFull);
   if (std::optional<TargetCosts> known = find_offer(text, target, &function))
     return std::move(*known);
   if (options_.frozen) return frozen_miss(text, target);

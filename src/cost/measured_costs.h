@@ -36,8 +36,10 @@ struct CostCounts {
   int crashed = 0, silent = 0, out_of_memory = 0;  // of those invalid, what ended their worker
 };
 
+// Functions that a worker does not have (tensor_program/external_call.h) are not measured: the
+// variants that their targets list stay of unknown cost, and no row of theirs is kept.
 // What only tries is in tried_costs.cc, conversions in conversion_costs.cc, what a schedule search
-// asks in searched_costs.cc.
+// asks in searched_costs.cc, what no worker is asked about in unmeasured_costs.cc.
 class MeasuredCosts : public CostEstimator {
  public:
   MeasuredCosts(CostDatabase& database, CostOptions options);
@@ -112,10 +114,8 @@ class MeasuredCosts : public CostEstimator {
   size_t count_unknown(const std::string& text, const std::vector<Target>& targets,
                        Precision precision = Precision::kFull);
   bool is_known(const Function& function, const Target& target);  // likewise of one
-  // Whether offers() would have to ask the target.
-  bool is_offer_known(const std::string& text, const Target& target) {
-    return find_offer(text, target).has_value();
-  }
+  // Whether offers() would have to ask the target of a function with that canonical text.
+  bool is_offer_known(const Function& function, const std::string& text, const Target& target);
   bool is_frozen() const { return options_.frozen; }
   // The error of a frozen database that lacks it.
   static Status frozen_miss(const std::string& text, const Target& target);
@@ -151,6 +151,9 @@ class MeasuredCosts : public CostEstimator {
   // Measured or, with the kind "trial", tried.
   Result<ConversionRow> ask_for_conversion(const std::string& kind, const TensorType& type,
                                            const Encoding& from, const Encoding& to);
+  // What this process lists, of unknown cost.
+  Result<TargetCosts> listed_here(const Function& function, const Target& target,
+                                  Precision precision) const;
   Result<TargetCosts> not_measured(const Function& function, const Target& target) const;
   MeasureTask function_task(const std::string& text) const;  // without targets
   // What a schedule search found for that target of the task.

@@ -3,11 +3,18 @@
 
 #include "cost/measured_costs.h"
 #include "ir/text_printer.h"
+#include "tensor_program/external_call.h"
 
 namespace collage {
 
 Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, const Target& target,
                                                   const Variant* wanted) {
+  if (tensor_program::is_local(function)) {
+    // As with the host, whose kernels are not tried either: whole programs are verified.
+    TargetCosts entry = TRY(listed_here(function, target, Precision::kFull));
+    for (MeasuredVariant& row : entry.variants) row.tried = true;
+    return entry;
+  }
   std::string text = canonical_text(function);
   if (std::optional<TargetCosts> known =
           find_function(text, target, true, Precision::kFull, &function)) {

@@ -93,7 +93,7 @@ Result<ModelCosts> offers_of(const DataflowGraph& graph, std::vector<CandidatePa
   Tasks all = TRY(tasks_of(graph, std::move(candidates), [&](const TuningTask& task) {
     return static_cast<size_t>(
         std::count_if(task.targets.begin(), task.targets.end(), [&](const Target& target) {
-          const bool known = costs.is_offer_known(task.text, target);
+          const bool known = costs.is_offer_known(task.function, task.text, target);
           if (!known && costs.is_frozen() && answer.missing.ok())
             answer.missing = costs.frozen_miss(task.text, target);
           return !known;

@@ -11,6 +11,7 @@
 #include "ops/half.h"
 #include "runtime/shared_constants.h"
 #include "tensor_program/call.h"
+#include "tensor_program/external_call.h"
 
 namespace collage {
 
@@ -71,7 +72,8 @@ Result<Expr> converted(const Expr& expr, const Type& to) {
 
 // Calls that take and give what they are declared with.
 bool has_fixed_types(const CallNode& call) {
-  return call.op == nullptr || call.op->name == tensor_program::kCallOp;
+  return call.op == nullptr || call.op->name == tensor_program::kCallOp ||
+         call.op->name == tensor_program::kExternalOp;
 }
 
 class Widening {

@@ -21,7 +21,17 @@ Plugins& plugins() {
   return *loaded;
 }
 
+thread_local bool registering = false;
+
+// While it lives, what the thread registers is a plugin's.
+struct Registering {
+  Registering() { registering = true; }
+  ~Registering() { registering = false; }
+};
+
 }  // namespace
+
+bool is_loading_plugin() { return registering; }
 
 Status load_plugin(const std::filesystem::path& library) {
   std::error_code ec;
@@ -43,10 +53,11 @@ Status load_plugin(const std::filesystem::path& library) {
   auto version = reinterpret_cast<const char* (*)()>(::dlsym(handle, "collage_plugin_version"));
   auto add = reinterpret_cast<void (*)()>(::dlsym(handle, "collage_plugin_register"));
   if (version == nullptr || add == nullptr)
-    return refuse("is no plugin: COLLAGE_PLUGIN stands nowhere in it");
+    return refuse("is no plugin: COLLAGE_REGISTER stands nowhere in it");
   if (std::string_view(version()) != COLLAGE_VERSION)
     return refuse(fmt::format("was built for version {}, this is {}", version(), COLLAGE_VERSION));
   try {
+    const Registering now;
     add();
   } catch (const std::exception& e) {
     return refuse(e.what());

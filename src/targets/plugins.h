@@ -1,17 +1,17 @@
-// Backends from shared libraries (`--plugin LIB`); backend/plugin.h says what such a library holds.
+// Backends, operators and functions from shared libraries (`--plugin LIB`); collage/plugin.h and
+// backend/plugin.h say what such a library holds.
 #pragma once
 
-#include <filesystem>
+#include <collage/plugin.h>
+
 #include <string>
 #include <vector>
 
-#include "base/result.h"
-
 namespace collage {
 
-// Loads the library and registers its backend, once however often it is asked. kUsage: no such
-// file; kUnavailable: it does not load, is no plugin, or was built for another version.
-Status load_plugin(const std::filesystem::path& library);
+// Whether the calling thread is just now in what a plugin registers: the processes that measure
+// will know it too.
+bool is_loading_plugin();
 // Those loaded so far, absolute: the processes that measure must load them too.
 std::vector<std::string> loaded_plugins();
 

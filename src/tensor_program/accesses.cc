@@ -60,10 +60,7 @@ class Checker {
                    printable(stage.external.label));
     std::vector<TensorType> inputs;
     for (const std::string& input : stage.external.inputs) inputs.push_back(arrays_.at(input));
-    const TensorType type = TRY(function->type(inputs));
-    if (function->updates && !(inputs.at(*function->updates) == type))
-      return bad_model("{} cannot update a {}", stage.external.label,
-                       inputs[*function->updates].to_string());
+    const TensorType type = TRY(result_type(*function, inputs));
     const TensorType stands{stage.shape(), stage.dtype};
     if (!(type == stands))
       return bad_model("{} gives a {}, not a {}", stage.external.label, type.to_string(),

@@ -6,6 +6,7 @@
 #include "ir/op.h"
 #include "tensor_program/accesses.h"
 #include "tensor_program/evaluate.h"
+#include "tensor_program/external_call.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
@@ -71,7 +72,8 @@ Status check_callable(const Program& program, std::string* where) {
   return check_accesses(program, where);
 }
 
-void register_call_op() {
+void register_call_ops() {
+  register_external_op();
   OpDef op;
   op.name = kCallOp;
   op.min_args = 0;
@@ -121,7 +123,8 @@ std::string name_of_call(const CallNode& call) {
     return name == nullptr ? "call" : printable(*name);
   }
   if (call.op == nullptr) return "call";
-  if (call.op->name != kCallOp || call.attrs.string("name").empty()) return call.op->name;
+  const bool is_named = call.op->name == kCallOp || call.op->name == kExternalOp;
+  if (!is_named || call.attrs.string("name").empty()) return call.op->name;
   return printable(call.attrs.string("name"));
 }
 

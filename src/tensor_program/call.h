@@ -19,7 +19,8 @@ namespace collage::tensor_program {
 
 inline constexpr const char* kCallOp = "tensor_program";
 
-void register_call_op();
+/// This operator and external_call.h's.
+void register_call_ops();
 
 /// What a call of the operator computes: its program, verified when the call was typed, and its
 /// accesses proven to stay inside its arrays (accesses.h).

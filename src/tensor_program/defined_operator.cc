@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "ir/visitor.h"
 #include "tensor_program/call.h"
+#include "tensor_program/external.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
@@ -35,12 +36,6 @@ bool is_name(std::string_view name) {
          name.find('.') != std::string_view::npos && name.back() != '.' &&
          std::all_of(name.begin(), name.end(),
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
-}
-
-bool is_node_name(std::string_view name) {
-  const size_t colons = name.find("::");
-  return colons != std::string_view::npos && colons + 2 < name.size() &&
-         name.find(':', colons + 2) == std::string_view::npos;
 }
 
 /// Of the operator call.h's that the call stands for.
@@ -103,6 +98,12 @@ Result<OpCase> make_case(const DefinedOperator& op, const std::map<std::string, 
 
 }  // namespace
 
+bool is_node_name(std::string_view name) {
+  const size_t colons = name.find("::");
+  return colons != std::string_view::npos && colons + 2 < name.size() &&
+         name.find(':', colons + 2) == std::string_view::npos;
+}
+
 Status define(const OperatorDefinition& definition) {
   const std::string& name = definition.name;
   if (!is_name(name))
@@ -121,6 +122,9 @@ Status define(const OperatorDefinition& definition) {
     return usage_error("operator {} is defined already", name);
   }
   if (find_op(name) != nullptr) return usage_error("operator {} exists already", name);
+  if (!definition.onnx.empty() && find_external_node(definition.onnx) != nullptr)
+    return usage_error("{} means function {} already", definition.onnx,
+                       find_external_node(definition.onnx)->label);
   const DefinedOperator* defined = nullptr;
   {
     std::lock_guard lock(registry().mutex);
@@ -137,8 +141,7 @@ const DefinedOperator* find_defined(std::string_view name) {
   return find_if([&](const DefinedOperator& op) { return op.definition.name == name; });
 }
 
-const DefinedOperator* find_defined_node(std::string_view domain, std::string_view op) {
-  const std::string node = fmt::format("{}::{}", domain, op);
+const DefinedOperator* find_defined_node(std::string_view node) {
   return find_if([&](const DefinedOperator& defined) { return defined.definition.onnx == node; });
 }
 

@@ -15,13 +15,16 @@ struct DefinedOperator {
   SymbolicProgram program;
 };
 
+/// Whether it is "domain::Operator".
+bool is_node_name(std::string_view name);
+
 /// As define_operator, where the operators of src/ops and call.h's are registered. What is defined
 /// stays for the rest of the process.
 Status define(const OperatorDefinition& definition);
 /// Null where nobody defined it.
 const DefinedOperator* find_defined(std::string_view name);
-/// That a node of the domain means; "" for the standard one.
-const DefinedOperator* find_defined_node(std::string_view domain, std::string_view op);
+/// That a node means: "domain::Operator", "::Operator" in the standard domain.
+const DefinedOperator* find_defined_node(std::string_view node);
 
 /// The operator's own cases, or some with sizes that are hard to get right. An error where one, or
 /// each of those made up, is none.

@@ -374,11 +374,12 @@ Status run_external(const Arrays& arrays, const Stage& stage, Tensor& to) {
     inputs.push_back(
         dl_tensor(array.tensor.dtype(), array.shape, const_cast<void*>(array.tensor.raw())));
   }
-  const TensorType type = TRY(function->type(types));
+  const TensorType type = TRY(result_type(*function, types));
   if (type.shape != to.shape() || type.dtype != to.dtype())
     return bad_model("tensor program: {} gives a {}, not a {}", stage.external.label,
                      type.to_string(), TensorType{to.shape(), to.dtype()}.to_string());
-  return call_external(*function, inputs, dl_tensor(to.dtype(), to.shape(), to.raw()));
+  const DLTensor result = dl_tensor(to.dtype(), to.shape(), to.raw());
+  return call_external(*function, inputs, {&result, 1});
 }
 
 Status run_stage(const Arrays& arrays, const Stage& stage, Tensor& to) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/no_exceptions.h"
 #include "runtime/dlpack_type.h"
 
 namespace collage::tensor_program {
@@ -18,18 +19,49 @@ Registry& registry() {
   return *instance;
 }
 
+template <typename Predicate>
+const ExternalFunction* find_if(const Predicate& predicate) {
+  std::lock_guard lock(registry().mutex);
+  for (const auto& [label, function] : registry().by_label)
+    if (predicate(function)) return &function;
+  return nullptr;
+}
+
 }  // namespace
 
-void register_external(ExternalFunction function) {
+bool register_external(ExternalFunction function) {
+  if (!function.onnx.empty() && find_external_node(function.onnx) != nullptr) return false;
   std::lock_guard lock(registry().mutex);
   std::string label = function.label;
-  registry().by_label.try_emplace(std::move(label), std::move(function));
+  return registry().by_label.try_emplace(std::move(label), std::move(function)).second;
+}
+
+bool register_external(std::string label,
+                       std::function<Result<TensorType>(std::span<const TensorType>)> type,
+                       std::function<Status(std::span<const DLTensor>, const DLTensor&)> call,
+                       std::optional<size_t> updates) {
+  ExternalFunction function;
+  function.label = std::move(label);
+  function.types = [type = std::move(type)](
+                       std::span<const TensorType> inputs) -> Result<std::vector<TensorType>> {
+    return std::vector<TensorType>{TRY(type(inputs))};
+  };
+  function.call = [call = std::move(call)](std::span<const DLTensor> inputs,
+                                           std::span<const DLTensor> results) {
+    return call(inputs, results[0]);
+  };
+  function.updates = updates;
+  return register_external(std::move(function));
 }
 
 const ExternalFunction* find_external(std::string_view label) {
   std::lock_guard lock(registry().mutex);
   const auto found = registry().by_label.find(label);
   return found == registry().by_label.end() ? nullptr : &found->second;
+}
+
+const ExternalFunction* find_external_node(std::string_view node) {
+  return find_if([&](const ExternalFunction& function) { return function.onnx == node; });
 }
 
 std::vector<std::string> external_labels() {
@@ -39,18 +71,46 @@ std::vector<std::string> external_labels() {
   return labels;
 }
 
+Result<std::vector<TensorType>> result_types(const ExternalFunction& function,
+                                             std::span<const TensorType> inputs) {
+  std::vector<TensorType> types = TRY(function.types(inputs));
+  if (types.empty()) return bad_model("{} gives nothing", function.label);
+  for (const TensorType& type : types)
+    TRY(checked_num_elements(type.shape).with_context(function.label));
+  if (function.updates && *function.updates >= inputs.size())
+    return bad_model("{} updates its input {} and takes {}", function.label, *function.updates,
+                     inputs.size());
+  if (function.updates && !(inputs[*function.updates] == types[0]))
+    return bad_model("{} cannot update a {}", function.label,
+                     inputs[*function.updates].to_string());
+  return types;
+}
+
+Result<TensorType> result_type(const ExternalFunction& function,
+                               std::span<const TensorType> inputs) {
+  std::vector<TensorType> types = TRY(result_types(function, inputs));
+  if (types.size() != 1)
+    return bad_model("{} gives {} arrays, a stage is one", function.label, types.size());
+  return std::move(types[0]);
+}
+
 Status call_external(const ExternalFunction& function, std::span<const DLTensor> inputs,
-                     const DLTensor& destination) {
-  if (!function.updates) return function.call(inputs, destination);
-  std::vector<DLTensor> updated(inputs.begin(), inputs.end());
-  DLTensor& input = updated.at(*function.updates);
-  if (input.data != destination.data) {
-    size_t bytes = (size_t{destination.dtype.bits} + 7) / 8 * destination.dtype.lanes;
-    for (int d = 0; d < destination.ndim; ++d) bytes *= static_cast<size_t>(destination.shape[d]);
-    std::memcpy(destination.data, input.data, bytes);
-    input.data = destination.data;
+                     std::span<const DLTensor> results) {
+  std::vector<DLTensor> updated;
+  if (function.updates) {
+    updated.assign(inputs.begin(), inputs.end());
+    DLTensor& input = updated.at(*function.updates);
+    const DLTensor& result = results[0];
+    if (input.data != result.data) {
+      size_t bytes = (size_t{result.dtype.bits} + 7) / 8 * result.dtype.lanes;
+      for (int d = 0; d < result.ndim; ++d) bytes *= static_cast<size_t>(result.shape[d]);
+      if (bytes > 0) std::memcpy(result.data, input.data, bytes);
+      input.data = result.data;
+    }
+    inputs = updated;
   }
-  return function.call(updated, destination);
+  return without_exceptions([&] { return function.call(inputs, results); })
+      .with_context(function.label);
 }
 
 DLTensor dl_tensor(DType dtype, std::span<const int64_t> shape, void* data) {

@@ -1,10 +1,12 @@
-// External functions: functions of a library that a stage of a tensor program can call by label,
+// External functions: functions of a library that tensor programs and modules call by label,
 //
 //   stage C[i:128, j:64] = extern "cblas_sgemm"(A, B): float32;
+//   extern @best(Tensor[(8, 100), float32]) = "mine.best";
 //
-// whatever number of operators that stage stands for. A function gets whole dense arrays as DLPack
-// tensors and fills the destination, which the caller allocates. Backends register theirs when they
-// are registered; labels are global.
+// whatever number of operators such a call stands for. A function gets whole dense arrays as DLPack
+// tensors and fills its results, which the caller allocates. A stage is one array, so it calls
+// functions of one result; calls from modules may have several (external_call.h). Backends register
+// theirs when they are registered, users by include/collage/functions.h; labels are global.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -22,24 +24,45 @@
 namespace collage::tensor_program {
 
 struct ExternalFunction {
+  using Types = std::function<Result<std::vector<TensorType>>(std::span<const TensorType>)>;
+  using Call =
+      std::function<Status(std::span<const DLTensor> inputs, std::span<const DLTensor> results)>;
   std::string label;
-  /// The destination's type for inputs of these, or why they do not fit.
-  std::function<Result<TensorType>(std::span<const TensorType>)> type;
-  std::function<Status(std::span<const DLTensor>, const DLTensor& destination)> call;
-  /// The input that the function updates in place, of the destination's type: it gets the
-  /// destination for it, which holds that input's values. Graph functions see a new value all the
-  /// same.
+  /// The results' types for inputs of these, or why they do not fit.
+  Types types;
+  Call call;
+  /// The input that the function updates in place, of the first result's type: it gets that result
+  /// for it, which holds the input's values. Graph functions see a new value all the same.
   std::optional<size_t> updates = std::nullopt;
+  /// "domain::Operator": the ONNX nodes that mean it; empty: none.
+  std::string onnx = {};
+  /// Processes that measure do not have it.
+  bool is_local = false;
 };
 
-/// A label that is there already keeps its function.
-void register_external(ExternalFunction function);
-const ExternalFunction* find_external(std::string_view label);  ///< null when there is none
-std::vector<std::string> external_labels();                     ///< sorted
+/// False, and nothing changes, where the label or the ONNX node has a function already.
+bool register_external(ExternalFunction function);
+/// One with one result.
+bool register_external(std::string label,
+                       std::function<Result<TensorType>(std::span<const TensorType>)> type,
+                       std::function<Status(std::span<const DLTensor>, const DLTensor&)> call,
+                       std::optional<size_t> updates = std::nullopt);
+const ExternalFunction* find_external(std::string_view label);      ///< null when there is none
+const ExternalFunction* find_external_node(std::string_view node);  ///< likewise, by `onnx`
+std::vector<std::string> external_labels();                         ///< sorted
 
-/// Calls the function. What it updates is copied to the destination first, unless it lies there.
+/// What the function gives for inputs of these types: one array or more, each of a size that can
+/// be, and an input that it updates is of the first one's type.
+Result<std::vector<TensorType>> result_types(const ExternalFunction& function,
+                                             std::span<const TensorType> inputs);
+/// The same of a function that gives one array.
+Result<TensorType> result_type(const ExternalFunction& function,
+                               std::span<const TensorType> inputs);
+
+/// Calls the function. What it updates is copied to the first result first, unless it lies there.
+/// Errors begin with the label.
 Status call_external(const ExternalFunction& function, std::span<const DLTensor> inputs,
-                     const DLTensor& destination);
+                     std::span<const DLTensor> results);
 
 /// DLPack's view of memory: `shape` must outlive it.
 DLTensor dl_tensor(DType dtype, std::span<const int64_t> shape, void* data);

@@ -7,9 +7,10 @@
 //   }
 //   extern @product(Tensor[(64, 128), float32], Tensor[(128, 32), float32]) = "cblas_sgemm";
 //
-// the latter by label (external.h). Their types follow. `link_programs` turns calls of them into
-// calls of the operator (call.h), so that partitioning, measuring and backends see one thing;
-// `named_programs` is the inverse, for people who read the module.
+// the latter by label (external.h). Their types follow, a tuple where there are several results.
+// `link_programs` turns calls of them into calls of operators (call.h, external_call.h), which
+// partitioning, measuring and backends see; `named_programs` is the inverse, for people who read
+// the module.
 #pragma once
 
 #include <memory>
@@ -26,7 +27,7 @@ namespace collage::tensor_program {
 Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
                                                                   TextReader& reader);
 
-/// Calls of the module's programs and external functions become calls of the operator, which keep
+/// Calls of the module's programs and external functions become calls of operators, which keep
 /// the names; they themselves go. True where there were any.
 Result<bool> link_programs(Module& module);
 

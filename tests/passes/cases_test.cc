@@ -67,7 +67,7 @@ class Cases : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Cases, AreAsExpected) {
   register_all_ops();
-  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_op();
+  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
   fs::path path = fs::path(COLLAGE_TESTS_DIR) / "passes" / "cases" / (GetParam() + ".txt");
   CaseFile file = read_cases(path);
   ASSERT_FALSE(file.cases.empty()) << path;

@@ -116,7 +116,7 @@ size_t programs_in(const Function& function) {
 
 TEST(RandomPrograms, ComputeTheSameAfterThePipeline) {
   register_all_ops();
-  if (find_op(kCallOp) == nullptr) tensor_program::register_call_op();
+  if (find_op(kCallOp) == nullptr) tensor_program::register_call_ops();
   size_t before = 0, after = 0;
   for (uint64_t seed = 0; seed < 150 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 Module parse(const std::string& text) {
   register_all_ops();
-  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_op();
+  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
   ParseOptions options;
   options.constant = [](const TensorType& type, size_t index) -> Result<Tensor> {
     return random_tensor(type, index, -0.5, 0.5);

@@ -101,13 +101,14 @@ TEST(Accesses, OutOfRangeAreRefused) {
 }
 
 TEST(Accesses, ExternalFunctionsTakeAndGiveTheArraysThatStandThere) {
-  register_external({"test.first_half",
-                     [](std::span<const TensorType> types) -> Result<TensorType> {
-                       if (types.size() != 1 || types[0].shape.size() != 1)
-                         return bad_model("test.first_half: one vector");
-                       return TensorType{{types[0].shape[0] / 2}, types[0].dtype};
-                     },
-                     [](std::span<const DLTensor>, const DLTensor&) { return Status(); }});
+  register_external(
+      "test.first_half",
+      [](std::span<const TensorType> types) -> Result<TensorType> {
+        if (types.size() != 1 || types[0].shape.size() != 1)
+          return bad_model("test.first_half: one vector");
+        return TensorType{{types[0].shape[0] / 2}, types[0].dtype};
+      },
+      [](std::span<const DLTensor>, const DLTensor&) { return Status(); });
   EXPECT_EQ(verdict("result y[i:4] = extern \"test.first_half\"(x): float32;"), "proven");
   EXPECT_THAT(
       verdict("result y[i:8] = extern \"test.first_half\"(x): float32;"),

@@ -20,18 +20,19 @@ using ::testing::Not;
 class Call : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (find_op(kCallOp) == nullptr) register_call_op();
-    register_external({"test.twice",
-                       [](std::span<const TensorType> types) -> Result<TensorType> {
-                         if (types.size() != 1) return bad_model("test.twice: one tensor");
-                         return types[0];
-                       },
-                       [](std::span<const DLTensor> inputs, const DLTensor& destination) -> Status {
-                         for (int64_t i = 0; i < destination.shape[0]; ++i)
-                           static_cast<float*>(destination.data)[i] =
-                               2 * static_cast<const float*>(inputs[0].data)[i];
-                         return {};
-                       }});
+    if (find_op(kCallOp) == nullptr) register_call_ops();
+    register_external(
+        "test.twice",
+        [](std::span<const TensorType> types) -> Result<TensorType> {
+          if (types.size() != 1) return bad_model("test.twice: one tensor");
+          return types[0];
+        },
+        [](std::span<const DLTensor> inputs, const DLTensor& destination) -> Status {
+          for (int64_t i = 0; i < destination.shape[0]; ++i)
+            static_cast<float*>(destination.data)[i] =
+                2 * static_cast<const float*>(inputs[0].data)[i];
+          return {};
+        });
   }
 };
 
@@ -101,6 +102,64 @@ TEST_F(Call, LinkedProgramsAreNamedAgain) {
   ASSERT_TRUE(link_programs(again).value());
   EXPECT_TRUE(structural_equal(module, again));
   EXPECT_EQ(to_text(module), to_text(again));
+}
+
+constexpr const char* kSeveral = R"(#[version = "0.0.5"]
+extern @halves(Tensor[(4), float32]) = "test.halves";
+def @main(%x: Tensor[(4), float32]) -> (Tensor[(2), float32], Tensor[(2), int64]) {
+  %0 = @halves(%x);
+  %1 = @halves(%x);
+  (%0.0, %1.1)
+}
+)";
+
+// The first half, and the second half as integers.
+void register_halves() {
+  ExternalFunction function;
+  function.label = "test.halves";
+  function.types = [](std::span<const TensorType> types) -> Result<std::vector<TensorType>> {
+    if (types.size() != 1 || types[0].shape != Shape{4}) return bad_model("four elements");
+    return std::vector<TensorType>{{{2}, DType::kFloat32}, {{2}, DType::kInt64}};
+  };
+  function.call = [](std::span<const DLTensor> inputs,
+                     std::span<const DLTensor> results) -> Status {
+    const auto* x = static_cast<const float*>(inputs[0].data);
+    for (int i = 0; i < 2; ++i) {
+      static_cast<float*>(results[0].data)[i] = x[i];
+      static_cast<int64_t*>(results[1].data)[i] = static_cast<int64_t>(x[i + 2]);
+    }
+    return {};
+  };
+  register_external(std::move(function));
+}
+
+TEST_F(Call, FunctionsOfSeveralResultsGiveTuples) {
+  register_halves();
+  Module module = parse_module(kSeveral, options()).value();
+  EXPECT_EQ(module.abstract_functions.at("halves")->type().to_string(),
+            "fn (Tensor[(4), float32]) -> (Tensor[(2), float32], Tensor[(2), int64])");
+  EXPECT_EQ(to_text(module), kSeveral);
+  ASSERT_TRUE(link_programs(module).value());
+  EXPECT_THAT(to_text(module), HasSubstr("external_function(%x, label=\"test.halves\""));
+  EXPECT_EQ(to_text(named_programs(module).value()), kSeveral);
+  const std::vector<Tensor> inputs{Tensor::from<float>({4}, {1, 2, 3, 4})};
+  const Result<std::vector<Tensor>> results = interpret(module.main(), inputs);
+  ASSERT_TRUE(results.ok()) << results.status().to_string();
+  EXPECT_THAT((*results)[0].values<float>(), ::testing::ElementsAre(1, 2));
+  EXPECT_THAT((*results)[1].values<int64_t>(), ::testing::ElementsAre(3, 4));
+  // What was linked is text of its own.
+  Result<Module> again = parse_module(to_text(module), options());
+  ASSERT_TRUE(again.ok()) << again.status().to_string() << to_text(module);
+  EXPECT_TRUE(structural_equal(module, *again));
+}
+
+TEST_F(Call, StagesCallFunctionsOfOneResult) {
+  register_halves();
+  EXPECT_THAT(printed("program @p {\n  param A: float32[4];\n"
+                      "  result C[i:2] = extern \"test.halves\"(A): float32;\n}\n"),
+              HasSubstr("test.halves gives 2 arrays, a stage is one"));
+  EXPECT_THAT(printed("extern @f(Tensor[(5), float32]) = \"test.halves\";\n"),
+              HasSubstr("four elements"));
 }
 
 TEST_F(Call, ProgramsWithoutNamesGetSome) {

@@ -24,7 +24,7 @@ class Defined : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     register_all_ops();
-    if (find_op(kCallOp) == nullptr) register_call_op();
+    if (find_op(kCallOp) == nullptr) register_call_ops();
     for (const OperatorDefinition& definition : definitions()) {
       const Status defined = define(definition);
       EXPECT_TRUE(defined.ok()) << defined.to_string();
@@ -146,11 +146,11 @@ TEST_F(Defined, CasesComputeAndAreOfSeveralSizes) {
 }
 
 TEST_F(Defined, NodesAreFoundByDomainAndName) {
-  const DefinedOperator* found = find_defined_node("com.example", "SwiGlu");
+  const DefinedOperator* found = find_defined_node("com.example::SwiGlu");
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->definition.name, "test.swiglu");
-  EXPECT_EQ(find_defined_node("", "SwiGlu"), nullptr);
-  EXPECT_EQ(find_defined_node("com.example", ""), nullptr);
+  EXPECT_EQ(find_defined_node("::SwiGlu"), nullptr);
+  EXPECT_EQ(find_defined_node("com.example::"), nullptr);
 }
 
 TEST_F(Defined, DefinitionsThatCannotBeAreRefused) {

@@ -188,7 +188,7 @@ TEST(Emit, RulesOfOthers) {
 }
 
 Expr program_call(std::vector<Expr> args, const std::string& text) {
-  if (find_op(kCallOp) == nullptr) register_call_op();
+  if (find_op(kCallOp) == nullptr) register_call_ops();
   return call(kCallOp, std::move(args), {{"program", text}});
 }
 
@@ -260,9 +260,8 @@ TEST(Emit, ProgramsReadOneAnothersStages) {
 TEST(Emit, NoProgramOfALibrarysFunction) {
   const Expr x = input("x", {4});
   register_external(
-      {"test.same",
-       [](std::span<const TensorType> types) -> Result<TensorType> { return types[0]; },
-       [](std::span<const DLTensor>, const DLTensor&) -> Status { return {}; }});
+      "test.same", [](std::span<const TensorType> types) -> Result<TensorType> { return types[0]; },
+      [](std::span<const DLTensor>, const DLTensor&) -> Status { return {}; });
   const Expr y = program_call({x},
                               "program { param A: float32[4];"
                               "result C[i:4] = extern \"test.same\"(A): float32; }");

@@ -54,11 +54,12 @@ Status product(std::span<const DLTensor> inputs, const DLTensor& destination, bo
 
 void register_labels() {
   for (bool transposed : {false, true})
-    register_external({transposed ? "cblas_sgemm_nt" : "cblas_sgemm",
-                       [=](auto inputs) { return product_type(inputs, transposed); },
-                       [=](auto inputs, const DLTensor& destination) {
-                         return product(inputs, destination, transposed);
-                       }});
+    register_external(
+        transposed ? "cblas_sgemm_nt" : "cblas_sgemm",
+        [=](auto inputs) { return product_type(inputs, transposed); },
+        [=](auto inputs, const DLTensor& destination) {
+          return product(inputs, destination, transposed);
+        });
 }
 
 }  // namespace collage::blas

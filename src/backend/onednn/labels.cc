@@ -58,7 +58,7 @@ Status product(std::span<const DLTensor> inputs, const DLTensor& destination) {
 }  // namespace
 
 void register_labels() {
-  tensor_program::register_external({"onednn.matmul", product_type, product});
+  tensor_program::register_external("onednn.matmul", product_type, product);
 }
 
 }  // namespace collage::onednn

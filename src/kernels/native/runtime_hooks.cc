@@ -83,13 +83,13 @@ int call_external(const char* text, std::initializer_list<halide_buffer_t*> buff
   }
   if (bounds_only) return 0;
   const auto* function = tensor_program::find_external(stage.label);
+  const std::span<const DLTensor> all = tensors;
   const Status status =
       function == nullptr
           ? internal_error("no external function '{}'", stage.label)
-          : tensor_program::call_external(*function, std::span(tensors).first(tensors.size() - 1),
-                                          tensors.back());
+          : tensor_program::call_external(*function, all.first(all.size() - 1), all.last(1));
   if (status.ok()) return 0;
-  last_error = status.message();
+  last_error = status.to_string();
   return halide_error_code_generic_error;
 }
 

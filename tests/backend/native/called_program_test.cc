@@ -17,7 +17,7 @@ using testing::HasSubstr;
 class CalledProgram : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_op();
+    if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
   }
 };
 
@@ -131,13 +131,13 @@ TEST_F(CalledProgram, RefusesWhatItsCodeCannotHold) {
 
 TEST_F(CalledProgram, CallsFunctionsOfLibraries) {
   tensor_program::register_external(
-      {"test.negate",
-       [](std::span<const TensorType> types) -> Result<TensorType> { return types[0]; },
-       [](std::span<const DLTensor> inputs, const DLTensor& to) -> Status {
-         for (int64_t i = 0; i < to.shape[0]; ++i)
-           static_cast<float*>(to.data)[i] = -static_cast<const float*>(inputs[0].data)[i];
-         return {};
-       }});
+      "test.negate",
+      [](std::span<const TensorType> types) -> Result<TensorType> { return types[0]; },
+      [](std::span<const DLTensor> inputs, const DLTensor& to) -> Status {
+        for (int64_t i = 0; i < to.shape[0]; ++i)
+          static_cast<float*>(to.data)[i] = -static_cast<const float*>(inputs[0].data)[i];
+        return {};
+      });
   const Expr x = var("x", {33});
   check_function(function({x}, program_call({x}, R"(program {
     param A: float32[33];

@@ -42,8 +42,8 @@ class ExternalStage : public testing::Test {
     };
     for (bool transposed : {false, true})
       register_external(
-          {transposed ? "cblas_sgemm_nt" : "cblas_sgemm", type,
-           [=](auto inputs, const DLTensor& to) { return multiply(inputs, to, transposed); }});
+          transposed ? "cblas_sgemm_nt" : "cblas_sgemm", type,
+          [=](auto inputs, const DLTensor& to) { return multiply(inputs, to, transposed); });
     calls = calls_with_bias = 0;
   }
   const CheckOptions external_{.target_options = {{"external", "on"}}};

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 class FusedPrograms : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_op();
+    if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
   }
 };
 

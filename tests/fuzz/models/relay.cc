@@ -116,7 +116,7 @@ Outcome run_relay(const std::string& input) {
 
 FuzzTarget relay() {
   register_all_ops();
-  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_op();
+  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
   const std::vector<std::string> texts = seeds();
   return {"relay", texts,
           [mutator = TextMutator(texts)](Random& random) { return mutator.make(random); },

@@ -1,0 +1,70 @@
+// Functions of the user's own, by label, which tensor programs, modules and ONNX nodes may call
+// (docs/tensor-programs.md): whatever a library offers, over whole dense arrays.
+//
+//   collage::register_function({
+//       .label = "mine.cumulated",
+//       .types = [](std::span<const collage::ArrayType> inputs)
+//           -> collage::Result<std::vector<collage::ArrayType>> { return {{inputs[0]}}; },
+//       .call = [](std::span<const collage::Tensor> inputs, std::span<collage::Tensor> results) {
+//         return cumulate(inputs[0].data<float>(), results[0].data<float>(), inputs[0].shape());
+//       },
+//   });
+//
+// What is registered by a plugin is known to the processes that measure, and its kernels are
+// measured like any other. A function that an application registers exists in its process alone:
+// its kernels are taken at their estimate, and the whole program is verified and timed.
+#pragma once
+
+#include <collage/plugin.h>
+#include <collage/tensor.h>
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace collage {
+
+struct ArrayType {
+  Shape shape;
+  DType dtype = DType::kFloat32;
+};
+
+struct FunctionDefinition {
+  // Letters, digits, '_', '.' and ':'. Costs are kept under it: a function that was changed should
+  // have another.
+  std::string label;
+  // The types of the results, one or more, for inputs of these types; or why they do not fit.
+  std::function<Result<std::vector<ArrayType>>(std::span<const ArrayType> inputs)> types;
+  // Fills the results, which are of these types. Tensors are views of the program's memory, dense
+  // and row-major, aligned to 64 bytes, and the function's until it returns; to_dlpack() gives them
+  // to other libraries. Inputs must not be written. What it computes may depend on nothing else,
+  // since equal calls are made once, and calls with constants when a model is compiled. An
+  // exception is an error, which ends the run. It may be called from any thread, and by several at
+  // once.
+  std::function<Status(std::span<const Tensor> inputs, std::span<Tensor> results)> call;
+  // The input that it updates in place, which has the type of the first result: the function gets
+  // that result for it, and finds the input's values there.
+  std::optional<size_t> updates = std::nullopt;
+  // "domain::Operator": ONNX nodes that mean it, their inputs in order; they have no attributes.
+  // Empty: none. Nodes that Collage knows keep their meaning.
+  std::string onnx = {};
+};
+
+// For all models that are loaded afterwards, and for the rest of the process. kUsage: the label is
+// none, or it or the ONNX node is taken.
+Status register_function(FunctionDefinition definition);
+
+}  // namespace collage
+
+// Makes a shared library of functions a plugin, for `collage … --plugin LIB`:
+//
+//   COLLAGE_FUNCTIONS({.label = "mine.cumulated", .types = …, .call = …}, {.label = …})
+#define COLLAGE_FUNCTIONS(...)                                                             \
+  COLLAGE_REGISTER([] {                                                                    \
+    for (auto& definition : std::vector<::collage::FunctionDefinition>{__VA_ARGS__})       \
+      if (auto status = ::collage::register_function(std::move(definition)); !status.ok()) \
+        return status;                                                                     \
+    return ::collage::Status();                                                            \
+  })

@@ -1,0 +1,94 @@
+#include "functions.h"
+
+#include <collage/functions.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+
+namespace collage::python {
+
+namespace {
+
+using Type = std::tuple<Shape, std::string>;  // shape and dtype, as Python has them
+
+// What `body` gives, with the interpreter's lock; an error where it raises.
+template <typename Body>
+auto locked(const Body& body) -> decltype(body()) {
+  const nb::gil_scoped_acquire lock;
+  try {
+    return body();
+  } catch (const nb::python_error& raised) {
+    const std::string name = nb::cast<std::string>(raised.type().attr("__name__"));
+    return Status(ErrorCode::kInternal, name + ": " + nb::str(raised.value()).c_str());
+  } catch (const nb::cast_error&) {
+    return Status(ErrorCode::kUsage, "the type rule gives no list of shapes and dtypes");
+  }
+}
+
+Result<std::vector<ArrayType>> types_by(nb::handle rule, std::span<const ArrayType> inputs) {
+  return locked([&]() -> Result<std::vector<ArrayType>> {
+    std::vector<Type> given;
+    for (const ArrayType& input : inputs)
+      given.emplace_back(input.shape, std::string(dtype_name(input.dtype)));
+    std::vector<ArrayType> results;
+    for (const auto& [shape, name] : nb::cast<std::vector<Type>>(rule(given))) {
+      Result<DType> dtype = parse_dtype(name);
+      if (!dtype.ok()) return std::move(dtype).status();
+      results.push_back({shape, *dtype});
+    }
+    return results;
+  });
+}
+
+nb::object array_over(const Tensor& memory, Library library, bool writable) {
+  const nb::object array = array_of(memory, library);
+  if (!writable && library == Library::kNumPy) array.attr("setflags")(nb::arg("write") = false);
+  return array;
+}
+
+}  // namespace
+
+void bind_functions(nb::module_& core) {
+  // `rule` and `function` are the caller's to keep alive.
+  core.def(
+      "register_function",
+      [](std::string label, nb::handle function, nb::handle rule, std::optional<size_t> updates,
+         std::string onnx, bool for_torch) {
+        FunctionDefinition definition;
+        definition.label = std::move(label);
+        definition.types = [rule](std::span<const ArrayType> inputs) {
+          return types_by(rule, inputs);
+        };
+        const Library library = for_torch ? Library::kTorch : Library::kNumPy;
+        definition.call = [=](std::span<const Tensor> inputs, std::span<Tensor> results) {
+          return locked([&]() -> Status {
+            nb::list arguments;
+            for (size_t i = 0; i < inputs.size(); ++i)
+              arguments.append(array_over(inputs[i], library, i == updates));
+            for (const Tensor& result : results)
+              arguments.append(array_over(result, library, true));
+            const nb::object given = function(*arguments);
+            if (given.is_none()) return {};
+            return Status(ErrorCode::kUsage, std::string("it returned a ") +
+                                                 nb::type_name(given.type()).c_str() +
+                                                 "; its last arguments are what it fills");
+          });
+        };
+        definition.updates = updates;
+        definition.onnx = std::move(onnx);
+        const Status status = register_function(std::move(definition));
+        if (!status.ok()) raise(status);
+      },
+      nb::arg("label"), nb::arg("function"), nb::arg("rule"), nb::arg("updates").none(),
+      nb::arg("onnx"), nb::arg("for_torch"));
+}
+
+}  // namespace collage::python

@@ -1,0 +1,48 @@
+"""Functions in Python that tensor programs, modules and ONNX nodes may call by label."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+
+from . import _core
+
+_kept: list[Any] = []  # what the extension refers to, for as long as there is an interpreter
+
+
+class ArrayType(NamedTuple):
+    """Shape and dtype ("float32", "int64" ...) of an array."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def register_function(
+    label: str,
+    function: Callable[..., None],
+    type: Callable[..., Union[ArrayType, list[ArrayType]]],
+    *,
+    updates: Optional[int] = None,
+    onnx: str = "",
+    arrays: str = "numpy",
+) -> None:
+    """A function that models may call by its label, for models that are loaded afterwards in this process.
+
+        def cumulated(x, out):
+            np.cumsum(x, axis=-1, out=out)
+
+        collage.register_function("mine.cumulated", cumulated, type=lambda x: x, onnx="com.example::Cumulated")
+
+    `type` gets an `ArrayType` for each input and gives that of the result, or a list of several. `function` gets the inputs and then
+    the results, which it fills: arrays over the program's own memory, so none may be kept after the call; inputs are read-only.
+    What it computes may depend on the inputs alone. `updates`: the input that it updates in place, where the first result lies.
+    `onnx`: "domain::Operator", the nodes that mean it. `arrays`: "numpy", or "torch" for tensors of PyTorch.
+    """
+    if arrays not in ("numpy", "torch"):
+        raise ValueError("arrays: 'numpy' or 'torch'")
+
+    def rule(inputs: Sequence[tuple[Sequence[int], str]]) -> list[tuple[list[int], str]]:
+        given = type(*(ArrayType(tuple(shape), dtype) for shape, dtype in inputs))
+        return [(list(shape), str(dtype)) for shape, dtype in (given if isinstance(given, list) else [given])]
+
+    _core.register_function(label, function, rule, updates, onnx, arrays == "torch")
+    _kept.extend((function, rule))

@@ -1,0 +1,81 @@
+#include <collage/functions.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/check.h"
+#include "base/no_exceptions.h"
+#include "base/printable.h"
+#include "runtime/dlpack_type.h"
+#include "targets/backends.h"
+#include "targets/plugins.h"
+#include "tensor_program/defined_operator.h"
+#include "tensor_program/external.h"
+
+namespace collage {
+
+namespace {
+
+bool is_label(std::string_view label) {
+  return !label.empty() && std::all_of(label.begin(), label.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '.' || c == ':';
+  });
+}
+
+DType dtype_of(const DLDataType& type) {
+  for (int i = 0; i <= static_cast<int>(DType::kBool); ++i) {
+    const DLDataType known = dl_data_type(static_cast<DType>(i));
+    if (known.code == type.code && known.bits == type.bits) return static_cast<DType>(i);
+  }
+  COLLAGE_CHECK(false, "a tensor of no type of ours");
+  return {};
+}
+
+std::vector<Tensor> views_of(std::span<const DLTensor> arrays) {
+  std::vector<Tensor> views;
+  for (const DLTensor& array : arrays)
+    views.push_back(Tensor::borrow(dtype_of(array.dtype),
+                                   Shape(array.shape, array.shape + array.ndim), array.data));
+  return views;
+}
+
+}  // namespace
+
+Status register_function(FunctionDefinition definition) {
+  return without_exceptions([&]() -> Status {
+    register_all();
+    if (!is_label(definition.label))
+      return usage_error("'{}' is no function's label", printable(definition.label));
+    if (!definition.types || !definition.call)
+      return usage_error("function {}: no type rule, or nothing to call", definition.label);
+    if (!definition.onnx.empty() && !tensor_program::is_node_name(definition.onnx))
+      return usage_error("'{}' is no node's name: \"domain::Operator\"",
+                         printable(definition.onnx));
+    tensor_program::ExternalFunction function;
+    function.label = definition.label;
+    function.types = [label = definition.label, types = std::move(definition.types)](
+                         std::span<const TensorType> inputs) -> Result<std::vector<TensorType>> {
+      std::vector<ArrayType> given;
+      for (const TensorType& input : inputs) given.push_back({input.shape, input.dtype});
+      Result<std::vector<ArrayType>> made = without_exceptions([&] { return types(given); });
+      if (!made) return std::move(made).status().with_context(label);
+      std::vector<TensorType> results;
+      for (ArrayType& type : *made) results.push_back({std::move(type.shape), type.dtype});
+      return results;
+    };
+    function.call = [call = std::move(definition.call)](std::span<const DLTensor> inputs,
+                                                        std::span<const DLTensor> results) {
+      std::vector<Tensor> filled = views_of(results);
+      return call(views_of(inputs), filled);
+    };
+    function.updates = definition.updates;
+    function.onnx = definition.onnx;
+    function.is_local = !is_loading_plugin();
+    if (tensor_program::find_defined_node(function.onnx) != nullptr ||
+        !tensor_program::register_external(std::move(function)))
+      return usage_error("function {}: its label or its ONNX node is taken", definition.label);
+    return {};
+  });
+}
+
+}  // namespace collage

@@ -1,0 +1,41 @@
+// MeasuredCosts of what no worker is asked about.
+#include "base/log.h"
+#include "base/no_exceptions.h"
+#include "cost/measured_costs.h"
+
+namespace collage {
+
+Result<TargetCosts> MeasuredCosts::listed_here(const Function& function, const Target& target,
+                                               Precision precision) const {
+  const Backend* backend = find_backend(target.kind);
+  if (backend == nullptr) return internal_error("no backend {}", target.kind);
+  Result<std::vector<Variant>> variants = without_exceptions([&] {
+    return precision == Precision::kLowered
+               ? backend->lowered_variants(function, target, options_.compile)
+               : backend->variants(function, target, options_.compile);
+  });
+  TargetCosts entry;
+  entry.target = target.to_string();
+  if (!variants) {
+    entry.refusal = variants.status().to_string();
+  } else if (variants->empty()) {
+    entry.refusal = "no variants";
+  } else {
+    for (Variant& variant : *variants) entry.variants.push_back({std::move(variant), Unknown{}});
+  }
+  if (!entry.refusal.empty()) log::info("{}: {}", entry.target, entry.refusal);
+  return entry;
+}
+
+Result<TargetCosts> MeasuredCosts::not_measured(const Function& function,
+                                                const Target& target) const {
+  const Backend* backend = find_backend(target.kind);
+  if (backend != nullptr && backend->is_host())
+    return listed_here(function, target, Precision::kFull);
+  TargetCosts entry;
+  entry.target = target.to_string();
+  entry.refusal = "not measured: interrupted";
+  return entry;
+}
+
+}  // namespace collage

@@ -1,0 +1,252 @@
+"""Functions in Python that models call by label: from modules, tensor programs and ONNX nodes, with one result and with several.
+
+    python tests/python/functions_test.py [CHECK...]
+
+Takes the build that COLLAGE_BIN lies in (default build/release). Prints "N passed, 0 failed" or what went wrong.
+"""
+
+import concurrent.futures
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+BUILD = os.path.dirname(os.environ.get("COLLAGE_BIN") or os.path.join(ROOT, "build", "release", "collage"))
+sys.path[:0] = [os.path.join(BUILD, "python"), os.path.join(ROOT, "tests"), os.path.join(ROOT, "tests", "cli")]
+
+import numpy as np
+import onnx
+from onnx import helper
+
+import checks
+import tiny_models
+
+PACKAGE = os.path.join(BUILD, "python", "collage")
+if os.path.exists(os.path.join(PACKAGE, "_core.pyi")):
+    import collage
+
+
+def written(folder, text, name="model.relay"):
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write('#[version = "0.0.5"]\n' + text)
+    return path
+
+
+def compiled(folder, path, **options):
+    return collage.load(path).compile(**({"database": os.path.join(folder, "costs.db"), "effort": "fast", "patience": 0} | options))
+
+
+def raised(call, *words):
+    try:
+        call()
+    except collage.Error as wrong:
+        assert all(word in str(wrong) for word in words) and "\n" not in str(wrong), wrong
+        return wrong
+    raise AssertionError("nothing was raised")
+
+
+def targets_of(program):
+    return {op["op"]: kernel["target"] for kernel in program.report["kernels"] for op in kernel["ops"]}
+
+
+X = np.random.default_rng(0).standard_normal((8, 100)).astype(np.float32)
+
+
+def check_one_result(folder):
+    """Called by a kernel of native between its own, over the program's memory; nothing of it is measured, nothing kept."""
+    seen = []
+
+    def cumulated(x, out):
+        seen.append((x.flags.writeable, out.flags.writeable, x.ctypes.data % 64, out.ctypes.data % 64))
+        np.cumsum(x, axis=-1, out=out)
+
+    collage.register_function("one.cumulated", cumulated, type=lambda x: x)
+    path = written(folder, """extern @cumulated(Tensor[(8, 100), float32]) = "one.cumulated";
+def @main(%x: Tensor[(8, 100), float32]) {
+  tanh(@cumulated(exp(%x)))
+}
+""")
+    expected = np.tanh(np.cumsum(np.exp(X), axis=-1))
+    for chosen in ({}, {"targets": "native"}, {"targets": "reference"}, {"targets": "native,onednn", "effort": "default"}):
+        program = compiled(folder, path, **chosen)
+        seen.clear()
+        np.testing.assert_allclose(program(X), expected, rtol=1e-4, atol=1e-5)
+        assert seen == [(False, True, 0, 0)], (chosen, seen)
+    assert targets_of(compiled(folder, path, targets="native"))["cumulated"] == "native"
+    raised(lambda: program.save(os.path.join(folder, "model.collage")), "calls another library")
+    collage.load(path).compile(targets="reference", patience=0, frozen_costs=True, database=os.path.join(folder, "empty.db"))
+
+
+def check_stage(folder):
+    """A stage of a tensor program calls one; so does a user's operator, which gives it extents and ONNX nodes with attributes."""
+    collage.register_function("stage.reversed", lambda x, out: np.copyto(out, x[:, ::-1]), type=lambda x: x)
+    path = written(folder, """program @scaled {
+  param A: float32[8, 100];
+  stage R[i:8, j:100] = extern "stage.reversed"(A): float32;
+  result C[i:8, j:100] = R[i, j] * 2.0f;
+}
+def @main(%x: Tensor[(8, 100), float32]) {
+  @scaled(%x)
+}
+""")
+    np.testing.assert_array_equal(compiled(folder, path)(X), X[:, ::-1] * 2)
+    collage.define_operator("stage.flipped", onnx="com.example::Flipped", program="""program (n, d, scale: float32 = 1.0) {
+      param X: float32[n, d];
+      stage R[i:n, j:d] = extern "stage.reversed"(X): float32;
+      result Y[i:n, j:d] = R[i, j] * scale;
+    }""")
+    node = helper.make_node("Flipped", ["x"], ["y"], "flipped", domain="com.example", scale=0.5)
+    model = tiny_models.model([node], {"x": [8, 100]}, {"y": [8, 100]})
+    model.opset_import.append(helper.make_opsetid("com.example", 1))
+    onnx.save(model, os.path.join(folder, "flipped.onnx"))
+    np.testing.assert_allclose(compiled(folder, os.path.join(folder, "flipped.onnx"))(X), X[:, ::-1] / 2)
+
+
+def check_several_results(folder):
+    """Of any dtypes; from a module and as an ONNX node, whose outputs others read."""
+    def best(x, values, places):
+        places[...] = np.argsort(-x, axis=-1, kind="stable")[:, :3]
+        values[...] = np.take_along_axis(x, places, axis=-1)
+
+    rows = lambda x, dtype: collage.ArrayType((x.shape[0], 3), dtype)
+    collage.register_function("several.best", best, type=lambda x: [rows(x, x.dtype), rows(x, "int64")], onnx="com.example::Best")
+    path = written(folder, """extern @best(Tensor[(8, 100), float32]) = "several.best";
+def @main(%x: Tensor[(8, 100), float32]) {
+  %0 = @best(negative(%x));
+  (exp(%0.0), %0.1)
+}
+""")
+    places = np.argsort(X, axis=-1, kind="stable")[:, :3]
+    for options in ({}, {"targets": "native"}, {"targets": "native", "effort": "max"}):
+        values, found = compiled(folder, path, **options)(X)
+        np.testing.assert_array_equal(found, places)
+        np.testing.assert_allclose(values, np.exp(-np.take_along_axis(X, places, axis=-1)), rtol=1e-5)
+
+    nodes = [helper.make_node("Neg", ["x"], ["a"], "negated"), helper.make_node("Best", ["a"], ["v", "i"], "best", domain="com.example"),
+             helper.make_node("Exp", ["v"], ["y"], "exp")]
+    model = tiny_models.model(nodes, {"x": [8, 100]}, {"y": [8, 3]})
+    model.graph.output.append(helper.make_tensor_value_info("i", onnx.TensorProto.INT64, [8, 3]))
+    model.opset_import.append(helper.make_opsetid("com.example", 1))
+    onnx.save(model, os.path.join(folder, "best.onnx"))
+    outputs = compiled(folder, os.path.join(folder, "best.onnx")).run({"x": X})
+    np.testing.assert_array_equal(outputs["i"], places)
+    np.testing.assert_allclose(outputs["y"], values, rtol=1e-6)
+    # Saved, it runs where somebody registered the label.
+    program = compiled(folder, path, targets="reference")
+    program.save(os.path.join(folder, "best.collage"))
+    np.testing.assert_array_equal(collage.load(os.path.join(folder, "best.collage"))(X)[1], places)
+
+
+def check_updates(folder):
+    """Graphs see a new value, whoever else reads the old one."""
+    def add_ones(given, x):
+        assert given.ctypes.data == x.ctypes.data and given.flags.writeable
+        x += 1
+
+    collage.register_function("update.ones", add_ones, type=lambda x: x, updates=0)
+    path = written(folder, """extern @ones(Tensor[(8, 100), float32]) = "update.ones";
+def @main(%x: Tensor[(8, 100), float32]) {
+  %0 = exp(%x);
+  (@ones(%0), %0)
+}
+""")
+    for targets in ("native", "reference"):
+        updated, old = compiled(folder, path, targets=targets)(X)
+        np.testing.assert_allclose(old, np.exp(X), rtol=1e-5)
+        np.testing.assert_allclose(updated, old + 1, rtol=1e-6)
+
+
+def check_wrong(folder):
+    """What a function raises, and what it gives wrongly, is an error with its message, wherever it is called."""
+    allowed = [True]
+
+    def moody(x, out):
+        if not allowed[0]:
+            raise ValueError("not today")
+        out[...] = x
+
+    collage.register_function("wrong.moody", moody, type=lambda x: x)
+    text = """extern @moody(Tensor[(8, 100), float32]) = "wrong.moody";
+def @main(%x: Tensor[(8, 100), float32]) {
+  @moody(%x)
+}
+"""
+    path = written(folder, text)
+    for targets in ("native", "reference"):
+        allowed[0] = True
+        program = compiled(folder, path, targets=targets)
+        allowed[0] = False
+        raised(lambda: program(X), "wrong.moody", "ValueError: not today")
+        allowed[0] = True
+        np.testing.assert_array_equal(program(X), X)
+
+    def load_with(label, function, type):
+        collage.register_function(label, function, type=type)
+        return collage.load(written(folder, text.replace("wrong.moody", label)))
+
+    def no_type(x):
+        raise KeyError("dtype")
+
+    raised(lambda: load_with("wrong.raises", moody, no_type), "KeyError")
+    raised(lambda: load_with("wrong.none", moody, lambda x: None), "wrong.none")
+    raised(lambda: load_with("wrong.dtype", moody, lambda x: (x.shape, "float31")), "float31")
+    raised(lambda: load_with("wrong.empty", moody, lambda x: []), "wrong.empty gives nothing")
+    raised(lambda: load_with("wrong.negative", moody, lambda x: ((-1,), x.dtype)), "wrong.negative")
+    load_with("wrong.returns", lambda x, out: x + 1, lambda x: x)
+    raised(lambda: compiled(folder, path, targets="reference")(X), "wrong.returns", "returned a", "last arguments")
+    usage = collage.ErrorCode.USAGE
+    assert raised(lambda: collage.register_function("wrong.moody", moody, type=lambda x: x), "taken").code == usage
+    assert raised(lambda: collage.register_function("a label", moody, type=lambda x: x), "a label").code == usage
+    raised(lambda: collage.load(written(folder, text.replace("wrong.moody", "wrong.nobody"))), "wrong.nobody")
+
+
+def check_threads(folder):
+    """Runs on several threads, of contexts of one program, call it by turns of the interpreter."""
+    collage.register_function("threads.twice", lambda x, out: np.multiply(x, 2, out=out), type=lambda x: [x, x][:1])
+    collage.register_function("threads.pair", lambda x, a, b: (np.copyto(a, x), np.copyto(b, x)) and None, type=lambda x: [x, x])
+    path = written(folder, """extern @pair(Tensor[(8, 100), float32]) = "threads.pair";
+def @main(%x: Tensor[(8, 100), float32]) {
+  %0 = @pair(exp(%x));
+  add(%0.0, %0.1)
+}
+""")
+    compiled(folder, path, threads=1, targets="reference").save(os.path.join(folder, "pair.collage"))
+    program = collage.load(os.path.join(folder, "pair.collage"), contexts=4)
+    inputs = [X * factor for factor in np.linspace(0, 1, 64, dtype=np.float32)]
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        for x, y in zip(inputs, threads.map(program, inputs)):
+            np.testing.assert_allclose(y, 2 * np.exp(x), rtol=1e-5)
+
+
+def check_torch(folder):
+    import torch
+
+    def softmax(x, out):
+        assert isinstance(x, torch.Tensor) and isinstance(out, torch.Tensor)
+        torch.softmax(x, -1, out=out)
+
+    collage.register_function("torch.softmax", softmax, type=lambda x: x, arrays="torch")
+    path = written(folder, """extern @softmax(Tensor[(8, 100), float32]) = "torch.softmax";
+def @main(%x: Tensor[(8, 100), float32]) {
+  @softmax(exp(%x))
+}
+""")
+    np.testing.assert_allclose(compiled(folder, path)(X), torch.softmax(torch.exp(torch.from_numpy(X)), -1).numpy(), rtol=1e-4)
+
+
+def main(arguments):
+    if not os.path.exists(os.path.join(PACKAGE, "_core.pyi")):
+        print("SKIPPED functions: this build has no Python package (nanobind, python3-dev)\n1 passed, 0 failed")
+        return 0
+    chosen = [check_one_result, check_stage, check_several_results, check_updates, check_wrong, check_threads]
+    try:
+        import torch  # noqa: F401
+        chosen.append(check_torch)
+    except ImportError:
+        print("SKIPPED check_torch: no torch in this environment")
+    return checks.run(chosen, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
