@@ -9,6 +9,7 @@
 #include "cover/light_cover.h"
 #include "cover/listed_cover.h"
 #include "cover/merged_cover.h"
+#include "ir/text_printer.h"
 #include "precision/lowered_costs.h"
 #include "precision/precision.h"
 #include "select/culprits.h"
@@ -34,6 +35,22 @@ DemandedCosts demanded_costs(const std::vector<CostedCandidate>& candidates,
           context.progress};
 }
 
+// Where nothing is measured, what was never measured is in no cover; but the host is not to compute
+// what another could.
+Status check_known(const CoverSearch& found, CompileContext& context) {
+  if (!context.costs.is_frozen()) return {};
+  for (const CoverKernel& kernel : found.covers[0].kernels) {
+    const CostedCandidate& used = found.candidates[kernel.candidate];
+    if (!used.is_host()) continue;
+    for (const CostedCandidate& other : found.candidates)
+      if (!other.is_host() && other.works() && !other.has_cost() &&
+          other.partition.sub_graph.inside().intersects(used.partition.sub_graph.inside()))
+        return MeasuredCosts::frozen_miss(canonical_text(other.function),
+                                          other.partition.spec->target);
+  }
+  return {};
+}
+
 // What covers use is measured on the way. Where a fused kernel that stands for smaller ones turns
 // out not to work, covers are searched for among these too.
 Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
@@ -44,6 +61,7 @@ Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
     DemandedCosts demanded = demanded_costs(costs.candidates, demands, context);
     found = TRY(find_compatible_covers(*candidates.graph, costs.candidates, demanded,
                                        candidates.specs, candidates.compatible));
+    TRY(check_known(found, context));
     measuring += demanded.seconds();
     costs.candidates = found.candidates;
     const size_t before = costs.candidates.size();

@@ -32,6 +32,9 @@ class CostEstimator {
                                                         const Encoding& from,
                                                         const Encoding& to) = 0;
 
+  // Whether it answers for nothing but what is known: nothing else may be in a cover.
+  virtual bool only_knows() const { return false; }
+
   // Seconds that stand for a cost that nobody knows: of a function's variant, by its position among
   // them, and of a conversion.
   virtual double kernel_estimate(const Function& function, const TargetCosts& costs,
@@ -58,6 +61,7 @@ class CostLayer : public CostEstimator {
                                                 const Encoding& to) override {
     return below_.known_conversion(type, from, to);
   }
+  bool only_knows() const override { return below_.only_knows(); }
   double kernel_estimate(const Function& function, const TargetCosts& costs,
                          size_t variant) const override {
     return below_.kernel_estimate(function, costs, variant);

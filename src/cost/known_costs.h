@@ -13,6 +13,7 @@ class KnownCosts : public CostLayer {
   // Whether something was asked for that nobody measured.
   bool missed() const { return missed_; }
 
+  bool only_knows() const override { return false; }
   Result<std::vector<TargetCosts>> kernel_costs(
       const std::vector<KernelQuestion>& questions) override;
   Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,

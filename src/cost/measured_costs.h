@@ -69,6 +69,7 @@ class MeasuredCosts : public CostEstimator {
                                         const Encoding& to) override;
   std::optional<ConversionRow> known_conversion(const TensorType& type, const Encoding& from,
                                                 const Encoding& to) override;
+  bool only_knows() const override { return options_.frozen; }
   double kernel_estimate(const Function& function, const TargetCosts& costs,
                          size_t variant) const override;
   double conversion_estimate(const TensorType& type, const Encoding& from,

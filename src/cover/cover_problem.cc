@@ -136,7 +136,7 @@ TensorType CoverProblem::type_of(const TensorRef& tensor) const {
 }
 
 Result<bool> CoverProblem::ask_for(const std::vector<Cover>& covers) {
-  if (interrupted() && !only_known_) {
+  if ((interrupted() || estimator_.only_knows()) && !only_known_) {
     only_known_ = true;
     for (size_t c = 0; c < candidates_.size(); ++c) fill(c);
     return true;

@@ -147,8 +147,13 @@ class Choice {
     const std::vector<Racer> before = all_.racers;
     const bool all_known = std::all_of(before.begin(), before.end(), is_known);
     if (!all_known && options_.untimed) return choice_of(TRY(first_right()));
-    if (!all_known && options_.frozen)
-      return error(ErrorCode::kFrozenCosts, "the covers of this model were never timed end to end");
+    if (!all_known && options_.frozen) {
+      // Other models may have taught costs since, by which covers are found that were never timed.
+      if (std::none_of(before.begin(), before.end(), [](const Racer& r) { return r.measured; }))
+        return error(ErrorCode::kFrozenCosts,
+                     "the covers of this model were never timed end to end");
+      return choice_of(TRY(fastest_right()));
+    }
     // Those that are timed are compared with the fastest, which must be right for that.
     if (std::optional<size_t> fastest = TRY(fastest_right()); all_known && !fastest)
       return choice_of(std::nullopt);
