@@ -17,6 +17,7 @@
 #include "select/refine_cover.h"
 #include "select/remeasure.h"
 #include "select/schedule_tuning.h"
+#include "tensor_program/external_call.h"
 
 namespace collage {
 
@@ -44,6 +45,7 @@ Status check_known(const CoverSearch& found, CompileContext& context) {
     if (!used.is_host()) continue;
     for (const CostedCandidate& other : found.candidates)
       if (!other.is_host() && other.works() && !other.has_cost() &&
+          !tensor_program::is_local(other.function) &&  // nobody can measure it
           other.partition.sub_graph.inside().intersects(used.partition.sub_graph.inside()))
         return MeasuredCosts::frozen_miss(canonical_text(other.function),
                                           other.partition.spec->target);
