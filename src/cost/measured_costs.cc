@@ -160,11 +160,6 @@ std::optional<TargetCosts> MeasuredCosts::find_offer(const std::string& text, co
   return known;
 }
 
-Status MeasuredCosts::frozen_miss(const std::string& text, const Target& target) {
-  return error(ErrorCode::kFrozenCosts, "no measurement of {} on {}", text.substr(0, 200),
-               target.to_string());
-}
-
 size_t MeasuredCosts::count_unknown(const std::string& text, const std::vector<Target>& targets,
                                     Precision precision) {
   return static_cast<size_t>(
@@ -264,7 +259,10 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
         ++counts_.cached;
         continue;
       }
-      if (options_.frozen) return frozen_miss(task.function_text, targets[i]);
+      if (options_.frozen) {
+        result[q][i] = TRY(frozen_answer(function, task.function_text, targets[i], precision));
+        continue;
+      }
       unknown.push_back(i);
       task.targets.push_back(targets[i].to_string());
       add_searched(task, targets[i]);

@@ -156,6 +156,9 @@ class MeasuredCosts : public CostEstimator {
   Result<TargetCosts> listed_here(const Function& function, const Target& target,
                                   Precision precision) const;
   Result<TargetCosts> not_measured(const Function& function, const Target& target) const;
+  // Of what is not known where nothing is measured: the host stands in for others all the same.
+  Result<TargetCosts> frozen_answer(const Function& function, const std::string& text,
+                                    const Target& target, Precision precision) const;
   MeasureTask function_task(const std::string& text) const;  // without targets
   // What a schedule search found for that target of the task.
   void add_searched(MeasureTask& task, const Target& target);

@@ -5,6 +5,11 @@
 
 namespace collage {
 
+Status MeasuredCosts::frozen_miss(const std::string& text, const Target& target) {
+  return error(ErrorCode::kFrozenCosts, "no measurement of {} on {}", text.substr(0, 200),
+               target.to_string());
+}
+
 Result<TargetCosts> MeasuredCosts::listed_here(const Function& function, const Target& target,
                                                Precision precision) const {
   const Backend* backend = find_backend(target.kind);
@@ -25,6 +30,13 @@ Result<TargetCosts> MeasuredCosts::listed_here(const Function& function, const T
   }
   if (!entry.refusal.empty()) log::info("{}: {}", entry.target, entry.refusal);
   return entry;
+}
+
+Result<TargetCosts> MeasuredCosts::frozen_answer(const Function& function, const std::string& text,
+                                                 const Target& target, Precision precision) const {
+  const Backend* backend = find_backend(target.kind);
+  if (backend == nullptr || !backend->is_host()) return frozen_miss(text, target);
+  return listed_here(function, target, precision);
 }
 
 Result<TargetCosts> MeasuredCosts::not_measured(const Function& function,
