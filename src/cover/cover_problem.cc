@@ -101,14 +101,15 @@ void CoverProblem::fill(size_t c) {
   const double penalty = own_pool({c, 0}) ? charges_.pool_switch : 0;
   const IndexSet& exits = candidate.partition.sub_graph.exit();
   const std::string& stated = stated_.variant(candidate.partition);
-  const bool can_be_known = !candidate.is_host() && !tensor_program::is_local(candidate.function);
   for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
     const MeasuredVariant& row = candidate.costs->variants[v];
     if (std::holds_alternative<Invalid>(row.cost)) continue;
     // The host's, which may not have been asked yet, has one.
     if (!stated.empty() && !candidate.is_host() && stated != row.variant.to_string()) continue;
     if (!places_.hold(graph_, exits, row.variant.outputs)) continue;
-    if (only_known_ && can_be_known && is_unmeasured(row)) continue;
+    if (only_known_ && !candidate.is_host() && is_unmeasured(row) &&
+        !tensor_program::is_local(candidate.function))
+      continue;
     const Measured* m = measured(row.cost);
     const double seconds =
         m != nullptr ? m->seconds()

@@ -64,6 +64,10 @@ const ExternalFunction* find_external_node(std::string_view node) {
   return find_if([&](const ExternalFunction& function) { return function.onnx == node; });
 }
 
+bool has_local_functions() {
+  return find_if([](const ExternalFunction& function) { return function.is_local; }) != nullptr;
+}
+
 std::vector<std::string> external_labels() {
   std::lock_guard lock(registry().mutex);
   std::vector<std::string> labels;

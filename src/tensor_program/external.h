@@ -49,6 +49,7 @@ bool register_external(std::string label,
                        std::optional<size_t> updates = std::nullopt);
 const ExternalFunction* find_external(std::string_view label);      ///< null when there is none
 const ExternalFunction* find_external_node(std::string_view node);  ///< likewise, by `onnx`
+bool has_local_functions();                                         ///< that only this process has
 std::vector<std::string> external_labels();                         ///< sorted
 
 /// What the function gives for inputs of these types: one array or more, each of a size that can

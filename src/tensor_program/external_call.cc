@@ -124,6 +124,7 @@ std::string external_label(const CallNode& call) {
 }
 
 bool is_local(const Function& function) {
+  if (!has_local_functions()) return false;
   const Result<Function> flat = inline_calls(function);
   if (!flat) return false;
   const std::vector<Expr> order = post_order((*flat)->body);
