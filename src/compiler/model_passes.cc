@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/no_exceptions.h"
-#include "compiler/claims.h"
+#include "compiler/claimed_kernels.h"
 #include "compiler/model_stages.h"
 #include "compiler/tuning_passes.h"
 #include "cover/candidates.h"

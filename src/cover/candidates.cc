@@ -31,8 +31,9 @@ Result<std::vector<CandidatePartition>> gather_candidates(
 }
 
 Result<TargetChoice> choose_targets(const ProgramOptions& options) {
-  const DeclaredDevices devices = TRY(parse_devices_flag(options.devices));
   TargetChoice result;
+  result.devices = TRY(parse_devices_flag(options.devices));
+  const DeclaredDevices& devices = result.devices;
   result.constraints = TRY(TargetConstraints::parse(options.exclude, options.pin, devices));
   std::optional<PartitionConfig> config;
   if (!options.config.empty()) config = TRY(read_config(options.config));
@@ -46,8 +47,8 @@ Result<TargetChoice> choose_targets(const ProgramOptions& options) {
 
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options) {
   Candidates result{TRY(choose_targets(options)), {}, {}, {}};
-  const DeclaredDevices devices = TRY(parse_devices_flag(options.devices));
-  result.module = TRY(rewritten_for(result.specs, TRY(with_device_numbers(module, devices))));
+  const Module numbered = TRY(with_device_numbers(module, result.devices));
+  result.module = TRY(rewritten_for(result.specs, numbered));
   result.graph = std::make_shared<const DataflowGraph>(untangle_tuples(result.module.main()));
   result.found = TRY(gather_candidates(*result.graph, result.specs, result.constraints));
   return result;

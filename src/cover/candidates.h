@@ -14,6 +14,7 @@ namespace collage {
 
 // What options say of targets.
 struct TargetChoice {
+  DeclaredDevices devices;                      // --devices
   TargetConstraints constraints;                // --exclude and --pin
   std::vector<PartitionSpecPtr> specs;          // the targets with their rules, the host last
   std::vector<std::vector<size_t>> compatible;  // sets of specs that may meet in one cover

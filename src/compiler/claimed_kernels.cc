@@ -1,4 +1,4 @@
-#include "compiler/claims.h"
+#include "compiler/claimed_kernels.h"
 
 #include <functional>
 #include <map>
