@@ -10,6 +10,7 @@
 #include "tensor_program/accesses.h"
 #include "tensor_program/call.h"
 #include "tensor_program/emit.h"
+#include "tensor_program/magnitude.h"
 #include "tensor_program/pattern_kind.h"
 
 namespace collage::native {
@@ -148,7 +149,8 @@ Result<Program> emitted_stages(const Function& flat, std::vector<ChannelLayout> 
   const bool row_stages =
       !calls && !has_quantised_product(function) && TRY(analyse_group(function)).row_stages;
   const tensor_program::EmitForm form{.row_stages = row_stages, .layouts = std::move(layouts)};
-  Program program = TRY(tensor_program::emit(function, form).with_context("native"));
+  const Program emitted = TRY(tensor_program::emit(function, form).with_context("native"));
+  Program program = tensor_program::without_nan_tests(emitted);
   TRY(check_limits(program));
   // What was proven of a parameter's elements need not hold of what computes them here.
   const Status inside = tensor_program::check_accesses(program);

@@ -30,6 +30,12 @@ Expr vector_tanh(const Expr& x) {
   return Halide::select(size < 0.25f, near, x < 0.0f, -far, far);
 }
 
+Expr is_not_a_number(const Expr& x) {
+  using Halide::Internal::Call;
+  return !Call::make(x.type().with_code(halide_type_uint).with_bits(1), Call::strict_eq, {x, x},
+                     Call::PureIntrinsic);
+}
+
 Expr nearest_quotient(const Expr& a, const Expr& b) {
   using Halide::Internal::Call;
   return Call::make(a.type(), Call::strict_div, {a, b}, Call::PureIntrinsic);

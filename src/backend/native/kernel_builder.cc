@@ -12,6 +12,7 @@
 #include "backend/native/symbolic_kernel.h"
 #include "backend/native/weights_ahead.h"
 #include "tensor_program/in_place.h"
+#include "tensor_program/magnitude.h"
 
 namespace collage::native {
 namespace {
@@ -37,6 +38,17 @@ struct Draft {
   Translator translator;
   Reader reader;
 };
+
+/// What the anchor's result is not above, where its data are bytes, say, and its weights finite.
+std::optional<double> largest_sum(Draft& draft, const CallNode& anchor) {
+  const auto* weights = as<ConstantNode>(anchor.args[1]);
+  if (weights == nullptr) return std::nullopt;
+  const std::optional<double> data = draft.reader.magnitude(anchor.args[0]);
+  if (!data) return std::nullopt;
+  const std::optional<double> weight = tensor_program::magnitude_of_values(weights->value);
+  if (!weight) return std::nullopt;
+  return *data * *weight * static_cast<double>(weights->value.size());
+}
 
 /// Packed weights, extents innermost first, become an argument of the kernel.
 template <typename T>
@@ -76,7 +88,7 @@ Result<Func> build_conv_result(Draft& draft, const KernelGroup& group, const Var
   // The data's layout is that of the images the prologue reads; the result's is its own.
   ChannelLayout in = ChannelLayout::kPlain;
   for (size_t i = 0; i < prologue.size(); ++i) {
-    if (prologue[i] && !variant.inputs[i].layout.is_plain()) in = ChannelLayout::kBlocked;
+    if (prologue[i] && !variant.inputs[i].layout.is_plain()) in = layout_of(variant.inputs[i]);
   }
   const ChannelLayout out = layout_of(variant.outputs[0]);
   for (const ConvChoice& choice : conv_choices(group, in, out, threads)) {
@@ -281,9 +293,10 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
                                     [&](const Expr& e) { return e.get() == group.anchor; });
   const size_t rank = anchor->tensor_type().shape.size();
   const bool conv = group.kind != KernelGroup::Kind::kMatmul;
+  const std::optional<double> bound = largest_sum(draft, *group.anchor);
   const Epilogue epilogue = [&](const HExpr& sum, const Coords& at) {
-    HExpr value =
-        draft.reader.value_after(anchor, sum, group.results[0], conv ? to_rank(at, rank) : at);
+    HExpr value = draft.reader.value_after(anchor, sum, bound, group.results[0],
+                                           conv ? to_rank(at, rank) : at);
     if (group.results[0]->tensor_type().dtype == DType::kBool) value = Halide::cast<uint8_t>(value);
     return value;
   };

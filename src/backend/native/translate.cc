@@ -5,6 +5,7 @@
 #include "backend/native/halide_conversions.h"
 #include "backend/native/halide_math.h"
 #include "base/check.h"
+#include "tensor_program/magnitude.h"
 
 namespace collage::native {
 
@@ -111,7 +112,7 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
     case tp::TermOp::kPower:
       return Halide::pow(a, b);
     case tp::TermOp::kIsNan:
-      return Halide::is_nan(a);
+      return is_not_a_number(a);
     case tp::TermOp::kQuotient:
       return nearest_quotient(a, b);
     case tp::TermOp::kConstant:
@@ -423,13 +424,26 @@ HExpr Reader::value(const Expr& node, const Coords& at) {
   return translator_.expr(term(node, at), scope_);
 }
 
-HExpr Reader::value_after(const Expr& accumulator, const HExpr& sum, const Expr& node,
-                          const Coords& at) {
+HExpr Reader::value_after(const Expr& accumulator, const HExpr& sum, std::optional<double> bound,
+                          const Expr& node, const Coords& at) {
   emitter_.bind(accumulator, [](const tp::Coords&) { return tp::var(kSum, DType::kFloat32); });
-  const tp::Term wanted = term(node, at);
+  tp::Term wanted = term(node, at);
+  if (bound) {
+    tp::Magnitudes magnitudes(emitter_.program());
+    magnitudes.know(kSum, *bound);
+    wanted = magnitudes.without_nan_tests(wanted);
+  }
   Translator::Scope scope{scope_.variables, {}};
   scope.variables[kSum] = sum;
   return translator_.expr(wanted, scope);
+}
+
+std::optional<double> Reader::magnitude(const Expr& node) {
+  tp::Coords at;
+  for (size_t d = 0; d < node->tensor_type().shape.size(); ++d)
+    at.logical.push_back(tp::var("at" + std::to_string(d)));
+  const tp::Term value = emitter_.value(node, at);
+  return tp::Magnitudes(emitter_.program()).of(value);
 }
 
 }  // namespace collage::native

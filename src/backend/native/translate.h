@@ -100,8 +100,12 @@ class Reader {
       : emitter_(emitter), translator_(translator) {}
 
   HExpr value(const Expr& node, const Coords& at);
-  /// The same where `accumulator`, a float32 node, has that value.
-  HExpr value_after(const Expr& accumulator, const HExpr& sum, const Expr& node, const Coords& at);
+  /// The same where `accumulator`, a float32 node, has that value, not above `bound` if there is
+  /// one.
+  HExpr value_after(const Expr& accumulator, const HExpr& sum, std::optional<double> bound,
+                    const Expr& node, const Coords& at);
+  /// As tensor_program/magnitude.h has it.
+  std::optional<double> magnitude(const Expr& node);
 
  private:
   tensor_program::Term term(const Expr& node, const Coords& at);
