@@ -5,6 +5,8 @@
 #include <unordered_set>
 
 #include "ir/visitor.h"
+#include "ops/quantised.h"
+#include "ops/window.h"
 #include "tensor_program/emitter.h"
 
 namespace collage::native {
@@ -21,9 +23,13 @@ bool all_are(const Ints& values, int64_t value) {
   return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
 }
 
+std::string conv_name(const CallNode& call, size_t spatial) {
+  return spatial_name(is_quantised_product(call.op->name) ? "qnn.conv" : "nn.conv", spatial);
+}
+
 bool is_pointwise_conv(const CallNode& call) {
-  if (call.op->name != "nn.conv1d" && call.op->name != "nn.conv2d" && call.op->name != "nn.conv3d")
-    return false;
+  const size_t rank = call.args.empty() ? 0 : call.args[0]->tensor_type().shape.size();
+  if (rank < 3 || call.op->name != conv_name(call, rank - 2)) return false;
   const Shape& weight = call.args[1]->tensor_type().shape;
   return std::all_of(weight.begin() + 2, weight.end(), [](int64_t d) { return d == 1; }) &&
          all_are(call.attrs.ints("strides"), 1) && all_are(call.attrs.ints("padding"), 0) &&
@@ -83,6 +89,8 @@ class Collapser {
           merge_[shape_.size() - 2] = false;
         }
         if (!use(call->args[0], shape_.size(), true)) return false;
+        for (size_t i = 2; i < call->args.size(); ++i)
+          if (!use_parameter(call->args[i])) return false;
         continue;
       }
       const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(call->op->name);
@@ -92,7 +100,8 @@ class Collapser {
         if (call->op->name == "nn.bias_add" && i == 1) {
           if (!use_bias(*call)) return false;
         } else if (is_quantisation(*call) && i > 0) {
-          if (!use_parameter(*call, i)) return false;
+          if (!use_parameter(call->args[i])) return false;
+          keep_channels(*call, i);
         } else if (!use(call->args[i], shape_.size(), false)) {
           return false;
         }
@@ -126,17 +135,18 @@ class Collapser {
     return note(call.args[1].get(), full);
   }
 
-  /// A scale or zero point keeps its own shape. A vector of them lies along one dimension, which is
-  /// not merged with others.
-  bool use_parameter(const CallNode& call, size_t i) {
-    const Expr& parameter = call.args[i];
+  /// A scale or zero point keeps its own shape.
+  bool use_parameter(const Expr& parameter) {
     if (parameter->kind() == ExprKind::kCall || full_.count(parameter.get()) != 0) return false;
     parameters_.insert(parameter.get());
-    if (parameter->tensor_type().shape.empty()) return true;
+    return true;
+  }
+  /// A vector of scales lies along one dimension, which is not merged with others.
+  void keep_channels(const CallNode& call, size_t i) {
+    if (call.args[i]->tensor_type().shape.empty()) return;
     const size_t axis = parameter_axis(call);
     for (size_t d = 0; d < merge_.size(); ++d)
       if ((d == axis && shape_[d + 1] != 1) || (d + 1 == axis && shape_[d] != 1)) merge_[d] = false;
-    return true;
   }
   /// Of a call whose data have the result's rank or less, the dimension of the result.
   size_t parameter_axis(const CallNode& call) const {
@@ -210,10 +220,8 @@ class Collapser {
         const size_t spatial = merged(shape_).size() - 2;
         Shape shape{weight.shape()[0], weight.shape()[1]};
         shape.insert(shape.end(), spatial, 1);
-        result = make_call(spatial == 1   ? "nn.conv1d"
-                           : spatial == 2 ? "nn.conv2d"
-                                          : "nn.conv3d",
-                           {args[0], make_constant(weight.reshaped(shape))},
+        args[1] = make_constant(weight.reshaped(shape));
+        result = make_call(conv_name(*call, spatial), args,
                            Attrs{{"groups", call->attrs.integer("groups")}});
       } else if (call->op->name == "nn.bias_add") {
         result = make_call("add", args);

@@ -5,6 +5,7 @@
 
 #include "backend/native/code_cache.h"
 #include "backend/native/halide_math.h"
+#include "base/integers.h"
 #include "tensor_program/range.h"
 #include "tensor_program/simplify.h"
 #include "tensor_program/term_walk.h"
@@ -43,6 +44,7 @@ struct Window {
 struct Factors {
   Term row, column;
   tp::Axis terms;
+  int64_t padded = 0;  ///< terms with those of zero that fill the last instruction
   std::vector<tp::Axis> others;
   std::vector<Window> windows;  ///< in the row's factor, which names their axes
 };
@@ -92,19 +94,34 @@ bool fits(tp::Ranges& ranges, const Term& factor, DType dtype) {
   return range && range->low >= type->low && range->high <= type->high;
 }
 
-/// Divides what the sum is over into terms and others. Axes of one point are none.
-bool take_axes(const tp::Update& update, const tp::Intrinsic& intrinsic, Factors& found,
-               std::vector<tp::Replacement>& ones) {
-  for (const tp::Axis& axis : update.over) {
-    if (axis.extent == 1) {
-      ones.push_back({axis.name, Term(0)});
-    } else if (found.terms.name.empty() && axis.extent % intrinsic.terms() == 0) {
-      found.terms = axis;
-    } else {
-      found.others.push_back(axis);
-    }
+double share_used(const tp::Axis& terms, int64_t at_once) {
+  return static_cast<double>(terms.extent) / static_cast<double>(round_up(terms.extent, at_once));
+}
+
+/// Axes that may be the terms: those first that leave least of an instruction unused, a quarter of
+/// all at most.
+std::vector<tp::Axis> axes_for_terms(const std::vector<tp::Axis>& over, int64_t at_once) {
+  std::vector<tp::Axis> found;
+  for (const tp::Axis& axis : over)
+    if (axis.extent > 1 && share_used(axis, at_once) >= 0.75) found.push_back(axis);
+  std::stable_sort(found.begin(), found.end(), [&](const tp::Axis& a, const tp::Axis& b) {
+    return share_used(a, at_once) > share_used(b, at_once);
+  });
+  return found;
+}
+
+/// Has windows read by axes of their own. False where a copy would hold each element many times.
+bool take_windows(Factors& found, const std::vector<tp::Axis>& axes) {
+  if (take_window(found.row, axes, found.terms) || take_window(found.column, axes, found.terms))
+    return false;
+  for (const tp::Axis& over : found.others) {
+    if (take_window(found.column, axes, over)) return false;
+    std::optional<Window> window = take_window(found.row, axes, over);
+    if (!window) continue;
+    if (tp::depends_on(found.row, window->own)) return false;
+    found.windows.push_back(*std::move(window));
   }
-  return !found.terms.name.empty();
+  return true;
 }
 
 std::optional<Factors> factors_of(const StagePlan& plan, const TiledSum& tiled,
@@ -115,11 +132,13 @@ std::optional<Factors> factors_of(const StagePlan& plan, const TiledSum& tiled,
   if (sum.dtype != intrinsic.stage().dtype || update.combine != tp::Combine::kSum ||
       update.value->op != tp::TermOp::kMultiply || sum.axes.back().extent % kLeastLanes != 0)
     return std::nullopt;
-  Factors found;
-  std::vector<tp::Replacement> ones;
-  if (!take_axes(update, intrinsic, found, ones)) return std::nullopt;
-  std::vector<tp::Axis> axes = sum.axes;
+  std::vector<tp::Axis> axes = sum.axes, over;
   axes.insert(axes.end(), update.over.begin(), update.over.end());
+  std::vector<tp::Replacement> ones;  // axes of one point are none
+  for (const tp::Axis& axis : update.over) {
+    if (axis.extent == 1) ones.push_back({axis.name, Term(0)});
+    if (axis.extent != 1) over.push_back(axis);
+  }
   const tp::ElementRanges elements = tp::element_ranges(plan.program);
   tp::Ranges ranges(axes, [&](const std::string& array) { return elements.at(array); });
   const std::string& column = sum.axes.back().name;
@@ -128,21 +147,17 @@ std::optional<Factors> factors_of(const StagePlan& plan, const TiledSum& tiled,
     const auto factor = [&](size_t i) {
       return tp::simplify(tp::substitute(update.value->args[i], ones), axes);
     };
-    found.row = factor(first);
-    found.column = factor(1 - first);
-    if (tp::depends_on(found.row, column) || tp::depends_on(found.column, row) ||
-        !fits(ranges, found.row, intrinsic.shared_dtype()) ||
-        !fits(ranges, found.column, intrinsic.lanes_dtype()))
+    const Term by_row = factor(first), by_column = factor(1 - first);
+    if (tp::depends_on(by_row, column) || tp::depends_on(by_column, row) ||
+        !fits(ranges, by_row, intrinsic.shared_dtype()) ||
+        !fits(ranges, by_column, intrinsic.lanes_dtype()))
       continue;
-    // A copy that holds each element many times is none.
-    for (const tp::Axis& over : found.others) {
-      if (take_window(found.column, sum.axes, over)) return std::nullopt;
-      std::optional<Window> window = take_window(found.row, sum.axes, over);
-      if (!window) continue;
-      if (tp::depends_on(found.row, window->own)) return std::nullopt;
-      found.windows.push_back(*std::move(window));
+    for (const tp::Axis& terms : axes_for_terms(over, intrinsic.terms())) {
+      Factors found{by_row, by_column, terms, round_up(terms.extent, intrinsic.terms()), {}, {}};
+      for (const tp::Axis& axis : over)
+        if (axis.name != terms.name) found.others.push_back(axis);
+      if (take_windows(found, sum.axes)) return found;
     }
-    return found;
   }
   return std::nullopt;
 }
@@ -189,19 +204,30 @@ bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrin
                                      [&](const Stage& stage) { return stage.name == tiled.sum; });
   Stage sum = *position;
   const int terms = to_int(intrinsic.terms()), lanes = to_int(width);
-  const tp::Axis last = sum.axes.back(), steps{factors->terms.name, factors->terms.extent / terms};
+  const tp::Axis last = sum.axes.back(), steps{factors->terms.name, factors->padded / terms};
   const Term step = tp::var(steps.name), term = tp::var("term"), column = tp::var(last.name);
   const Term inner = step * terms + term;
 
+  // Beyond the last term columns are zero, and rows, whatever they are, are that of the last.
+  const bool padded = factors->padded != factors->terms.extent;
+  const int64_t last_term = factors->terms.extent - 1;
+  const auto existing = [&](const Term& at) {
+    return padded ? tp::min(at, to_int(last_term)) : at;
+  };
   Copy rows, columns;
   rows.stage.name = sum.name + "_rows";
   rows.stage.dtype = intrinsic.shared_dtype();
-  rows.stage.value = tp::cast(rows.stage.dtype, factors->row);
+  rows.stage.value =
+      tp::cast(rows.stage.dtype,
+               tp::substitute(factors->row, {{steps.name, existing(tp::var(steps.name))}}));
   columns.stage.name = sum.name + "_columns";
   columns.stage.dtype = intrinsic.lanes_dtype();
   const std::vector<tp::Replacement> packed = {
-      {last.name, tp::var("panel") * lanes + tp::var("lane")}, {steps.name, inner}};
+      {last.name, tp::var("panel") * lanes + tp::var("lane")}, {steps.name, existing(inner)}};
   columns.stage.value = tp::cast(columns.stage.dtype, tp::substitute(factors->column, packed));
+  if (padded)
+    columns.stage.value =
+        tp::select(inner <= to_int(last_term), columns.stage.value, tp::zero(columns.stage.dtype));
 
   const auto add_plain = [&](const tp::Axis& axis) {
     if (tp::depends_on(factors->row, axis.name)) rows.add(axis, tp::var(axis.name));
@@ -214,7 +240,7 @@ bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrin
   }
   columns.add({"panel", last.extent / width}, column / lanes);
   for (const tp::Axis& axis : factors->others) add_plain(axis);
-  rows.add(factors->terms, inner);
+  rows.add({factors->terms.name, factors->padded}, inner);
   columns.add(steps, step);
   columns.add({"lane", width}, column % lanes);
   columns.add({"term", intrinsic.terms()}, term);

@@ -186,6 +186,7 @@ std::vector<StageSchedule> dot_schedules(const tp::Program& program, int threads
     for (StageSchedule schedule : stage_schedules(program, threads)) {
       schedule.packed = false;  // it always is
       schedule.intrinsic = intrinsic->name;
+      schedule.steps = 1;  // more would be added up before they are added to the sum
       if (std::find(schedules.begin(), schedules.end(), schedule) == schedules.end())
         schedules.push_back(std::move(schedule));
     }

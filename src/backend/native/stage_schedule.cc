@@ -35,6 +35,10 @@ class Scheduler {
       if (depth_ == 0) return internal_error("native: a program that has no rows");
     }
     pack();
+    if (!schedule_.intrinsic.empty() &&
+        std::none_of(plan_.sums.begin(), plan_.sums.end(),
+                     [](const TiledSum& sum) { return sum.intrinsic != nullptr; }))
+      return unsupported("native: no sum that {} computes", schedule_.intrinsic);
     if (depth_ > 0) {
       result_ = result_of(program())->name;
       aligned_ = aligned_stages(plan_, depth_);

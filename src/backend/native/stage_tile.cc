@@ -22,14 +22,15 @@ StageTile stage_tile(int64_t rows, int64_t columns, size_t sums, bool shifted,
   StageTile best;
   best.lanes = wanted.scalar ? 1 : vector_width();
   const auto too_wide = [&](int lanes) {
-    return lanes > columns || (wanted.whole_columns && columns % lanes != 0);
+    return lanes > columns || (wanted.intrinsic && columns % lanes != 0);
   };
   while (best.lanes > 1 && too_wide(best.lanes)) best.lanes /= 2;
-  const int64_t budget = std::max<int64_t>(2, most_vectors() / static_cast<int64_t>(sums));
+  const int64_t registers = most_vectors() - (wanted.intrinsic ? 1 : 0);
+  const int64_t budget = std::max<int64_t>(2, registers / static_cast<int64_t>(sums));
   double least = 0;
   for (int64_t vectors = 1; 2 * vectors <= budget && vectors * best.lanes <= columns; ++vectors) {
     const int64_t width = vectors * best.lanes;
-    const bool shifted_columns = shifted && !wanted.whole_columns && vectors <= 2;
+    const bool shifted_columns = shifted && !wanted.intrinsic && vectors <= 2;
     if (columns % width != 0 && !shifted_columns) continue;
     for (int64_t r = 1; r <= std::min(rows, budget / vectors - 1); ++r) {
       if (rows % r != 0 && !shifted) continue;

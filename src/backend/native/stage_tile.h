@@ -17,8 +17,10 @@ struct StageTile {
 /// What is asked of a tile; 0: what is best.
 struct WantedTile {
   int64_t rows = 0, vectors = 0;
-  bool scalar = false;         ///< columns one at a time
-  bool whole_columns = false;  ///< tiles divide the columns, even where they are shifted
+  bool scalar = false;  ///< columns one at a time
+  /// Products are an instruction's: they take a register before they are added, and tiles divide
+  /// the columns even where they are shifted.
+  bool intrinsic = false;
 };
 
 /// The best tile for a stage of that many rows and columns that has `sums` sums in it, as near to
