@@ -7,9 +7,34 @@
 
 namespace collage::native {
 
+namespace {
+
+bool is_plain(const ConvProblem& p) { return p.in_layout == ChannelLayout::kPlain; }
+bool is_blocked(const ConvProblem& p) { return p.in_layout == ChannelLayout::kBlocked; }
+bool has_channels_last(const ConvProblem& p) { return p.in_layout == ChannelLayout::kLast; }
+
+/// Channels side by side; 0 where they do not divide into vectors.
+int64_t channel_lanes(const ConvProblem& p) {
+  if (is_plain(p)) return 1;
+  if (is_blocked(p)) return kChannelBlock;
+  return p.shape.in_channels % 16 == 0 ? 16 : p.shape.in_channels % 8 == 0 ? 8 : 0;
+}
+
+/// Channels of a task, so that there are tasks enough, in whole lines of memory if possible.
+int64_t channel_span(const ConvProblem& p, int64_t lanes, int64_t row_tasks, int threads) {
+  constexpr int64_t kLine = 64;
+  const int64_t channels = p.shape.in_channels, parts = ceil_div(4LL * threads, row_tasks);
+  return std::min(channels,
+                  round_up(ceil_div(channels, parts),
+                           channels % kLine == 0 && channels >= 2 * kLine ? kLine : lanes));
+}
+
+}  // namespace
+
 std::string DepthwiseSchedule::to_string() const {
-  return "depthwise x" + std::to_string(x_tile) + " y" + std::to_string(y_tile) + " strip" +
-         std::to_string(strip);
+  std::string text = "depthwise x" + std::to_string(x_tile) + " y" + std::to_string(y_tile) +
+                     " strip" + std::to_string(strip);
+  return span > 0 ? text + " span" + std::to_string(span) : text;
 }
 
 bool is_depthwise(const ConvShape& s) {
@@ -18,11 +43,10 @@ bool is_depthwise(const ConvShape& s) {
 
 std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int threads, bool avx512) {
   const ConvShape& s = p.shape;
-  const bool blocked = p.in_layout == ChannelLayout::kBlocked;
-  const int64_t height = s.out[1], width = s.out[2];
-  const int64_t units =
-      s.batch * s.out[0] * (blocked ? ceil_div(s.in_channels, kChannelBlock) : s.in_channels);
-  const int64_t row_bytes = 4 * (blocked ? 16 : 1) * s.in[2] * s.stride[1] * s.kernel[0];
+  const int64_t height = s.out[1], width = s.out[2], lanes = channel_lanes(p);
+  if (lanes == 0) return {};
+  const int64_t units = s.batch * s.out[0] * ceil_div(s.in_channels, lanes);
+  const int64_t row_bytes = 4 * lanes * s.in[2] * s.stride[1] * s.kernel[0];
   int64_t strip = std::clamp<int64_t>(65536 / std::max<int64_t>(1, row_bytes), 1, height);
   while (strip > 4 && units * ceil_div(height, strip) < 4 * threads) strip = (strip + 1) / 2;
   for (int64_t d = strip; d > strip / 2; --d) {
@@ -33,7 +57,7 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
   }
   const int budget = avx512 ? 14 : 6;
   std::vector<DepthwiseSchedule> found;
-  const int64_t across = blocked ? width : (width + 15) / 16;
+  const int64_t across = is_plain(p) ? (width + 15) / 16 : width;
   int best = 1;
   double cost = 1e9;
   for (int x = 1; x <= std::min<int64_t>(across, budget); ++x) {
@@ -44,35 +68,29 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
       best = x;
     }
   }
-  found.push_back({best, 1, to_int(strip)});
-  if (best <= budget / 2 && strip >= 2) found.push_back({best, 2, to_int(strip)});
+  const int64_t row_tasks = s.batch * s.out[0] * ceil_div(height, strip);
+  const int span = has_channels_last(p) ? to_int(channel_span(p, lanes, row_tasks, threads)) : 0;
+  found.push_back({best, 1, to_int(strip), span});
+  if (best <= budget / 2 && strip >= 2) found.push_back({best, 2, to_int(strip), span});
   return found;
 }
 
 std::vector<int64_t> packed_depthwise_extents(const ConvProblem& p) {
   const ConvShape& s = p.shape;
-  if (p.in_layout == ChannelLayout::kBlocked) {
-    return {kChannelBlock, s.kernel[2], s.kernel[1], s.kernel[0],
-            ceil_div(s.in_channels, kChannelBlock)};
-  }
-  return {s.kernel[2], s.kernel[1], s.kernel[0], s.in_channels};
+  const int64_t channels = s.in_channels, x = s.kernel[2], y = s.kernel[1], z = s.kernel[0];
+  if (is_plain(p)) return {x, y, z, channels};
+  if (has_channels_last(p)) return {channels, x, y, z};
+  return {kChannelBlock, x, y, z, ceil_div(channels, kChannelBlock)};
 }
 
 PackedWeights<float> pack_depthwise_weights(const ConvProblem& p, const float* weights) {
   const ConvShape& s = p.shape;
-  const int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
-  if (p.in_layout != ChannelLayout::kBlocked) {
-    PackedWeights<float> same(s.in_channels * taps);
-    std::copy_n(weights, s.in_channels * taps, same.data());
-    return same;
-  }
-  const int64_t blocks = ceil_div(s.in_channels, kChannelBlock);
-  PackedWeights<float> packed(blocks * taps * kChannelBlock);
-  for (int64_t c = 0; c < s.in_channels; ++c) {
+  const int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2], channels = s.in_channels;
+  const int64_t lanes = is_plain(p) ? 1 : has_channels_last(p) ? channels : kChannelBlock;
+  PackedWeights<float> packed(ceil_div(channels, lanes) * taps * lanes);
+  for (int64_t c = 0; c < channels; ++c)
     for (int64_t t = 0; t < taps; ++t)
-      packed[(c / kChannelBlock * taps + t) * kChannelBlock + c % kChannelBlock] =
-          weights[c * taps + t];
-  }
+      packed[(c / lanes * taps + t) * lanes + c % lanes] = weights[c * taps + t];
   return packed;
 }
 
@@ -80,7 +98,6 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
                              const Access& input, Halide::ImageParam weights,
                              const Epilogue& epilogue) {
   const ConvShape& s = p.shape;
-  const bool blocked = p.in_layout == ChannelLayout::kBlocked;
   const bool copied = needs_padding(s) || !p.input_is_buffer;
   Func padded = padded_input(s, input, p.in_layout);
   Func acc("acc"), out("output");
@@ -90,12 +107,12 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
   Expr iy = y * to_int(s.stride[1]) + r[1] * to_int(s.dilation[1]);
   Expr iz = z * to_int(s.stride[0]) + r[2] * to_int(s.dilation[0]);
   if (pads_dim(s, 0)) r.where(tap_inside(s, 0, z, r[2]));
-  if (blocked) {
-    Expr value = copied ? padded(l, ix, iy, iz, c, n)
-                        : input(Coords{{n, Expr(c) * kChannelBlock + l, iz, iy, ix}, c, l});
+  if (is_blocked(p)) {
+    Expr channel = Expr(c) * kChannelBlock + l;
+    Expr value =
+        copied ? padded(l, ix, iy, iz, c, n) : input(Coords{{n, channel, iz, iy, ix}, c, l});
     acc(l, x, y, z, c, n) = 0.0f;
     acc(l, x, y, z, c, n) += weights(l, r[0], r[1], r[2], c) * value;
-    Expr channel = Expr(c) * kChannelBlock + l;
     const bool ragged = s.out_channels % kChannelBlock != 0;
     if (ragged) channel = Halide::min(channel, to_int(s.out_channels - 1));
     Expr result = epilogue(acc(l, x, y, z, c, n), Coords{{n, channel, z, y, x}, c, l});
@@ -105,6 +122,12 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
     }
     out(l, x, y, z, c, n) = result;
     out.bound(l, 0, kChannelBlock);
+  } else if (has_channels_last(p)) {
+    Expr value = copied ? padded(c, ix, iy, iz, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
+    acc(c, x, y, z, n) = 0.0f;
+    acc(c, x, y, z, n) += weights(c, r[0], r[1], r[2]) * value;
+    out(c, x, y, z, n) = epilogue(acc(c, x, y, z, n), Coords{{n, c, z, y, x}, {}, {}});
+    out.bound(c, 0, to_int(s.out_channels));
   } else {
     Expr value = copied ? padded(ix, iy, iz, c, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
     acc(x, y, z, c, n) = 0.0f;
@@ -115,35 +138,43 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
 
   const int strip = to_int(std::min<int64_t>(sched.strip, s.out[1]));
   const int yt = std::min(sched.y_tile, strip);
-  const int vec = blocked ? 1 : to_int(std::min<int64_t>(16, s.out[2]));
-  const int xt = blocked ? to_int(std::min<int64_t>(sched.x_tile, s.out[2]))
-                         : to_int(std::min<int64_t>(static_cast<int64_t>(sched.x_tile) * vec,
-                                                    s.out[2] / vec * vec));
-  Var xo("xo"), xi("xi"), yo("yo"), yi("yi"), ys("ys"), task("task");
+  const int vec = is_plain(p) ? to_int(std::min<int64_t>(16, s.out[2])) : 1;
+  const int xt = is_plain(p) ? to_int(std::min<int64_t>(static_cast<int64_t>(sched.x_tile) * vec,
+                                                        s.out[2] / vec * vec))
+                             : to_int(std::min<int64_t>(sched.x_tile, s.out[2]));
+  // Vectors lie along `lane` in every stage, of so many elements.
+  const Var lane = is_plain(p) ? x : is_blocked(p) ? l : c;
+  const int lanes = is_plain(p) ? vec : to_int(channel_lanes(p));
+  Var xo("xo"), xi("xi"), yo("yo"), yi("yi"), ys("ys"), task("task"), block("block"), span("span");
   out.split(x, xo, xi, xt).split(y, ys, y, strip).split(y, yo, yi, yt);
-  if (blocked) {
+  if (is_blocked(p)) {
     out.reorder(l, xi, yi, xo, yo, ys, z, c, n).vectorize(l).unroll(xi).unroll(yi);
+  } else if (has_channels_last(p)) {
+    out.split(c, span, block, sched.span).split(block, block, l, lanes);
+    out.reorder(l, xi, yi, xo, yo, block, span, ys, z, n).vectorize(l).unroll(xi).unroll(yi);
   } else {
     out.reorder(xi, yi, xo, yo, ys, z, c, n).vectorize(xi, vec).unroll(yi);
   }
-  out.fuse(ys, z, task).fuse(task, c, task).fuse(task, n, task).parallel(task);
-  acc.compute_at(out, xo);
-  const bool few_taps = s.kernel[0] * s.kernel[1] * s.kernel[2] <= 27 && !pads_dim(s, 0);
-  if (blocked) {
-    acc.vectorize(l).unroll(x).unroll(y);
-    acc.update().reorder(l, x, y, r[0], r[1], r[2]).vectorize(l).unroll(x).unroll(y).unroll(r[0]);
+  if (has_channels_last(p)) {
+    out.fuse(span, ys, task).fuse(task, z, task).fuse(task, n, task).parallel(task);
   } else {
-    acc.vectorize(x, vec).unroll(x).unroll(y);
-    acc.update().reorder(x, y, r[0], r[1], r[2]).vectorize(x, vec).unroll(x).unroll(y).unroll(r[0]);
+    out.fuse(ys, z, task).fuse(task, c, task).fuse(task, n, task).parallel(task);
   }
+  acc.compute_at(out, xo).vectorize(lane, lanes).unroll(x).unroll(y);
+  if (is_plain(p)) {
+    acc.update().reorder(x, y, r[0], r[1], r[2]);
+  } else {
+    acc.update().reorder(lane, x, y, r[0], r[1], r[2]);
+  }
+  acc.update().vectorize(lane, lanes).unroll(x).unroll(y).unroll(r[0]);
+  const bool few_taps = s.kernel[0] * s.kernel[1] * s.kernel[2] <= 27 && !pads_dim(s, 0);
   if (few_taps) acc.update().unroll(r[1]).unroll(r[2]);
   if (copied) {
-    padded.compute_at(out, task);
-    Var first = padded.args()[0];
-    if (blocked) {
-      padded.vectorize(first);
+    padded.compute_at(out, has_channels_last(p) ? block : task);
+    if (is_plain(p)) {
+      padded.vectorize(padded.args()[0], 16, TailStrategy::RoundUp);
     } else {
-      padded.vectorize(first, 16, TailStrategy::RoundUp);
+      padded.vectorize(padded.args()[0], lanes);
     }
   }
   return out;

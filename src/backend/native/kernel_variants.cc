@@ -23,23 +23,29 @@ Encoding encoding_of(const TensorType& type, ChannelLayout layout) {
   return encoding;
 }
 
+/// Products of bytes have their channels last: what lies between them may, too.
+bool has_bytes(const Function& function) {
+  const auto is_byte = [](const TensorType& type) { return dtype_size(type.dtype) == 1; };
+  return is_byte(function->body->tensor_type()) ||
+         std::any_of(function->params.begin(), function->params.end(),
+                     [&](const Expr& param) { return is_byte(param->tensor_type()); });
+}
+
 std::vector<Variant> conv_variants(const Function& function, const KernelGroup& group,
                                    int threads) {
   std::vector<Variant> variants;
   const std::vector<bool> prologue = prologue_params(group);
-  auto layout = [](bool b) { return b ? ChannelLayout::kBlocked : ChannelLayout::kPlain; };
-  auto add = [&](bool in, bool out, size_t most) {
+  auto add = [&](ChannelLayout in, ChannelLayout out, size_t most) {
     Variant variant;
     for (size_t i = 0; i < function->params.size(); ++i) {
       variant.inputs.push_back(
-          encoding_of(function->params[i]->tensor_type(), layout(prologue[i] ? in : out)));
+          encoding_of(function->params[i]->tensor_type(), prologue[i] ? in : out));
     }
-    variant.outputs.push_back(encoding_of(function->body->tensor_type(), layout(out)));
+    variant.outputs.push_back(encoding_of(function->body->tensor_type(), out));
     // Collapsing dimensions may change the shape, and with it the schedules.
     auto collapsed = analyse_group(collapsed_for(function, variant));
     if (!collapsed.ok()) return;
-    for (const ConvChoice& choice :
-         conv_choices(collapsed.value(), layout(in), layout(out), threads)) {
+    for (const ConvChoice& choice : conv_choices(collapsed.value(), in, out, threads)) {
       if (!choice.winograd && most-- == 0) break;
       variant.name = choice.name;
       variant.relaxed = choice.winograd.has_value();
@@ -65,14 +71,16 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
   const bool image = is_image(function->body->tensor_type()) &&
                      group.results[0] == function->body && group.blockable;
   const bool image_in = s.in_channels >= 8;
+  const ChannelLayout plain = ChannelLayout::kPlain, blocked = ChannelLayout::kBlocked;
   if (image) {
-    if (image_in) add(true, true, 2);
+    if (image_in) add(blocked, blocked, 2);
     if (!shared && !is_depthwise(s)) {
-      if (!image_in) add(false, true, 2);
-      if (s.out_channels % kChannelBlock != 0 && image_in) add(true, false, 1);
+      if (!image_in) add(plain, blocked, 2);
+      if (s.out_channels % kChannelBlock != 0 && image_in) add(blocked, plain, 1);
     }
+    if (is_depthwise(s) && has_bytes(function)) add(ChannelLayout::kLast, ChannelLayout::kLast, 1);
   }
-  add(false, false, image_in ? 1 : 2);
+  add(plain, plain, image_in ? 1 : 2);
   return variants;
 }
 

@@ -31,7 +31,7 @@ Func padded_input(const ConvShape& s, const Access& input, ChannelLayout layout)
     if (below) outside = outside || at < 0;
     if (above) outside = outside || at >= to_int(s.in[d]);
     // Rows are copied in whole vectors, the last of which may end beyond them.
-    const bool beyond = layout != ChannelLayout::kBlocked && d == 2;
+    const bool beyond = layout == ChannelLayout::kPlain && d == 2;
     if (below || above) {
       at = Halide::clamp(Halide::likely(at), 0, to_int(s.in[d] - 1));
     } else if (beyond) {
@@ -57,6 +57,8 @@ Func padded_input(const ConvShape& s, const Access& input, ChannelLayout layout)
   Func f("padded");
   if (blocked) {
     f(l, x, y, z, c, n) = value;
+  } else if (layout == ChannelLayout::kLast) {
+    f(c, x, y, z, n) = value;
   } else {
     f(x, y, z, c, n) = value;
   }

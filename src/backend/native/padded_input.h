@@ -14,7 +14,8 @@ Halide::Expr tap_inside(const ConvShape& shape, int d, const Halide::Expr& out,
                         const Halide::Expr& tap);
 
 /// The input in padded coordinates (the first read element at 0), zero outside the map. Dimensions,
-/// innermost first: (lane, x, y, z, block, n) blocked, (x, y, z, c, n) plain.
+/// innermost first: (lane, x, y, z, block, n) blocked, (c, x, y, z, n) with channels last, (x, y,
+/// z, c, n) plain.
 Halide::Func padded_input(const ConvShape& shape, const Access& input, ChannelLayout layout);
 
 }  // namespace collage::native

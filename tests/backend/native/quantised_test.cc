@@ -231,7 +231,7 @@ TEST(Quantised, ConvolutionsByAnInstruction) {
   };
   for (const Form& form :
        {Form{32, 48, 3, 1, 1, 14}, Form{16, 24, 3, 2, 1, 15}, Form{64, 32, 1, 1, 0, 7},
-        Form{8, 16, 1, 2, 0, 9}, Form{4, 20, 5, 2, 2, 12}}) {
+        Form{8, 16, 1, 2, 0, 9}, Form{4, 20, 5, 2, 2, 12}, Form{3, 16, 3, 2, 1, 11}}) {
     SCOPED_TRACE(fmt::format("{} to {}, {} by {}", form.in, form.out, form.kernel, form.stride));
     const Expr x = var("x", {2, form.in, form.size, form.size + 3}, DType::kUInt8);
     const Expr y =
@@ -248,9 +248,9 @@ TEST(Quantised, ConvolutionsByAnInstruction) {
       for (const Variant& variant : variants) check_variant(f, variant, {.tolerance = 0.012});
     }
   }
-  // Channels of their own, and channels that no instruction divides.
+  // Channels of their own, and a single one.
   const Expr x = var("x", {1, 32, 9, 9}, DType::kUInt8),
-             odd = var("x", {1, 3, 9, 9}, DType::kUInt8);
+             grey = var("x", {1, 1, 9, 9}, DType::kUInt8);
   const auto conv = [](const Expr& data, const Expr& weight, int64_t groups) {
     const int64_t out = weight->tensor_type().shape[0];
     return function({data}, call("qnn.conv2d",
@@ -259,7 +259,36 @@ TEST(Quantised, ConvolutionsByAnInstruction) {
                                  {{"groups", groups}}));
   };
   EXPECT_TRUE(dot_variants(conv(x, byte_weights({32, 1, 3, 3}), 32), 2).empty());
-  EXPECT_TRUE(dot_variants(conv(odd, byte_weights({16, 3, 3, 3}), 1), 2).empty());
+  EXPECT_TRUE(dot_variants(conv(grey, byte_weights({16, 1, 4, 4}), 1), 2).empty());
+}
+
+TEST(Quantised, DepthwiseConvolutionsWithChannelsLast) {
+  struct Form {
+    int64_t channels, kernel, stride, size;
+  };
+  for (const Form& form :
+       {Form{32, 3, 1, 14}, Form{24, 3, 2, 15}, Form{144, 5, 1, 9}, Form{960, 3, 1, 7}}) {
+    SCOPED_TRACE(fmt::format("{} channels by {}", form.channels, form.kernel));
+    const Expr x = var("x", {2, form.channels, form.size, form.size + 2}, DType::kUInt8);
+    const Expr y =
+        call("qnn.conv2d",
+             {x, byte_weights({form.channels, 1, form.kernel, form.kernel}), make_scalar(0.02f),
+              make_scalar(int32_t{120}), scales(form.channels), zeros(form.channels)},
+             {{"padding", Ints(4, form.kernel / 2)},
+              {"strides", Ints(2, form.stride)},
+              {"groups", form.channels}});
+    for (const Function& f :
+         {function({x}, y), function({x}, bytes(call("nn.relu", {y}), 0.05f))}) {
+      const std::vector<Variant> variants =
+          make_native_backend()->variants(f, Target{"native", {}, {}}, {2, ""}).value();
+      const auto last = std::find_if(variants.begin(), variants.end(), [](const Variant& variant) {
+        return variant.outputs[0].layout == Layout::channels_last(4);
+      });
+      ASSERT_NE(last, variants.end());
+      EXPECT_THAT(last->name, HasSubstr("depthwise"));
+      check_variant(f, *last, {.tolerance = 0.012});
+    }
+  }
 }
 
 TEST(Quantised, WeightsOfAConvolutionAreConstant) {
