@@ -85,8 +85,9 @@ Bound Magnitudes::computed(const Term& term) {
     case TermOp::kQuotient: {
       const Term& divisor = term->args[1];
       const Bound a = of(term->args[0]);
+      // The reciprocal, by which compiled code may multiply, has to be finite too.
       if (!a || divisor->op != TermOp::kConstant || !is_float(divisor.dtype()) ||
-          divisor->real == 0)
+          1 / std::abs(divisor->real) > most_of(divisor.dtype()))
         return std::nullopt;
       return *a / std::abs(divisor->real);
     }

@@ -40,7 +40,7 @@ TEST(Magnitude, OfIntegersByFiniteNumbers) {
 
 TEST(Magnitude, UnknownWhereSomethingMayBeNoNumber) {
   for (const std::string value : {"X[i]", "R[i] * X[i]", "quotient(R[i], c[i])", "log(R[i])",
-                                  "R[i] * 1e38f", "quotient(R[i], 0.0f)"}) {
+                                  "R[i] * 1e38f", "quotient(R[i], 0.0f)", "R[i] * 0.0f / 1e-39f"}) {
     const std::string test = "select(is_nan(" + value + "), 0.0f, 1.0f)";
     EXPECT_NE(simplified(test), "1.0f") << value;
   }
