@@ -149,8 +149,8 @@ Result<Program> emitted_stages(const Function& flat, std::vector<ChannelLayout> 
   const bool row_stages =
       !calls && !has_quantised_product(function) && TRY(analyse_group(function)).row_stages;
   const tensor_program::EmitForm form{.row_stages = row_stages, .layouts = std::move(layouts)};
-  const Program emitted = TRY(tensor_program::emit(function, form).with_context("native"));
-  Program program = tensor_program::without_nan_tests(emitted);
+  Program program = tensor_program::without_nan_tests(
+      TRY(tensor_program::emit(function, form).with_context("native")));
   TRY(check_limits(program));
   // What was proven of a parameter's elements need not hold of what computes them here.
   const Status inside = tensor_program::check_accesses(program);

@@ -9,6 +9,8 @@ namespace collage::native {
 
 namespace {
 
+constexpr int kPlainLanes = 16;  // pixels of a row side by side
+
 bool is_plain(const ConvProblem& p) { return p.in_layout == ChannelLayout::kPlain; }
 bool is_blocked(const ConvProblem& p) { return p.in_layout == ChannelLayout::kBlocked; }
 bool has_channels_last(const ConvProblem& p) { return p.in_layout == ChannelLayout::kLast; }
@@ -57,7 +59,7 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
   }
   const int budget = avx512 ? 14 : 6;
   std::vector<DepthwiseSchedule> found;
-  const int64_t across = is_plain(p) ? (width + 15) / 16 : width;
+  const int64_t across = is_plain(p) ? ceil_div(width, kPlainLanes) : width;
   int best = 1;
   double cost = 1e9;
   for (int x = 1; x <= std::min<int64_t>(across, budget); ++x) {
@@ -138,13 +140,13 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
 
   const int strip = to_int(std::min<int64_t>(sched.strip, s.out[1]));
   const int yt = std::min(sched.y_tile, strip);
-  const int vec = is_plain(p) ? to_int(std::min<int64_t>(16, s.out[2])) : 1;
-  const int xt = is_plain(p) ? to_int(std::min<int64_t>(static_cast<int64_t>(sched.x_tile) * vec,
-                                                        s.out[2] / vec * vec))
-                             : to_int(std::min<int64_t>(sched.x_tile, s.out[2]));
   // Vectors lie along `lane` in every stage, of so many elements.
   const Var lane = is_plain(p) ? x : is_blocked(p) ? l : c;
-  const int lanes = is_plain(p) ? vec : to_int(channel_lanes(p));
+  const int lanes =
+      to_int(is_plain(p) ? std::min<int64_t>(kPlainLanes, s.out[2]) : channel_lanes(p));
+  const int xt = to_int(is_plain(p) ? std::min<int64_t>(static_cast<int64_t>(sched.x_tile) * lanes,
+                                                        s.out[2] / lanes * lanes)
+                                    : std::min<int64_t>(sched.x_tile, s.out[2]));
   Var xo("xo"), xi("xi"), yo("yo"), yi("yi"), ys("ys"), task("task"), block("block"), span("span");
   out.split(x, xo, xi, xt).split(y, ys, y, strip).split(y, yo, yi, yt);
   if (is_blocked(p)) {
@@ -153,13 +155,14 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
     out.split(c, span, block, sched.span).split(block, block, l, lanes);
     out.reorder(l, xi, yi, xo, yo, block, span, ys, z, n).vectorize(l).unroll(xi).unroll(yi);
   } else {
-    out.reorder(xi, yi, xo, yo, ys, z, c, n).vectorize(xi, vec).unroll(yi);
+    out.reorder(xi, yi, xo, yo, ys, z, c, n).vectorize(xi, lanes).unroll(yi);
   }
   if (has_channels_last(p)) {
-    out.fuse(span, ys, task).fuse(task, z, task).fuse(task, n, task).parallel(task);
+    out.fuse(span, ys, task).fuse(task, z, task);
   } else {
-    out.fuse(ys, z, task).fuse(task, c, task).fuse(task, n, task).parallel(task);
+    out.fuse(ys, z, task).fuse(task, c, task);
   }
+  out.fuse(task, n, task).parallel(task);
   acc.compute_at(out, xo).vectorize(lane, lanes).unroll(x).unroll(y);
   if (is_plain(p)) {
     acc.update().reorder(x, y, r[0], r[1], r[2]);
@@ -172,7 +175,7 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
   if (copied) {
     padded.compute_at(out, has_channels_last(p) ? block : task);
     if (is_plain(p)) {
-      padded.vectorize(padded.args()[0], 16, TailStrategy::RoundUp);
+      padded.vectorize(padded.args()[0], kPlainLanes, TailStrategy::RoundUp);
     } else {
       padded.vectorize(padded.args()[0], lanes);
     }

@@ -25,7 +25,9 @@ Encoding encoding_of(const TensorType& type, ChannelLayout layout) {
 
 /// Products of bytes have their channels last: what lies between them may, too.
 bool has_bytes(const Function& function) {
-  const auto is_byte = [](const TensorType& type) { return dtype_size(type.dtype) == 1; };
+  const auto is_byte = [](const TensorType& type) {
+    return is_integer(type.dtype) && dtype_size(type.dtype) == 1;
+  };
   return is_byte(function->body->tensor_type()) ||
          std::any_of(function->params.begin(), function->params.end(),
                      [&](const Expr& param) { return is_byte(param->tensor_type()); });
