@@ -5,7 +5,7 @@
 Flags behind `--` are compile's (`--targets onednn`). One line a model, of the run whose start-up is the median one:
 
     bits       whether every output is equal in every bit to that of the plan that was saved. `collage compile --save-outputs` gives
-               these: another `collage run` of the model may choose another plan among those that are equally fast
+               these: without `--frozen-costs` another `collage run` of the model may measure, and choose another plan
     load       milliseconds from opening the file to a program that can run, in a fresh process, the file in the system's cache
     map        of these, opening the file and mapping what is read of it
     check      of these, comparing what is read with its checksums

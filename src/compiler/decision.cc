@@ -30,19 +30,20 @@ struct Searched {
   CoverSearch found;
 };
 
-DemandedCosts demanded_costs(const std::vector<CostedCandidate>& candidates,
+DemandedCosts demanded_costs(CostEstimator& estimator,
+                             const std::vector<CostedCandidate>& candidates,
                              const VariantDemands& demands, CompileContext& context) {
-  return {context.estimator(), demands, candidates, context.costs.seconds_per_measurement(),
+  return {estimator, demands, candidates, context.costs.seconds_per_measurement(),
           context.progress};
 }
 
 // Where nothing is measured, what was never measured is in no cover; but the host is not to compute
-// what another could.
+// what another could if its own cost is not known either.
 Status check_known(const CoverSearch& found, CompileContext& context) {
   if (!context.costs.is_frozen()) return {};
   for (const CoverKernel& kernel : found.covers[0].kernels) {
     const CostedCandidate& used = found.candidates[kernel.candidate];
-    if (!used.is_host()) continue;
+    if (!used.is_host() || used.has_cost()) continue;
     for (const CostedCandidate& other : found.candidates)
       if (!other.is_host() && other.works() && !other.has_cost() &&
           !tensor_program::is_local(other.function) &&  // nobody can measure it
@@ -53,18 +54,18 @@ Status check_known(const CoverSearch& found, CompileContext& context) {
   return {};
 }
 
-// What covers use is measured on the way. Where a fused kernel that stands for smaller ones turns
-// out not to work, covers are searched for among these too.
-Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
-                             const Candidates& candidates, CompileContext& context) {
+// What covers use is asked of the estimator on the way, in `asking` seconds. Where a fused kernel
+// that stands for smaller ones turns out not to work, covers are searched for among these too.
+Result<CoverSearch> covers_by(ModelCosts& costs, CostEstimator& estimator,
+                              const VariantDemands& demands, const Candidates& candidates,
+                              CompileContext& context, double& asking) {
   CoverSearch found;
-  double measuring = 0;
   while (true) {
-    DemandedCosts demanded = demanded_costs(costs.candidates, demands, context);
+    DemandedCosts demanded = demanded_costs(estimator, costs.candidates, demands, context);
     found = TRY(find_compatible_covers(*candidates.graph, costs.candidates, demanded,
                                        candidates.specs, candidates.compatible));
     TRY(check_known(found, context));
-    measuring += demanded.seconds();
+    asking += demanded.seconds();
     costs.candidates = found.candidates;
     const size_t before = costs.candidates.size();
     costs =
@@ -72,12 +73,28 @@ Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
     if (costs.candidates.size() == before) break;
   }
   found = TRY(with_merged_cover(*candidates.graph, std::move(found), context.costs, demands));
-  DemandedCosts demanded = demanded_costs(found.candidates, demands, context);
-  found = TRY(with_listed_cover(*candidates.graph, std::move(found), context.costs, demanded,
-                                candidates.specs, candidates.compatible));
+  DemandedCosts demanded = demanded_costs(estimator, found.candidates, demands, context);
+  return with_listed_cover(*candidates.graph, std::move(found), context.costs, demanded,
+                           candidates.specs, candidates.compatible);
+}
+
+// Measures what covers use. The covers are those that a compilation with frozen costs finds: which
+// are the next best ones depends on the estimates of what no cover uses, too.
+Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
+                             const Candidates& candidates, CompileContext& context) {
+  double asking = 0;
+  CoverSearch found =
+      TRY(covers_by(costs, context.estimator(), demands, candidates, context, asking));
+  if (!context.costs.is_frozen() && !context.given) {
+    FrozenCosts frozen(context.costs);
+    CoverSearch again = TRY(covers_by(costs, frozen, demands, candidates, context, asking));
+    again.counts += found.counts;
+    again.search_seconds += found.search_seconds;
+    found = std::move(again);
+  }
   context.end_phase("search");
-  context.phase_seconds["search"] -= measuring;
-  context.phase_seconds["costs"] += measuring;
+  context.phase_seconds["search"] -= asking;
+  context.phase_seconds["costs"] += asking;
   context.phase_seconds["search only"] = found.search_seconds;
   TRY(context.dump("costs", costs));
   TRY(context.dump("covers", found));
@@ -268,7 +285,8 @@ Result<Decision> refined(Decision decision, const Candidates& candidates, Compil
   if (candidates.compatible.size() > 1)
     return usage_error("--search evolutionary knows no targets that must not meet");
   CoverSearch& found = decision.found;
-  DemandedCosts demanded = demanded_costs(found.candidates, decision.demands, context);
+  DemandedCosts demanded =
+      demanded_costs(context.estimator(), found.candidates, decision.demands, context);
   decision.chosen = TRY(refine_cover(
       context.graph, demanded, context.options.effort,
       [&](const std::vector<NamedCover>& covers) -> Result<ChosenCover> {
@@ -285,7 +303,8 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
       TRY(with_lowered_variants(context.graph, found.candidates, context.costs, context.progress));
   leave_out(found.candidates, decision.demands);
   context.end_phase("lowered costs");
-  DemandedCosts demanded = demanded_costs(found.candidates, decision.demands, context);
+  DemandedCosts demanded =
+      demanded_costs(context.estimator(), found.candidates, decision.demands, context);
   const auto find = [&](WantedCovers wanted) {
     return [&, wanted](const std::vector<CostedCandidate>& priced) {
       return find_compatible_covers(context.graph, priced, demanded, candidates.specs,

@@ -1,5 +1,6 @@
-// KnownCosts: measured costs as far as they are known. Nothing is measured for what is not: it goes
-// on at its estimate, and whoever asked can see afterwards that the answer rests on it.
+// Costs as far as they are known. KnownCosts: nothing is measured for what is not known, which goes
+// on at its estimate; whoever asked can see afterwards that the answer rests on it. FrozenCosts:
+// what is not known is in no cover, as where a compilation's costs are frozen.
 #pragma once
 
 #include "cost/measured_costs.h"
@@ -22,6 +23,12 @@ class KnownCosts : public CostLayer {
  private:
   MeasuredCosts& costs_;
   bool missed_ = false;
+};
+
+class FrozenCosts : public CostLayer {
+ public:
+  using CostLayer::CostLayer;
+  bool only_knows() const override { return true; }
 };
 
 }  // namespace collage

@@ -33,7 +33,8 @@ CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandida
       candidates_(std::move(candidates)),
       estimator_(estimator),
       charges_(charges),
-      variants_(candidates_.size()) {
+      variants_(candidates_.size()),
+      only_known_(estimator.only_knows()) {
   problem_.graph = &graph;
   problem_.launch_penalty = charges.launch;
   problem_.views_need_kernels = charges.views_need_kernels;
@@ -139,7 +140,7 @@ TensorType CoverProblem::type_of(const TensorRef& tensor) const {
 }
 
 Result<bool> CoverProblem::ask_for(const std::vector<Cover>& covers) {
-  if ((interrupted() || estimator_.only_knows()) && !only_known_) {
+  if (interrupted() && !only_known_) {
     only_known_ = true;
     for (size_t c = 0; c < candidates_.size(); ++c) fill(c);
     return true;

@@ -92,8 +92,9 @@ class CoverProblem {
       variants_;  // of a candidate: which of its costs each of the problem's variants is
   std::map<ConversionKey, std::optional<ConversionRow>> conversions_;  // none: at its estimate
   std::set<std::pair<size_t, size_t>> asked_;  // candidates and which of their costs
-  // After an interrupt nobody can be asked: covers do without what is not known, but on the host.
-  bool only_known_ = false;
+  // Nobody can be asked, as after an interrupt: covers do without what is not known, but on the
+  // host.
+  bool only_known_;
   double search_seconds_ = 0;
   SearchCounts counts_;
 };
