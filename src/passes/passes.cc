@@ -5,6 +5,7 @@
 #include "passes/dead_code.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
+#include "passes/fold_quantised_scale.h"
 #include "passes/fold_scale.h"
 #include "passes/inline_functions.h"
 #include "passes/lift_layouts.h"
@@ -47,6 +48,8 @@ Pipeline simplification_pipeline() {
       function_pass("recognise_attention", recognise_attention),
       // After the idioms, whose factors it would pull into neighbouring weights.
       function_pass("fold_scale", fold_scale),
+      // After round trips by equal scales were recognised.
+      function_pass("fold_quantised_scale", fold_quantised_scale),
       // What the passes above left behind.
       function_pass("fold_constants", fold_constants),
       function_pass("simplify", simplify),

@@ -20,8 +20,10 @@ Term parameter(Emitter& e, const CallNode& call, size_t i, const Coords& at) {
   return e.value(call.args[i], own);
 }
 
+bool is_one(const Term& scale) { return scale->op == TermOp::kConstant && scale->real == 1; }
+
 Term whole_steps(const Term& x, const Term& scale) {
-  const Term steps = quotient(x, scale);
+  const Term steps = is_one(scale) ? x : quotient(x, scale);
   return round(select(is_nan(steps), 0.0f, steps));
 }
 
@@ -61,8 +63,7 @@ Term dequantize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
     steps = cast(DType::kInt64, steps) - cast(DType::kInt64, zero_point);
   }
   const Term value = cast(DType::kFloat32, steps);
-  const bool by_one = scale->op == TermOp::kConstant && scale->real == 1;
-  return by_one ? value : value * scale;
+  return is_one(scale) ? value : value * scale;
 }
 
 Status check_quantize(const CallNode& call) {

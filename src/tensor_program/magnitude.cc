@@ -24,6 +24,12 @@ Bound of_type(DType dtype) {
   return std::max(std::abs(static_cast<double>(range->low)), static_cast<double>(range->high));
 }
 
+/// min(x, constant) or max(x, constant)
+bool is_bounded(const Term& term) {
+  return (term->op == TermOp::kMin || term->op == TermOp::kMax) &&
+         term->args[1]->op == TermOp::kConstant;
+}
+
 }  // namespace
 
 Bound magnitude_of_values(const Tensor& values) {
@@ -112,19 +118,58 @@ Bound Magnitudes::computed(const Term& term) {
   }
 }
 
-Term Magnitudes::without_nan_tests(const Term& term) {
-  return rewrite(term, [&](const Term& t) {
-    const bool tests = t->op == TermOp::kSelect && t->args[0]->op == TermOp::kIsNan;
-    return tests && of(t->args[0]->args[0]) ? t->args[2] : t;
+// Integers of that size, and their sums with others of 16 bits, are far from the ends of int32.
+bool Magnitudes::is_small(const Term& term) {
+  const Bound bound = of(term);
+  return bound && *bound < 0x1p30;
+}
+
+Term Magnitudes::as_integer(const Term& real) {
+  if (is_bounded(real)) {
+    const Term& bound = real->args[1];
+    if (bound->real == std::trunc(bound->real) && std::abs(bound->real) < 0x1p30) {
+      const Term integer = as_integer(real->args[0]);
+      if (!integer.defined()) return {};
+      const Term limit = integer_constant(static_cast<int64_t>(bound->real), DType::kInt32);
+      return real->op == TermOp::kMin ? min(integer, limit) : max(integer, limit);
+    }
+  }
+  return is_small(real) ? cast(DType::kInt32, real) : Term();
+}
+
+Term Magnitudes::shifted(const Term& integer, int64_t by) {
+  if (is_bounded(integer)) {
+    const Term inside = shifted(integer->args[0], by);
+    if (!inside.defined()) return {};
+    const Term limit = integer_constant(integer->args[1]->integer + by, DType::kInt32);
+    return integer->op == TermOp::kMin ? min(inside, limit) : max(inside, limit);
+  }
+  return is_small(integer) ? integer + integer_constant(by, DType::kInt32) : Term();
+}
+
+Term Magnitudes::simplified(const Term& term) {
+  return rewrite(term, [&](const Term& t) -> Term {
+    const bool is_int32 = t.dtype() == DType::kInt32;
+    if (t->op == TermOp::kSelect && t->args[0]->op == TermOp::kIsNan && of(t->args[0]->args[0]))
+      return t->args[2];
+    Term cheaper;
+    if (t->op == TermOp::kCast && is_int32 && is_float(t->args[0].dtype()) &&
+        is_bounded(t->args[0])) {
+      cheaper = as_integer(t->args[0]);
+    } else if (t->op == TermOp::kAdd && is_int32 && is_bounded(t->args[0]) &&
+               t->args[1]->op == TermOp::kConstant && std::abs(t->args[1]->integer) < 1 << 16) {
+      cheaper = shifted(t->args[0], t->args[1]->integer);
+    }
+    return cheaper.defined() ? cheaper : t;
   });
 }
 
-Program without_nan_tests(Program program) {
+Program simplified_by_magnitude(Program program) {
   const Program given = program;
   Magnitudes magnitudes(given);
   for (Stage& stage : program.stages) {
-    if (stage.value.defined()) stage.value = magnitudes.without_nan_tests(stage.value);
-    for (Update& update : stage.updates) update.value = magnitudes.without_nan_tests(update.value);
+    if (stage.value.defined()) stage.value = magnitudes.simplified(stage.value);
+    for (Update& update : stage.updates) update.value = magnitudes.simplified(update.value);
   }
   return program;
 }

@@ -1,5 +1,7 @@
 // How large a real term's value can be. Where that is known the value is a number, and tests
-// whether it is none can go: what is computed of integers by finite constants needs none.
+// whether it is none can go: what is computed of integers by finite constants needs none. Where it
+// is small it is cut off as an integer, at the ends of a type maybe, for which processors have
+// instructions.
 #pragma once
 
 #include <optional>
@@ -23,13 +25,18 @@ class Magnitudes {
   /// where that is not known, or so large that compiled code might make it infinite.
   std::optional<double> of(const Term& term);
 
-  /// The term without choices for what is no number where nothing is:
-  /// select(is_nan(x), a, b) = b.
-  Term without_nan_tests(const Term& term);
+  /// The term, cheaper, and of the same value:
+  ///   select(is_nan(x), a, b) = b
+  ///   int32(min(x, 255.0f)) = min(int32(x), 255)           likewise max
+  ///   min(i, 250) + 5 = min(i + 5, 255)                    of such integers; likewise max
+  Term simplified(const Term& term);
 
  private:
   std::optional<double> computed(const Term& term);
   std::optional<double> of_array(const std::string& name);
+  bool is_small(const Term& term);
+  Term as_integer(const Term& real);
+  Term shifted(const Term& integer, int64_t by);
 
   const Program& program_;
   std::unordered_map<std::string, double> variables_;
@@ -38,7 +45,7 @@ class Magnitudes {
 };
 
 /// Of all stages.
-Program without_nan_tests(Program program);
+Program simplified_by_magnitude(Program program);
 
 /// The largest absolute value; nothing where some element is infinite or no number.
 std::optional<double> magnitude_of_values(const Tensor& values);

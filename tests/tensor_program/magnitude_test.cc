@@ -10,7 +10,7 @@
 namespace collage::tensor_program {
 namespace {
 
-/// The value of Y without tests that cannot hold. `c` is a constant array.
+/// The value of Y, simplified. `c` is a constant array.
 std::string simplified(const std::string& value, float constant = 3) {
   const std::string head = R"(program {
   param A: uint8[4];
@@ -24,7 +24,7 @@ std::string simplified(const std::string& value, float constant = 3) {
   buffer.is_constant = true;
   buffer.param = -1;
   buffer.value = Tensor::from<float>({4}, {1, -2, constant, 0});
-  const std::string text = without_nan_tests(program).to_string(), start = "result Y[i:4] = ";
+  const std::string text = simplified_by_magnitude(program).to_string(), start = "result Y[i:4] = ";
   const size_t at = text.find(start) + start.size();
   return text.substr(at, text.find(";\n", at) - at);
 }
@@ -36,6 +36,17 @@ TEST(Magnitude, OfIntegersByFiniteNumbers) {
             "round(quotient(R[i] + c[i], 0.1f))");
   EXPECT_EQ(simplified("select(is_nan(max(R[i], 0.0f)), 1.0f, min(R[i], 2.0f))"),
             "min(R[i], 2.0f)");
+}
+
+TEST(Magnitude, SmallNumbersAreCutOffAsIntegers) {
+  EXPECT_EQ(simplified("uint8(int32(max(min(round(R[i] * 0.1f), 250.0f), -5.0f)) + 5)"),
+            "uint8(max(min(int32(round(R[i] * 0.1f)) + 5, 255), 0))");
+  EXPECT_EQ(simplified("int32(min(R[i] * 0.1f, 2.0f))"), "min(int32(R[i] * 0.1f), 2)");
+  // Limits that are no integers, and numbers that may be none in 32 bits.
+  for (const std::string value : {"int32(min(R[i] * 0.1f, 2.5f))", "int32(min(R[i] * 9.0f, 2.0f))",
+                                  "int32(max(min(X[i], 250.0f), -5.0f)) + 5",
+                                  "min(int32(A[i]) * 2147483647, 7) + 1"})
+    EXPECT_EQ(simplified(value), value);
 }
 
 TEST(Magnitude, UnknownWhereSomethingMayBeNoNumber) {

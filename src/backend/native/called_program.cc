@@ -149,7 +149,7 @@ Result<Program> emitted_stages(const Function& flat, std::vector<ChannelLayout> 
   const bool row_stages =
       !calls && !has_quantised_product(function) && TRY(analyse_group(function)).row_stages;
   const tensor_program::EmitForm form{.row_stages = row_stages, .layouts = std::move(layouts)};
-  Program program = tensor_program::without_nan_tests(
+  Program program = tensor_program::simplified_by_magnitude(
       TRY(tensor_program::emit(function, form).with_context("native")));
   TRY(check_limits(program));
   // What was proven of a parameter's elements need not hold of what computes them here.

@@ -49,4 +49,10 @@ HExpr converted(const HExpr& value, DType dtype) {
   return Halide::cast(type, value);
 }
 
+HExpr saturated(const HExpr& value, DType dtype) {
+  const Halide::Type type = halide_type(dtype);
+  if (type.bits() == 16) return Halide::saturating_cast(type, value);
+  return Halide::saturating_cast(type, Halide::saturating_cast(Halide::Int(16), value));
+}
+
 }  // namespace collage::native

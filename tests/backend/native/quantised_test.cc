@@ -103,6 +103,19 @@ TEST(Quantised, NumbersAtTheEdges) {
       }
 }
 
+TEST(Quantised, IntegersEndWhereTheirTypesDo) {
+  Tensor input = Tensor::empty(DType::kUInt8, {512});
+  for (int64_t i = 0; i < input.size(); ++i) input.data<uint8_t>()[i] = static_cast<uint8_t>(i);
+  const Expr x = var("x", {512}, DType::kUInt8);
+  for (const std::string to : {"int8", "uint8", "int16", "uint16"})
+    for (float scale : {1.3f, 700.0f})
+      for (int32_t zero : {0, 7, 100}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", to, scale, zero));
+        check_with_inputs(function({x}, bytes(real(x, scale, 120), 1, zero, to)), {input},
+                          {.tolerance = 0});
+      }
+}
+
 TEST(Quantised, ParametersThatAreComputed) {
   const Expr x = var("x", {5, 40}), scale = var("s", {}), zero = var("z", {}, DType::kInt32);
   const Expr q = call("qnn.quantize", {x, scale, zero}, {{"out_dtype", std::string("uint8")}});

@@ -1,0 +1,150 @@
+#include "backend/native/term_operations.h"
+
+#include "backend/native/halide_conversions.h"
+#include "backend/native/halide_math.h"
+#include "base/check.h"
+
+namespace collage::native {
+
+namespace tp = tensor_program;
+using HExpr = Halide::Expr;
+
+namespace {
+
+/// Halide's remainders are never negative; those of programs have the divisor's sign. By zero, both
+/// say zero. With the signs of both operands turned, quotients stay and remainders turn theirs.
+HExpr quotient(const HExpr& a, const HExpr& b) {
+  if (!b.type().is_int() || Halide::Internal::is_positive_const(b)) return a / b;
+  if (Halide::Internal::is_negative_const(b)) return -a / Halide::Internal::simplify(-b);
+  return Halide::select(b < 0, -a / -b, a / b);
+}
+HExpr remainder(const HExpr& a, const HExpr& b) {
+  if (!b.type().is_int() || Halide::Internal::is_positive_const(b)) return a % b;
+  if (Halide::Internal::is_negative_const(b)) return -(-a % Halide::Internal::simplify(-b));
+  return Halide::select(b < 0, -(-a % -b), a % b);
+}
+
+}  // namespace
+
+HExpr constant(const tp::TermNode& term) {
+  if (term.dtype == DType::kBool)
+    return term.integer != 0 ? Halide::Internal::const_true() : Halide::Internal::const_false();
+  if (term.dtype == DType::kFloat32) return HExpr(static_cast<float>(term.real));
+  if (is_float(term.dtype)) return Halide::Internal::make_const(halide_type(term.dtype), term.real);
+  return Halide::Internal::make_const(halide_type(term.dtype), term.integer);
+}
+
+const tp::Term* saturated_by(const tp::TermNode& term) {
+  const bool is_small = is_integer(term.dtype) && dtype_size(term.dtype) <= 2;
+  if (term.op != tp::TermOp::kCast || !is_small || term.args[0].dtype() != DType::kInt32)
+    return nullptr;
+  const tp::Term& low = term.args[0];
+  const auto is_end = [](const tp::Term& bound, tp::TermOp op, const tp::Term& end) {
+    return bound->op == op && tp::is_integer_constant(bound->args[1], end->integer);
+  };
+  if (!is_end(low, tp::TermOp::kMax, tp::lowest(term.dtype)) ||
+      !is_end(low->args[0], tp::TermOp::kMin, tp::highest(term.dtype)))
+    return nullptr;
+  return &low->args[0]->args[0];
+}
+
+HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
+  const HExpr& a = args[0];
+  const HExpr& b = args.size() > 1 ? args[1] : a;
+  switch (term.op) {
+    case tp::TermOp::kAdd:
+      return a + b;
+    case tp::TermOp::kSubtract:
+      return a - b;
+    case tp::TermOp::kMultiply:
+      return a * b;
+    case tp::TermOp::kDivide:
+      return quotient(a, b);
+    case tp::TermOp::kModulo:
+      return remainder(a, b);
+    case tp::TermOp::kMin:
+      return Halide::min(a, b);
+    case tp::TermOp::kMax:
+      return Halide::max(a, b);
+    case tp::TermOp::kEqual:
+      return a == b;
+    case tp::TermOp::kNotEqual:
+      return a != b;
+    case tp::TermOp::kLess:
+      return a < b;
+    case tp::TermOp::kLessEqual:
+      return a <= b;
+    case tp::TermOp::kGreater:
+      return a > b;
+    case tp::TermOp::kGreaterEqual:
+      return a >= b;
+    case tp::TermOp::kAnd:
+      return a && b;
+    case tp::TermOp::kOr:
+      return a || b;
+    case tp::TermOp::kNot:
+      return !a;
+    case tp::TermOp::kNegate:
+      return -a;
+    case tp::TermOp::kSelect:
+      return Halide::select(a, b, args[2]);
+    case tp::TermOp::kCast:
+      return converted(a, term.dtype);
+    case tp::TermOp::kLikely:
+      return Halide::likely(a);
+    case tp::TermOp::kExp:
+      return vector_exp(a);
+    case tp::TermOp::kLog:
+      return Halide::log(a);
+    case tp::TermOp::kSqrt:
+      return Halide::sqrt(a);
+    case tp::TermOp::kErf:
+      return Halide::erf(a);
+    case tp::TermOp::kAbs:
+      return Halide::cast(a.type(), Halide::abs(a));
+    case tp::TermOp::kCeil:
+      return Halide::ceil(a);
+    case tp::TermOp::kFloor:
+      return Halide::floor(a);
+    case tp::TermOp::kRound:
+      return Halide::round(a);
+    case tp::TermOp::kTrunc:
+      return Halide::trunc(a);
+    case tp::TermOp::kSin:
+      return Halide::sin(a);
+    case tp::TermOp::kCos:
+      return Halide::cos(a);
+    case tp::TermOp::kTanh:
+      return vector_tanh(a);
+    case tp::TermOp::kPower:
+      return Halide::pow(a, b);
+    case tp::TermOp::kIsNan:
+      return is_not_a_number(a);
+    case tp::TermOp::kQuotient:
+      return nearest_quotient(a, b);
+    case tp::TermOp::kConstant:
+    case tp::TermOp::kVar:
+    case tp::TermOp::kLoad:
+      break;
+  }
+  COLLAGE_CHECK(false, "a leaf among the operations");
+  return {};
+}
+
+HExpr combined(tp::Combine combine, const HExpr& a, const HExpr& b) {
+  switch (combine) {
+    case tp::Combine::kSet:
+      return b;
+    case tp::Combine::kSum:
+      return a + b;
+    case tp::Combine::kProduct:
+      return a * b;
+    case tp::Combine::kMax:
+      return Halide::max(a, b);
+    case tp::Combine::kMin:
+      return Halide::min(a, b);
+  }
+  return a;
+}
+
+}  // namespace collage::native

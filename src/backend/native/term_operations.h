@@ -1,0 +1,22 @@
+// What single terms are as Halide expressions.
+#pragma once
+
+#include <Halide.h>
+
+#include <vector>
+
+#include "tensor_program/program.h"
+
+namespace collage::native {
+
+Halide::Expr constant(const tensor_program::TermNode& term);
+/// An operation on arguments that are expressions already; no constant, variable or load.
+Halide::Expr operation(const tensor_program::TermNode& term, const std::vector<Halide::Expr>& args);
+/// An element of an update: what it was, and what it is combined with.
+Halide::Expr combined(tensor_program::Combine combine, const Halide::Expr& a,
+                      const Halide::Expr& b);
+
+/// x, where the term is cast(T, clamp(x, T's least, T's largest)) of an int32 to a smaller T.
+const tensor_program::Term* saturated_by(const tensor_program::TermNode& term);
+
+}  // namespace collage::native
