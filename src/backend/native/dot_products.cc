@@ -43,6 +43,7 @@ struct Window {
 /// What a sum multiplies. It is over `terms`, which instructions add up, and others.
 struct Factors {
   Term row, column;
+  int64_t shift = 0;  ///< of the rows' factor, which is stored with it
   tp::Axis terms;
   int64_t padded = 0;  ///< terms with those of zero that fill the last instruction
   std::vector<tp::Axis> others;
@@ -92,6 +93,41 @@ std::optional<Window> take_window(Term& factor, const std::vector<tp::Axis>& axe
 bool fits(tp::Ranges& ranges, const Term& factor, DType dtype) {
   const std::optional<tp::Range> range = ranges.of(factor), type = tp::range_of_type(dtype);
   return range && range->low >= type->low && range->high <= type->high;
+}
+
+/// What to add to the factor so that it fits; none where nothing helps.
+std::optional<int64_t> shift_to_fit(tp::Ranges& ranges, const Term& factor, DType dtype) {
+  if (fits(ranges, factor, dtype)) return 0;
+  const std::optional<tp::Range> range = ranges.of(factor), type = tp::range_of_type(dtype);
+  if (!range || range->high - range->low > type->high - type->low) return std::nullopt;
+  return type->low - range->low;
+}
+
+/// term + by, where that is simpler than it looks.
+Term shifted(const Term& term, int64_t by) {
+  if (by == 0) return term;
+  if (term->op == tp::TermOp::kSelect)
+    return tp::select(term->args[0], shifted(term->args[1], by), shifted(term->args[2], by));
+  if (const auto known = tp::known_integer(term))
+    return tp::integer_constant(*known + by, term.dtype());
+  if (term->op == tp::TermOp::kSubtract)
+    if (const auto less = tp::known_integer(term->args[1]))
+      return shifted(term->args[0], by - *less);
+  return term + tp::integer_constant(by, term.dtype());
+}
+
+/// An integer as a type that holds all its values.
+Term narrowed(const Term& term, DType dtype) {
+  const bool widened = term->op == tp::TermOp::kCast && term->args[0].dtype() == dtype;
+  return widened ? term->args[0] : tp::cast(dtype, term);
+}
+
+bool is_constant(const tp::Program& program, const Term& term) {
+  const std::vector<Term> loads = tp::distinct_loads(term);
+  return std::all_of(loads.begin(), loads.end(), [&](const Term& load) {
+    const tp::Buffer* buffer = program.find_buffer(load->name);
+    return buffer != nullptr && buffer->is_constant;
+  });
 }
 
 double share_used(const tp::Axis& terms, int64_t at_once) {
@@ -149,11 +185,19 @@ std::optional<Factors> factors_of(const StagePlan& plan, const TiledSum& tiled,
     };
     const Term by_row = factor(first), by_column = factor(1 - first);
     if (tp::depends_on(by_row, column) || tp::depends_on(by_column, row) ||
-        !fits(ranges, by_row, intrinsic.shared_dtype()) ||
         !fits(ranges, by_column, intrinsic.lanes_dtype()))
       continue;
+    const std::optional<int64_t> shift = shift_to_fit(ranges, by_row, intrinsic.shared_dtype());
+    // Sums of columns are made once, if at all.
+    if (!shift || (*shift != 0 && !is_constant(plan.program, by_column))) continue;
     for (const tp::Axis& terms : axes_for_terms(over, intrinsic.terms())) {
-      Factors found{by_row, by_column, terms, round_up(terms.extent, intrinsic.terms()), {}, {}};
+      Factors found{shifted(by_row, *shift),
+                    by_column,
+                    *shift,
+                    terms,
+                    round_up(terms.extent, intrinsic.terms()),
+                    {},
+                    {}};
       for (const tp::Axis& axis : over)
         if (axis.name != terms.name) found.others.push_back(axis);
       if (take_windows(found, sum.axes)) return found;
@@ -173,6 +217,36 @@ struct Copy {
   }
   Term read(DType as) const { return tp::cast(as, tp::load(stage.name, stage.dtype, at)); }
 };
+
+/// The array that the copy is equal to, if any: the sum may read that.
+const std::string* equal_array(const tp::Program& program, const Stage& copy) {
+  const Term& load = copy.value;
+  if (load->op != tp::TermOp::kLoad || load->args.size() != copy.axes.size() ||
+      program.type_of(load->name).shape != copy.shape())
+    return nullptr;
+  for (size_t d = 0; d < copy.axes.size(); ++d)
+    if (!tp::is_variable(load->args[d], copy.axes[d].name)) return nullptr;
+  return &load->name;
+}
+
+/// What sums of shifted rows begin with: as much less as the shift makes them larger.
+Stage start_of(const Stage& sum, const Factors& factors) {
+  Stage start;
+  start.name = sum.name + "_start";
+  start.dtype = sum.dtype;
+  tp::Update update;
+  for (const tp::Axis& axis : sum.axes) {
+    if (!tp::depends_on(factors.column, axis.name)) continue;
+    start.axes.push_back(axis);
+    update.at.push_back(tp::var(axis.name));
+  }
+  update.over = factors.others;
+  update.over.push_back(factors.terms);
+  update.combine = tp::Combine::kSum;
+  update.value = factors.column * tp::integer_constant(-factors.shift, sum.dtype);
+  start.updates.push_back(std::move(update));
+  return start;
+}
 
 }  // namespace
 
@@ -218,13 +292,13 @@ bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrin
   rows.stage.name = sum.name + "_rows";
   rows.stage.dtype = intrinsic.shared_dtype();
   rows.stage.value =
-      tp::cast(rows.stage.dtype,
-               tp::substitute(factors->row, {{steps.name, existing(tp::var(steps.name))}}));
+      narrowed(tp::substitute(factors->row, {{steps.name, existing(tp::var(steps.name))}}),
+               rows.stage.dtype);
   columns.stage.name = sum.name + "_columns";
   columns.stage.dtype = intrinsic.lanes_dtype();
   const std::vector<tp::Replacement> packed = {
       {last.name, tp::var("panel") * lanes + tp::var("lane")}, {steps.name, existing(inner)}};
-  columns.stage.value = tp::cast(columns.stage.dtype, tp::substitute(factors->column, packed));
+  columns.stage.value = narrowed(tp::substitute(factors->column, packed), columns.stage.dtype);
   if (padded)
     columns.stage.value =
         tp::select(inner <= to_int(last_term), columns.stage.value, tp::zero(columns.stage.dtype));
@@ -245,6 +319,17 @@ bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrin
   columns.add({"lane", width}, column % lanes);
   columns.add({"term", intrinsic.terms()}, term);
 
+  std::vector<Stage> before;  // the sum
+  if (const std::string* array = equal_array(plan.program, rows.stage)) {
+    rows.stage.name = *array;
+  } else {
+    before.push_back(rows.stage);
+  }
+  before.push_back(columns.stage);
+  if (factors->shift != 0) {
+    before.push_back(start_of(sum, *factors));
+    sum.value = tp::load(before.back().name, sum.dtype, before.back().updates[0].at);
+  }
   tp::Update& update = sum.updates[0];
   update.over = factors->others;
   update.over.push_back(steps);
@@ -252,7 +337,8 @@ bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrin
   update.value = rows.read(sum.dtype) * columns.read(sum.dtype);
   tiled.intrinsic = &intrinsic;
   *position = std::move(sum);
-  stages.insert(stages.insert(position, std::move(columns.stage)), std::move(rows.stage));
+  stages.insert(position, std::make_move_iterator(before.begin()),
+                std::make_move_iterator(before.end()));
   return true;
 }
 

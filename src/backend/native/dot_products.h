@@ -22,9 +22,16 @@ std::vector<const tensor_program::Intrinsic*> machine_intrinsics();
 ///   stage S[i, j] = sum(k:128, term:2)
 ///                   int32(S_rows[i, k * 2 + term]) * int32(S_columns[j / 16, k, j % 16, term]);
 ///
-/// Rows of a convolution are read from a copy of the map, with its padding. False, with nothing
-/// changed, where the sum has too odd a number of columns or terms, a copy would hold more than
-/// what it is made of, or what is multiplied may not fit the types. Columns divide by the width.
+/// Rows of a convolution are read from a copy of the map, with its padding; a copy that equals what
+/// it is made of is none. Rows that fit their type when something is added to them are stored so,
+/// where columns are constants; the sum then begins with as much less:
+///
+///   stage S_start[j] = sum(k:256) int32(B[j, k]) * -3;
+///   stage S[i, j] = S_start[j];  update S[i, j] = sum(k:64, term:4) int32(A[i, …]) * …;
+///
+/// False, with nothing changed, where the sum has too odd a number of columns or terms, a copy
+/// would hold more than what it is made of, or what is multiplied may not fit the types. Columns
+/// divide by the width.
 bool use_intrinsic(StagePlan& plan, TiledSum& sum, const tensor_program::Intrinsic& intrinsic,
                    int64_t width);
 

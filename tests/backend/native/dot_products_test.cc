@@ -11,6 +11,7 @@
 #include "backend/native/stage_schedule.h"
 #include "base/files.h"
 #include "check.h"
+#include "tensor_program/evaluate.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::native {
@@ -60,12 +61,46 @@ TEST(DotProducts, OfAConvolution) {
             R"(program {
   param A: uint8[1, 7, 7, 4];
   param B: int8[8, 4, 3, 3];
-  stage S_rows[n:1, at_h:7, at_w:7, k:4] = uint8(int32(A[n, at_h, at_w, k]));
-  stage S_columns[panel:1, y:3, x:3, k:1, lane:8, term:4] = int8(int32(B[panel * 8 + lane, k * 4 + term, y, x]));
-  stage S[n:1, h:3, w:3, c:8] = sum(y:3, x:3, k:1, term:4) int32(S_rows[n, h * 2 + y, w * 2 + x, k * 4 + term]) * int32(S_columns[c / 8, y, x, k, c % 8, term]);
+  stage S_columns[panel:1, y:3, x:3, k:1, lane:8, term:4] = B[panel * 8 + lane, k * 4 + term, y, x];
+  stage S[n:1, h:3, w:3, c:8] = sum(y:3, x:3, k:1, term:4) int32(A[n, h * 2 + y, w * 2 + x, k * 4 + term]) * int32(S_columns[c / 8, y, x, k, c % 8, term]);
   result Y[n:1, h:3, w:3, c:8] = float32(S[n, h, w, c]);
 }
 )");
+}
+
+/// Rows that may be negative are stored with what makes them none, and the sum begins with as much
+/// less; padding is zero before that.
+TEST(DotProducts, OfRowsWithAZeroPoint) {
+  const std::string text = R"(program {
+  param A: uint8[6, 8];
+  const B: int8[16, 8, 3];
+  stage S[i:6, j:16] = sum(k:8, x:3) select(i + x >= 1 && i + x <= 6, int32(A[max(min(i + x + -1, 5), 0), k]) - 117, 0) * int32(B[j, k, x]);
+  result Y[i:6, j:16] = S[i, j] * 2;
+})";
+  EXPECT_EQ(rewritten(text, "dot_uint8x4"), R"(program {
+  param A: uint8[6, 8];
+  const B: int8[16, 8, 3];
+  stage S_rows[at_i:8, k:8] = uint8(select(at_i >= 1 && at_i <= 6, int32(A[max(min(at_i + -1, 5), 0), k]), 117));
+  stage S_columns[panel:2, x:3, k:2, lane:8, term:4] = B[panel * 8 + lane, k * 4 + term, x];
+  stage S_start[j:16] = sum(x:3, k:8) int32(B[j, k, x]) * -117;
+  stage S[i:6, j:16] = S_start[j];
+  update S[i, j] = sum(x:3, k:2, term:4) int32(S_rows[i + x, k * 4 + term]) * int32(S_columns[j / 8, x, k, j % 8, term]);
+  result Y[i:6, j:16] = S[i, j] * 2;
+}
+)");
+  tp::Program program = tp::parse_program(text).value();
+  Tensor a = Tensor::empty(DType::kUInt8, {6, 8}), b = Tensor::empty(DType::kInt8, {16, 8, 3});
+  for (int64_t i = 0; i < a.size(); ++i) a.data<uint8_t>()[i] = static_cast<uint8_t>(i * 89);
+  for (int64_t i = 0; i < b.size(); ++i) b.data<int8_t>()[i] = static_cast<int8_t>(i * 37);
+  program.buffers[1].value = b;
+  const std::vector<Tensor> expected = tp::evaluate(program, std::vector<Tensor>{a}).value();
+  for (const char* intrinsic : {"dot_uint8x4", "dot_int16x2"}) {
+    StagePlan plan = plan_stages(program);
+    ASSERT_TRUE(use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic(intrinsic), 8));
+    const std::vector<Tensor> got = tp::evaluate(plan.program, std::vector<Tensor>{a}).value();
+    for (int64_t i = 0; i < expected[0].size(); ++i)
+      ASSERT_EQ(got[0].data<int32_t>()[i], expected[0].data<int32_t>()[i]) << intrinsic << i;
+  }
 }
 
 /// An instruction's last terms may be none: there columns are zero.
@@ -101,23 +136,25 @@ TEST(DotProducts, NoneOfWhatDoesNotFit) {
                      "dot_uint8x4");
   };
   const std::string a = "int32(A[i, k])", b = "int32(B[j, k])";
-  EXPECT_THAT(product(a, b, 12, 16), HasSubstr("S_rows"));
-  EXPECT_THAT(product(b, a, 12, 16), HasSubstr("S_rows"));
+  EXPECT_THAT(product(a, b, 12, 16), HasSubstr("int32(A[i, k * 4 + term])"));
+  EXPECT_THAT(product(b, a, 12, 16), HasSubstr("int32(A[i, k * 4 + term])"));
   EXPECT_THAT(product(a, b, 11, 16), HasSubstr("S_rows"));
   EXPECT_EQ(product(a, b, 5, 16), "none") << "four terms at a time";
   EXPECT_EQ(product(a, b, 12, 6), "none") << "lanes";
-  EXPECT_EQ(product("(int32(A[i, k]) - 3)", b, 12, 16), "none") << "negative numbers as uint8";
+  EXPECT_EQ(product("(int32(A[i, k]) - 3)", b, 12, 16), "none")
+      << "sums of columns that are computed";
   EXPECT_EQ(product(a, "W[j, k]", 12, 16), "none") << "of any size";
   EXPECT_EQ(product(a, "int32(B[j, (i + k) % 12])", 12, 16), "none") << "rows have their own";
 }
 
 /// Whether the code of a product of bytes for a processor has the instruction.
-bool has(const std::string& instruction, const std::string& schedule, const std::string& target) {
+bool has(const std::string& instruction, const std::string& schedule, const std::string& target,
+         int32_t zero_point = 0) {
   const Expr x = var("x", {12, 64}, DType::kUInt8);
   Tensor bytes = Tensor::empty(DType::kInt8, {32, 64});
   for (int64_t i = 0; i < bytes.size(); ++i) bytes.data<int8_t>()[i] = static_cast<int8_t>(i * 37);
   const Function f = function(
-      {x}, call("qnn.dense", {x, make_constant(bytes), make_scalar(0.02f), make_scalar(int32_t{0}),
+      {x}, call("qnn.dense", {x, make_constant(bytes), make_scalar(0.02f), make_scalar(zero_point),
                               make_scalar(0.1f), make_scalar(int32_t{0})}));
   const BuiltKernel built = build_kernel(f, Variant::plain(schedule, f), 1).value();
   std::vector<Halide::Argument> inputs;
@@ -138,6 +175,7 @@ TEST(DotProducts, AreInstructions) {
   EXPECT_FALSE(has("vpdpwssd", "stages dot_int16x2", avx2));
   EXPECT_TRUE(has("vpdpwssd", "stages dot_int16x2", vnni));
   EXPECT_TRUE(has("vpdpbusd", "stages dot_uint8x4", vnni));
+  EXPECT_TRUE(has("vpdpbusd", "stages dot_uint8x4", vnni, 117));
 }
 
 }  // namespace
