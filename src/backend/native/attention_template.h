@@ -24,6 +24,7 @@ struct AttentionShape {
 struct AttentionSchedule {
   int queries = 32;  ///< of a task
   int key_tile = 12, query_tile = 6;
+  int columns = 4;  ///< blocks of 16 value columns that a query tile has, at most
 
   std::string to_string() const;
 };

@@ -5,6 +5,7 @@
 
 #include "backend/native/conv_blocking.h"
 #include "backend/native/halide_math.h"
+#include "backend/native/register_tile.h"
 #include "base/integers.h"
 
 namespace collage::native {
@@ -29,7 +30,6 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool
   const ConvShape& s = p.shape;
   std::vector<ConvSchedule> found;
   const ConvBlocking b = conv_blocking(p);
-  const int budget = avx512 ? 28 : 6;  // accumulators of 16 lanes
   const int64_t width = s.out[2], height = s.out[1];
   const double weight_bytes =
       4.0 * s.out_channels * (s.in_channels / s.groups) * s.kernel[0] * s.kernel[1] * s.kernel[2];
@@ -45,17 +45,14 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool
     std::vector<Tile> tiles;
     for (int k : {1, 2, 3, 4}) {
       if (k > b.kb || (b.groups > 1 && (b.group_out / kChannelBlock) % k != 0 && k > 1)) continue;
-      for (int x = 1; x <= std::min<int64_t>(width, budget / k); ++x) {
-        for (int y = 1; y <= std::min<int64_t>(height, 4) && x * y * k <= budget; ++y) {
+      const int most = most_rows(k, avx512);
+      for (int x = 1; x <= std::min<int64_t>(width, most); ++x) {
+        for (int y = 1; y <= std::min<int64_t>(height, 4) && x * y <= most; ++y) {
           if (y > 1 && x < width) continue;
           const double waste = static_cast<double>(ceil_div(width, x) * x * ceil_div(height, y) *
                                                    y * ceil_div(b.kb, k) * k) /
                                static_cast<double>(width * height * b.kb);
-          const int acc = x * y * k;
-          const double loads =
-              static_cast<double>(k + x * y) / acc;  // vector loads per multiply-add
-          double cost = waste * std::max(1.0, 0.55 + 0.5 * loads) *
-                        (acc < 8 ? 8.0 / acc : 1.0 + 0.004 * (28 - acc));
+          double cost = waste * tile_cost(k, x * y, avx512);
           if (k >= 3) cost *= k == 3 ? 1.05 : 1.2;
           tiles.push_back({k, x, y, cost});
         }
@@ -118,7 +115,7 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool
     ConvSchedule sched;
     sched.vectors = ConvSchedule::Vectors::kPixels;
     const int64_t vectors = std::max<int64_t>(1, width / 16);
-    sched.k_tile = to_int(std::min<int64_t>(group_out, avx512 ? 12 : 4));
+    sched.k_tile = to_int(std::min<int64_t>(group_out, avx512 ? 12 : 6));
     if (group_out > sched.k_tile)
       sched.k_tile = to_int(std::max<int64_t>(largest_divisor(group_out, sched.k_tile), 4));
     sched.k_tile = to_int(std::min<int64_t>(sched.k_tile, group_out));

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "backend/native/halide_names.h"
+#include "backend/native/register_tile.h"
 #include "ops/half.h"
 
 namespace collage::native {
@@ -91,7 +92,6 @@ template PackedWeights<uint16_t> pack_matmul_weights(const MatmulShape&, const f
 
 std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads, bool avx512) {
   const MatmulShape& s = p.shape;
-  const int budget = avx512 ? 28 : 6;
   const int64_t panels = ceil_div(s.n, kPanel);
   const int64_t batch =
       std::accumulate(s.batch.begin(), s.batch.end(), int64_t{1}, std::multiplies<>());
@@ -102,12 +102,9 @@ std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads
   std::vector<Tile> tiles;
   for (int n : {1, 2, 3, 4, 6}) {
     if (panels % n != 0 || (n > 4 && s.m > 2)) continue;
-    for (int m = 1; m <= std::min<int64_t>(s.m, budget / n); ++m) {
+    for (int m = 1; m <= std::min<int64_t>(s.m, most_rows(n, avx512)); ++m) {
       const double waste = static_cast<double>(ceil_div(s.m, m) * m) / static_cast<double>(s.m);
-      const int acc = m * n;
-      const double loads = static_cast<double>(m + n) / acc;
-      double cost = waste * std::max(1.0, 0.55 + 0.5 * loads) *
-                    (acc < 8 ? 8.0 / acc : 1.0 + 0.004 * (28 - acc));
+      double cost = waste * tile_cost(n, m, avx512);
       if (n >= 3 && m > 4) cost *= n == 3 ? 1.05 : 1.2;
       tiles.push_back({m, n, cost});
     }

@@ -125,7 +125,7 @@ Func build_upsampled(const ConvProblem& p, const UpsampledSchedule& sched, const
   RVar cio("cio"), cii("cii");
   acc.update()
       .split(ci, cio, cii, 4)
-      .reorder({l, px, x, cii, cio, tx, ty, cb})
+      .reorder({l, x, px, cii, cio, tx, ty, cb})
       .vectorize(l)
       .unroll(px)
       .unroll(x)

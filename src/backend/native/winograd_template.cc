@@ -6,6 +6,7 @@
 #include "backend/native/cook_toom.h"
 #include "backend/native/halide_names.h"
 #include "backend/native/padded_input.h"
+#include "backend/native/register_tile.h"
 #include "base/cache_sizes.h"
 
 namespace collage::native {
@@ -50,15 +51,15 @@ constexpr int64_t kWideRow = 10;    // tiles
 int64_t l2_bytes() { return static_cast<int64_t>(private_cache_bytes()); }
 
 /// The register tile for a map of tiles_x by tiles_y tiles: few accumulators cannot hide the
-/// latency of a multiply-add, and more than 28 do not fit beside the operands.
-void choose_register_tile(WinogradSchedule& sched, int64_t tiles_x, int64_t tiles_y) {
+/// latency of a multiply-add.
+void choose_register_tile(WinogradSchedule& sched, int64_t tiles_x, int64_t tiles_y, bool avx512) {
   double least = 1e9;
-  const int most = 28 / sched.k_tile;
+  const int most = most_rows(sched.k_tile, avx512), registers = avx512 ? 1 : 2;  // of a block
   for (int x = 1; x <= std::min<int64_t>(tiles_x, most); ++x) {
     // Rows are joined where they are short.
     const int64_t rows = x < tiles_x || tiles_x > 4 ? 1 : tiles_y;
     for (int y = 1; y <= std::min<int64_t>(rows, most / x); ++y) {
-      const int sums = x * y * sched.k_tile;
+      const int sums = x * y * sched.k_tile * registers;
       if (y > 1 && sums > 16) continue;
       const double waste =
           static_cast<double>(ceil_div(tiles_x, x) * x * ceil_div(tiles_y, y) * y) /
@@ -74,15 +75,16 @@ void choose_register_tile(WinogradSchedule& sched, int64_t tiles_x, int64_t tile
   }
 }
 
-std::vector<WinogradSchedule> schedules_of_tile(const ConvShape& s, int m, int threads) {
+std::vector<WinogradSchedule> schedules_of_tile(const ConvShape& s, int m, int threads,
+                                                bool avx512) {
   const int64_t tiles_x = ceil_div(s.out[2], m), tiles_y = ceil_div(s.out[1], m);
   const int64_t in_blocks = ceil_div(s.in_channels, kChannelBlock);
   const int64_t out_blocks = ceil_div(s.out_channels, kChannelBlock);
   WinogradSchedule sched;
   sched.outputs = m;
-  sched.k_tile = out_blocks % 2 == 0 ? 2 : out_blocks % 3 == 0 ? 3 : 1;
-  choose_register_tile(sched, tiles_x, tiles_y);
-  const bool light = sched.x_tile * sched.y_tile * sched.k_tile <= 16;
+  sched.k_tile = !avx512 ? 1 : out_blocks % 2 == 0 ? 2 : out_blocks % 3 == 0 ? 3 : 1;
+  choose_register_tile(sched, tiles_x, tiles_y, avx512);
+  const bool light = avx512 && sched.x_tile * sched.y_tile * sched.k_tile <= 16;
   sched.streams = light && in_blocks % 2 == 0 ? 2 : 1;
   const int64_t row_bytes =
       4 * kChannelBlock * in_blocks * s.in[0] * tiles_x * (m + 2) * (m + 2);  // of V
@@ -129,7 +131,7 @@ std::string WinogradSchedule::to_string() const {
 
 std::vector<WinogradSchedule> winograd_schedules(const ConvProblem& p, int threads, bool avx512) {
   std::vector<WinogradSchedule> found;
-  if (!applies(p) || !avx512) return found;
+  if (!applies(p)) return found;
   const ConvShape& s = p.shape;
   auto computed = [&](int64_t m) { return ceil_div(s.out[1], m) * ceil_div(s.out[2], m) * m * m; };
   const double waste = static_cast<double>(computed(4)) / static_cast<double>(s.out[1] * s.out[2]);
@@ -137,7 +139,7 @@ std::vector<WinogradSchedule> winograd_schedules(const ConvProblem& p, int threa
   // products an output, but 2.25 times fewer bytes of weights.
   for (const int m : {4, 2}) {
     if (m == 2 && waste < kMuchWaste) continue;
-    for (const WinogradSchedule& schedule : schedules_of_tile(s, m, threads)) {
+    for (const WinogradSchedule& schedule : schedules_of_tile(s, m, threads, avx512)) {
       found.push_back(schedule);
     }
   }

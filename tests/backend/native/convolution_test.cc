@@ -1,4 +1,7 @@
-// Convolutions, alone and with prologues and epilogues, in every layout offered.
+// Convolutions, alone and with prologues and epilogues, in every layout offered; what register
+// tiles schedules have.
+#include "backend/native/conv_schedules.h"
+#include "backend/native/register_tile.h"
 #include "check.h"
 
 namespace collage::native {
@@ -20,6 +23,45 @@ Expr conv(const Expr& data, const ConvCase& c, bool integers = false) {
                {"padding", c.padding},
                {"dilation", c.dilation},
                {"groups", c.groups}});
+}
+
+/// Accumulators, the weights that they are multiplied by and a row's number; AVX-512 reads that
+/// from memory.
+int registers_of(int blocks, int rows, bool avx512) {
+  return avx512 ? blocks * rows + blocks : 2 * (blocks * rows + blocks) + 1;
+}
+
+TEST(RegisterTile, FitsTheRegisters) {
+  for (const bool avx512 : {false, true})
+    for (const int blocks : {1, 2, 3, 4, 6}) {
+      const int most = most_rows(blocks, avx512), all = avx512 ? 32 : 16;
+      ASSERT_GE(most, 1);
+      // A single row needs no registers for weights, which it multiplies once.
+      if (most > 1) {
+        EXPECT_LE(registers_of(blocks, most, avx512), all) << blocks;
+      }
+      if (!avx512) {
+        EXPECT_GT(registers_of(blocks, most + 1, avx512), all) << blocks;
+      }
+    }
+  EXPECT_EQ(most_rows(1, true), 28);
+  EXPECT_EQ(most_rows(1, false), 6);
+  EXPECT_LT(tile_cost(1, 6, false), tile_cost(1, 2, false));
+}
+
+TEST(RegisterTile, OfConvolutions) {
+  ConvProblem p;
+  p.shape.in_channels = p.shape.out_channels = 64;
+  p.shape.in = p.shape.out = {1, 56, 56};
+  p.shape.kernel = {1, 3, 3};
+  p.shape.pad = {0, 1, 1};
+  for (const bool avx512 : {false, true}) {
+    const std::vector<ConvSchedule> found = conv_schedules(p, 2, avx512);
+    ASSERT_FALSE(found.empty());
+    for (const ConvSchedule& s : found)
+      EXPECT_LE(registers_of(s.k_tile, s.x_tile * s.y_tile, avx512), avx512 ? 32 : 16)
+          << s.to_string();
+  }
 }
 
 class ConvolutionTest : public testing::TestWithParam<ConvCase> {};

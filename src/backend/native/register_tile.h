@@ -1,0 +1,14 @@
+// What the register tile of a template's micro-kernel costs: `rows` accumulators of `blocks` blocks
+// of 16 lanes each, where one row at a time multiplies the blocks' weights by a number of its own.
+#pragma once
+
+namespace collage::native {
+
+/// So many rows leave registers for the weights, at least one. A block takes one register of
+/// AVX-512 and two of AVX2, which has half as many, and needs one more for the row's number.
+int most_rows(int blocks, bool avx512);
+
+/// Of a multiply-add: 1 where loads do not limit it and accumulators enough keep the units busy.
+double tile_cost(int blocks, int rows, bool avx512);
+
+}  // namespace collage::native
