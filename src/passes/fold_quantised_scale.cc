@@ -39,8 +39,8 @@ class Division {
     if (call == nullptr || call->op == nullptr || depth == kDeepest || !uses_.once(expr))
       return Expr();
     const std::string_view name = call->op->name;
-    if (name == "qnn.dequantize") return with_divided(*call, 1, 2, depth);
-    if (is_quantised_product(name)) return with_divided(*call, 4, 5, depth);
+    if (name == "qnn.dequantize") return scale_divided(*call, 1, depth);
+    if (is_quantised_product(name)) return scale_divided(*call, 4, depth);
     if (is_homogeneous(name)) return with_divided(*call, 0, 1, depth);
     if (adds(name)) return with_divided(*call, 0, 2, depth);
     if (name == "clip") return clip_divided(*call, depth);
@@ -52,12 +52,15 @@ class Division {
   Result<Expr> with_divided(const CallNode& call, size_t first, size_t last, int depth) const {
     std::vector<Expr> args = call.args;
     for (size_t i = first; i < last; ++i) {
-      const bool is_scale = last - first == 1 && first > 0;
-      if (is_scale && !is_positive(args[i])) return Expr();
       args[i] = TRY(of(args[i], depth + 1));
-      if (args[i] == nullptr || (is_scale && !is_positive(args[i]))) return Expr();
+      if (args[i] == nullptr) return Expr();
     }
     return remake(call, std::move(args));
+  }
+
+  Result<Expr> scale_divided(const CallNode& call, size_t scale, int depth) const {
+    const Expr divided = TRY(with_divided(call, scale, scale + 1, depth));
+    return divided != nullptr && is_positive(call_of(divided).args[scale]) ? divided : Expr();
   }
 
   Result<Expr> clip_divided(const CallNode& clip, int depth) const {

@@ -1,9 +1,8 @@
 // Folds the scale of a qnn.quantize into the constants of what it quantises: the scales of products
 // and of dequantised tensors, and biases.
 //
-//   qnn.quantize(nn.bias_add(qnn.conv2d(%x, w, 0.1f, 3, scales, zeros), bias), 0.5f, 7)
-//     →  qnn.quantize(nn.bias_add(qnn.conv2d(%x, w, 0.1f, 3, scales / 0.5f, zeros), bias /
-//     0.5f), 1.0f, 7)
+//   qnn.quantize(nn.bias_add(qnn.dense(%x, w, 0.1f, 3, scales, zeros), bias), 0.5f, 7)  →
+//   qnn.quantize(nn.bias_add(qnn.dense(%x, w, 0.1f, 3, scales / 0.5f, zeros), bias / 0.5f), 1f, 7)
 //
 // A kernel then divides nothing. Exact up to rounding: a number next to the middle of two integers
 // may become the other one.

@@ -24,10 +24,15 @@ Bound of_type(DType dtype) {
   return std::max(std::abs(static_cast<double>(range->low)), static_cast<double>(range->high));
 }
 
-/// min(x, constant) or max(x, constant)
-bool is_bounded(const Term& term) {
-  return (term->op == TermOp::kMin || term->op == TermOp::kMax) &&
-         term->args[1]->op == TermOp::kConstant;
+/// Of min(x, c) or max(x, c): c, where it is a whole number far from the ends of int32.
+std::optional<int64_t> whole_limit(const Term& term) {
+  if ((term->op != TermOp::kMin && term->op != TermOp::kMax) ||
+      term->args[1]->op != TermOp::kConstant)
+    return std::nullopt;
+  const Term& limit = term->args[1];
+  const double value = is_float(limit.dtype()) ? limit->real : static_cast<double>(limit->integer);
+  if (value != std::trunc(value) || std::abs(value) >= 0x1p30) return std::nullopt;
+  return static_cast<int64_t>(value);
 }
 
 }  // namespace
@@ -118,47 +123,31 @@ Bound Magnitudes::computed(const Term& term) {
   }
 }
 
-// Integers of that size, and their sums with others of 16 bits, are far from the ends of int32.
-bool Magnitudes::is_small(const Term& term) {
-  const Bound bound = of(term);
-  return bound && *bound < 0x1p30;
-}
-
-Term Magnitudes::as_integer(const Term& real) {
-  if (is_bounded(real)) {
-    const Term& bound = real->args[1];
-    if (bound->real == std::trunc(bound->real) && std::abs(bound->real) < 0x1p30) {
-      const Term integer = as_integer(real->args[0]);
-      if (!integer.defined()) return {};
-      const Term limit = integer_constant(static_cast<int64_t>(bound->real), DType::kInt32);
-      return real->op == TermOp::kMin ? min(integer, limit) : max(integer, limit);
-    }
-  }
-  return is_small(real) ? cast(DType::kInt32, real) : Term();
-}
-
-Term Magnitudes::shifted(const Term& integer, int64_t by) {
-  if (is_bounded(integer)) {
-    const Term inside = shifted(integer->args[0], by);
+// `term`, cut off as an int32, + `more`, which is of 16 bits: inside its limits where it has some.
+// Undefined where its value may be near the ends of int32.
+Term Magnitudes::as_integer(const Term& term, int64_t more) {
+  if (const std::optional<int64_t> limit = whole_limit(term)) {
+    const Term inside = as_integer(term->args[0], more);
     if (!inside.defined()) return {};
-    const Term limit = integer_constant(integer->args[1]->integer + by, DType::kInt32);
-    return integer->op == TermOp::kMin ? min(inside, limit) : max(inside, limit);
+    const Term end = integer_constant(*limit + more, DType::kInt32);
+    return term->op == TermOp::kMin ? min(inside, end) : max(inside, end);
   }
-  return is_small(integer) ? integer + integer_constant(by, DType::kInt32) : Term();
+  const Bound bound = of(term);
+  if (!bound || *bound >= 0x1p30) return {};
+  return cast(DType::kInt32, term) + integer_constant(more, DType::kInt32);
 }
 
 Term Magnitudes::simplified(const Term& term) {
   return rewrite(term, [&](const Term& t) -> Term {
-    const bool is_int32 = t.dtype() == DType::kInt32;
     if (t->op == TermOp::kSelect && t->args[0]->op == TermOp::kIsNan && of(t->args[0]->args[0]))
       return t->args[2];
+    if (t.dtype() != DType::kInt32 || t->args.empty() || !whole_limit(t->args[0])) return t;
     Term cheaper;
-    if (t->op == TermOp::kCast && is_int32 && is_float(t->args[0].dtype()) &&
-        is_bounded(t->args[0])) {
-      cheaper = as_integer(t->args[0]);
-    } else if (t->op == TermOp::kAdd && is_int32 && is_bounded(t->args[0]) &&
-               t->args[1]->op == TermOp::kConstant && std::abs(t->args[1]->integer) < 1 << 16) {
-      cheaper = shifted(t->args[0], t->args[1]->integer);
+    if (t->op == TermOp::kCast && is_float(t->args[0].dtype())) {
+      cheaper = as_integer(t->args[0], 0);
+    } else if (t->op == TermOp::kAdd) {
+      const std::optional<int64_t> more = known_integer(t->args[1]);
+      if (more && std::abs(*more) < 1 << 16) cheaper = as_integer(t->args[0], *more);
     }
     return cheaper.defined() ? cheaper : t;
   });

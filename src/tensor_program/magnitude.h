@@ -34,9 +34,7 @@ class Magnitudes {
  private:
   std::optional<double> computed(const Term& term);
   std::optional<double> of_array(const std::string& name);
-  bool is_small(const Term& term);
-  Term as_integer(const Term& real);
-  Term shifted(const Term& integer, int64_t by);
+  Term as_integer(const Term& term, int64_t more);
 
   const Program& program_;
   std::unordered_map<std::string, double> variables_;

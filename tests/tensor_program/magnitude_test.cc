@@ -43,9 +43,10 @@ TEST(Magnitude, SmallNumbersAreCutOffAsIntegers) {
             "uint8(max(min(int32(round(R[i] * 0.1f)) + 5, 255), 0))");
   EXPECT_EQ(simplified("int32(min(R[i] * 0.1f, 2.0f))"), "min(int32(R[i] * 0.1f), 2)");
   // Limits that are no integers, and numbers that may be none in 32 bits.
-  for (const std::string value : {"int32(min(R[i] * 0.1f, 2.5f))", "int32(min(R[i] * 9.0f, 2.0f))",
-                                  "int32(max(min(X[i], 250.0f), -5.0f)) + 5",
-                                  "min(int32(A[i]) * 2147483647, 7) + 1"})
+  for (const std::string value :
+       {"int32(min(R[i] * 0.1f, 2.5f))", "int32(min(R[i] * 9.0f, 2.0f))",
+        "int32(max(min(X[i], 250.0f), -5.0f)) + 5", "min(int32(A[i]) * 2147483647, 7) + 1",
+        "min(int32(A[i]), 2147483647) + 1"})
     EXPECT_EQ(simplified(value), value);
 }
 

@@ -31,19 +31,12 @@ std::string AttentionSchedule::to_string() const {
 
 AttentionSchedule attention_schedule(const AttentionShape& s, bool avx512) {
   AttentionSchedule schedule;
-  const int64_t most_queries = avx512 ? 32 : 16;
-  schedule.queries = to_int(s.queries >= most_queries ? most_queries
-                            : s.queries >= 16         ? 16
-                                                      : s.queries);
-  const auto rows = [&](int64_t blocks) {
-    return std::min(avx512 ? 24 / to_int(blocks) : 6, most_rows(to_int(blocks), avx512));
-  };
-  const int64_t vectors = std::max<int64_t>(1, schedule.queries / 16);
-  schedule.key_tile = to_int(tile_of(s.keys, rows(vectors)));
-  const int64_t columns = std::max<int64_t>(
-      1, s.value_width % 16 == 0 ? std::min<int64_t>(avx512 ? 4 : 2, s.value_width / 16) : 1);
-  schedule.columns = to_int(columns);
-  schedule.query_tile = to_int(tile_of(schedule.queries, rows(columns)));
+  schedule.queries = to_int(std::min<int64_t>(s.queries, avx512 && s.queries >= 32 ? 32 : 16));
+  const auto rows = [&](int blocks) { return avx512 ? 24 / blocks : most_rows(blocks, avx512); };
+  schedule.key_tile = to_int(tile_of(s.keys, rows(std::max(1, schedule.queries / 16))));
+  if (s.value_width % 16 == 0)
+    schedule.columns = to_int(std::min<int64_t>(avx512 ? 4 : 2, s.value_width / 16));
+  schedule.query_tile = to_int(tile_of(schedule.queries, rows(schedule.columns)));
   return schedule;
 }
 
@@ -110,9 +103,7 @@ Func build_attention(const AttentionShape& s, const AttentionSchedule& sched, co
 
   Var task("task"), qo("qo"), qn("qn"), qt("qt"), co("co"), cn("cn"), to("to"), tn("tn");
   const int width = to_int(std::min<int64_t>(16, s.value_width));
-  const int columns = s.value_width % 16 == 0
-                          ? to_int(std::min<int64_t>(sched.columns, s.value_width / 16)) * 16
-                          : width;
+  const int columns = sched.columns * width;
   out.split(qi, task, qi, block)
       .split(qi, qo, qn, std::min(sched.query_tile, block))
       .split(c, co, cn, columns);

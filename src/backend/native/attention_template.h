@@ -24,7 +24,7 @@ struct AttentionShape {
 struct AttentionSchedule {
   int queries = 32;  ///< of a task
   int key_tile = 12, query_tile = 6;
-  int columns = 4;  ///< blocks of 16 value columns that a query tile has, at most
+  int columns = 1;  ///< blocks of 16 value columns, or of all, that a query tile has
 
   std::string to_string() const;
 };

@@ -108,8 +108,6 @@ Term shifted(const Term& term, int64_t by) {
   if (by == 0) return term;
   if (term->op == tp::TermOp::kSelect)
     return tp::select(term->args[0], shifted(term->args[1], by), shifted(term->args[2], by));
-  if (const auto known = tp::known_integer(term))
-    return tp::integer_constant(*known + by, term.dtype());
   if (term->op == tp::TermOp::kSubtract)
     if (const auto less = tp::known_integer(term->args[1]))
       return shifted(term->args[0], by - *less);

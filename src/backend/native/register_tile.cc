@@ -4,11 +4,7 @@
 
 namespace collage::native {
 
-namespace {
-
 int registers_of(int blocks, bool avx512) { return avx512 ? blocks : 2 * blocks; }
-
-}  // namespace
 
 int most_rows(int blocks, bool avx512) {
   const int weights = registers_of(blocks, avx512);

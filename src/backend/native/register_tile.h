@@ -4,8 +4,11 @@
 
 namespace collage::native {
 
-/// So many rows leave registers for the weights, at least one. A block takes one register of
-/// AVX-512 and two of AVX2, which has half as many, and needs one more for the row's number.
+/// One of AVX-512 for a block, two of AVX2.
+int registers_of(int blocks, bool avx512);
+
+/// So many rows leave registers for the weights, at least one. AVX2 has half as many registers, and
+/// needs one more for the row's number.
 int most_rows(int blocks, bool avx512);
 
 /// Of a multiply-add: 1 where loads do not limit it and accumulators enough keep the units busy.

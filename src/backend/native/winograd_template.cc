@@ -54,12 +54,12 @@ int64_t l2_bytes() { return static_cast<int64_t>(private_cache_bytes()); }
 /// latency of a multiply-add.
 void choose_register_tile(WinogradSchedule& sched, int64_t tiles_x, int64_t tiles_y, bool avx512) {
   double least = 1e9;
-  const int most = most_rows(sched.k_tile, avx512), registers = avx512 ? 1 : 2;  // of a block
+  const int most = most_rows(sched.k_tile, avx512);
   for (int x = 1; x <= std::min<int64_t>(tiles_x, most); ++x) {
     // Rows are joined where they are short.
     const int64_t rows = x < tiles_x || tiles_x > 4 ? 1 : tiles_y;
     for (int y = 1; y <= std::min<int64_t>(rows, most / x); ++y) {
-      const int sums = x * y * sched.k_tile * registers;
+      const int sums = x * y * registers_of(sched.k_tile, avx512);
       if (y > 1 && sums > 16) continue;
       const double waste =
           static_cast<double>(ceil_div(tiles_x, x) * x * ceil_div(tiles_y, y) * y) /

@@ -27,7 +27,7 @@ Expr conv(const Expr& data, const ConvCase& c, bool integers = false) {
 
 /// Accumulators, the weights that they are multiplied by and a row's number; AVX-512 reads that
 /// from memory.
-int registers_of(int blocks, int rows, bool avx512) {
+int registers_needed(int blocks, int rows, bool avx512) {
   return avx512 ? blocks * rows + blocks : 2 * (blocks * rows + blocks) + 1;
 }
 
@@ -38,10 +38,10 @@ TEST(RegisterTile, FitsTheRegisters) {
       ASSERT_GE(most, 1);
       // A single row needs no registers for weights, which it multiplies once.
       if (most > 1) {
-        EXPECT_LE(registers_of(blocks, most, avx512), all) << blocks;
+        EXPECT_LE(registers_needed(blocks, most, avx512), all) << blocks;
       }
       if (!avx512) {
-        EXPECT_GT(registers_of(blocks, most + 1, avx512), all) << blocks;
+        EXPECT_GT(registers_needed(blocks, most + 1, avx512), all) << blocks;
       }
     }
   EXPECT_EQ(most_rows(1, true), 28);
@@ -59,7 +59,7 @@ TEST(RegisterTile, OfConvolutions) {
     const std::vector<ConvSchedule> found = conv_schedules(p, 2, avx512);
     ASSERT_FALSE(found.empty());
     for (const ConvSchedule& s : found)
-      EXPECT_LE(registers_of(s.k_tile, s.x_tile * s.y_tile, avx512), avx512 ? 32 : 16)
+      EXPECT_LE(registers_needed(s.k_tile, s.x_tile * s.y_tile, avx512), avx512 ? 32 : 16)
           << s.to_string();
   }
 }
