@@ -233,7 +233,7 @@ BuiltKernel build_stages(const tensor_program::Program& program, bool whole) {
 }  // namespace
 
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads) {
-  if (variant.name == kSymbolic) return build_symbolic(function, threads);
+  if (variant.name.starts_with(kSymbolic)) return build_symbolic(function, variant.name, threads);
   if (computes_stages(function) || parse_stage_schedule(variant.name))
     return build_stages(TRY(program_of_stages(function, variant, threads)),
                         variant.name != kProgram);

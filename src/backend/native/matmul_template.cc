@@ -11,8 +11,6 @@
 namespace collage::native {
 namespace {
 
-constexpr int kPanel = 16;  // columns
-
 // Bytes of A that are read again for each tile of columns, from L2.
 constexpr int64_t kLongestRows = 1280 << 10, kRowsOfTask = 640 << 10;
 

@@ -16,6 +16,8 @@
 
 namespace collage::native {
 
+inline constexpr int kPanel = 16;  ///< columns
+
 struct MatmulShape {
   std::vector<int64_t> batch;  ///< outermost first; may be empty
   int64_t m = 1, n = 1, k = 1;

@@ -98,14 +98,14 @@ class NativeBackend : public Backend {
     const Function quantised = TRY(inline_calls(function));
     const Function flat = TRY(with_real_products(quantised));
     return guarded("native", [&]() -> Result<std::vector<Variant>> {
-      const std::string symbolic = option(target, "symbolic");
-      const bool has_symbolic = (symbolic == "on" || symbolic == "only") &&
-                                program_over_symbols(flat, options.threads).ok();
-      if (has_symbolic && symbolic == "only")
-        return std::vector<Variant>{Variant::plain(kSymbolic, flat)};
+      const std::string option_symbolic = option(target, "symbolic");
+      std::vector<Variant> symbolic;
+      if (option_symbolic == "on" || option_symbolic == "only")
+        symbolic = symbolic_variants(flat, options.threads);
+      if (option_symbolic == "only" && !symbolic.empty()) return symbolic;
       std::vector<Variant> variants =
           TRY(kernel_variants(flat, options.threads, option(target, "external") == "on"));
-      if (has_symbolic) variants.push_back(Variant::plain(kSymbolic, flat));
+      std::move(symbolic.begin(), symbolic.end(), std::back_inserter(variants));
       for (Variant& variant : dot_variants(quantised, options.threads))
         variants.push_back(std::move(variant));
       return variants;

@@ -204,6 +204,16 @@ bool StagePlan::reads_parts(const Stage& stage) const {
                      [&](const auto& part) { return part.second == stage.name; });
 }
 
+std::pair<Stage, Stage> with_host(const Stage& stage) {
+  Stage host = stage, sum = stage;
+  sum.name += "_sum";
+  sum.is_result = false;
+  sum.scope.clear();
+  host.updates.clear();
+  host.value = tp::load(sum.name, sum.dtype, host.indices());
+  return {std::move(sum), std::move(host)};
+}
+
 StagePlan plan_stages(tp::Program program, int64_t keeping) {
   StagePlan plan;
   plan.program = std::move(program);
@@ -229,12 +239,7 @@ StagePlan plan_stages(tp::Program program, int64_t keeping) {
         continue;
       }
     }
-    Stage host = stage, sum = stage;
-    sum.name += "_sum";
-    sum.is_result = false;
-    sum.scope.clear();
-    host.updates.clear();
-    host.value = tp::load(sum.name, sum.dtype, host.indices());
+    auto [sum, host] = with_host(stage);
     plan.sums.push_back({sum.name, host.name, rows});
     plan.program.stages[i] = std::move(sum);
     ++i;

@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensor_program/intrinsic.h"
@@ -47,6 +48,10 @@ inline constexpr int64_t kKeeping = 8;
 /// Of a program without schedule and external functions. A stage is kept where that saves more than
 /// `keeping` an element.
 StagePlan plan_stages(tensor_program::Program program, int64_t keeping = kKeeping);
+
+/// A stage that is a sum as one of another name and a host that copies it.
+std::pair<tensor_program::Stage, tensor_program::Stage> with_host(
+    const tensor_program::Stage& stage);
 
 /// Has the sum read what its columns multiply from copies in panels of `width` columns, one after
 /// the other in memory: where it would be read across rows, or `all`. Extents divide by the width.
