@@ -112,7 +112,7 @@ std::vector<ProductTile> product_tiles(const RowProduct& product, int64_t rows, 
     // Few rows have a tile of their own, many one of those that fill the registers best.
     if (size > kFewRows && size != kManyRows) continue;
     Choice best{{size, 0}, 0};
-    for (const int n : {1, 2, 3, 4}) {
+    for (const int n : {1, 2, 3, 4, 6}) {
       if (panels % n != 0 || (n > 1 && size > most_rows(n, avx512))) continue;
       const double cost = tile_cost(n, size, avx512);
       if (best.tile.panels == 0 || cost < best.cost) best = {{size, n}, cost};
@@ -177,8 +177,7 @@ void schedule_result(tp::Program& program, const RowProduct& product, const Prod
   const Term rows = tp::extent_term(result.axes[0].size, result.axes[0].extent);
   const int block = tp::to_int(rows_of_task * tile.rows);
   const Term blocks = (rows + (block - 1)) / block * tp::to_int(tiles / group);
-  const int few =
-      tp::to_int(std::max<int64_t>(1, kSerialProducts / (product.columns * product.terms)));
+  const int few = tp::to_int(kSerialProducts / (product.columns * product.terms));
   steps.split("block", "task", "inside", tp::select(rows <= few, blocks, Term(1)));
   steps.parallel("task");
 }
