@@ -180,15 +180,18 @@ Result<Function> flattened_for(const Function& function, const Variant& variant)
 Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external) {
   if (!computes_stages(function)) return all_variants(function, threads, external);
   std::vector<Variant> variants;
-  if (TRY(called_program(function))) variants.push_back(Variant::plain(kProgram, function));
+  const bool alone = TRY(called_program(function)).has_value();
   const Result<tensor_program::Program> stages = emitted_stages(function);
-  if (!stages.ok() && variants.empty()) return stages.status();
-  if (!stages.ok()) return variants;
-  std::vector<StageSchedule> schedules = stage_schedules(*stages, threads);
-  const std::vector<StageSchedule> dots = dot_schedules(*stages, threads);
-  schedules.insert(schedules.end(), dots.begin(), dots.end());
-  for (const StageSchedule& schedule : schedules)
-    variants.push_back(variant_of(schedule, function));
+  if (!stages.ok() && !alone) return stages.status();
+  if (stages.ok()) {
+    std::vector<StageSchedule> schedules = stage_schedules(*stages, threads);
+    const std::vector<StageSchedule> dots = dot_schedules(*stages, threads);
+    schedules.insert(schedules.end(), dots.begin(), dots.end());
+    for (const StageSchedule& schedule : schedules)
+      variants.push_back(variant_of(schedule, function));
+  }
+  // With the schedule that it brings, or a plain one, which is the last that is worth trying.
+  if (alone) variants.push_back(Variant::plain(kProgram, function));
   return variants;
 }
 
