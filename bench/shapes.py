@@ -71,6 +71,7 @@ def main():
     worst, ratios = 0.0, []
     for combination in itertools.product(*dims.values()):
         given = random_inputs(theirs, dict(zip(dims, combination)), options.below, random)
+        ours.prepare(given)
         found, expected = ours.run(given), theirs.run(None, given)
         error = max(float(np.abs(found[name] - output).max() / np.abs(output).max()) for name, output in zip(names, expected))
         taken = seconds_of({"collage": ours.run, "onnxruntime": lambda inputs: theirs.run(None, inputs)}, given, options.turns)

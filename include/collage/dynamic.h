@@ -73,6 +73,7 @@ struct SpecialisationInfo {
   std::string part;          // "main", "main/1" after the first cut, "loop 'NAME'"
   std::string shapes;        // of its inputs: "tokens (1, 64), mask (1, 64)"
   bool interpreted = false;  // too little work to compile
+  bool measured = false;     // compiled by measured cost, with all targets
   size_t kernels = 0;
   double compile_seconds = 0;
   size_t runs = 0;
@@ -93,9 +94,12 @@ class DynamicProgram {
   const std::vector<DynamicTensorInfo>& outputs() const;
 
   // Inputs in the order of inputs(), of any shapes that fit the dimensions' names (kBadModel
-  // otherwise). The first run with new shapes compiles.
+  // otherwise). The first run with new shapes compiles: by measured cost, in minutes, the very
+  // first and those that buckets bound; others in seconds, with the costs that are known or else
+  // with one target, without measuring.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
-  // Compiles what these inputs need, also where compile_on_demand is off, and forgets the results.
+  // Compiles what these inputs need, by measured cost, also where compile_on_demand is off, and
+  // forgets the results.
   Status prepare(const std::vector<Tensor>& inputs);
   // States become empty.
   void reset();

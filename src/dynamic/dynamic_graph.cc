@@ -105,6 +105,12 @@ Result<Tensor> DynamicGraph::find(const std::string& name, const TensorsByName& 
   return context_.model->initializer(name);
 }
 
+// The shapes of stages behind the first change from run to run.
+StageCare DynamicGraph::care_of(const Stage& stage) const {
+  if (stage.made.empty() || (stage.depth == 0 && context_.measures)) return StageCare::kMeasured;
+  return stage.depth == 0 ? StageCare::kKnown : StageCare::kQuick;
+}
+
 Result<std::unique_ptr<DynamicGraph::Specialisation>> DynamicGraph::make(
     Stage& stage, const TensorsByName& tensors) {
   auto made = std::make_unique<Specialisation>();
@@ -130,8 +136,7 @@ Result<std::unique_ptr<DynamicGraph::Specialisation>> DynamicGraph::make(
   auto info = std::make_unique<SpecialisationInfo>();
   info->part = stage.name;
   info->shapes = std::move(shapes);
-  const bool measured = stage.depth == 0 || stage.made.empty();
-  made->program = TRY(make_stage_program(made->imported, measured, context_, *info));
+  made->program = TRY(make_stage_program(made->imported, care_of(stage), context_, *info));
   made->imported.module.reset();
   made->info = info.get();
   // A model of one stage is imported again only for other shapes.

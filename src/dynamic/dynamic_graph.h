@@ -33,6 +33,7 @@ class DynamicGraph {
   struct HostRun;
 
   Result<Specialisation*> specialise(Stage& stage, const TensorsByName& tensors);
+  StageCare care_of(const Stage& stage) const;
   Result<std::unique_ptr<Specialisation>> make(Stage& stage, const TensorsByName& tensors);
   Status run_stage(Specialisation& stage, TensorsByName& tensors) const;
   Result<HostRun> run_late_nodes(const Specialisation& made, TensorsByName& tensors);

@@ -50,6 +50,19 @@ Status check_names(const DynamicOptions& options, const std::vector<DynamicTenso
   return {};
 }
 
+// Whether there are only so many shapes, since the user listed the sizes of every dimension.
+bool has_few_shapes(const DynamicOptions& options, const std::vector<DynamicTensorInfo>& inputs) {
+  const auto is_listed = [&](const std::string& dim) {
+    const std::optional<DimSum> sum = DimSum::parse(dim);
+    return sum && std::all_of(sum->terms.begin(), sum->terms.end(), [&](const DimSum::Term& term) {
+             return term.name.empty() || options.buckets.count(term.name) != 0;
+           });
+  };
+  return std::all_of(inputs.begin(), inputs.end(), [&](const DynamicTensorInfo& input) {
+    return input.has_shape && std::all_of(input.dims.begin(), input.dims.end(), is_listed);
+  });
+}
+
 Status check_inputs(const std::vector<DynamicTensorInfo>& declared,
                     const std::vector<Tensor>& inputs) {
   if (inputs.size() != declared.size())
@@ -83,6 +96,7 @@ Result<std::unique_ptr<DynamicProgramImpl>> load(const std::filesystem::path& pa
   impl->inputs = infos_of(impl->context.model->inputs());
   impl->outputs = infos_of(impl->context.model->outputs());
   TRY(check_names(options, impl->inputs));
+  impl->measures = impl->context.measures = has_few_shapes(options, impl->inputs);
   if (!options.buckets.empty())
     TRY(check_padding(impl->context, options, impl->inputs, impl->outputs));
   frontend::RemainingGraph graph = impl->context.model->whole();
@@ -156,10 +170,11 @@ Result<std::vector<Tensor>> DynamicProgram::run(const std::vector<Tensor>& input
 
 Status DynamicProgram::prepare(const std::vector<Tensor>& inputs) {
   const std::lock_guard<std::mutex> lock(impl_->running);
-  impl_->context.compile_on_demand = true;
+  impl_->context.compile_on_demand = impl_->context.measures = true;
   Result<std::vector<Tensor>> results =
       without_exceptions([&] { return run_once(*impl_, inputs, false); });
   impl_->context.compile_on_demand = impl_->options.compile_on_demand;
+  impl_->context.measures = impl_->measures;
   return results ? Status() : results.status();
 }
 

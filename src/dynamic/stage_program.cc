@@ -1,6 +1,7 @@
 #include "dynamic/stage_program.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/stopwatch.h"
@@ -18,8 +19,8 @@ namespace {
 // Compiling takes milliseconds; the reference computes this in less than one.
 constexpr double kFewFlops = 2e5;
 constexpr double kFewBytes = 1 << 20;
-// Compiles anything well enough without measuring.
-constexpr const char* kUnmeasuredTarget = "onednn";
+// Compiles anything fast, and well enough without measuring.
+constexpr const char* kQuickTarget = "onednn";
 
 class Interpreted : public StageProgram {
  public:
@@ -69,8 +70,8 @@ bool is_little_work(const Function& function) {
   return function_flops(function) < kFewFlops && function_bytes(function) < kFewBytes;
 }
 
-ProgramOptions unmeasured(ProgramOptions options) {
-  options.targets = {kUnmeasuredTarget};
+ProgramOptions unmeasured(ProgramOptions options, const std::string& target) {
+  options.targets = {target};
   options.config.clear();
   options.search = SearchMethod::kDijkstra;
   options.effort = std::min(options.effort, Effort::kDefault);
@@ -80,10 +81,49 @@ ProgramOptions unmeasured(ProgramOptions options) {
   return options;
 }
 
+// Whether the options say by themselves that costs are measured, or that none are.
+bool decides_measuring(const ProgramOptions& options) {
+  return options.always_measure || options.effort == Effort::kMax || options.frozen_costs ||
+         options.cost_model != nullptr || !options.config.empty() || options.targets.size() == 1;
+}
+
+// As the options name it, options of its own included.
+std::string main_target(const CompileReport& report) {
+  std::map<std::string, double> flops;
+  for (const ReportedKernel& kernel : report.kernels) flops[kernel.target] += kernel.flops;
+  const auto most = std::max_element(
+      flops.begin(), flops.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == flops.end() || most->second == 0 ? "" : most->first;
+}
+
+Result<Program> compile_measured(const Model& model, StageContext& context) {
+  Program program = TRY(compile_model(model, context.options, context.progress));
+  if (context.main_target.empty()) context.main_target = main_target(program.impl().report);
+  return program;
+}
+
+Result<Program> compile(const Model& model, StageCare care, StageContext& context,
+                        SpecialisationInfo& info) {
+  info.measured = true;
+  if (care == StageCare::kMeasured ||
+      (care == StageCare::kKnown && decides_measuring(context.options)))
+    return compile_measured(model, context);
+  if (care == StageCare::kKnown) {
+    ProgramOptions known = context.options;
+    known.frozen_costs = true;
+    Result<Program> program = compile_model(model, known, context.progress);
+    if (program.ok() || program.status().code() != ErrorCode::kFrozenCosts) return program;
+  }
+  info.measured = false;
+  const bool any = care == StageCare::kQuick || context.main_target.empty();
+  return compile_model(model, unmeasured(context.options, any ? kQuickTarget : context.main_target),
+                       context.progress);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::ImportedStage& stage,
-                                                         bool measured, StageContext& context,
+                                                         StageCare care, StageContext& context,
                                                          SpecialisationInfo& info) {
   const Function& main = stage.module->main();
   if (context.compute != nullptr) return std::make_unique<ComputedByOthers>(*stage.module, context);
@@ -101,8 +141,7 @@ Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::Importe
   imported.input_names = stage.inputs;
   imported.output_names = stage.outputs;
   const Model model = TRY(simplified_model(std::move(imported)));
-  Program program = TRY(compile_model(
-      model, measured ? context.options : unmeasured(context.options), context.progress));
+  Program program = TRY(compile(model, care, context, info));
   forget_large_constants(program.impl().report);
   info.kernels = program.impl().report.kernels.size();
   info.compile_seconds = watch.seconds();

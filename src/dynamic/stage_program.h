@@ -28,6 +28,15 @@ struct StageContext {
   std::map<std::string, ForeignOperator> operators;
   Progress* progress = nullptr;
   std::vector<std::unique_ptr<SpecialisationInfo>> made;
+  bool measures = false;    // costs of further specialisations of a first stage too
+  std::string main_target;  // computes most of what was compiled by measured cost; empty: none was
+};
+
+// How much time compiling a stage may take.
+enum class StageCare {
+  kMeasured,  // with the options' targets, by measured cost
+  kKnown,     // likewise where all costs are known, else with the main target, without measuring
+  kQuick,     // with a toolchain that compiles fast, without measuring
 };
 
 class StageProgram {
@@ -36,10 +45,8 @@ class StageProgram {
   virtual Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) = 0;
 };
 
-// `measured`: with the options' targets by measured cost; otherwise with one toolchain, without
-// measuring, for stages whose shapes change from run to run.
 Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::ImportedStage& stage,
-                                                         bool measured, StageContext& context,
+                                                         StageCare care, StageContext& context,
                                                          SpecialisationInfo& info);
 
 }  // namespace collage

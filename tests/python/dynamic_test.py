@@ -138,6 +138,31 @@ def check_refusals(folder):
             assert told in str(wrong), wrong
 
 
+def check_care(folder):
+    """The first shapes, prepared ones and those of buckets are compiled by measured cost; others as they are known, or without measuring."""
+    path = os.path.join(folder, "product.onnx")
+    weight = np.random.default_rng(7).standard_normal((256, 256), np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]), helper.make_node("Relu", ["product"], ["y"])]
+    graph = helper.make_graph(nodes, "product", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 256])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", 256])], [numpy_helper.from_array(weight, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+    def cared(steps, **options):
+        program = collage.load_dynamic(path, targets="onednn,blas", effort="fast", patience=0, database=os.path.join(folder, "care.db"),
+                                       **options)
+        for rows, prepared in steps:
+            given = {"x": np.random.default_rng(rows).standard_normal((rows, 256), np.float32)}
+            if prepared:
+                program.prepare(given)
+            agree(program.run(given)["y"], session.run(None, given)[0])
+        return [made.measured for made in program.specialisations]
+
+    assert cared([(16, False), (24, False), (32, True), (24, False)]) == [True, False, True]
+    assert cared([(24, False), (32, False), (40, False)]) == [True, True, False]
+    assert cared([(9, False), (33, False)], buckets={"rows": [16, 48]}) == [True, True]
+
+
 def check_symbolic(folder):
     """Kernels whose code serves all shapes: new ones compile none, for targets 'native -symbolic=only'."""
     path = os.path.join(folder, "rows.onnx")
@@ -167,7 +192,7 @@ def check_symbolic(folder):
 
 
 def main(arguments):
-    return built_package.run([check_buckets, check_states, check_loop, check_refusals, check_symbolic], arguments)
+    return built_package.run([check_buckets, check_states, check_loop, check_refusals, check_care, check_symbolic], arguments)
 
 
 if __name__ == "__main__":
