@@ -21,9 +21,10 @@ using tp::Term;
 
 namespace {
 
+constexpr int kFewRows = 7, kManyRows = 14;  // of tiles
+
 // What a task reads again and again should stay in L2: rows of so many bytes, or columns.
 constexpr int64_t kRowBytes = 256 << 10, kColumnBytes = 768 << 10;
-constexpr int kFewRows = 7, kManyRows = 14;
 constexpr int kSerialProducts = 1 << 16;  // multiply-adds that are not worth a second thread
 
 bool is_real(DType dtype) { return dtype == DType::kFloat32; }
@@ -165,17 +166,17 @@ void schedule_result(tp::Program& program, const RowProduct& product, const Prod
   steps.unroll("row");
 
   const int64_t tiles = product.columns / (kPanel * tile.panels);
-  const int64_t tile_bytes = product.terms * 4;
-  const int64_t rows_of_task = std::max<int64_t>(1, kRowBytes / (tile_bytes * tile.rows));
-  int64_t group = std::clamp<int64_t>(kColumnBytes / (tile_bytes * kPanel * tile.panels), 1,
+  const int64_t line_bytes = product.terms * 4;  // of a row, or a column
+  const int64_t row_tiles = std::max<int64_t>(1, kRowBytes / (line_bytes * tile.rows));
+  int64_t group = std::clamp<int64_t>(kColumnBytes / (line_bytes * kPanel * tile.panels), 1,
                                       ceil_div(tiles, 4 * threads));
   while (tiles % group != 0) --group;
-  steps.split("row_tile", "row_block", "row_in_block", rows_of_task, true);
+  steps.split("row_tile", "row_block", "row_in_block", row_tiles, true);
   steps.split("column_tile", "column_group", "column_in_group", group);
   steps.reorder({"column", "row", "row_in_block", "column_in_group", "row_block", "column_group"});
   steps.fuse("row_block", "column_group", "block");
   const Term rows = tp::extent_term(result.axes[0].size, result.axes[0].extent);
-  const int block = tp::to_int(rows_of_task * tile.rows);
+  const int block = tp::to_int(row_tiles * tile.rows);
   const Term blocks = (rows + (block - 1)) / block * tp::to_int(tiles / group);
   const int few = tp::to_int(kSerialProducts / (product.columns * product.terms));
   steps.split("block", "task", "inside", tp::select(rows <= few, blocks, Term(1)));
