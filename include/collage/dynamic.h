@@ -73,7 +73,7 @@ struct SpecialisationInfo {
   std::string part;          // "main", "main/1" after the first cut, "loop 'NAME'"
   std::string shapes;        // of its inputs: "tokens (1, 64), mask (1, 64)"
   bool interpreted = false;  // too little work to compile
-  bool measured = false;     // compiled by measured cost, with all targets
+  bool quick = false;        // compiled with one target, without measuring: see `run`
   size_t kernels = 0;
   double compile_seconds = 0;
   size_t runs = 0;
@@ -98,8 +98,8 @@ class DynamicProgram {
   // first and those that buckets bound; others in seconds, with the costs that are known or else
   // with one target, without measuring.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
-  // Compiles what these inputs need, by measured cost, also where compile_on_demand is off, and
-  // forgets the results.
+  // Compiles what these inputs need as the options ask, also where compile_on_demand is off or it
+  // was compiled in seconds before, and forgets the results.
   Status prepare(const std::vector<Tensor>& inputs);
   // States become empty.
   void reset();

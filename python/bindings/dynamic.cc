@@ -103,7 +103,7 @@ void bind_dynamic_programs(nb::module_& core) {
       .def_ro("part", &SpecialisationInfo::part)
       .def_ro("shapes", &SpecialisationInfo::shapes)
       .def_ro("interpreted", &SpecialisationInfo::interpreted)
-      .def_ro("measured", &SpecialisationInfo::measured)
+      .def_ro("quick", &SpecialisationInfo::quick)
       .def_ro("kernels", &SpecialisationInfo::kernels)
       .def_ro("compile_seconds", &SpecialisationInfo::compile_seconds)
       .def_ro("runs", &SpecialisationInfo::runs);

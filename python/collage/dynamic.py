@@ -32,7 +32,7 @@ class DynamicProgram:
         return dict(zip((info.name for info in self.outputs), self._core.run(self._in_order(inputs))))
 
     def prepare(self, inputs: Mapping[str, Array]) -> None:
-        """Compiles what these inputs need, by measured cost, and forgets the results."""
+        """Compiles what these inputs need, by measured cost where there are several targets, and forgets the results."""
         self._core.prepare(self._in_order(inputs))
 
     def reset(self) -> None:

@@ -63,6 +63,7 @@ struct DynamicGraph::Stage {
   std::vector<std::string> reads;  // of `rest`
   std::string name;
   size_t depth = 0, runs = 0;
+  bool quick = false;  // behind a specialisation that is
   std::vector<std::unique_ptr<Specialisation>> made;
 };
 
@@ -105,10 +106,14 @@ Result<Tensor> DynamicGraph::find(const std::string& name, const TensorsByName& 
   return context_.model->initializer(name);
 }
 
-// The shapes of stages behind the first change from run to run.
 StageCare DynamicGraph::care_of(const Stage& stage) const {
-  if (stage.made.empty() || (stage.depth == 0 && context_.measures)) return StageCare::kMeasured;
-  return stage.depth == 0 ? StageCare::kKnown : StageCare::kQuick;
+  const bool is_first = std::none_of(stage.made.begin(), stage.made.end(), [](const auto& made) {
+    return made->info && !made->info->interpreted;
+  });
+  if (stage.depth == 0)
+    return is_first || context_.measures ? StageCare::kAsAsked : StageCare::kKnown;
+  // Its shapes change from run to run.
+  return is_first && !stage.quick ? StageCare::kAsAsked : StageCare::kQuick;
 }
 
 Result<std::unique_ptr<DynamicGraph::Specialisation>> DynamicGraph::make(
@@ -156,7 +161,13 @@ Result<DynamicGraph::Specialisation*> DynamicGraph::specialise(Stage& stage,
     });
   };
   auto found = std::find_if(stage.made.begin(), stage.made.end(), holds);
-  if (found == stage.made.end()) {
+  const bool again = found != stage.made.end() && context_.measures && stage.depth == 0 &&
+                     (*found)->info != nullptr && (*found)->info->quick;
+  if (again) {
+    std::unique_ptr<Specialisation> made = TRY(make(stage, tensors));
+    std::erase_if(context_.made, [&](const auto& info) { return info.get() == (*found)->info; });
+    *found = std::move(made);
+  } else if (found == stage.made.end()) {
     auto made = TRY(make(stage, tensors));
     if (stage.made.size() >= kMaxSpecialisations)
       stage.made.erase(
@@ -271,6 +282,7 @@ Result<std::unique_ptr<DynamicGraph::Stage>> DynamicGraph::stage_after(const Sta
                                                                        const HostRun& host) {
   auto next = std::make_unique<Stage>();
   next->depth = stage.depth + 1;
+  next->quick = stage.quick || (made.info != nullptr && made.info->quick);
   next->name = fmt::format("{}/{}", name_, next->depth);
   RemainingGraph& rest = next->rest;
   rest.outputs = stage.rest.outputs;

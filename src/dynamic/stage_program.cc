@@ -1,7 +1,6 @@
 #include "dynamic/stage_program.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/stopwatch.h"
@@ -81,42 +80,42 @@ ProgramOptions unmeasured(ProgramOptions options, const std::string& target) {
   return options;
 }
 
-// Whether the options say by themselves that costs are measured, or that none are.
-bool decides_measuring(const ProgramOptions& options) {
-  return options.always_measure || options.effort == Effort::kMax || options.frozen_costs ||
-         options.cost_model != nullptr || !options.config.empty() || options.targets.size() == 1;
+// Whether what the options ask for takes no measuring, or cannot be had without.
+bool is_only_as_asked(const ProgramOptions& options) {
+  return options.targets.size() == 1 || options.frozen_costs || options.cost_model != nullptr ||
+         options.always_measure || options.effort == Effort::kMax || options.max_error > 0 ||
+         !options.config.empty() || !options.pin.empty();
 }
 
-// As the options name it, options of its own included.
-std::string main_target(const CompileReport& report) {
-  std::map<std::string, double> flops;
-  for (const ReportedKernel& kernel : report.kernels) flops[kernel.target] += kernel.flops;
-  const auto most = std::max_element(
-      flops.begin(), flops.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == flops.end() || most->second == 0 ? "" : most->first;
+// That was fastest alone, the host doing what it cannot.
+std::string best_target(const CompileReport& report) {
+  for (const std::string& target : report.targets)
+    if (report.best_single_backend == target ||
+        report.best_single_backend.starts_with(target + " ("))
+      return target;
+  return "";
 }
 
-Result<Program> compile_measured(const Model& model, StageContext& context) {
+Result<Program> compile_as_asked(const Model& model, StageContext& context) {
   Program program = TRY(compile_model(model, context.options, context.progress));
-  if (context.main_target.empty()) context.main_target = main_target(program.impl().report);
+  if (context.best_target.empty()) context.best_target = best_target(program.impl().report);
   return program;
 }
 
 Result<Program> compile(const Model& model, StageCare care, StageContext& context,
                         SpecialisationInfo& info) {
-  info.measured = true;
-  if (care == StageCare::kMeasured ||
-      (care == StageCare::kKnown && decides_measuring(context.options)))
-    return compile_measured(model, context);
+  if (care == StageCare::kAsAsked ||
+      (care == StageCare::kKnown && is_only_as_asked(context.options)))
+    return compile_as_asked(model, context);
+  const bool any = care == StageCare::kQuick || context.best_target.empty();
   if (care == StageCare::kKnown) {
     ProgramOptions known = context.options;
     known.frozen_costs = true;
     Result<Program> program = compile_model(model, known, context.progress);
-    if (program.ok() || program.status().code() != ErrorCode::kFrozenCosts) return program;
+    if (program.ok()) return program;
   }
-  info.measured = false;
-  const bool any = care == StageCare::kQuick || context.main_target.empty();
-  return compile_model(model, unmeasured(context.options, any ? kQuickTarget : context.main_target),
+  info.quick = true;
+  return compile_model(model, unmeasured(context.options, any ? kQuickTarget : context.best_target),
                        context.progress);
 }
 

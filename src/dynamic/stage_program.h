@@ -29,14 +29,14 @@ struct StageContext {
   Progress* progress = nullptr;
   std::vector<std::unique_ptr<SpecialisationInfo>> made;
   bool measures = false;    // costs of further specialisations of a first stage too
-  std::string main_target;  // computes most of what was compiled by measured cost; empty: none was
+  std::string best_target;  // of those that could compute what was measured alone; empty: none
 };
 
 // How much time compiling a stage may take.
 enum class StageCare {
-  kMeasured,  // with the options' targets, by measured cost
-  kKnown,     // likewise where all costs are known, else with the main target, without measuring
-  kQuick,     // with a toolchain that compiles fast, without measuring
+  kAsAsked,  // with the options' targets, by measured cost where there are several
+  kKnown,    // likewise where all costs are known, else with the best target, without measuring
+  kQuick,    // with a toolchain that compiles fast, without measuring
 };
 
 class StageProgram {

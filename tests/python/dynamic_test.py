@@ -139,7 +139,7 @@ def check_refusals(folder):
 
 
 def check_care(folder):
-    """The first shapes, prepared ones and those of buckets are compiled by measured cost; others as they are known, or without measuring."""
+    """The first shapes, prepared ones and those of buckets are measured; others are compiled as they are known, or without measuring."""
     path = os.path.join(folder, "product.onnx")
     weight = np.random.default_rng(7).standard_normal((256, 256), np.float32)
     nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]), helper.make_node("Relu", ["product"], ["y"])]
@@ -148,19 +148,23 @@ def check_care(folder):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 
-    def cared(steps, **options):
-        program = collage.load_dynamic(path, targets="onednn,blas", effort="fast", patience=0, database=os.path.join(folder, "care.db"),
-                                       **options)
-        for rows, prepared in steps:
-            given = {"x": np.random.default_rng(rows).standard_normal((rows, 256), np.float32)}
-            if prepared:
+    def quick_ones(*steps, targets="onednn,blas", **options):
+        """The numbers of rows, prepared where they are negative; and which are compiled without measuring."""
+        program = collage.load_dynamic(path, targets=targets, effort="fast", patience=0, database=os.path.join(folder, "care.db"), **options)
+        for rows in steps:
+            given = {"x": np.random.default_rng(5).standard_normal((abs(rows), 256), np.float32)}
+            if rows < 0:
                 program.prepare(given)
             agree(program.run(given)["y"], session.run(None, given)[0])
-        return [made.measured for made in program.specialisations]
+        return [made.quick for made in program.specialisations if not made.interpreted]
 
-    assert cared([(16, False), (24, False), (32, True), (24, False)]) == [True, False, True]
-    assert cared([(24, False), (32, False), (40, False)]) == [True, True, False]
-    assert cared([(9, False), (33, False)], buckets={"rows": [16, 48]}) == [True, True]
+    assert quick_ones(16, 24, -32, 24) == [False, True, False]
+    assert quick_ones(24, 32, 40) == [False, False, True], "32 is known"
+    assert quick_ones(1, 48, 56) == [False, True], "nothing was compiled for one row"
+    assert quick_ones(9, 33, buckets={"rows": [16, 64]}) == [False, False]
+    assert quick_ones(72, 80, targets="onednn") == [False, False], "nothing is measured anyway"
+    # Prepared after it was compiled without measuring: compiled again.
+    assert quick_ones(16, 88, 16, -88) == [False, False]
 
 
 def check_symbolic(folder):

@@ -50,12 +50,13 @@ std::string name_of(const ProductTile& tile) {
 }
 
 Result<tp::Program> scheduled(General& general, std::string_view variant, int threads) {
-  if (!general.product)
+  if (!general.product && variant == kSymbolic)
     return scheduled_over_symbols(std::move(general.program), threads).with_context("native");
-  for (const ProductTile& tile : tiles_of(general))
-    if (name_of(tile) == variant)
-      return scheduled_product(std::move(general.program), *general.product, tile, threads)
-          .with_context("native");
+  if (general.product)
+    for (const ProductTile& tile : tiles_of(general))
+      if (name_of(tile) == variant)
+        return scheduled_product(std::move(general.program), *general.product, tile, threads)
+            .with_context("native");
   return internal_error("native: no schedule '{}'", variant);
 }
 

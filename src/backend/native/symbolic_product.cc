@@ -81,7 +81,7 @@ Result<RowProduct> row_product(tp::Program& program) {
   const auto [row_factor, column_factor] = TRY(factors_of(sum));
   const tp::Axis &row = sum.axes[0], &column = sum.axes[1], &term = sum.updates[0].over[0];
   const tp::Buffer* weights = program.find_buffer(column_factor->name);
-  if (weights == nullptr || !weights->is_constant || column_factor->args.size() != 2)
+  if (weights == nullptr || !weights->value.defined() || column_factor->args.size() != 2)
     return unsupported("a product with no constant over symbols");
   if (!row.size.defined() || program.symbols.size() != 1)
     return unsupported("a product of which more than its rows vary");
@@ -109,7 +109,9 @@ std::vector<ProductTile> product_tiles(const RowProduct& product, int64_t rows, 
   };
   std::vector<Choice> choices;
   const int64_t panels = product.columns / kPanel;
-  for (int size = 1; size <= std::min<int64_t>(rows, most_rows(1, avx512)); ++size) {
+  // The largest first: of two that cost the same, one that passes the weights less often.
+  for (auto size = static_cast<int>(std::min<int64_t>(rows, most_rows(1, avx512))); size > 0;
+       --size) {
     // Few rows have a tile of their own, many one of those that fill the registers best.
     if (size > kFewRows && size != kManyRows) continue;
     Choice best{{size, 0}, 0};
@@ -136,14 +138,12 @@ void pack_weights(tp::Program& program, const RowProduct& product) {
   tp::Buffer& buffer = *std::find_if(program.buffers.begin(), program.buffers.end(),
                                      [&](const auto& b) { return b.name == product.weights; });
   const Shape shape{product.columns / kPanel, product.terms, kPanel};
+  const MatmulShape matrix{{}, 1, product.columns, product.terms};
+  const auto packed = pack_matmul_weights<float>(matrix, buffer.value.data<float>(),
+                                                 product.transposed ? 1 : product.columns,
+                                                 product.transposed ? product.terms : 1);
   buffer.type.shape = shape;
-  if (buffer.value.defined()) {
-    const MatmulShape matrix{{}, 1, product.columns, product.terms};
-    const auto packed = pack_matmul_weights<float>(matrix, buffer.value.data<float>(),
-                                                   product.transposed ? 1 : product.columns,
-                                                   product.transposed ? product.terms : 1);
-    buffer.value = Tensor::share(DType::kFloat32, shape, packed.memory(), packed.memory().get());
-  }
+  buffer.value = Tensor::share(DType::kFloat32, shape, packed.memory(), packed.memory().get());
   Stage& sum = *program.find_stage(product.sum);
   const Term column = tp::var(sum.axes[1].name), term = tp::var(sum.updates[0].over[0].name);
   sum.updates[0].value = tp::rewrite(sum.updates[0].value, [&](const Term& t) {

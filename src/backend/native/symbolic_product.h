@@ -9,9 +9,7 @@
 // back to end where the rows do. A kernel with tiles of six rows hence serves six or more.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tensor_program/program.h"
@@ -23,7 +21,6 @@ struct ProductTile {
   int panels = 1;  ///< of 16 columns; divides the number of panels
 
   std::string to_string() const;
-  bool operator==(const ProductTile&) const = default;
 };
 
 /// A program that is such a product, of one symbol.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <functional>
+#include <set>
 
 #include "backend/native/code_cache.h"
 #include "backend/native/native_backend.h"
@@ -146,6 +147,13 @@ TEST(Symbolic, StandsBesideTheOthersOrAlone) {
   EXPECT_EQ(names(rows, ""), (Names{"rows"}));
   EXPECT_EQ(names(rows, "on"), (Names{"rows", "symbolic"}));
   EXPECT_EQ(names(rows, "only"), (Names{"symbolic"}));
+  const Function tiled = function({x}, call("nn.matmul", {x, weights({40, 32})}));
+  const Names tiles = names(tiled, "only");
+  EXPECT_EQ(tiles.size(), 2);
+  for (const std::string& tile : tiles) EXPECT_THAT(tile, testing::StartsWith("symbolic m"));
+  Names both = names(tiled, "");
+  both.insert(both.end(), tiles.begin(), tiles.end());
+  EXPECT_EQ(names(tiled, "on"), both);
   // What has none is computed as ever.
   const Function product = function({x}, call("nn.matmul", {x, weights({40, 24})}));
   EXPECT_EQ(names(product, "only"), names(product, ""));
@@ -171,6 +179,38 @@ TEST(Symbolic, RefusalsSayWhy) {
   const Expr wide = var("wide", {6, 40}, DType::kInt64);
   EXPECT_THAT(refusal(function({wide}, call("add", {wide, wide}))),
               HasSubstr("native: y0: rows of int64 over symbols"));
+}
+
+// Kernels of products, symbolic ones and others, hold one copy of their weights; saved ones too.
+TEST(Symbolic, ProductsShareWeights) {
+  const Expr x = var("x", {5, 128});
+  const Function product = function({x}, call("nn.matmul", {x, weights({128, 160})}));
+  const Target target{"native", {{"symbolic", "on"}}, {}};
+  const std::unique_ptr<Backend> native = make_native_backend();
+  const auto variants = native->variants(product, target, CompileOptions{2, ""});
+  ASSERT_TRUE(variants.ok()) << variants.status().to_string();
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  std::set<const void*> held;
+  for (const Variant& variant : *variants) {
+    EXPECT_EQ(variant.weights, variants->front().weights) << variant.name;
+    auto kernel = native->compile(product, variant, target, CompileOptions{2, ""});
+    ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+    const auto saved = (*kernel)->save();
+    ASSERT_TRUE(saved.ok()) << saved.status().to_string();
+    ASSERT_EQ(saved->constants.size(), 1);
+    held.insert(saved->constants[0].data.get());
+    kernels.push_back(std::move(kernel).value());
+  }
+  EXPECT_EQ(held.size(), 1);
+}
+
+// A tile of more rows than there are would begin before the arrays.
+TEST(Symbolic, TilesOfMoreRowsAreRefused) {
+  const Expr x = var("x", {4, 40});
+  const Function product = function({x}, call("nn.matmul", {x, weights({40, 32})}));
+  for (const std::string name : {"symbolic m6 n1", "symbolic m5 n1", "symbolic"})
+    EXPECT_THAT(program_over_symbols(product, name, 2).status().message(),
+                HasSubstr("no schedule '" + name + "'"));
 }
 
 // A kernel that was saved is called with the same numbers.
