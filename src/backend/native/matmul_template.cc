@@ -100,7 +100,8 @@ std::vector<MatmulSchedule> matmul_schedules(const MatmulProblem& p, int threads
   std::vector<Tile> tiles;
   for (int n : {1, 2, 3, 4, 6}) {
     if (panels % n != 0 || (n > 4 && s.m > 2)) continue;
-    for (int m = 1; m <= std::min<int64_t>(s.m, most_rows(n, avx512)); ++m) {
+    // One row alone would read the weights once for each.
+    for (int m = s.m > 1 ? 2 : 1; m <= std::min<int64_t>(s.m, most_rows(n, avx512)); ++m) {
       const double waste = static_cast<double>(ceil_div(s.m, m) * m) / static_cast<double>(s.m);
       double cost = waste * tile_cost(n, m, avx512);
       if (n >= 3 && m > 4) cost *= n == 3 ? 1.05 : 1.2;

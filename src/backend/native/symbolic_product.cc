@@ -114,9 +114,11 @@ std::vector<ProductTile> product_tiles(const RowProduct& product, int64_t rows, 
        --size) {
     // Few rows have a tile of their own, many one of those that fill the registers best.
     if (size > kFewRows && size != kManyRows) continue;
+    if (size == 1 && rows > 1) continue;  // it would read the weights once a row
     Choice best{{size, 0}, 0};
     for (const int n : {1, 2, 3, 4, 6}) {
-      if (panels % n != 0 || (n > 1 && size > most_rows(n, avx512))) continue;
+      if (panels % n != 0 || (n > 1 && size > most_rows(n, avx512)) || (n > 4 && size > 2))
+        continue;
       const double cost = tile_cost(n, size, avx512);
       if (best.tile.panels == 0 || cost < best.cost) best = {{size, n}, cost};
     }
