@@ -94,9 +94,9 @@ class DynamicProgram {
   const std::vector<DynamicTensorInfo>& outputs() const;
 
   // Inputs in the order of inputs(), of any shapes that fit the dimensions' names (kBadModel
-  // otherwise). The first run with new shapes compiles: by measured cost, in minutes, the very
-  // first and those that buckets bound; others in seconds, with the costs that are known or else
-  // with one target, without measuring.
+  // otherwise). The first run with new shapes compiles. Where the options' targets are measured,
+  // that takes minutes for the first shapes and those that buckets bound; others are compiled in
+  // seconds, by costs that are known or else with one target, without measuring.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   // Compiles what these inputs need as the options ask, also where compile_on_demand is off or it
   // was compiled in seconds before, and forgets the results.

@@ -96,7 +96,7 @@ Result<std::unique_ptr<DynamicProgramImpl>> load(const std::filesystem::path& pa
   impl->inputs = infos_of(impl->context.model->inputs());
   impl->outputs = infos_of(impl->context.model->outputs());
   TRY(check_names(options, impl->inputs));
-  impl->measures = impl->context.measures = has_few_shapes(options, impl->inputs);
+  impl->context.measures = has_few_shapes(options, impl->inputs);
   if (!options.buckets.empty())
     TRY(check_padding(impl->context, options, impl->inputs, impl->outputs));
   frontend::RemainingGraph graph = impl->context.model->whole();
@@ -170,11 +170,12 @@ Result<std::vector<Tensor>> DynamicProgram::run(const std::vector<Tensor>& input
 
 Status DynamicProgram::prepare(const std::vector<Tensor>& inputs) {
   const std::lock_guard<std::mutex> lock(impl_->running);
-  impl_->context.compile_on_demand = impl_->context.measures = true;
+  impl_->context.compile_on_demand = true;
+  const bool measures = std::exchange(impl_->context.measures, true);
   Result<std::vector<Tensor>> results =
       without_exceptions([&] { return run_once(*impl_, inputs, false); });
   impl_->context.compile_on_demand = impl_->options.compile_on_demand;
-  impl_->context.measures = impl_->measures;
+  impl_->context.measures = measures;
   return results ? Status() : results.status();
 }
 

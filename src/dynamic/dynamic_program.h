@@ -26,7 +26,6 @@ struct DynamicProgramImpl {
   std::vector<DynamicTensorInfo> inputs, outputs;
   States states;
   std::optional<DynamicGraph> graph;
-  bool measures = false;  // for whatever shapes come; `prepare` does in any case
   std::mutex running;
 };
 
