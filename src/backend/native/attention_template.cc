@@ -1,6 +1,7 @@
 #include "backend/native/attention_template.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "backend/native/halide_names.h"
 #include "backend/native/register_tile.h"
@@ -83,11 +84,13 @@ Func build_attention(const AttentionShape& s, const AttentionSchedule& sched, co
   sums(vars({qi, t})) += turned(at({qi, rd})) * k(coords(t, rd));
   Expr score = sums(at({qi, t}));
   if (mask) score = score + mask(coords(query, t));
-  // Not a select on t <= query: Halide would divide the loops by it, over and over.
-  if (s.causal) score = score + Halide::cast<float>(Halide::min(query - t, 0)) * 1e30f;
+  // The future gets -infinity, for no mask may hide the visible keys more. Not by a select on
+  // t <= query: Halide would divide the loops by it, over and over.
+  constexpr float kLowest = std::numeric_limits<float>::lowest();
+  if (s.causal) score = score - Halide::cast<float>(Halide::min(query - t, 0) * 2) * kLowest;
   scores(vars({qi, t})) = score;
   RDom rm = keys();
-  largest(vars({qi})) = -1e30f;
+  largest(vars({qi})) = kLowest;
   largest(vars({qi})) = Halide::max(largest(at({qi})), scores(at({qi, rm})));
   weights(vars({qi, t})) = vector_exp(scores(at({qi, t})) - largest(at({qi})));
   RDom rs = keys();

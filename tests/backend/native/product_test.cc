@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <limits>
 
+#include "backend/check.h"
 #include "backend/native/native_backend.h"
 #include "check.h"
 
@@ -141,6 +143,37 @@ TEST(Attention, Masks) {
     const Expr mask = var("mask", shape);
     check_function(
         function({q, k, v, mask}, call("nn.attention", {q, k, v, mask}, {{"scale", 0.25}})));
+  }
+}
+
+// Rows that a mask hides whole, by float32's lowest number or, where the reference gives NaN, by
+// infinity; and rows of which it hides what a causal product shows.
+TEST(Attention, HiddenRows) {
+  constexpr float kLowest = std::numeric_limits<float>::lowest();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const int64_t n : {48, 64}) {
+    const Expr q = var("q", {2, n, 16}), k = var("k", {2, n, 16}), v = var("v", {2, n, 32});
+    const Expr mask = var("mask", {n, n});
+    std::vector<Tensor> inputs;
+    for (const Shape& shape : {Shape{2, n, 16}, Shape{2, n, 16}, Shape{2, n, 32}})
+      inputs.push_back(collage::testing::random_tensor(shape, inputs.size()));
+    Tensor& hidden = inputs.emplace_back(Tensor::empty(DType::kFloat32, {n, n}));
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        float& at = hidden.data<float>()[i * n + j];
+        at = 0;
+        if (i % 4 == 0) at = kLowest;
+        if (i % 4 == 1 && j <= i) at = kLowest;
+        if (i % 4 == 2 && j % 2 == 0) at = -kInfinity;
+        if (i == 11) at = -kInfinity;
+      }
+    }
+    for (const bool causal : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} keys causal {}", n, causal));
+      check_with_inputs(function({q, k, v, mask}, call("nn.attention", {q, k, v, mask},
+                                                       {{"scale", 0.25}, {"causal", causal}})),
+                        inputs);
+    }
   }
 }
 
