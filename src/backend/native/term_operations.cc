@@ -11,17 +11,33 @@ using HExpr = Halide::Expr;
 
 namespace {
 
+/// What to divide by in place of a negative constant, which has an opposite; else undefined.
+HExpr opposite(const HExpr& b) {
+  const auto number = Halide::Internal::as_const_int(b);
+  return number && *number < 0 && !b.type().is_min(*number) ? Halide::Internal::simplify(-b)
+                                                            : HExpr();
+}
+
+/// `exact`, for which Halide takes the bounds of `like`: of the same value, and bounded closely,
+/// but not defined for the type's least value.
+HExpr bounded_as(const HExpr& exact, const HExpr& like) {
+  return Halide::unsafe_promise_clamped(exact, like, like);
+}
+
 /// Halide's remainders are never negative; those of programs have the divisor's sign. By zero, both
-/// say zero. With the signs of both operands turned, quotients stay and remainders turn theirs.
+/// say zero.
 HExpr quotient(const HExpr& a, const HExpr& b) {
   if (!b.type().is_int() || Halide::Internal::is_positive_const(b)) return a / b;
-  if (Halide::Internal::is_negative_const(b)) return -a / Halide::Internal::simplify(-b);
-  return Halide::select(b < 0, -a / -b, a / b);
+  if (const HExpr c = opposite(b); c.defined())
+    return bounded_as(-(a / c) - Halide::cast(a.type(), a % c != 0), -a / c);
+  return a / b - Halide::cast(a.type(), b < 0 && a % b != 0);
 }
 HExpr remainder(const HExpr& a, const HExpr& b) {
   if (!b.type().is_int() || Halide::Internal::is_positive_const(b)) return a % b;
-  if (Halide::Internal::is_negative_const(b)) return -(-a % Halide::Internal::simplify(-b));
-  return Halide::select(b < 0, -(-a % -b), a % b);
+  if (const HExpr c = opposite(b); c.defined())
+    return bounded_as(Halide::select(a % c == 0, 0, a % c - c), -(-a % c));
+  const HExpr r = a % b;
+  return Halide::select(b < 0 && r != 0, r + b, r);
 }
 
 }  // namespace

@@ -112,6 +112,38 @@ TEST_F(CalledProgram, DividesAsProgramsSay) {
                         Tensor::from<int32_t>({9}, {2, 2, -2, -2, -3, 3, -3, 0, 0})});
 }
 
+// The least value of a type has no opposite.
+TEST_F(CalledProgram, DividesLeastValues) {
+  const auto check = [](DType dtype, const Tensor& a, const Tensor& b) {
+    SCOPED_TRACE(dtype_name(dtype));
+    const std::string text = fmt::format(R"(program {{
+      param A: {0}[8];
+      param B: {0}[8];
+      result Q[i:8] = A[i] / B[i];
+      result R[i:8] = A[i] % B[i];
+      result U[i:8] = A[i] / {0}(-3);
+      result V[i:8] = A[i] % {0}(-3);
+      result W[i:8] = A[i] / {0}(-1);
+      result X[i:8] = {0}(-128) / A[i];
+      result Y[i:8] = {0}(-128) % A[i];
+    }})",
+                                         dtype_name(dtype));
+    const Expr x = var("a", {8}, dtype), y = var("b", {8}, dtype);
+    check_with_inputs(function({x, y}, program_call({x, y}, text)), {a, b}, {.tolerance = 0});
+  };
+  constexpr int8_t kLow8 = INT8_MIN;
+  check(DType::kInt8, Tensor::from<int8_t>({8}, {kLow8, kLow8, kLow8, kLow8, kLow8, 127, -127, 0}),
+        Tensor::from<int8_t>({8}, {-3, 3, -1, 0, kLow8, kLow8, kLow8, kLow8}));
+  constexpr int32_t kLow32 = INT32_MIN;
+  check(DType::kInt32,
+        Tensor::from<int32_t>({8}, {kLow32, kLow32, kLow32, kLow32, kLow32, INT32_MAX, -7, 0}),
+        Tensor::from<int32_t>({8}, {-3, 3, -1, 0, kLow32, kLow32, kLow32, kLow32}));
+  constexpr int64_t kLow64 = INT64_MIN;
+  check(DType::kInt64,
+        Tensor::from<int64_t>({8}, {kLow64, kLow64, kLow64, kLow64, kLow64, INT64_MAX, -7, 0}),
+        Tensor::from<int64_t>({8}, {-3, 3, -1, 0, kLow64, kLow64, kLow64, kLow64}));
+}
+
 TEST_F(CalledProgram, RefusesWhatItsCodeCannotHold) {
   const auto why = [](const std::string& text, std::vector<Expr> params) {
     const Result<Expr> made = make_call(tensor_program::kCallOp, params, {{"program", text}});
