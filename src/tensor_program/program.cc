@@ -168,9 +168,7 @@ class Verifier {
     if (step.update >= 0 && form.of_whole_stages)
       return wrong("{}.{} is for stages, not for updates", step.stage, form.text);
     if (step.kind == PrimitiveKind::kTensorise) TRY(check_tensorise(*stage, step));
-    const bool at_loop =
-        step.kind == PrimitiveKind::kComputeAt || step.kind == PrimitiveKind::kHoistStorage;
-    if (at_loop && program_.find_stage(step.names[0]) == nullptr)
+    if (is_at_loop(step) && program_.find_stage(step.names[0]) == nullptr)
       return wrong("{} is computed at {}, which is no stage", step.stage, step.names[0]);
     return {};
   }

@@ -133,6 +133,11 @@ struct Primitive {
   bool operator==(const Primitive& other) const;
 };
 
+/// Whether the step names a loop of another stage, the first of its names.
+inline bool is_at_loop(const Primitive& step) {
+  return step.kind == PrimitiveKind::kComputeAt || step.kind == PrimitiveKind::kHoistStorage;
+}
+
 struct Program {
   std::vector<Symbol> symbols = {};
   std::vector<Buffer> buffers;

@@ -255,6 +255,8 @@ void Translator::apply_schedule() {
       apply(made.func.update(step.update), step, &made.walked[i]);
       continue;
     }
+    // Nothing computes what nothing reads: it has no loops.
+    if (tp::is_at_loop(step) && stages_.count(step.names[0]) == 0) continue;
     switch (step.kind) {
       case tp::PrimitiveKind::kComputeRoot:
         made.func.compute_root();

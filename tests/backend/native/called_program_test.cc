@@ -144,6 +144,25 @@ TEST_F(CalledProgram, DividesLeastValues) {
         Tensor::from<int64_t>({8}, {-3, 3, -1, 0, kLow64, kLow64, kLow64, kLow64}));
 }
 
+// A place in a stage that nothing reads, and which is therefore not computed, is none.
+TEST_F(CalledProgram, StagesAtThoseThatNothingReads) {
+  const Expr x = var("x", {8});
+  for (const char* at : {"P.compute_at(Q, i);", "P.compute_at(Q, i); P.hoist_storage(Q, i);"}) {
+    for (const char* stage : {"A[i]", "sum(k:4) A[max(i - k, 0)]"}) {
+      const std::string text = fmt::format(R"(program {{
+        param A: float32[8];
+        stage P[i:8] = {};
+        stage Q[i:8] = sum(k:4) P[i];
+        result C[i:8] = P[i];
+        schedule {{ {} Q.update(0).unroll(k); }}
+      }})",
+                                           stage, at);
+      SCOPED_TRACE(text);
+      check_function(function({x}, program_call({x}, text)));
+    }
+  }
+}
+
 TEST_F(CalledProgram, RefusesWhatItsCodeCannotHold) {
   const auto why = [](const std::string& text, std::vector<Expr> params) {
     const Result<Expr> made = make_call(tensor_program::kCallOp, params, {{"program", text}});
