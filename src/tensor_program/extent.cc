@@ -24,10 +24,13 @@ class ExtentParser {
       } else {
         return left;
       }
+      if (left->depth >= kMostNested) return too_deep();
     }
   }
 
  private:
+  static Status too_deep() { return bad_model("an extent of more than {} levels", kMostNested); }
+
   Result<Term> product(int nested) {
     Term left = TRY(factor(nested));
     for (;;) {
@@ -40,11 +43,12 @@ class ExtentParser {
       } else {
         return left;
       }
+      if (left->depth >= kMostNested) return too_deep();
     }
   }
 
   Result<Term> factor(int nested) {
-    if (nested == kMostNested) return bad_model("an extent of more than {} levels", kMostNested);
+    if (nested == kMostNested) return too_deep();
     const Token& token = tokens_[at_];
     if (accept("(")) {
       Term inner = TRY(sum(nested + 1));

@@ -63,6 +63,18 @@ TEST(Symbols, Refusals) {
       HasSubstr("nothing binds m"));
 }
 
+TEST(Symbols, ExtentsNestToALimit) {
+  const auto sum = [](const std::string& more, int times) {
+    std::string extent = "n";
+    for (int i = 0; i < times; ++i) extent += more;
+    return "program (n = 1) {\n  result y[i:" + extent + "] = 1.0f;\n}\n";
+  };
+  for (const int times : {100, 200'000})
+    for (const std::string more : {" + n", " - n", " * n", " / n", " % n"})
+      EXPECT_THAT(refusal(sum(more, times)), HasSubstr("an extent of more than 64 levels"));
+  expect_round_trip(sum(" + n", 60));
+}
+
 TEST(Symbols, OtherValues) {
   const Program program = parsed(R"(program (n = 4) {
   param x: float32[n];
