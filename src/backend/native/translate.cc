@@ -101,7 +101,7 @@ void Translator::define_external(const tp::Stage& stage, Func& f, const std::vec
   calls_library_ = true;
   std::string text = stage.external.label;
   const auto add_shape = [&](const Shape& shape) {
-    text += fmt::format(" {}", fmt::join(shape, "x"));
+    text += shape.empty() ? " -" : fmt::format(" {}", fmt::join(shape, "x"));
   };
   std::vector<Halide::ExternFuncArgument> args(1);
   for (const std::string& input : stage.external.inputs) {

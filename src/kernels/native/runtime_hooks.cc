@@ -36,7 +36,8 @@ struct ScratchPool {
 };
 thread_local ScratchPool pool;
 
-/// "cblas_sgemm 4x8 8x3 4x3": the label, and the shapes of inputs and destination.
+/// "cblas_sgemm 4x8 8x3 4x3": the label, and the shapes of inputs and destination; "-" is that of a
+/// scalar.
 struct ExternalStage {
   std::string label;
   std::vector<Shape> shapes;
@@ -46,6 +47,7 @@ struct ExternalStage {
     words >> label;
     for (std::string word; words >> word;) {
       Shape& shape = shapes.emplace_back();
+      if (word == "-") continue;
       std::istringstream extents(word);
       for (std::string extent; std::getline(extents, extent, 'x');)
         shape.push_back(std::stoll(extent));

@@ -198,6 +198,43 @@ TEST_F(CalledProgram, CallsFunctionsOfLibraries) {
   })")));
 }
 
+TEST_F(CalledProgram, CallsFunctionsWithScalars) {
+  tensor_program::register_external(
+      "test.scale",
+      [](std::span<const TensorType> types) -> Result<TensorType> { return types[1]; },
+      [](std::span<const DLTensor> inputs, const DLTensor& to) -> Status {
+        if (inputs[0].ndim != 0 || inputs[1].ndim != 1 || to.ndim != 1)
+          return internal_error("arrays of other ranks");
+        for (int64_t i = 0; i < to.shape[0]; ++i)
+          static_cast<float*>(to.data)[i] = *static_cast<const float*>(inputs[0].data) *
+                                            static_cast<const float*>(inputs[1].data)[i];
+        return {};
+      });
+  tensor_program::register_external(
+      "test.total",
+      [](std::span<const TensorType> types) -> Result<TensorType> {
+        return TensorType{{}, types[0].dtype};
+      },
+      [](std::span<const DLTensor> inputs, const DLTensor& to) -> Status {
+        if (to.ndim != 0) return internal_error("an array of another rank");
+        float& total = *static_cast<float*>(to.data) = 0;
+        for (int64_t i = 0; i < inputs[0].shape[0]; ++i)
+          total += static_cast<const float*>(inputs[0].data)[i];
+        return {};
+      });
+  const Expr s = var("s", {}), x = var("x", {4});
+  check_function(function({s, x}, program_call({s, x}, R"(program {
+    param s: float32[];
+    param A: float32[4];
+    result C[i:4] = extern "test.scale"(s, A): float32;
+  })")));
+  check_function(function({x}, program_call({x}, R"(program {
+    param A: float32[4];
+    stage t[] = extern "test.total"(A): float32;
+    result C[i:4] = extern "test.scale"(t, A): float32;
+  })")));
+}
+
 TEST_F(CalledProgram, IsACandidateOfItsOwn) {
   const Expr x = var("x", {8});
   const Expr y = program_call({call("exp", {x})},
