@@ -1,5 +1,6 @@
 #include "compiler/tuning_passes.h"
 
+#include "compiler/check_options.h"
 #include "compiler/decision.h"
 #include "compiler/report_decision.h"
 #include "ir/structural.h"
@@ -10,11 +11,13 @@ namespace collage {
 namespace {
 
 // `body` with what the module's targets could take of it, and a context that can be asked for
-// costs.
+// costs; by `options`, made of what is `given`.
 template <typename Body>
-Result<bool> with_candidates(const Module& module, const ProgramOptions& options, Body&& body) {
+Result<bool> with_candidates(const Module& module, const ProgramOptions& given,
+                             const ProgramOptions& options, Body&& body) {
   register_all();
   const Model model = model_of(module);
+  TRY(check_options(model, given));
   const Candidates candidates = TRY(find_candidates(module, options));
   const auto context = TRY(CompileContext::open(model, options, candidates, nullptr));
   return body(candidates, *context);
@@ -25,7 +28,7 @@ Result<bool> with_candidates(const Module& module, const ProgramOptions& options
 Pass task_extraction(const ProgramOptions& options, std::vector<TuningTask>& tasks) {
   return {"task_extraction", [options, &tasks](Module& module) {
             return with_candidates(
-                module, options,
+                module, options, options,
                 [&](const Candidates& candidates, CompileContext& context) -> Result<bool> {
                   for (TuningTask& task : TRY(tasks_of(candidates, context.costs)))
                     tasks.push_back(std::move(task));
@@ -38,9 +41,9 @@ Pass apply_history_best(const ProgramOptions& given) {
   ProgramOptions options = given;
   options.always_measure = true;  // what one toolchain can do is looked up too
   options.frozen_costs = true;
-  return {"apply_history_best", [options](Module& module) {
+  return {"apply_history_best", [given, options](Module& module) {
             return with_candidates(
-                module, options,
+                module, given, options,
                 [&](const Candidates& candidates, CompileContext& context) -> Result<bool> {
                   const CoverSearch found = *TRY(search(candidates, context));
                   const size_t fastest =

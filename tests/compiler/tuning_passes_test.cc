@@ -58,6 +58,19 @@ TEST_F(TuningPasses, EqualFunctionsAreOneTask) {
   EXPECT_TRUE(shared) << "a softmax and what follows it, of either layer";
 }
 
+TEST_F(TuningPasses, OptionsThatAreWrongAreRefused) {
+  options_.memory = {"x"};
+  std::vector<TuningTask> found;
+  for (const Pass& pass : {task_extraction(options_, found), apply_history_best(options_)}) {
+    SCOPED_TRACE(pass.name);
+    Module module = given_;
+    const Result<bool> changed = pass.run(module);
+    ASSERT_FALSE(changed.ok());
+    EXPECT_EQ(changed.status().code(), ErrorCode::kUsage) << changed.status().to_string();
+  }
+  EXPECT_TRUE(found.empty());
+}
+
 TEST_F(TuningPasses, HistoryBecomesThePartition) {
   options_.targets = {"onednn"};  // whose kernels are all functions of their own
   Module module = given_;
