@@ -71,8 +71,9 @@ Status register_function(FunctionDefinition definition) {
     function.updates = definition.updates;
     function.onnx = definition.onnx;
     function.is_local = !is_loading_plugin();
-    if (tensor_program::find_defined_node(function.onnx) != nullptr ||
-        !tensor_program::register_external(std::move(function)))
+    const bool is_operator =
+        !function.onnx.empty() && tensor_program::find_defined_node(function.onnx) != nullptr;
+    if (is_operator || !tensor_program::register_external(std::move(function)))
       return usage_error("function {}: its label or its ONNX node is taken", definition.label);
     return {};
   });

@@ -1,6 +1,7 @@
 // Functions that the application registers, which no other process has: models that call them are
 // compiled by what this process knows, and nothing of them is kept for others.
 #include <collage/functions.h>
+#include <collage/operators.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -130,6 +131,25 @@ TEST_F(Functions, EndARunByAnException) {
     throws = false;
     EXPECT_TRUE(program->run(inputs()).ok());
   }
+}
+
+// Neither an operator nor a function has to be a node of ONNX.
+TEST_F(Functions, AreRegisteredBesideOperators) {
+  const Status defined =
+      define_operator({.name = "local.copy",
+                       .program = "program (n) { param X: float32[n]; result Y[i:n] = X[i]; }"});
+  ASSERT_TRUE(defined.ok()) << defined.to_string();
+  const Status registered = register_function(definition("local.after", 1));
+  EXPECT_TRUE(registered.ok()) << registered.to_string();
+  // Those of one node exclude each other.
+  ASSERT_TRUE(define_operator({.name = "local.node",
+                               .onnx = "local::Node",
+                               .program = "program (n) { param X: float32[n]; result Y[i:n] = "
+                                          "X[i]; }"})
+                  .ok());
+  FunctionDefinition same = definition("local.same", 1);
+  same.onnx = "local::Node";
+  EXPECT_THAT(register_function(same).to_string(), HasSubstr("its ONNX node is taken"));
 }
 
 TEST_F(Functions, AreRefused) {
