@@ -89,7 +89,7 @@ struct ExternalCall {
 };
 
 /// Either `value`, or `external`, or updates alone: then the first one says what the stage starts
-/// from, the neutral element of its `combine`, or nothing for kSet. Updates may follow a value too.
+/// from, the neutral element of its `combine`, or zeros for kSet. Updates may follow a value too.
 struct Stage {
   std::string name;
   DType dtype = DType::kFloat32;

@@ -7,6 +7,7 @@
 #include "backend/native/term_operations.h"
 #include "base/check.h"
 #include "tensor_program/magnitude.h"
+#include "tensor_program/set_elements.h"
 
 namespace collage::native {
 
@@ -146,7 +147,8 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
   } else if (stage.updates[0].combine != tp::Combine::kSet) {
     f(vars) = expr(tp::neutral(stage.updates[0].combine, stage.dtype), pure);
   } else {
-    f(vars) = Halide::undef(halide_type(stage.dtype));
+    const HExpr nothing = stored(expr(tp::zero(stage.dtype), pure));
+    f(vars) = tp::sets_all_elements(stage) ? Halide::undef(nothing.type()) : nothing;
   }
   for (const tp::Update& update : stage.updates) {
     Scope scope;

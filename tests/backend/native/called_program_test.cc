@@ -163,6 +163,28 @@ TEST_F(CalledProgram, StagesAtThoseThatNothingReads) {
   }
 }
 
+// Elements that no update sets are zero.
+TEST_F(CalledProgram, ResultsOfUpdatesAlone) {
+  const Expr x = var("x", {5}), n = var("n", {5}, DType::kInt32);
+  const std::string text = R"(program {
+    param A: float32[5];
+    param N: int32[5];
+    result Y[j:20]: float32;
+    update Y[r + 10] = set(r:5) A[r];
+    result Z[j:3, i:5]: float32;
+    update Z[1, i] = set() A[i];
+    update Z[2, i] = sum() A[i];
+    stage S[j:20]: float32;
+    update S[min(max(N[r], 0), 19)] = set(r:5) A[r];
+    result T[j:20] = S[j] * 2.0f;
+    result B[j:9]: bool;
+    update B[r] = set(r:5) A[r] > 0.0f;
+  })";
+  const Function f = function({x, n}, program_call({x, n}, text));
+  check_with_inputs(f, {Tensor::from<float>({5}, {1, -2, 3, 4, 5}),
+                        Tensor::from<int32_t>({5}, {3, 3, -1, 40, 7})});
+}
+
 TEST_F(CalledProgram, RefusesWhatItsCodeCannotHold) {
   const auto why = [](const std::string& text, std::vector<Expr> params) {
     const Result<Expr> made = make_call(tensor_program::kCallOp, params, {{"program", text}});
