@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "tensor_program/magnitude.h"
 #include "tensor_program/set_elements.h"
+#include "tensor_program/term_walk.h"
 
 namespace collage::native {
 
@@ -21,6 +22,15 @@ using Halide::VarOrRVar;
 namespace {
 
 constexpr char kSum[] = "sum";  // the accumulator of a template's anchor
+
+/// Whether an index or the value depends on one of the update's loops.
+bool names_loops(const tp::Update& update) {
+  return std::any_of(update.over.begin(), update.over.end(), [&](const tp::Axis& loop) {
+    return tp::depends_on(update.value, loop.name) ||
+           std::any_of(update.at.begin(), update.at.end(),
+                       [&](const tp::Term& index) { return tp::depends_on(index, loop.name); });
+  });
+}
 
 }  // namespace
 
@@ -166,7 +176,14 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
     }
     std::vector<HExpr> at;
     for (size_t i = update.at.size(); i-- > 0;) at.push_back(expr(update.at[i], scope));
-    const HExpr value = expr(update.value, scope);
+    HExpr value = expr(update.value, scope);
+    if (!made.walked.back().empty() && update.combine != tp::Combine::kSet &&
+        !names_loops(update)) {
+      // Halide walks over loops that are named alone. The condition always holds, and goes.
+      const auto& [name, loop] = *made.walked.back().begin();
+      value =
+          Halide::select(loop >= 0, value, expr(tp::neutral(update.combine, stage.dtype), pure));
+    }
     if (update.combine == tp::Combine::kSet) {
       f(at) = stored(value);
     } else {

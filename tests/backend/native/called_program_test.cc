@@ -163,6 +163,24 @@ TEST_F(CalledProgram, StagesAtThoseThatNothingReads) {
   }
 }
 
+// They are summed up as often all the same.
+TEST_F(CalledProgram, SumsWhoseTermsAreAllOne) {
+  const Expr x = var("x", {8});
+  for (const char* schedule : {"", "schedule { C.update(0).unroll(k); }"}) {
+    const std::string text = fmt::format(R"(program {{
+      param A: float32[8];
+      result C[i:8] = sum(k:4, l:2) A[i];
+      result D[i:8] = product(k:4) A[i];
+      result E[i:8] = sum(k:4, l:3) A[max(i - k, 0)];
+      result F[i:8] = max(k:4) A[i];
+      {}
+    }})",
+                                         schedule);
+    SCOPED_TRACE(text);
+    check_function(function({x}, program_call({x}, text)));
+  }
+}
+
 // Elements that no update sets are zero.
 TEST_F(CalledProgram, ResultsOfUpdatesAlone) {
   const Expr x = var("x", {5}), n = var("n", {5}, DType::kInt32);
