@@ -6,8 +6,13 @@
 
 namespace collage::native {
 
-Halide::Expr vector_exp(Halide::Expr x);  ///< 0 below -87.3, infinity above 88.7
+/// 0 below -87.7, infinity above 88.4.
+Halide::Expr vector_exp(const Halide::Expr& x);
 Halide::Expr vector_tanh(const Halide::Expr& x);
+/// The larger and the smaller of a number and x, and NaN where x is none, which Halide's own do not
+/// promise.
+Halide::Expr number_or_larger(const Halide::Expr& low, const Halide::Expr& x);
+Halide::Expr number_or_smaller(const Halide::Expr& high, const Halide::Expr& x);
 /// Halide's extents are int.
 inline int to_int(int64_t v) { return static_cast<int>(v); }
 

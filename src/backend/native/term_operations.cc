@@ -40,6 +40,10 @@ HExpr remainder(const HExpr& a, const HExpr& b) {
   return Halide::select(b < 0 && r != 0, r + b, r);
 }
 
+bool is_real_constant(const HExpr& value) {
+  return value.type().is_float() && Halide::Internal::is_const(value);
+}
+
 }  // namespace
 
 HExpr constant(const tp::TermNode& term) {
@@ -79,9 +83,9 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
     case tp::TermOp::kModulo:
       return remainder(a, b);
     case tp::TermOp::kMin:
-      return Halide::min(a, b);
+      return is_real_constant(b) ? number_or_smaller(b, a) : Halide::min(a, b);
     case tp::TermOp::kMax:
-      return Halide::max(a, b);
+      return is_real_constant(b) ? number_or_larger(b, a) : Halide::max(a, b);
     case tp::TermOp::kEqual:
       return a == b;
     case tp::TermOp::kNotEqual:

@@ -70,6 +70,27 @@ TEST(Generic, NaNInTheCodeAndInTheData) {
   check_with_inputs(function({x, mask}, within), {data, hidden}, {.tolerance = 0});
 }
 
+// What is computed of it is NaN.
+TEST(Generic, NaNIsPassedOn) {
+  const Expr x = var("x", {4, 40});
+  Tensor data = Tensor::empty(DType::kFloat32, {4, 40});
+  for (int64_t i = 0; i < data.size(); ++i)
+    data.data<float>()[i] = i % 7 == 3 ? std::nanf("") : static_cast<float>(i % 11) - 5;
+  for (std::string_view op : {"sigmoid",       "tanh",
+                              "exp",           "erf",
+                              "abs",           "negative",
+                              "ceil",          "floor",
+                              "round",         "sqrt",
+                              "nn.relu",       "nn.gelu",
+                              "nn.silu",       "nn.hard_sigmoid",
+                              "nn.hard_swish", "nn.elu",
+                              "nn.softsign",   "nn.mish",
+                              "nn.leaky_relu", "nn.softmax"}) {
+    SCOPED_TRACE(op);
+    check_with_inputs(function({x}, call(op, {x})), {data});
+  }
+}
+
 TEST(Generic, ComparisonsAndWhere) {
   const Expr a = var("a", {40, 20}), b = var("b", {20});
   check_function(
