@@ -18,7 +18,9 @@ struct BuiltKernel {
   bool calls_library = false;                  ///< a stage is an external function
   std::vector<Halide::Argument> symbols = {};  ///< numbers that the code takes behind the bindings,
   std::vector<int32_t> symbol_values = {};     ///< and which
-  std::string program = {};  ///< of what is compiled for any of them: its text, else empty
+  /// What the code follows from (program_key.h): with symbols alone, else beside the function and
+  /// its variant.
+  std::string key = {};
   std::vector<UpdatingKernel::Update> updates = {};
 };
 

@@ -196,6 +196,11 @@ std::vector<Func> result_funcs(Draft& draft) {
   return result_funcs(draft.emitter.program(), draft.translator);
 }
 
+void finish(BuiltKernel& built, Draft& draft, std::vector<Func> outputs) {
+  built.key = draft.reader.key();
+  finish(built, draft.translator, std::move(outputs));
+}
+
 /// Of a function in which a tensor program of a user is called.
 Result<tensor_program::Program> program_of_stages(const Function& function, const Variant& variant,
                                                   int threads) {
@@ -226,6 +231,9 @@ BuiltKernel build_stages(const tensor_program::Program& program, bool whole) {
     if (std::count_if(program.buffers.begin(), program.buffers.end(), same) == 1)
       built.updates.push_back({static_cast<size_t>(param->param), result});
   }
+  tensor_program::ProgramKey key;
+  key.add(program);
+  built.key = key.text();
   finish(built, translator, result_funcs(program, translator));
   return built;
 }
@@ -252,7 +260,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
                  threads);
     }
     if (!group.row_stages) schedule_stages_first(draft.emitter);
-    finish(built, draft.translator, result_funcs(draft));
+    finish(built, draft, result_funcs(draft));
     return built;
   }
 
@@ -260,7 +268,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
     TRY(add_external_product(draft.emitter, group, variant.name.substr(kExternal.size()), threads));
     const Shape& shape = group.results[0]->tensor_type().shape;
     built.result_extents.push_back({shape.rbegin(), shape.rend()});
-    finish(built, draft.translator, result_funcs(draft));
+    finish(built, draft, result_funcs(draft));
     return built;
   }
 
@@ -283,7 +291,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
     extents[1] = span;
     strides.insert(strides.begin() + 2, strides[1] * span);
     built.result_extents.push_back(std::move(extents));
-    finish(built, draft.translator, {out});
+    finish(built, draft, {out});
     fix_strided(out.output_buffer(), built.result_extents[0], strides);
     return built;
   }
@@ -316,7 +324,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
     built.result_extents.push_back({shape.rbegin(), shape.rend()});
   }
   schedule_stages_first(draft.emitter);
-  finish(built, draft.translator, {out});
+  finish(built, draft, {out});
   return built;
 }
 
@@ -329,7 +337,7 @@ BuiltKernel build_conversion(const TensorType& type, ChannelLayout from, Channel
   BuiltKernel built;
   built.result_extents.push_back(physical_extents(type.shape, to));
   add_result(draft.emitter, group, var, "result", to, 2);
-  finish(built, draft.translator, result_funcs(draft));
+  finish(built, draft, result_funcs(draft));
   return built;
 }
 

@@ -394,8 +394,11 @@ std::string program_text(const Function& function) {
     text += fmt::format("%{} = ", number);
     if (const auto* constant = as<ConstantNode>(node)) {
       text += fmt::format("constant {}", node->type().to_string());
-      if (constant->value.size() == 1)
-        text += fmt::format(" {:a}", constant->value.element_as_double(0));
+      if (constant->value.size() == 1) {
+        const bool whole = is_integer(constant->value.dtype());
+        text += whole ? fmt::format(" {}", constant->value.element_as_int64(0))
+                      : fmt::format(" {:a}", constant->value.element_as_double(0));
+      }
     } else if (const auto* get = as<TupleGetItemNode>(node)) {
       text += fmt::format("%{}.{}", id(get->tuple), get->index);
     } else {

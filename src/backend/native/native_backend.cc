@@ -134,8 +134,9 @@ class NativeBackend : public Backend {
     const Function flat = TRY(flattened_for(function, variant));
     BuiltKernel built =
         TRY(guarded("native", [&] { return build_kernel(flat, variant, options.threads); }));
-    const std::string text =
-        built.program.empty() ? program_text(flat) + variant.to_string() : built.program;
+    const std::string text = built.symbols.empty()
+                                 ? program_text(flat) + variant.to_string() + "\n" + built.key
+                                 : built.key;
     return load(built, text, options, holds_non_finite(flat));
   }
 

@@ -8,6 +8,7 @@
 #include "backend/native/symbolic_schedule.h"
 #include "tensor_program/emit.h"
 #include "tensor_program/generalise.h"
+#include "tensor_program/program_key.h"
 
 namespace collage::native {
 
@@ -60,16 +61,18 @@ Result<tp::Program> scheduled(General& general, std::string_view variant, int th
   return internal_error("native: no schedule '{}'", variant);
 }
 
-/// Its text, whatever the shapes that its symbols stand for.
+/// What its code follows from, whatever the shapes that its symbols stand for.
 struct Compiled {
-  std::string text;
+  std::string key;
   tp::Program program;
 };
 
 Result<Compiled> compiled_program(const Function& flat, std::string_view variant, int threads) {
   General general = TRY(general_program(flat));
   const tp::Program program = TRY(scheduled(general, variant, threads));
-  return Compiled{program.to_string(), TRY(tp::with_values(program, general.values))};
+  tp::ProgramKey key;
+  key.add(program);
+  return Compiled{key.text(), TRY(tp::with_values(program, general.values))};
 }
 
 }  // namespace
@@ -103,7 +106,7 @@ Result<BuiltKernel> build_symbolic(const Function& flat, std::string_view varian
   Halide::Func func = translator.func(name);
   translator.apply_schedule();
   BuiltKernel built;
-  built.program = compiled.text;
+  built.key = compiled.key;
   built.bindings = std::move(translator.bindings());
   built.symbols = translator.symbols();
   for (const tp::Symbol& symbol : compiled.program.symbols)

@@ -329,7 +329,9 @@ tp::Term Reader::term(const Expr& node, const Coords& at) {
 }
 
 HExpr Reader::value(const Expr& node, const Coords& at) {
-  return translator_.expr(term(node, at), scope_);
+  const tp::Term wanted = term(node, at);
+  read_.add(wanted);
+  return translator_.expr(wanted, scope_);
 }
 
 HExpr Reader::value_after(const Expr& accumulator, const HExpr& sum, std::optional<double> bound,
@@ -341,9 +343,16 @@ HExpr Reader::value_after(const Expr& accumulator, const HExpr& sum, std::option
     magnitudes.know(kSum, *bound);
     wanted = magnitudes.simplified(wanted);
   }
+  read_.add(wanted);
   Translator::Scope scope{scope_.variables, {}};
   scope.variables[kSum] = sum;
   return translator_.expr(wanted, scope);
+}
+
+std::string Reader::key() const {
+  tp::ProgramKey key = read_;
+  key.add(emitter_.program());
+  return key.text();
 }
 
 std::optional<double> Reader::magnitude(const Expr& node) {

@@ -17,6 +17,7 @@
 #include "backend/native/access.h"
 #include "backend/native/halide_conversions.h"
 #include "tensor_program/emitter.h"
+#include "tensor_program/program_key.h"
 
 namespace collage::native {
 
@@ -107,6 +108,10 @@ class Reader {
   /// As tensor_program/magnitude.h has it.
   std::optional<double> magnitude(const Expr& node);
 
+  /// What the code follows from besides the function and its variant: the emitter's program, and
+  /// the terms that were read. They depend on values of constants, as of what is known to be small.
+  std::string key() const;
+
  private:
   tensor_program::Term term(const Expr& node, const Coords& at);
   tensor_program::Term coordinate(const HExpr& value);
@@ -115,6 +120,7 @@ class Reader {
   Translator& translator_;
   std::vector<HExpr> coordinates_;  // number i is variable x<i>
   Translator::Scope scope_;
+  tensor_program::ProgramKey read_;
 };
 
 }  // namespace collage::native

@@ -1,0 +1,81 @@
+// Functions that differ in values of constants alone share code, unless the code follows from them.
+#include <gtest/gtest.h>
+
+#include "backend/native/code_cache.h"
+#include "backend/native/native_backend.h"
+#include "check.h"
+#include "ir/op.h"
+#include "tensor_program/call.h"
+
+namespace collage::native {
+namespace {
+
+/// All variants compiled; their code stays for who asks for the same.
+std::vector<std::unique_ptr<Kernel>> compiled(const Function& function) {
+  const std::unique_ptr<Backend> native = make_native_backend();
+  const Target target{"native", {}, {}};
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  const auto variants = native->variants(function, target, CompileOptions{2, ""});
+  EXPECT_TRUE(variants.ok()) << variants.status().to_string();
+  for (const Variant& variant : variants.value()) {
+    auto kernel = native->compile(function, variant, target, CompileOptions{2, ""});
+    EXPECT_TRUE(kernel.ok()) << kernel.status().to_string();
+    kernels.push_back(std::move(kernel).value());
+  }
+  return kernels;
+}
+
+Expr scalar(int64_t value) { return make_constant(Tensor::from<int64_t>({}, {value})); }
+
+TEST(CodeKey, WholeScalarsThatAreOneAsReals) {
+  const Expr x = var("x", {20}, DType::kInt64);
+  constexpr int64_t kLarge = int64_t{1} << 53;
+  const auto kept = compiled(function({x}, call("add", {x, scalar(kLarge)})));
+  check_with_inputs(function({x}, call("add", {x, scalar(kLarge + 1)})),
+                    {Tensor::from<int64_t>({20}, std::vector<int64_t>(20, -kLarge))},
+                    {.tolerance = 0});
+}
+
+// How results become bytes follows from how large the sums may be, and so from the weights.
+TEST(CodeKey, MagnitudesOfWeights) {
+  const Expr x = var("x", {9, 24}, DType::kUInt8);
+  const auto product = [&](float weight) {
+    Tensor weights = Tensor::empty(DType::kFloat32, {32, 24});
+    for (int64_t i = 0; i < weights.size(); ++i)
+      weights.data<float>()[i] = static_cast<float>(i % 5 - 2) * weight;
+    const Expr real = call("qnn.dequantize", {x, make_scalar(0.05f), make_scalar(int32_t{3})});
+    const Expr sum = call("nn.dense", {real, make_constant(weights)});
+    return function({x}, call("qnn.quantize", {sum, make_scalar(0.5f), make_scalar(int32_t{100})},
+                              {{"out_dtype", std::string("uint8")}}));
+  };
+  const Function small = product(0.01f), large = product(1e20f);
+  const auto kept = compiled(small);
+  check_function(large, {.tolerance = 0});
+  // As large ones have code in common.
+  const auto also_kept = compiled(large);
+  const int64_t before = compiled_kernels();
+  compiled(product(2e20f));
+  EXPECT_EQ(compiled_kernels(), before);
+}
+
+// Of users' programs too.
+TEST(CodeKey, MagnitudesOfTables) {
+  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
+  const Expr x = var("x", {6, 40}, DType::kUInt8);
+  const auto scaled = [&](float scale) {
+    Tensor scales = Tensor::empty(DType::kFloat32, {40});
+    for (int64_t i = 0; i < 40; ++i) scales.data<float>()[i] = static_cast<float>(i - 20) * scale;
+    const std::string text = R"(program {
+      param A: uint8[6, 40];
+      param S: float32[40];
+      result Y[i:6, j:40] = int32(max(min(float32(A[i, j]) * S[j], 255.0f), 0.0f));
+    })";
+    return function({x},
+                    call(tensor_program::kCallOp, {x, make_constant(scales)}, {{"program", text}}));
+  };
+  const auto kept = compiled(scaled(0.01f));
+  check_function(scaled(1e20f), {.tolerance = 0});
+}
+
+}  // namespace
+}  // namespace collage::native
