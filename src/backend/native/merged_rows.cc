@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_set>
 
 #include "backend/native/stage_rows.h"
 #include "tensor_program/simplify.h"
@@ -17,6 +18,7 @@ using tp::Term;
 namespace {
 
 using Position = std::optional<size_t>;
+using Seen = std::unordered_set<const tp::TermNode*>;
 
 /// Merges axis d of every stage with the next one.
 class Merger {
@@ -40,19 +42,21 @@ class Merger {
 
   bool look(const Stage& stage) {
     const std::string &first = stage.axes[d_].name, &second = stage.axes[d_ + 1].name;
-    if (stage.value.defined() && !look(stage.value, first, second)) return false;
+    Seen seen;
+    if (stage.value.defined() && !look(stage.value, first, second, seen)) return false;
     return std::all_of(stage.updates.begin(), stage.updates.end(), [&](const tp::Update& update) {
       return tp::is_variable(update.at[d_], first) && tp::is_variable(update.at[d_ + 1], second) &&
-             look(update.value, first, second);
+             look(update.value, first, second, seen);
     });
   }
 
   /// Every load, and that the axes stand nowhere else.
-  bool look(const Term& term, const std::string& first, const std::string& second) {
+  bool look(const Term& term, const std::string& first, const std::string& second, Seen& seen) {
+    if (!seen.insert(term.get()).second) return true;
     if (term->op == tp::TermOp::kVar) return term->name != first && term->name != second;
     if (term->op != tp::TermOp::kLoad)
       return std::all_of(term->args.begin(), term->args.end(),
-                         [&](const Term& arg) { return look(arg, first, second); });
+                         [&](const Term& arg) { return look(arg, first, second, seen); });
     Position at;
     for (size_t p = 0; p < term->args.size(); ++p) {
       const bool pair = p + 1 < term->args.size() && tp::is_variable(term->args[p], first) &&

@@ -70,6 +70,19 @@ TEST(Symbolic, ChainsOfElementwiseOperators) {
   });
 }
 
+// What is written once is looked at once, however often it is read.
+TEST(Symbolic, SharedValues) {
+  const Expr x = var("x", {2, 3, 48});
+  Expr y = x;
+  for (int i = 0; i < 40; ++i) y = call("multiply", {call("add", {y, x}), y});
+  EXPECT_TRUE(program_over_symbols(function({x}, y), kSymbolic, 2).ok());
+  y = x;
+  for (int i = 0; i < 10; ++i) y = call("nn.gelu", {y});
+  const Function gelus = function({x}, y);
+  EXPECT_FALSE(symbolic_variants(gelus, 2).empty());
+  check_function(gelus, {.target_options = {{"symbolic", "only"}}});
+}
+
 // The factor of a mean follows the length.
 TEST(Symbolic, Means) {
   check_lengths([&](int64_t n) {
