@@ -72,6 +72,8 @@ class SymbolicParser {
 
   Status piece() {
     if (is("param") || is("const")) return buffer();
+    if (is("inout"))
+      return bad_model("an operator updates nothing in place: a param and a result, not an inout");
     if (is("stage") || is("result")) {
       keep();
       return kept_name();

@@ -179,6 +179,9 @@ TEST_F(Defined, DefinitionsThatCannotBeAreRefused) {
   EXPECT_THAT(wrong("program (n, n)" + body), HasSubstr("'n' is a symbol already"));
   EXPECT_THAT(wrong("program (n, a: bool)" + body), HasSubstr("int64 or float32 should stand"));
   EXPECT_THAT(wrong("program (n, a: int64 = 0.5)" + body), HasSubstr("a is of type int64"));
+  EXPECT_THAT(wrong("program (n) { param U: float32[n]; inout X[i:n]: float32; update X[i] = set() "
+                    "X[i] + U[i]; }"),
+              HasSubstr("a param and a result, not an inout"));
   const Status onnx =
       define({.name = "test.other", .onnx = "SwiGlu", .program = "program (n)" + body});
   EXPECT_THAT(onnx.to_string(), HasSubstr("'SwiGlu' is no node's name"));
