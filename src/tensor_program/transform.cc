@@ -80,8 +80,16 @@ bool is_read(const Program& program, const std::string& name) {
 
 /// A step that is about a stage that others read.
 bool says_where(const Primitive& step) {
-  return step.kind == PrimitiveKind::kComputeAt || step.kind == PrimitiveKind::kComputeRoot ||
+  return is_at_loop(step) || step.kind == PrimitiveKind::kComputeRoot ||
          step.kind == PrimitiveKind::kInline;
+}
+
+/// Drops steps of stages that the program does not have, and at loops of such.
+void drop_steps_of_none(Program& program) {
+  std::erase_if(program.schedule, [&](const Primitive& step) {
+    return program.find_stage(step.stage) == nullptr ||
+           (is_at_loop(step) && program.find_stage(step.names[0]) == nullptr);
+  });
 }
 
 bool is_parallel(const Program& program) {
@@ -163,17 +171,12 @@ Result<Lifted> lift_stage(const Program& program, std::string_view name) {
     lifted.stage.stages.push_back(s);
     lifted.stage.stages.back().is_result = s.name == name;
   }
-  for (const Primitive& step : program.schedule) {
-    if (needed.count(step.stage) == 0 || (step.stage == name && says_where(step))) continue;
-    if (step.kind == PrimitiveKind::kComputeAt && needed.count(step.names[0]) == 0) continue;
-    lifted.stage.schedule.push_back(step);
-  }
+  for (const Primitive& step : program.schedule)
+    if (step.stage != name || !says_where(step)) lifted.stage.schedule.push_back(step);
+  drop_steps_of_none(lifted.stage);
   lifted.rest = program;
   std::erase_if(lifted.rest.stages, [&](const Stage& s) { return s.name == name; });
   lifted.rest.buffers.push_back({stage->name, {stage->shape(), stage->dtype}, constant});
-  std::erase_if(lifted.rest.schedule, [&](const Primitive& step) {
-    return step.stage == name || (step.kind == PrimitiveKind::kComputeAt && step.names[0] == name);
-  });
   lifted.rest = without_unused(lifted.rest);
   // What the stage read may now serve nothing else.
   std::erase_if(lifted.rest.buffers, [&](const Buffer& buffer) {
@@ -192,16 +195,15 @@ Result<Lifted> lift_result(const Program& program, std::string_view name) {
   if (is_read(program, result->name))
     return unsupported("tensor program: {} is read by other stages", name);
   for (const Primitive& step : program.schedule)
-    if (step.kind == PrimitiveKind::kComputeAt && step.names[0] == name &&
-        step.stage != source->name)
+    if (is_at_loop(step) && step.names[0] == name && step.stage != source->name)
       return unsupported("tensor program: {} is computed within {}", step.stage, name);
   Lifted lifted{layout_of(program, *result), program};
   const std::string kept = source->name;
   lifted.rest.find_stage(kept)->is_result = true;
   std::erase_if(lifted.rest.stages, [&](const Stage& s) { return s.name == name; });
-  std::erase_if(lifted.rest.schedule, [&](const Primitive& step) {
-    return step.stage == name || (step.stage == kept && says_where(step));
-  });
+  std::erase_if(lifted.rest.schedule,
+                [&](const Primitive& step) { return step.stage == kept && says_where(step); });
+  drop_steps_of_none(lifted.rest);
   if (is_parallel(program) && !is_parallel(lifted.rest)) lifted.rest.schedule.clear();
   return lifted;
 }
@@ -263,9 +265,7 @@ Program without_unused(const Program& program) {
   std::erase_if(result.stages, [&](const Stage& stage) { return unused(stage.name); });
   std::erase_if(result.buffers,
                 [&](const Buffer& buffer) { return buffer.is_constant && unused(buffer.name); });
-  std::erase_if(result.schedule, [&](const Primitive& step) {
-    return unused(step.stage) || (step.kind == PrimitiveKind::kComputeAt && unused(step.names[0]));
-  });
+  drop_steps_of_none(result);
   return result;
 }
 

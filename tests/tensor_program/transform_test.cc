@@ -180,6 +180,51 @@ TEST(Transform, AResultIsLeftAsItWasComputed) {
   EXPECT_TRUE(lift_result(parallel, "D")->rest.schedule.empty());
 }
 
+/// Steps of what goes, and at its loops, go too.
+TEST(Transform, SchedulesNameWhatIsThere) {
+  const Program program = parsed(R"(program {
+  param A: float32[4, 6];
+  const B: float32[6] = {1, 2, 3, 4, 5, 6};
+  stage F[j:6] = B[j] * 2.0f;
+  stage S[j:6] = sum(k:4) A[k, j];
+  stage T[j:6] = S[j] + F[j];
+  stage C[i:4, j:6] = A[i, j] * T[j];
+  result D[b:2, r:4, c:3] = C[r, b * 3 + c];
+  schedule {
+    F.compute_root();
+    F.vectorise(j, 2);
+    S.compute_at(T, j);
+    S.hoist_storage(T, j);
+    T.compute_at(C, i);
+    T.hoist_storage(C, i);
+    C.compute_at(D, r);
+    C.hoist_storage(D, b);
+  }
+}
+)");
+  const auto schedule_of = [](const Program& made) {
+    EXPECT_TRUE(verify(made).ok()) << verify(made).to_string() << made.to_string();
+    const std::string text = made.to_string();
+    const size_t at = text.find("  schedule");
+    return at == std::string::npos ? "" : text.substr(at);
+  };
+  const Lifted stage = lift_stage(program, "T").value();
+  EXPECT_EQ(schedule_of(stage.stage),
+            "  schedule {\n    F.compute_root();\n    F.vectorise(j, 2);\n    "
+            "S.compute_at(T, j);\n    S.hoist_storage(T, j);\n  }\n}\n");
+  EXPECT_EQ(schedule_of(stage.rest),
+            "  schedule {\n    C.compute_at(D, r);\n    C.hoist_storage(D, b);\n  }\n}\n");
+  const std::string without_result = schedule_of(lift_result(program, "D")->rest);
+  EXPECT_THAT(without_result, HasSubstr("T.hoist_storage(C, i);"));
+  EXPECT_THAT(without_result, ::testing::Not(HasSubstr("D")));
+  EXPECT_THAT(schedule_of(*fold_constants(program)), ::testing::Not(HasSubstr("F.")));
+  Program other = program;
+  other.schedule = {{"T", -1, PrimitiveKind::kHoistStorage, {"D", "b"}}};
+  EXPECT_FALSE(lift_result(other, "D").ok());
+  other.find_stage("D")->value = zero(DType::kFloat32);
+  EXPECT_EQ(schedule_of(without_unused(other)), "");
+}
+
 /// A product whose result is stored in blocks, and the next one that wants it in those blocks: what
 /// stands between them goes.
 TEST(Transform, NeighbouringLayoutsCancel) {
