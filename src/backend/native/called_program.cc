@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "backend/native/array_size.h"
 #include "backend/native/collapse.h"
 #include "backend/native/kernel_group.h"
 #include "backend/native/real_products.h"
@@ -25,7 +26,6 @@ using tensor_program::Stage;
 constexpr int64_t kLanes = 16;
 constexpr size_t kMostExternalInputs = 3;  // collage_call_external1 to 3 (runtime_hooks.cc)
 constexpr size_t kMostStages = 256;        // each may be computed inside the next
-constexpr int64_t kMostBytes = INT32_MAX;  // of an array: offsets are 32 bits wide
 
 bool read_whole(const Program& program, const std::string& name) {
   return std::any_of(program.stages.begin(), program.stages.end(), [&](const Stage& stage) {
@@ -118,13 +118,10 @@ Result<std::optional<Program>> called_program(const Function& flat) {
 }
 
 Status check_array_sizes(const Program& program) {
-  const auto fits = [](const std::string& name, const TensorType& type) -> Status {
-    const int64_t most = kMostBytes / static_cast<int64_t>(dtype_size(type.dtype));
-    if (num_elements(type.shape) <= most) return {};
-    return unsupported("native: {} has more than {} bytes", name, kMostBytes);
-  };
-  for (const tensor_program::Buffer& buffer : program.buffers) TRY(fits(buffer.name, buffer.type));
-  for (const Stage& stage : program.stages) TRY(fits(stage.name, {stage.shape(), stage.dtype}));
+  for (const tensor_program::Buffer& buffer : program.buffers)
+    TRY(check_array_size(buffer.name, buffer.type));
+  for (const Stage& stage : program.stages)
+    TRY(check_array_size(stage.name, {stage.shape(), stage.dtype}));
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/native/array_size.h"
 #include "backend/native/called_program.h"
 #include "backend/native/conv_template.h"
 #include "backend/native/conv_weights.h"
@@ -328,7 +329,10 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
   return built;
 }
 
-BuiltKernel build_conversion(const TensorType& type, ChannelLayout from, ChannelLayout to) {
+Result<BuiltKernel> build_conversion(const TensorType& type, ChannelLayout from, ChannelLayout to) {
+  for (const ChannelLayout layout : {from, to})
+    TRY(check_array_size("a tensor",
+                         {tensor_program::physical_shape(type.shape, layout), type.dtype}));
   const Expr var = make_var("x", type);
   const Function function = make_function({var}, var);
   KernelGroup group;

@@ -13,6 +13,6 @@ namespace collage::native {
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads);
 
 /// A pipeline that copies a tensor from one layout to another.
-BuiltKernel build_conversion(const TensorType& type, ChannelLayout from, ChannelLayout to);
+Result<BuiltKernel> build_conversion(const TensorType& type, ChannelLayout from, ChannelLayout to);
 
 }  // namespace collage::native

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "backend/native/array_size.h"
 #include "backend/native/depthwise_template.h"
 #include "backend/native/real_products.h"
 #include "ir/visitor.h"
@@ -36,13 +37,10 @@ Status check_conv(const CallNode& call) {
   return {};
 }
 
-/// Sizes that index arithmetic in 32 bits can hold.
 Status check_size(const Type& type) {
   for (const TensorType& leaf : type.leaves()) {
-    double elements = 1;
-    for (int64_t d : leaf.shape) elements *= static_cast<double>(d);
-    if (elements == 0) return unsupported("native: an empty tensor");
-    if (elements > (1 << 29)) return unsupported("native: a tensor of {} elements", elements);
+    if (num_elements(leaf.shape) == 0) return unsupported("native: an empty tensor");
+    TRY(check_array_size("a tensor", leaf));
     if (leaf.shape.size() > 8) return unsupported("native: a tensor of rank {}", leaf.shape.size());
   }
   return {};

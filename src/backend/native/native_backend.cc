@@ -151,8 +151,8 @@ class NativeBackend : public Backend {
                         target = TRY(channel_layout(to, rank));
     if (!bytes && (source == ChannelLayout::kLast || target == ChannelLayout::kLast))
       return unsupported("native: no conversion from {} to {}", from.to_string(), to.to_string());
-    BuiltKernel built = TRY(guarded(
-        "native", [&]() -> Result<BuiltKernel> { return build_conversion(type, source, target); }));
+    BuiltKernel built =
+        TRY(guarded("native", [&] { return build_conversion(type, source, target); }));
     return load(built, "conversion " + Type(type).to_string() + from.to_string() + to.to_string(),
                 options);
   }

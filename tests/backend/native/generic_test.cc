@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backend/native/native_backend.h"
 #include "check.h"
 
 namespace collage::native {
@@ -226,6 +227,28 @@ TEST(Generic, SharedValuesAndSeveralResults) {
 TEST(Generic, RefusesWithAReason) {
   const Expr x = var("x", {4, 6}), i = var("i", {3}, DType::kInt64);
   EXPECT_FALSE(check_supported(function({x, i}, call("take", {x, i}, {{"axis", int64_t{0}}}))));
+}
+
+// What 32 bits address, counted in bytes.
+TEST(Generic, SizesOfArraysHaveALimit) {
+  const auto doubled = [](int64_t size, DType dtype) {
+    const Expr x = var("x", {size}, dtype);
+    return function({x}, call("maximum", {x, x}));
+  };
+  constexpr int64_t kGigabyte = 1 << 30;
+  EXPECT_TRUE(check_supported(doubled(kGigabyte, DType::kUInt8)));
+  EXPECT_TRUE(check_supported(doubled(kGigabyte / 4, DType::kFloat32)));
+  EXPECT_FALSE(check_supported(doubled(kGigabyte / 4, DType::kInt64)));
+  EXPECT_FALSE(check_supported(doubled(kGigabyte / 2, DType::kFloat32)));
+  const auto converted = [](const Shape& shape) {
+    const Encoding plain{DType::kFloat32, {}, {}};
+    const Encoding blocked{DType::kFloat32, Layout::channels_blocked(4, 16), {}};
+    return make_native_backend()
+        ->compile_conversion({shape, DType::kFloat32}, plain, blocked, CompileOptions{2, ""})
+        .status();
+  };
+  EXPECT_TRUE(converted({1, 3, 16, 16}).ok());
+  EXPECT_EQ(converted({1, 3, 1 << 13, 1 << 13}).code(), ErrorCode::kUnsupported);
 }
 
 }  // namespace
