@@ -347,7 +347,7 @@ Status run_update(const Arrays& arrays, const Stage& stage, const Update& update
     });
   };
   const int64_t rows = extents.empty() ? 1 : extents[0];
-  // Rows write elements of their own; no stage reads itself.
+  // Rows write elements of their own, and of its own stage an update reads what it writes alone.
   const bool apart = !update.at.empty() && same(update.at[0], var(stage.axes[0].name));
   if (!apart || points < kFewPoints) return run(0, rows);
   const int64_t parts = std::min(rows, kParts);

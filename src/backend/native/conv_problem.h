@@ -15,8 +15,6 @@ struct ConvShape {
   int64_t batch = 1, groups = 1, in_channels = 1, out_channels = 1;
   std::array<int64_t, 3> in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1},
       dilation{1, 1, 1}, pad{0, 0, 0};
-
-  double flops() const;
 };
 
 struct ConvProblem {

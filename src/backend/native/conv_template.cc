@@ -75,7 +75,6 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
   if (!out_blocked) {
     out = Func("output");
     out(x, y, z, k, n) = core(k % kChannelBlock, x, y, z, k / kChannelBlock, n);
-    Var xv("xv");
     const int vec = to_int(std::min<int64_t>(16, s.out[2]));
     if (rows) {
       out.split(y, ys, y, strip)
@@ -189,7 +188,7 @@ Halide::Func build_pixels(const ConvProblem& p, const ConvSchedule& sched, const
   const int kt = to_int(std::min<int64_t>(sched.k_tile, group_out));
   const bool rows = sched.split == ConvSchedule::Split::kRows;
   const int strip = to_int(std::min<int64_t>(sched.strip, s.out[1]));
-  Var xo("xo"), xi("xi"), xv("xv"), ko("ko"), ki("ki"), ys("ys"), g("g"), task("task");
+  Var xo("xo"), xi("xi"), ko("ko"), ki("ki"), ys("ys"), g("g"), task("task");
   out.split(x, xo, xi, xt).vectorize(xi, vec);
   if (s.groups > 1) {
     out.split(k, g, k, to_int(group_out));

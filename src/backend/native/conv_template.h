@@ -2,10 +2,10 @@
 //
 // Two micro-kernels. `kChannels`: a register tile of pixels x blocks of 16 output channels; weights
 // are vectors, input pixels are broadcast; input plain or blocked, output plain or blocked.
-// `kPixels`: a tile of vectors of 16 pixels x output channels; weights are broadcast; input and
-// output plain; right for few output channels and for 1x1 on plain data. Padding and any expression
-// in front of the convolution are evaluated into a padded copy (a strip per task or the whole map);
-// the epilogue is applied while the accumulators are in registers.
+// `kPixels`: a tile of vectors of 16 pixels x output channels; weights are broadcast; input plain
+// or blocked, output plain; right for few output channels and for 1x1 on plain data. Padding and
+// any expression in front of the convolution are evaluated into a padded copy (a strip per task or
+// the whole map); the epilogue is applied while the accumulators are in registers.
 //
 // Weights arrive packed by `pack_conv_weights` (conv_weights.h).
 #pragma once

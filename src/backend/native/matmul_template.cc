@@ -50,12 +50,6 @@ Expr weight_value(const Expr& packed) {
 
 }  // namespace
 
-double MatmulShape::flops() const {
-  double f = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  for (int64_t b : batch) f *= static_cast<double>(b);
-  return f;
-}
-
 std::string MatmulSchedule::to_string() const {
   return "m" + std::to_string(m_tile) + " n" + std::to_string(n_tile) + " tasks n" +
          std::to_string(n_task) + " m" + std::to_string(m_task) + (pack_a ? " packed" : "") +
@@ -71,7 +65,6 @@ PackedWeights<T> pack_matmul_weights(const MatmulShape& s, const float* b, int64
                                      int64_t n_stride) {
   const int64_t panels = ceil_div(s.n, kPanel);
   PackedWeights<T> packed(panels * s.k * kPanel);
-  // Blocks of k keep the source lines of one panel in cache when n is not the contiguous dimension.
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < panels; ++p) {
     const int64_t columns = std::min<int64_t>(kPanel, s.n - p * kPanel);

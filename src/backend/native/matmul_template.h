@@ -22,7 +22,6 @@ struct MatmulShape {
   std::vector<int64_t> batch;  ///< outermost first; may be empty
   int64_t m = 1, n = 1, k = 1;
 
-  double flops() const;
   /// Whether reading B is what takes the time: its bytes come from memory, for few rows.
   bool is_streaming() const { return m <= 4 && k * n * 4 > (1 << 20); }
 };
