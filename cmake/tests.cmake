@@ -20,8 +20,9 @@ find_library(CBC_LIBRARY Cbc REQUIRED)
 find_library(CBC_SOLVER_LIBRARY CbcSolver REQUIRED)
 add_library(collage_test_compiler INTERFACE)
 target_include_directories(collage_test_compiler SYSTEM INTERFACE ${CBC_INCLUDE_DIR})
-# Programs are saved with their reports.
-target_link_libraries(collage_test_compiler INTERFACE collage_report ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY})
+# Programs are saved with their reports; dynamic ones are made of models built as for the importer.
+target_sources(collage_test_compiler INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend_onnx/model_builder.cc)
+target_link_libraries(collage_test_compiler INTERFACE collage_report collage_dynamic ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY})
 
 # The kernels of amx and vnni are compiled a second time, as namespaces collage::contraction_in_software and so on, against a
 # software model of the instructions: tests run these where the processor lacks some. They take turns with those of oneDNN

@@ -18,6 +18,15 @@ struct TensorInfo {
   DType dtype = DType::kFloat32;
 };
 
+// Of a program whose shapes a run decides: dimensions are numbers, names ("batch"), sums ("past +
+// sequence"), or "?" where only a run tells.
+struct DynamicTensorInfo {
+  std::string name;
+  std::vector<std::string> dims;
+  DType dtype = DType::kFloat32;
+  bool has_shape = true;  // false: the rank is not known either, and dims is empty
+};
+
 class Executor;
 
 // Movable. Any thread may use it, one at a time; different contexts run at once.

@@ -59,15 +59,6 @@ struct DynamicOptions {
   std::map<std::string, ForeignOperator> operators;
 };
 
-// An input or output: dimensions are numbers, names ("batch"), sums ("past + sequence"), or "?"
-// where only a run tells.
-struct DynamicTensorInfo {
-  std::string name;
-  std::vector<std::string> dims;
-  DType dtype = DType::kFloat32;
-  bool has_shape = true;  // false: the rank is not known either, and dims is empty
-};
-
 // A part of the model compiled for some shapes.
 struct SpecialisationInfo {
   std::string part;          // "main", "main/1" after the first cut, "loop 'NAME'"
@@ -101,10 +92,16 @@ class DynamicProgram {
   // Compiles what these inputs need as the options ask, also where compile_on_demand is off or it
   // was compiled in seconds before, and forgets the results.
   Status prepare(const std::vector<Tensor>& inputs);
+  // The same for every combination of the buckets' sizes; kUsage where a dimension has none.
+  Status prepare_buckets();
   // States become empty.
   void reset();
 
   std::vector<SpecialisationInfo> specialisations() const;
+  // What was compiled so far, as a file that DynamicArtifact loads (collage/dynamic_artifact.h), in
+  // whole or not at all. kUsage: nothing was compiled; kUnsupported: the model runs in several
+  // stages, or a kernel cannot be saved.
+  Status save(const std::filesystem::path& path) const;
 
   explicit DynamicProgram(std::unique_ptr<internal::DynamicProgramImpl> impl);
   DynamicProgram(DynamicProgram&&) noexcept;

@@ -1,7 +1,6 @@
 #include "artifact/load_artifact.h"
 
 #include "artifact/kernel_libraries.h"
-#include "artifact/saved_plan.h"
 #include "base/no_exceptions.h"
 #include "base/printable.h"
 #include "runtime/thread_team.h"
@@ -22,21 +21,31 @@ Status check_loaders(const Manifest& manifest) {
 
 }  // namespace
 
+Status check_requirements(const Manifest& manifest) {
+  TRY(check_host(manifest));
+  return check_loaders(manifest);
+}
+
+Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry) {
+  const EntryReader reader = [&](const std::string& name) { return file.entry(name); };
+  const int threads = file.manifest().threads;
+  Result<LoadedPlan> loaded = internal_error("nothing was loaded");
+  run_with_team(threads, [&] {
+    loaded = without_exceptions([&] { return load_plan(reader, entry, threads); });
+  });
+  // What kernels were made of is not read again; weights are, in each run.
+  for (const ManifestEntry& made_of : file.manifest().entries)
+    if (made_of.name != kWeightsEntry) file.forget(made_of.name);
+  return loaded;
+}
+
 Result<LoadedArtifact> load_artifact(std::shared_ptr<ArtifactFile> file) {
   return without_exceptions([&]() -> Result<LoadedArtifact> {
-    const Manifest& manifest = file->manifest();
-    TRY(check_host(manifest));
-    TRY(check_loaders(manifest));
-    const EntryReader reader = [&](const std::string& name) { return file->entry(name); };
-    Result<LoadedPlan> loaded = internal_error("nothing was loaded");
-    run_with_team(manifest.threads, [&] {
-      loaded = without_exceptions([&] { return load_plan(reader, manifest.threads); });
-    });
-    LoadedPlan plan = TRY(std::move(loaded));
-    // What kernels were made of is not read again; weights are, in each run.
-    for (const ManifestEntry& entry : manifest.entries)
-      if (entry.name != kWeightsEntry) file->forget(entry.name);
-    return LoadedArtifact{file, std::move(plan.plan), plan.packed_bytes};
+    TRY(check_requirements(file->manifest()));
+    if (file->manifest().find(kSpecialisationsEntry) != nullptr)
+      return usage_error("it holds a program of several shapes, which DynamicArtifact loads");
+    LoadedPlan loaded = TRY(load_plan_of(*file, kPlanEntry));
+    return LoadedArtifact{std::move(file), std::move(loaded.plan), loaded.packed_bytes};
   });
 }
 

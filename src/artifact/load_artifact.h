@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "artifact/artifact_file.h"
+#include "artifact/saved_plan.h"
 #include "runtime/plan.h"
 
 namespace collage {
@@ -16,8 +18,13 @@ struct LoadedArtifact {
   int threads() const { return file->manifest().threads; }
 };
 
-// kUnavailable: it was made for another version or processor, or needs a library that is not here;
-// kBadModel: it is damaged.
+// What all that load from a file do first: kUnavailable where it was made for another version or
+// processor, or needs a library that is not here.
+Status check_requirements(const Manifest& manifest);
+// The plan in that entry; kBadModel: it is damaged.
+Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry);
+
+// Both; kUsage where the file holds specialisations (specialisations.h).
 Result<LoadedArtifact> load_artifact(std::shared_ptr<ArtifactFile> file);
 
 }  // namespace collage

@@ -26,8 +26,8 @@ class Loading {
  public:
   Loading(const EntryReader& entry, int threads) : entry_(entry), threads_(threads) {}
 
-  Result<LoadedPlan> run() {
-    const SharedBytes text = TRY(entry_(kPlanEntry));
+  Result<LoadedPlan> run(const std::string& name) {
+    const SharedBytes text = TRY(entry_(name));
     weights_ = TRY(entry_(kWeightsEntry));
     const json description = parse_json(text.text());
     const JsonFields fields(description);
@@ -103,7 +103,7 @@ class Loading {
           return refuse("no such output");
         break;
       case Buffer::Place::kConstant: {
-        const SharedBytes constant = TRY(range_of_weights(fields, "constant"));
+        const SharedBytes constant = TRY(constant_from(fields, "constant", weights_));
         if (constant.bytes != buffer.bytes || !buffer.encoding.is_plain())
           return refuse("its constant has another size");
         auto owner = std::const_pointer_cast<void>(constant.data);
@@ -140,15 +140,6 @@ class Loading {
     return {};
   }
 
-  Result<SharedBytes> range_of_weights(const JsonFields& fields, const char* name) {
-    const std::vector<int64_t> range = TRY(integers_from(fields, name, 0, most_bytes(), 2));
-    if (range.size() != 2 || range[0] % static_cast<int64_t>(kArenaAlignment) != 0 ||
-        !lies_within(static_cast<size_t>(range[0]), static_cast<size_t>(range[1]), weights_.bytes))
-      return bad_model("'{}' lies outside the weights", name);
-    const auto* data = static_cast<const char*>(weights_.data.get()) + range[0];
-    return SharedBytes{{weights_.data, data}, static_cast<size_t>(range[1])};
-  }
-
   Result<std::vector<BufferId>> buffers_of(const JsonFields& fields, const char* name) {
     std::vector<BufferId> ids;
     for (int64_t id : TRY(integers_from(
@@ -171,7 +162,7 @@ class Loading {
     saved.description = TRY(fields.text("description"));
     for (const json& range : *TRY(fields.array("constants"))) {
       const json wrapped = {{"constant", range}};
-      saved.constants.push_back(TRY(range_of_weights(JsonFields(wrapped), "constant")));
+      saved.constants.push_back(TRY(constant_from(JsonFields(wrapped), "constant", weights_)));
     }
     for (const json& name : *TRY(fields.array("objects"))) {
       if (!name.is_string()) return bad_model("an object without a name");
@@ -240,8 +231,18 @@ class Loading {
 
 }  // namespace
 
-Result<LoadedPlan> load_plan(const EntryReader& entry, int threads) {
-  return or_bad_model(Loading(entry, threads).run());
+Result<LoadedPlan> load_plan(const EntryReader& entry, const std::string& name, int threads) {
+  return or_bad_model(Loading(entry, threads).run(name));
+}
+
+Result<SharedBytes> constant_from(const JsonFields& fields, const char* name,
+                                  const SharedBytes& weights) {
+  const std::vector<int64_t> range = TRY(integers_from(fields, name, 0, most_bytes(), 2));
+  if (range.size() != 2 || range[0] % static_cast<int64_t>(kArenaAlignment) != 0 ||
+      !lies_within(static_cast<size_t>(range[0]), static_cast<size_t>(range[1]), weights.bytes))
+    return bad_model("'{}' lies outside the weights", name);
+  const auto* data = static_cast<const char*>(weights.data.get()) + range[0];
+  return SharedBytes{{weights.data, data}, static_cast<size_t>(range[1])};
 }
 
 }  // namespace collage

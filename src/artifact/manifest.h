@@ -14,6 +14,7 @@ namespace collage {
 // Entries' names.
 inline constexpr char kManifestEntry[] = "manifest.json";
 inline constexpr char kPlanEntry[] = "plan.json";
+inline constexpr char kSpecialisationsEntry[] = "specialisations.json";
 inline constexpr char kWeightsEntry[] = "weights";
 inline constexpr char kModuleEntry[] = "module.json", kModuleWeightsEntry[] = "module.weights";
 inline constexpr char kReportEntry[] = "report.json";

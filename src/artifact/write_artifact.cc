@@ -2,7 +2,6 @@
 
 #include "artifact/artifact_file.h"
 #include "artifact/processor_features.h"
-#include "artifact/saved_plan.h"
 #include "collage/version.h"
 
 namespace collage {
@@ -19,7 +18,13 @@ Status check_readable(const std::filesystem::path& path) {
 
 Status write_artifact(const std::filesystem::path& path, const Plan& plan, const PlanFacts& facts,
                       std::vector<ZipEntry> more) {
-  SavedPlan saved = TRY(save_plan(plan, facts.threads));
+  PlanSaver saver(facts.threads);
+  TRY(saver.add(kPlanEntry, plan));
+  return write_artifact(path, TRY(saver.finish()), facts, std::move(more));
+}
+
+Status write_artifact(const std::filesystem::path& path, SavedPlans saved, const PlanFacts& facts,
+                      std::vector<ZipEntry> more) {
   Manifest manifest;
   manifest.version = COLLAGE_VERSION;
   manifest.model = facts.model;

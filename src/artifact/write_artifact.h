@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "artifact/saved_plan.h"
 #include "artifact/zip.h"
 #include "runtime/plan.h"
 
@@ -20,6 +21,9 @@ struct PlanFacts {
 // `more`: entries that running does not read, the module and the report. kUnsupported, naming the
 // step and its target, where a kernel cannot be saved.
 Status write_artifact(const std::filesystem::path& path, const Plan& plan, const PlanFacts& facts,
+                      std::vector<ZipEntry> more);
+// The same of what was saved already.
+Status write_artifact(const std::filesystem::path& path, SavedPlans saved, const PlanFacts& facts,
                       std::vector<ZipEntry> more);
 
 }  // namespace collage

@@ -1,7 +1,6 @@
 #include "dynamic/dynamic_graph.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <set>
 #include <utility>
@@ -25,22 +24,6 @@ namespace {
 // Of one stage; the least recently used goes.
 constexpr size_t kMaxSpecialisations = 64;
 
-bool same_contents(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         (a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
-}
-
-// What a tensor must be for a specialisation to hold.
-struct Condition {
-  TensorType type;
-  std::optional<Tensor> value;
-
-  bool holds(const Tensor& tensor) const {
-    if (tensor.dtype() != type.dtype || tensor.shape() != type.shape) return false;
-    return !value || same_contents(tensor, *value);
-  }
-};
-
 bool gives(const FlatNode& node, const std::string& name) {
   const auto& outputs = node.proto->output();
   return std::find(outputs.begin(), outputs.end(), name) != outputs.end();
@@ -49,7 +32,7 @@ bool gives(const FlatNode& node, const std::string& name) {
 }  // namespace
 
 struct DynamicGraph::Specialisation {
-  std::map<std::string, Condition> conditions;
+  TensorConditions conditions;
   ImportedStage imported;
   std::unique_ptr<StageProgram> program;  // null: nothing is computed
   SpecialisationInfo* info = nullptr;
@@ -128,19 +111,16 @@ Result<std::unique_ptr<DynamicGraph::Specialisation>> DynamicGraph::make(
         if (tensors.count(name) != 0) again |= stage.rest.by_value.insert(name).second;
     if (!again) break;
   }
-  std::string shapes;
   for (const std::string& name : made->imported.reads) {
     const Tensor& tensor = tensors.at(name);
-    Condition condition{{tensor.shape(), tensor.dtype()}, {}};
+    TensorCondition condition{{tensor.shape(), tensor.dtype()}, {}};
     if (stage.rest.by_value.count(name) != 0) condition.value = tensor.clone();
     made->conditions.emplace(name, std::move(condition));
-    shapes +=
-        fmt::format("{}{} {}", shapes.empty() ? "" : ", ", name, shape_to_string(tensor.shape()));
   }
   if (!made->imported.module) return made;
   auto info = std::make_unique<SpecialisationInfo>();
   info->part = stage.name;
-  info->shapes = std::move(shapes);
+  info->shapes = shapes_text(made->conditions);
   made->program = TRY(make_stage_program(made->imported, care_of(stage), context_, *info));
   made->imported.module.reset();
   made->info = info.get();
@@ -154,13 +134,8 @@ Result<std::unique_ptr<DynamicGraph::Specialisation>> DynamicGraph::make(
 Result<DynamicGraph::Specialisation*> DynamicGraph::specialise(Stage& stage,
                                                                const TensorsByName& tensors) {
   ++stage.runs;
-  const auto holds = [&](const std::unique_ptr<Specialisation>& made) {
-    return std::all_of(made->conditions.begin(), made->conditions.end(), [&](const auto& entry) {
-      auto it = tensors.find(entry.first);
-      return it != tensors.end() && entry.second.holds(it->second);
-    });
-  };
-  auto found = std::find_if(stage.made.begin(), stage.made.end(), holds);
+  auto found = std::find_if(stage.made.begin(), stage.made.end(),
+                            [&](const auto& made) { return hold(made->conditions, tensors); });
   const bool again = found != stage.made.end() && context_.measures && stage.depth == 0 &&
                      (*found)->info != nullptr && (*found)->info->quick;
   if (again) {
@@ -318,6 +293,29 @@ Result<std::unique_ptr<DynamicGraph::Stage>> DynamicGraph::stage_after(const Sta
       if (std::binary_search(next->reads.begin(), next->reads.end(), name))
         rest.constants[name] = value;
   return next;
+}
+
+const std::vector<std::string>& DynamicGraph::outputs() const { return first_->rest.outputs; }
+
+Result<std::vector<CompiledForShapes>> DynamicGraph::compiled() const {
+  if (first_->made.empty()) return usage_error("nothing was compiled: prepare shapes first");
+  std::vector<CompiledForShapes> result;
+  for (const std::unique_ptr<Specialisation>& made : first_->made) {
+    const ImportedStage& stage = made->imported;
+    if (!stage.late.empty())
+      return unsupported("{} runs between two stages", describe(stage.late[0].node));
+    CompiledForShapes compiled{
+        {made->conditions, stage.inputs, stage.outputs, stage.aliases, stage.constants}, nullptr};
+    TensorsByName& constants = compiled.names.constants;
+    constants.insert(first_->rest.constants.begin(), first_->rest.constants.end());
+    for (const std::string& name : outputs())
+      if (constants.count(name) == 0 && context_.model->has_initializer(name))
+        constants[name] = TRY(context_.model->initializer(name));
+    if (made->program != nullptr)
+      compiled.plan = TRY(made->program->plan().with_context(shapes_text(made->conditions)));
+    result.push_back(std::move(compiled));
+  }
+  return result;
 }
 
 Result<std::vector<Tensor>> DynamicGraph::run(TensorsByName tensors) {

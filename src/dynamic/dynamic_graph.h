@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "artifact/specialisations.h"
 #include "base/result.h"
+#include "bucketing/tensor_conditions.h"
 #include "dynamic/stage_program.h"
 #include "frontend/onnx/stages.h"
 
 namespace collage {
-
-using frontend::TensorsByName;
 
 class DynamicGraph {
  public:
@@ -25,6 +25,10 @@ class DynamicGraph {
 
   // The graph's outputs, in order, from its inputs and what it reads of the graph around it.
   Result<std::vector<Tensor>> run(TensorsByName tensors);
+  const std::vector<std::string>& outputs() const;
+  // What was compiled so far, to be saved. kUsage where that is nothing, kUnsupported where the
+  // graph has several stages.
+  Result<std::vector<CompiledForShapes>> compiled() const;
 
  private:
   struct Specialisation;

@@ -1,12 +1,16 @@
 #include "dynamic/dynamic_program.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "base/no_exceptions.h"
 #include "dynamic/host/host_operators.h"
 #include "dynamic/padding_check.h"
+#include "dynamic/take_states.h"
+#include "runtime/thread_team.h"
 #include "targets/backends.h"
 
 namespace collage {
@@ -50,36 +54,29 @@ Status check_names(const DynamicOptions& options, const std::vector<DynamicTenso
   return {};
 }
 
-// Whether there are only so many shapes, since the user listed the sizes of every dimension.
-bool has_few_shapes(const DynamicOptions& options, const std::vector<DynamicTensorInfo>& inputs) {
+// A dimension that may have any size, as the model says it; none where there are only so many
+// shapes, since the user listed the sizes of every dimension.
+std::optional<std::string> open_dimension(const DynamicOptions& options,
+                                          const std::vector<DynamicTensorInfo>& inputs) {
   const auto is_listed = [&](const std::string& dim) {
     const std::optional<DimSum> sum = DimSum::parse(dim);
     return sum && std::all_of(sum->terms.begin(), sum->terms.end(), [&](const DimSum::Term& term) {
              return term.name.empty() || options.buckets.count(term.name) != 0;
            });
   };
-  return std::all_of(inputs.begin(), inputs.end(), [&](const DynamicTensorInfo& input) {
-    return input.has_shape && std::all_of(input.dims.begin(), input.dims.end(), is_listed);
-  });
-}
-
-Status check_inputs(const std::vector<DynamicTensorInfo>& declared,
-                    const std::vector<Tensor>& inputs) {
-  if (inputs.size() != declared.size())
-    return bad_model("{} inputs are given, the program has {}", inputs.size(), declared.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].defined()) return bad_model("input '{}' is undefined", declared[i].name);
-    if (inputs[i].dtype() != declared[i].dtype)
-      return bad_model("input '{}' is {}, not {}", declared[i].name, dtype_name(inputs[i].dtype()),
-                       dtype_name(declared[i].dtype));
+  for (const DynamicTensorInfo& input : inputs) {
+    if (!input.has_shape) return "?";
+    for (const std::string& dim : input.dims)
+      if (!is_listed(dim)) return dim;
   }
-  return {};
+  return std::nullopt;
 }
 
 Result<std::unique_ptr<DynamicProgramImpl>> load(const std::filesystem::path& path,
                                                  const DynamicOptions& options) {
   register_all();
   auto impl = std::make_unique<DynamicProgramImpl>();
+  impl->model = path.filename().string();
   impl->options = options;
   impl->context.options = options.program;
   if (impl->context.options.weight_forms == nullptr)
@@ -93,56 +90,62 @@ Result<std::unique_ptr<DynamicProgramImpl>> load(const std::filesystem::path& pa
   };
   impl->context.operators = options.operators;
   impl->context.model = TRY(frontend::StagedModel::open(path, std::move(staged)));
-  impl->inputs = infos_of(impl->context.model->inputs());
-  impl->outputs = infos_of(impl->context.model->outputs());
-  TRY(check_names(options, impl->inputs));
-  impl->context.measures = has_few_shapes(options, impl->inputs);
+  BucketedInterface& interface = impl->interface;
+  interface.inputs = infos_of(impl->context.model->inputs());
+  interface.outputs = infos_of(impl->context.model->outputs());
+  interface.buckets = options.buckets;
+  interface.padding = options.padding;
+  TRY(check_names(options, interface.inputs));
+  impl->context.measures = !open_dimension(options, interface.inputs);
   if (!options.buckets.empty())
-    TRY(check_padding(impl->context, options, impl->inputs, impl->outputs));
+    TRY(check_padding(impl->context, options, interface.inputs, interface.outputs));
   frontend::RemainingGraph graph = impl->context.model->whole();
-  impl->states = TRY(States::take(options, impl->inputs, impl->outputs, graph));
+  interface.states = TRY(take_states(options, interface.inputs, interface.outputs, graph));
+  impl->states = States(interface.states, interface.padding);
   impl->graph.emplace(impl->context, std::move(graph), "main");
   return impl;
 }
 
-bool shares_memory(const Tensor& a, const Tensor& b) {
-  const auto* first = static_cast<const char*>(a.raw());
-  const auto* other = static_cast<const char*>(b.raw());
-  return first != nullptr && other != nullptr && first < other + b.bytes() &&
-         other < first + a.bytes();
+Result<std::vector<Tensor>> run_once(DynamicProgramImpl& impl, const std::vector<Tensor>& inputs,
+                                     bool keeps_states) {
+  return run_bucketed(
+      impl.interface, impl.states, inputs,
+      [&](const TensorsByName& tensors) { return impl.graph->run(tensors); }, keeps_states);
 }
 
-Result<std::vector<Tensor>> run_once(DynamicProgramImpl& impl, const std::vector<Tensor>& inputs,
-                                     bool keep_states) {
-  TRY(check_inputs(impl.inputs, inputs));
-  std::vector<Shape> shapes;
-  for (const Tensor& input : inputs) shapes.push_back(input.shape());
-  const DimSizes sizes = TRY(sizes_of(impl.inputs, shapes, impl.states.sizes()));
-  const DimSizes padded = TRY(bucket_sizes(sizes, impl.options.buckets));
-  TensorsByName tensors;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const PaddedShape shape = PaddedShape::of(impl.inputs[i], shapes[i], sizes, padded);
-    const auto value = impl.options.padding.find(impl.inputs[i].name);
-    tensors[impl.inputs[i].name] =
-        shape.is_padded() ? TRY(pad_tensor(inputs[i], shape,
-                                           value == impl.options.padding.end() ? 0 : value->second))
-                          : inputs[i];
+// Compiles whatever `run` meets as the options ask.
+Status prepare_by(DynamicProgramImpl& impl, const std::function<Status()>& run) {
+  impl.context.compile_on_demand = true;
+  const bool measures = std::exchange(impl.context.measures, true);
+  const Status status = without_exceptions(run);
+  impl.context.compile_on_demand = impl.options.compile_on_demand;
+  impl.context.measures = measures;
+  return status;
+}
+
+// Every combination of the buckets' sizes.
+std::vector<DimSizes> all_sizes(const std::map<std::string, std::vector<int64_t>>& buckets) {
+  std::vector<DimSizes> result = {{}};
+  for (const auto& [name, sizes] : buckets) {
+    std::vector<DimSizes> more;
+    for (const int64_t size : std::set<int64_t>(sizes.begin(), sizes.end()))
+      for (DimSizes one : result) {
+        one[name] = size;
+        more.push_back(std::move(one));
+      }
+    result = std::move(more);
   }
-  TRY(impl.states.add_to(tensors, sizes, padded));
-  std::vector<Tensor> results = TRY(impl.graph->run(std::move(tensors)));
-  const auto own = static_cast<std::ptrdiff_t>(impl.outputs.size());
-  const std::vector<Tensor> added(results.begin() + own, results.end());
-  results.resize(impl.outputs.size());
-  for (size_t i = 0; i < results.size(); ++i) {
-    const PaddedShape shape = PaddedShape::of(impl.outputs[i], results[i].shape(), sizes, padded);
-    if (shape.is_padded()) results[i] = TRY(cut_tensor(results[i], shape));
-    // An output that is an input, in other words.
-    if (std::any_of(inputs.begin(), inputs.end(),
-                    [&](const Tensor& input) { return shares_memory(results[i], input); }))
-      results[i] = results[i].clone();
-  }
-  if (keep_states) TRY(impl.states.append(added, sizes, padded));
-  return results;
+  return result;
+}
+
+Status run_all_buckets(DynamicProgramImpl& impl) {
+  frontend::StagedModel& model = *impl.context.model;
+  const std::vector<DynamicTensorInfo> inputs = infos_of(model.inputs());  // states too
+  if (const std::optional<std::string> open = open_dimension(impl.options, inputs))
+    return usage_error("dimension '{}' has no buckets", *open);
+  for (const DimSizes& sizes : all_sizes(impl.options.buckets))
+    TRY(impl.graph->run(TRY(random_tensors(model, inputs, sizes, {}, 0))));
+  return {};
 }
 
 }  // namespace
@@ -160,8 +163,12 @@ DynamicProgram::DynamicProgram(DynamicProgram&&) noexcept = default;
 DynamicProgram& DynamicProgram::operator=(DynamicProgram&&) noexcept = default;
 DynamicProgram::~DynamicProgram() = default;
 
-const std::vector<DynamicTensorInfo>& DynamicProgram::inputs() const { return impl_->inputs; }
-const std::vector<DynamicTensorInfo>& DynamicProgram::outputs() const { return impl_->outputs; }
+const std::vector<DynamicTensorInfo>& DynamicProgram::inputs() const {
+  return impl_->interface.inputs;
+}
+const std::vector<DynamicTensorInfo>& DynamicProgram::outputs() const {
+  return impl_->interface.outputs;
+}
 
 Result<std::vector<Tensor>> DynamicProgram::run(const std::vector<Tensor>& inputs) {
   const std::lock_guard<std::mutex> lock(impl_->running);
@@ -170,13 +177,26 @@ Result<std::vector<Tensor>> DynamicProgram::run(const std::vector<Tensor>& input
 
 Status DynamicProgram::prepare(const std::vector<Tensor>& inputs) {
   const std::lock_guard<std::mutex> lock(impl_->running);
-  impl_->context.compile_on_demand = true;
-  const bool measures = std::exchange(impl_->context.measures, true);
-  Result<std::vector<Tensor>> results =
-      without_exceptions([&] { return run_once(*impl_, inputs, false); });
-  impl_->context.compile_on_demand = impl_->options.compile_on_demand;
-  impl_->context.measures = measures;
-  return results ? Status() : results.status();
+  return prepare_by(*impl_, [&]() -> Status {
+    TRY(run_once(*impl_, inputs, false));
+    return {};
+  });
+}
+
+Status DynamicProgram::prepare_buckets() {
+  const std::lock_guard<std::mutex> lock(impl_->running);
+  return prepare_by(*impl_, [&] { return run_all_buckets(*impl_); });
+}
+
+Status DynamicProgram::save(const std::filesystem::path& path) const {
+  const std::lock_guard<std::mutex> lock(impl_->running);
+  return without_exceptions([&]() -> Status {
+    const ProgramOptions& options = impl_->options.program;
+    const CompiledSpecialisations program{impl_->interface, impl_->graph->outputs(),
+                                          TRY(impl_->graph->compiled())};
+    return write_artifact(path, program,
+                          {ThreadTeam(options.threads).size(), impl_->model, options.max_error});
+  });
 }
 
 void DynamicProgram::reset() {

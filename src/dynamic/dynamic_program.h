@@ -11,19 +11,19 @@
 #include <vector>
 
 #include "base/result.h"
+#include "bucketing/bucketed_run.h"
 #include "dynamic/dynamic_graph.h"
-#include "dynamic/padding.h"
 #include "dynamic/stage_program.h"
-#include "dynamic/states.h"
 
 namespace collage {
 
 namespace internal {
 
 struct DynamicProgramImpl {
+  std::string model;  // the file's name
   DynamicOptions options;
   StageContext context;
-  std::vector<DynamicTensorInfo> inputs, outputs;
+  BucketedInterface interface;
   States states;
   std::optional<DynamicGraph> graph;
   std::mutex running;

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "bucketing/padding.h"
 #include "dynamic/dynamic_program.h"
-#include "dynamic/padding.h"
 #include "verify/comparison.h"
 
 namespace collage {

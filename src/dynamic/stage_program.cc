@@ -21,15 +21,42 @@ constexpr double kFewBytes = 1 << 20;
 // Compiles anything fast, and well enough without measuring.
 constexpr const char* kQuickTarget = "onednn";
 
+ImportedModel imported_model(const frontend::ImportedStage& stage) {
+  ImportedModel model;
+  model.module = *stage.module;
+  model.input_names = stage.inputs;
+  model.output_names = stage.outputs;
+  return model;
+}
+
+ProgramOptions unmeasured(ProgramOptions options, const std::string& target) {
+  options.targets = {target};
+  options.config.clear();
+  options.search = SearchMethod::kDijkstra;
+  options.effort = std::min(options.effort, Effort::kDefault);
+  options.always_measure = false;
+  options.max_error = 0;
+  options.pin.clear();
+  return options;
+}
+
 class Interpreted : public StageProgram {
  public:
-  explicit Interpreted(Function function) : function_(std::move(function)) {}
+  Interpreted(const frontend::ImportedStage& stage, const ProgramOptions& options)
+      : model_(imported_model(stage)), options_(unmeasured(options, "reference")) {}
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
-    return interpret(function_, inputs);
+    return interpret(model_.module.main(), inputs);
+  }
+  // The reference's kernels, which are the interpreter.
+  Result<std::shared_ptr<const Plan>> plan() const override {
+    const Program program =
+        TRY(compile_model(TRY(simplified_model(ImportedModel(model_))), options_, nullptr));
+    return program.impl().plan;
   }
 
  private:
-  Function function_;
+  ImportedModel model_;
+  ProgramOptions options_;
 };
 
 class ComputedByOthers : public StageProgram {
@@ -38,6 +65,9 @@ class ComputedByOthers : public StageProgram {
       : module_(std::move(module)), context_(context) {}
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
     return context_.compute(module_, inputs);
+  }
+  Result<std::shared_ptr<const Plan>> plan() const override {
+    return internal_error("others compute it");
   }
 
  private:
@@ -51,6 +81,7 @@ class Compiled : public StageProgram {
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
     return program_.run(inputs);
   }
+  Result<std::shared_ptr<const Plan>> plan() const override { return program_.impl().plan; }
 
  private:
   Program program_;
@@ -67,17 +98,6 @@ bool has_empty_tensors(const Function& function) {
 
 bool is_little_work(const Function& function) {
   return function_flops(function) < kFewFlops && function_bytes(function) < kFewBytes;
-}
-
-ProgramOptions unmeasured(ProgramOptions options, const std::string& target) {
-  options.targets = {target};
-  options.config.clear();
-  options.search = SearchMethod::kDijkstra;
-  options.effort = std::min(options.effort, Effort::kDefault);
-  options.always_measure = false;
-  options.max_error = 0;
-  options.pin.clear();
-  return options;
 }
 
 // Whether what the options ask for takes no measuring, or cannot be had without.
@@ -128,18 +148,14 @@ Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::Importe
   if (context.compute != nullptr) return std::make_unique<ComputedByOthers>(*stage.module, context);
   if (is_little_work(main) || has_empty_tensors(main)) {
     info.interpreted = true;
-    return std::make_unique<Interpreted>(main);
+    return std::make_unique<Interpreted>(stage, context.options);
   }
   if (!context.compile_on_demand)
     return error(ErrorCode::kUnavailable,
                  "{} was not compiled for {}, and compiling on demand is off", info.part,
                  info.shapes);
   const Stopwatch watch;
-  ImportedModel imported;
-  imported.module = *stage.module;
-  imported.input_names = stage.inputs;
-  imported.output_names = stage.outputs;
-  const Model model = TRY(simplified_model(std::move(imported)));
+  const Model model = TRY(simplified_model(imported_model(stage)));
   Program program = TRY(compile(model, care, context, info));
   forget_large_constants(program.impl().report);
   info.kernels = program.impl().report.kernels.size();

@@ -14,6 +14,7 @@
 #include "base/progress.h"
 #include "base/result.h"
 #include "frontend/onnx/stages.h"
+#include "runtime/plan.h"
 
 namespace collage {
 
@@ -43,6 +44,8 @@ class StageProgram {
  public:
   virtual ~StageProgram() = default;
   virtual Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) = 0;
+  // To be saved.
+  virtual Result<std::shared_ptr<const Plan>> plan() const = 0;
 };
 
 Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::ImportedStage& stage,

@@ -52,7 +52,7 @@ class ArtifactTest : public ::testing::Test {
   }
   // A file with a manifest of the test's choice.
   Status load_with(const std::function<void(Manifest&)>& change) {
-    SavedPlan saved = save_plan(*tiny_plan(), 1).value();
+    SavedPlans saved = testing::saved_tiny_plan();
     Manifest manifest;
     manifest.version = COLLAGE_VERSION;
     manifest.model = "tiny.onnx";

@@ -30,7 +30,7 @@ class SavedPlanTest : public ::testing::Test {
         if (entry.name == name) return entry.content;
       return bad_model("no entry");
     };
-    return load_plan(reader, 1);
+    return load_plan(reader, kPlanEntry, 1);
   }
 
   // The first `from` changed to `to`.
@@ -43,7 +43,7 @@ class SavedPlanTest : public ::testing::Test {
     return load(changed).status().to_string();
   }
 
-  SavedPlan saved_ = save_plan(*tiny_plan(), 1).value();
+  SavedPlans saved_ = testing::saved_tiny_plan();
   std::string text_{saved_.entries[0].content.text()};
 };
 

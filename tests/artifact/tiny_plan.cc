@@ -74,6 +74,12 @@ std::shared_ptr<Plan> tiny_plan() {
   return plan;
 }
 
+SavedPlans saved_tiny_plan() {
+  PlanSaver saver(1);
+  Status added = saver.add(kPlanEntry, *tiny_plan());
+  return added.ok() ? saver.finish().value() : SavedPlans();
+}
+
 Tensor tiny_input(int seed) {
   std::vector<float> values;
   for (int i = 0; i < kChannels * kSide * kSide; ++i)

@@ -4,11 +4,13 @@
 
 #include <memory>
 
+#include "artifact/saved_plan.h"
 #include "runtime/plan.h"
 
 namespace collage::testing {
 
 std::shared_ptr<Plan> tiny_plan();
+SavedPlans saved_tiny_plan();  // as the entry kPlanEntry
 Tensor tiny_input(int seed);
 // What the plan gives for it, run here.
 std::vector<Tensor> run_plan(std::shared_ptr<const Plan> plan, const Tensor& input);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dynamic/padding.h"
+#include "bucketing/padding.h"
 #include "frontend_onnx/model_builder.h"
 
 namespace collage {

@@ -16,6 +16,7 @@ ROOMS = [
     "runtime",
     "ir",
     "ops",
+    "bucketing",
     "tensor_program",
     "kernels",
     "artifact",

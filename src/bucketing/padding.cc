@@ -1,4 +1,4 @@
-#include "dynamic/padding.h"
+#include "bucketing/padding.h"
 
 #include <algorithm>
 #include <charconv>
@@ -13,6 +13,8 @@
 namespace collage {
 
 namespace {
+
+constexpr int64_t kMostExtent = int64_t{1} << 40;
 
 std::string trimmed(const std::string& text) {
   const size_t first = text.find_first_not_of(' ');
@@ -108,6 +110,7 @@ std::optional<DimSum> DimSum::parse(const std::string& text) {
     const auto [rest, failure] =
         std::from_chars(part.data(), part.data() + part.size(), term.number);
     const bool number = failure == std::errc() && rest == part.data() + part.size();
+    if (number && (term.number < 0 || term.number > kMostExtent)) return std::nullopt;
     if (!number && !is_name(part)) return std::nullopt;
     if (!number) term.name = part;
     sum.terms.push_back(std::move(term));

@@ -1,4 +1,4 @@
-#include "dynamic/states.h"
+#include "dynamic/take_states.h"
 
 #include <algorithm>
 #include <limits>
@@ -63,18 +63,18 @@ std::string add_cut(frontend::RemainingGraph& graph, const std::string& input,
 
 }  // namespace
 
-Result<States> States::take(const DynamicOptions& options, std::vector<DynamicTensorInfo>& inputs,
-                            std::vector<DynamicTensorInfo>& outputs,
-                            frontend::RemainingGraph& graph) {
-  States result;
-  result.padding_ = options.padding;
+Result<std::vector<StateInfo>> take_states(const DynamicOptions& options,
+                                           std::vector<DynamicTensorInfo>& inputs,
+                                           std::vector<DynamicTensorInfo>& outputs,
+                                           frontend::RemainingGraph& graph) {
+  std::vector<StateInfo> states;
   std::vector<std::string> added;
   for (const auto& [input_name, output_name] : options.states) {
     const size_t input = index_of(inputs, input_name), output = index_of(outputs, output_name);
     if (input == inputs.size()) return usage_error("state '{}' is no input", input_name);
     if (output == outputs.size())
       return usage_error("'{}', which gives state '{}', is no output", output_name, input_name);
-    State state;
+    StateInfo state;
     state.input = inputs[input];
     state.added = outputs[output];
     std::optional<size_t> axis;
@@ -91,82 +91,13 @@ Result<States> States::take(const DynamicOptions& options, std::vector<DynamicTe
                          state.dim);
     state.added.dims[*axis] = text_of(*sum, 1);
     added.push_back(add_cut(graph, input_name, output_name, *axis));
-    result.sizes_[state.dim] = 0;
-    result.states_.push_back(std::move(state));
+    states.push_back(std::move(state));
     inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(input));
     outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(output));
     graph.outputs.erase(std::find(graph.outputs.begin(), graph.outputs.end(), output_name));
   }
   graph.outputs.insert(graph.outputs.end(), added.begin(), added.end());
-  return result;
-}
-
-Status States::add_to(frontend::TensorsByName& tensors, const DimSizes& sizes,
-                      const DimSizes& padded) {
-  for (State& state : states_) {
-    Shape own;
-    for (const std::string& dim : state.input.dims) {
-      const std::optional<DimSum> sum = DimSum::parse(dim);
-      if (!sum || sum->terms.size() != 1 ||
-          (!sum->terms[0].name.empty() && sizes.count(sum->terms[0].name) == 0))
-        return bad_model("dimension '{}' of state '{}' is not known from the inputs", dim,
-                         state.input.name);
-      own.push_back(sum->terms[0].name.empty() ? sum->terms[0].number
-                                               : sizes.at(sum->terms[0].name));
-    }
-    const PaddedShape shape = PaddedShape::of(state.input, own, sizes, padded);
-    const Shape wanted = shape.padded();
-    if (!state.buffer.defined() || state.buffer.shape() != wanted) {
-      auto value = padding_.find(state.input.name);
-      PaddedShape nothing = shape;
-      for (auto& parts : nothing.dims)
-        for (PaddedShape::Part& part : parts) part.size = 0;
-      Tensor grown = TRY(pad_tensor(Tensor::empty(state.input.dtype, nothing.shape()), nothing,
-                                    value == padding_.end() ? 0 : value->second));
-      if (state.buffer.defined()) {
-        for (size_t i = 0; i < wanted.size(); ++i)
-          if (i != state.axis && wanted[i] != state.buffer.shape()[i])
-            return bad_model("state '{}' is kept in shape {}, this run needs {}; reset it first",
-                             state.input.name, shape_to_string(state.buffer.shape()),
-                             shape_to_string(wanted));
-        if (wanted[state.axis] < state.buffer.shape()[state.axis])
-          return internal_error("state '{}' would shrink", state.input.name);
-        write_part(state.buffer, grown, state.axis, 0);
-      }
-      state.buffer = std::move(grown);
-    }
-    tensors[state.input.name] = state.buffer;
-  }
-  return {};
-}
-
-Status States::append(const std::vector<Tensor>& added, const DimSizes& sizes,
-                      const DimSizes& padded) {
-  DimSizes grown = sizes_;
-  for (size_t i = 0; i < states_.size(); ++i) {
-    State& state = states_[i];
-    const PaddedShape shape = PaddedShape::of(state.added, added[i].shape(), sizes, padded);
-    const Tensor part = shape.is_padded() ? TRY(cut_tensor(added[i], shape)) : added[i];
-    const int64_t kept = sizes_.at(state.dim), more = part.shape()[state.axis];
-    // Room for all of it, in the next bucket where this one is full: made when the next run knows
-    // its size. Until then the buffer is as large as it must be.
-    if (kept + more > state.buffer.shape()[state.axis]) {
-      Shape larger = state.buffer.shape();
-      larger[state.axis] = kept + more;
-      Tensor whole = TRY(Tensor::allocate(state.buffer.dtype(), larger));
-      write_part(state.buffer, whole, state.axis, 0);
-      state.buffer = std::move(whole);
-    }
-    write_part(part, state.buffer, state.axis, kept);
-    grown[state.dim] = kept + more;
-  }
-  sizes_ = std::move(grown);
-  return {};
-}
-
-void States::reset() {
-  for (State& state : states_) state.buffer = Tensor();
-  for (auto& [name, size] : sizes_) size = 0;
+  return states;
 }
 
 }  // namespace collage

@@ -3,7 +3,7 @@
 // at its own end, as they lie behind one another.
 #pragma once
 
-#include <collage/dynamic.h>
+#include <collage/context.h>
 
 #include <cstdint>
 #include <map>

@@ -1,0 +1,152 @@
+#include <nlohmann/json.hpp>
+
+#include "artifact/load_artifact.h"
+#include "artifact/specialisations.h"
+#include "base/no_exceptions.h"
+#include "base/printable.h"
+#include "runtime/saved_fields.h"
+
+namespace collage {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr int64_t kMostSize = int64_t{1} << 40;  // of a bucket
+
+Result<std::vector<std::string>> texts_from(const JsonFields& fields, const char* name) {
+  std::vector<std::string> texts;
+  for (const json& text : *TRY(fields.array(name))) {
+    if (!text.is_string()) return bad_model("'{}' holds something else than names", name);
+    texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+Result<DynamicTensorInfo> info_from(const json& value) {
+  const JsonFields fields(value);
+  DynamicTensorInfo info;
+  info.name = TRY(fields.text("name"));
+  info.dims = TRY(texts_from(fields, "dims"));
+  info.dtype = TRY(parse_dtype(TRY(fields.text("dtype"))));
+  info.has_shape = TRY(fields.flag("has_shape"));
+  return info;
+}
+
+Result<std::vector<DynamicTensorInfo>> infos_from(const JsonFields& fields, const char* name) {
+  std::vector<DynamicTensorInfo> infos;
+  for (const json& value : *TRY(fields.array(name))) infos.push_back(TRY(info_from(value)));
+  return infos;
+}
+
+Result<StateInfo> state_from(const json& value) {
+  const JsonFields fields(value);
+  StateInfo state;
+  state.input = TRY(info_from(*TRY(fields.object("input"))));
+  state.added = TRY(info_from(*TRY(fields.object("added"))));
+  state.dim = TRY(fields.text("dim"));
+  state.axis = static_cast<size_t>(TRY(fields.integer("axis", 0, 1 << 10)));
+  if (state.axis >= state.input.dims.size() || state.axis >= state.added.dims.size() ||
+      state.input.dims[state.axis] != state.dim)
+    return bad_model("state '{}' has no dimension that grows", printable(state.input.name));
+  return state;
+}
+
+Result<BucketedInterface> interface_from(const json& value) {
+  const JsonFields fields(value);
+  BucketedInterface interface;
+  interface.inputs = TRY(infos_from(fields, "inputs"));
+  interface.outputs = TRY(infos_from(fields, "outputs"));
+  for (const json& state : *TRY(fields.array("states")))
+    interface.states.push_back(TRY(state_from(state)));
+  const json& buckets = *TRY(fields.object("buckets"));
+  for (const auto& [name, sizes] : buckets.items())
+    interface.buckets[name] =
+        TRY(integers_from(JsonFields(buckets), name.c_str(), 1, kMostSize, 1 << 16));
+  const json& padding = *TRY(fields.object("padding"));
+  for (const auto& [name, number] : padding.items())
+    interface.padding[name] = TRY(JsonFields(padding).number(name.c_str(), {-1e300, 1e300}));
+  return interface;
+}
+
+Result<Tensor> tensor_from(const json& value, const SharedBytes& weights) {
+  const JsonFields fields(value);
+  const TensorType type = TRY(tensor_type_from(*TRY(fields.object("type"))));
+  const SharedBytes bytes = TRY(constant_from(fields, "value", weights));
+  if (bytes.bytes != type.bytes()) return bad_model("a constant has another size");
+  auto owner = std::const_pointer_cast<void>(bytes.data);
+  return Tensor::share(type.dtype, type.shape, owner, owner.get());
+}
+
+Result<PlanForShapes> names_from(const JsonFields& fields, const SharedBytes& weights) {
+  PlanForShapes names;
+  for (const auto& [name, condition] : TRY(fields.object("conditions"))->items()) {
+    const JsonFields of(condition);
+    TensorCondition& read = names.conditions[name];
+    read.type = TRY(tensor_type_from(*TRY(of.object("type"))));
+    if (of.has("value")) read.value = TRY(tensor_from(condition, weights));
+  }
+  names.inputs = TRY(texts_from(fields, "inputs"));
+  names.outputs = TRY(texts_from(fields, "outputs"));
+  const json& aliases = *TRY(fields.object("aliases"));
+  for (const auto& [name, alias] : aliases.items())
+    names.aliases[name] = TRY(JsonFields(aliases).text(name.c_str()));
+  for (const auto& [name, constant] : TRY(fields.object("constants"))->items())
+    names.constants[name] = TRY(tensor_from(constant, weights));
+  return names;
+}
+
+}  // namespace
+
+Result<LoadedSpecialisations::Table> LoadedSpecialisations::read(ArtifactFile& file) {
+  const SharedBytes text = TRY(file.entry(kSpecialisationsEntry));
+  const SharedBytes weights = TRY(file.entry(kWeightsEntry));
+  const json value = parse_json(text.text());
+  const JsonFields fields(value);
+  Table table;
+  table.interface = TRY(interface_from(*TRY(fields.object("interface"))));
+  table.results = TRY(texts_from(fields, "results"));
+  if (table.results.size() != table.interface.outputs.size() + table.interface.states.size())
+    return bad_model("there are {} results of {} outputs and {} states", table.results.size(),
+                     table.interface.outputs.size(), table.interface.states.size());
+  for (const json& one : *TRY(fields.array("specialisations"))) {
+    table.specialisations.push_back(TRY(names_from(JsonFields(one), weights)));
+    table.entries.push_back(TRY(JsonFields(one).text("plan")));
+  }
+  return table;
+}
+
+Result<std::shared_ptr<LoadedSpecialisations>> LoadedSpecialisations::load(
+    std::shared_ptr<ArtifactFile> file) {
+  return without_exceptions([&]() -> Result<std::shared_ptr<LoadedSpecialisations>> {
+    TRY(check_requirements(file->manifest()));
+    if (file->manifest().find(kSpecialisationsEntry) == nullptr)
+      return usage_error("it holds a program of fixed shapes, which Artifact loads");
+    Table table = TRY(or_bad_model(read(*file)));
+    return std::shared_ptr<LoadedSpecialisations>(
+        new LoadedSpecialisations(std::move(file), std::move(table)));
+  });
+}
+
+Result<size_t> LoadedSpecialisations::find(const TensorsByName& inputs) const {
+  const std::vector<PlanForShapes>& known = table_.specialisations;
+  for (size_t i = 0; i < known.size(); ++i)
+    if (hold(known[i].conditions, inputs)) return i;
+  TensorConditions given;
+  for (const auto& [name, tensor] : inputs) given[name].type = {tensor.shape(), tensor.dtype()};
+  return error(ErrorCode::kUnavailable, "it was not compiled for {}", shapes_text(given));
+}
+
+Result<std::shared_ptr<const Plan>> LoadedSpecialisations::plan(size_t number) {
+  const std::lock_guard lock(loading_);
+  const std::string& entry = table_.entries.at(number);
+  if (plans_[number] != nullptr || entry.empty()) return plans_[number];
+  LoadedPlan loaded = TRY(load_plan_of(*file_, entry));
+  const PlanForShapes& names = table_.specialisations[number];
+  if (loaded.plan->inputs.size() != names.inputs.size() ||
+      loaded.plan->outputs.size() != names.outputs.size())
+    return bad_model("{}: its plan has other inputs and outputs", printable(entry));
+  return plans_[number] = std::move(loaded.plan);
+}
+
+}  // namespace collage

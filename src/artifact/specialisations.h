@@ -1,0 +1,75 @@
+// The specialisations of a dynamic program in a file: an entry that tells what the program takes
+// and gives and which plan serves which shapes, and the plans, which share constants and objects.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "artifact/artifact_file.h"
+#include "artifact/saved_plan.h"
+#include "artifact/write_artifact.h"
+#include "bucketing/bucketed_run.h"
+#include "bucketing/tensor_conditions.h"
+
+namespace collage {
+
+// What is computed where the conditions hold, by the tensors' names in the model.
+struct PlanForShapes {
+  TensorConditions conditions;
+  std::vector<std::string> inputs, outputs;    // of the plan, in its order
+  std::map<std::string, std::string> aliases;  // results that are an input under another name
+  TensorsByName constants;                     // results that are the same in every run
+};
+
+struct CompiledForShapes {
+  PlanForShapes names;
+  std::shared_ptr<const Plan> plan;  // null: there is nothing to compute
+};
+
+struct CompiledSpecialisations {
+  BucketedInterface interface;
+  std::vector<std::string> results;  // the outputs, and after them what is added to each state
+  std::vector<CompiledForShapes> specialisations;
+};
+
+// kUnsupported, naming the step and its target, where a kernel cannot be saved.
+Status write_artifact(const std::filesystem::path& path, const CompiledSpecialisations& program,
+                      const PlanFacts& facts);
+
+// Those of a file. Any thread may use it.
+class LoadedSpecialisations {
+ public:
+  // kUnavailable and kBadModel as of load_artifact; kUsage where the file holds one plan.
+  static Result<std::shared_ptr<LoadedSpecialisations>> load(std::shared_ptr<ArtifactFile> file);
+
+  const BucketedInterface& interface() const { return table_.interface; }
+  const std::vector<std::string>& results() const { return table_.results; }
+  const std::vector<PlanForShapes>& specialisations() const { return table_.specialisations; }
+  int threads() const { return file_->manifest().threads; }
+  // The number of the one that serves these inputs; kUnavailable where none does.
+  Result<size_t> find(const TensorsByName& inputs) const;
+  // Its plan, loaded when it is first asked for; null where there is nothing to compute.
+  Result<std::shared_ptr<const Plan>> plan(size_t number);
+
+ private:
+  struct Table {
+    BucketedInterface interface;
+    std::vector<std::string> results;
+    std::vector<PlanForShapes> specialisations;
+    std::vector<std::string> entries;  // of their plans; empty where there is none
+  };
+  LoadedSpecialisations(std::shared_ptr<ArtifactFile> file, Table table)
+      : file_(std::move(file)), table_(std::move(table)), plans_(table_.specialisations.size()) {}
+  static Result<Table> read(ArtifactFile& file);
+
+  const std::shared_ptr<ArtifactFile> file_;
+  const Table table_;
+  std::mutex loading_;
+  std::vector<std::shared_ptr<const Plan>> plans_;
+};
+
+}  // namespace collage

@@ -1,0 +1,22 @@
+// The states of a model, as its user names them: inputs and outputs that become the program's own.
+#pragma once
+
+#include <collage/dynamic.h>
+
+#include <vector>
+
+#include "base/result.h"
+#include "bucketing/states.h"
+#include "frontend/onnx/stages.h"
+
+namespace collage {
+
+// Takes the states out of `inputs` and `outputs`, which then are the caller's, and makes `graph`
+// give what a run adds in place of the whole, after its other outputs. kUsage where an input or
+// output does not exist or its dimensions do not say what grows.
+Result<std::vector<StateInfo>> take_states(const DynamicOptions& options,
+                                           std::vector<DynamicTensorInfo>& inputs,
+                                           std::vector<DynamicTensorInfo>& outputs,
+                                           frontend::RemainingGraph& graph);
+
+}  // namespace collage

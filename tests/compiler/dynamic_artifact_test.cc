@@ -1,0 +1,188 @@
+// Dynamic programs as files: what was compiled runs from the file, with the same bits, and nothing
+// else does.
+#include <collage/artifact.h>
+#include <collage/dynamic.h>
+#include <collage/dynamic_artifact.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "frontend_onnx/model_builder.h"
+
+namespace collage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int32_t kFloat = onnx::TensorProto::FLOAT;
+
+class Saved : public ::testing::Test {
+ protected:
+  ~Saved() override { std::filesystem::remove(path_); }
+
+  DynamicArtifact saved(const DynamicProgram& program) {
+    const Status status = program.save(path_);
+    EXPECT_TRUE(status.ok()) << status.to_string();
+    Result<DynamicArtifact> artifact = DynamicArtifact::load(path_);
+    EXPECT_TRUE(artifact.ok()) << artifact.status().to_string();
+    return std::move(artifact).value();
+  }
+
+  const std::filesystem::path path_ = std::filesystem::temp_directory_path() /
+                                      ("collage_saved_" + std::to_string(::getpid()) + ".collage");
+};
+
+void declare_dims(ModelBuilder& m, int output, const std::vector<std::string>& names) {
+  auto* shape =
+      m.graph().mutable_output(output)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  for (const std::string& name : names) shape->add_dim()->set_dim_param(name);
+}
+
+// A product with weights: enough work to be compiled. The second output is the input, the third is
+// the same in every run.
+ModelBuilder& product(ModelBuilder& m) {
+  std::vector<float> weights(256 * 256);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 13) - 6;
+  m.input("x", {"rows", "256"});
+  m.constant("w", Tensor::from<float>({256, 256}, weights));
+  m.constant("c", Tensor::from<float>({2}, {3, 4}));
+  m.node("MatMul", {"x", "w"}, {"product"});
+  m.node("Relu", {"product"}, {"y"});
+  m.node("Identity", {"x"}, {"same"});
+  m.node("Identity", {"c"}, {"constant"});
+  m.output("y", kFloat).output("same", kFloat).output("constant", kFloat);
+  return m;
+}
+
+Tensor ramp(int64_t rows) {
+  std::vector<float> values(static_cast<size_t>(rows * 256));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 3;
+  return Tensor::from<float>({rows, 256}, values);
+}
+
+// Nothing is measured; this program (main.cc) tries kernels.
+DynamicOptions quick() {
+  DynamicOptions options;
+  options.program.worker = std::filesystem::read_symlink("/proc/self/exe");
+  options.program.targets = {"native"};
+  return options;
+}
+
+TEST_F(Saved, RunsWithTheSameBits) {
+  ModelBuilder m(17);
+  Result<DynamicProgram> program = DynamicProgram::load(product(m).write(), quick());
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  std::vector<std::vector<Tensor>> expected;
+  for (const int64_t rows : {4, 9}) {
+    Result<std::vector<Tensor>> outputs = program->run({ramp(rows)});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().to_string();
+    expected.push_back(std::move(outputs).value());
+  }
+  EXPECT_EQ(program->specialisations()[0].kernels, 1u);
+  const DynamicArtifact artifact = saved(*program);
+  EXPECT_THAT(artifact.specialisations(), ElementsAre("x (4, 256)", "x (9, 256)"));
+  EXPECT_EQ(artifact.inputs()[0].dims, (std::vector<std::string>{"rows", "256"}));
+  // Each weight once, whatever specialisations read it.
+  EXPECT_LT(std::filesystem::file_size(path_), 256 * 256 * sizeof(float) * 3 / 2);
+  Result<DynamicContext> context = artifact.make_context();
+  ASSERT_TRUE(context.ok());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    Result<std::vector<Tensor>> outputs = context->run({ramp(i == 0 ? 4 : 9)});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().to_string();
+    ASSERT_EQ(outputs->size(), 3u);
+    for (size_t k = 0; k < 3; ++k) {
+      ASSERT_EQ((*outputs)[k].shape(), expected[i][k].shape());
+      EXPECT_EQ(std::memcmp((*outputs)[k].raw(), expected[i][k].raw(), expected[i][k].bytes()), 0);
+    }
+  }
+  const Status other = context->run({ramp(5)}).status();
+  EXPECT_EQ(other.code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(other.message(), "it was not compiled for x (5, 256)");
+  EXPECT_EQ(context->run({Tensor::zeros(DType::kFloat32, {4, 255})}).status().message(),
+            "input 'x' has shape (4, 255), where dimension 1 is not '256'");
+}
+
+// The sum of all values so far by rows of a mask, and how often each context ran.
+ModelBuilder& running_mean(ModelBuilder& m) {
+  m.input("x", {"new", "2"}).input("past", {"old", "2"}).input("mask", {"old + new", "1"});
+  m.constant("axes", Tensor::from<int64_t>({1}, {0}));
+  m.node("Concat", {"past", "x"}, {"present"}).integer("axis", 0);
+  m.node("Mul", {"present", "mask"}, {"kept"});
+  m.node("ReduceSum", {"kept", "axes"}, {"sum"}).integer("keepdims", 0);
+  m.node("ReduceSum", {"mask", "axes"}, {"count"}).integer("keepdims", 0);
+  m.node("Div", {"sum", "count"}, {"mean"});
+  m.output("mean", kFloat).output("present", kFloat);
+  declare_dims(m, 1, {"old + new", "2"});
+  return m;
+}
+
+TEST_F(Saved, ContextsHaveStatesOfTheirOwn) {
+  ModelBuilder m(17);
+  DynamicOptions options = quick();
+  options.buckets = {{"old", {4, 16}}, {"new", {1, 4}}};
+  options.states["past"] = "present";
+  Result<DynamicProgram> program = DynamicProgram::load(running_mean(m).write(), options);
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  const Status prepared = program->prepare_buckets();
+  ASSERT_TRUE(prepared.ok()) << prepared.to_string();
+  EXPECT_EQ(program->specialisations().size(), 4u);
+  const DynamicArtifact artifact = saved(*program);
+  ASSERT_EQ(artifact.inputs().size(), 2u);
+  ASSERT_EQ(artifact.outputs().size(), 1u);
+  DynamicContext first = artifact.make_context().value(), other = artifact.make_context().value();
+  const auto mean = [](DynamicContext& context, int64_t rows, int64_t kept, float value) -> double {
+    Result<std::vector<Tensor>> outputs = context.run(
+        {floats({rows, 2}, std::vector<float>(static_cast<size_t>(2 * rows), value)),
+         floats({kept + rows, 1}, std::vector<float>(static_cast<size_t>(kept + rows), 1))});
+    EXPECT_TRUE(outputs.ok()) << outputs.status().to_string();
+    return outputs.ok() ? (*outputs)[0].element_as_double(1) : -1;
+  };
+  EXPECT_EQ(mean(first, 3, 0, 2), 2);
+  EXPECT_EQ(mean(other, 1, 0, 5), 5);
+  EXPECT_EQ(mean(first, 1, 3, 6), 3);
+  EXPECT_EQ(mean(first, 1, 4, 8), 4);  // beyond the first bucket
+  EXPECT_EQ(mean(other, 1, 1, 7), 6);
+  first.reset();
+  EXPECT_EQ(mean(first, 2, 0, 9), 9);
+}
+
+TEST_F(Saved, BucketsAreNeededToPrepareThemAll) {
+  ModelBuilder m(17);
+  Result<DynamicProgram> program = DynamicProgram::load(product(m).write(), quick());
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program->prepare_buckets().message(), "dimension 'rows' has no buckets");
+  EXPECT_EQ(program->save(path_).message(), "nothing was compiled: prepare shapes first");
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(Saved, ModelsOfSeveralStagesAreRefused) {
+  ModelBuilder m(17);
+  m.input("x", {"n"});
+  m.node("NonZero", {"x"}, {"where"});
+  m.node("Neg", {"where"}, {"y"});
+  m.output("y", onnx::TensorProto::INT64);
+  Result<DynamicProgram> program = DynamicProgram::load(m.write(), quick());
+  ASSERT_TRUE(program.ok());
+  ASSERT_TRUE(program->run({floats({3}, {0, 1, 2})}).ok());
+  const Status status = program->save(path_);
+  EXPECT_EQ(status.code(), ErrorCode::kUnsupported);
+  EXPECT_THAT(status.message(), HasSubstr("NonZero"));
+  EXPECT_THAT(status.message(), HasSubstr("runs between two stages"));
+}
+
+TEST_F(Saved, FilesOfEachKindNameWhatLoadsThem) {
+  ModelBuilder m(17);
+  Result<DynamicProgram> program = DynamicProgram::load(product(m).write(), quick());
+  ASSERT_TRUE(program.ok());
+  ASSERT_TRUE(program->run({ramp(4)}).ok());
+  saved(*program);
+  EXPECT_EQ(Artifact::load(path_).status().message(),
+            "it holds a program of several shapes, which DynamicArtifact loads");
+}
+
+}  // namespace
+}  // namespace collage
