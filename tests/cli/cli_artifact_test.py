@@ -101,6 +101,29 @@ def check_half_precision(bench):
         assert "(|a-b| <= 0.01 max|b|, as the model rounds to float16)" in said, said
 
 
+def check_several_shapes(bench):
+    """A file for two sizes of a dimension: inputs are padded to the next, results cut back; other sub-commands say that run alone takes it."""
+    onnx.save(tiny_models.relu_model(("batch", 3)), bench.path("relu.onnx"))
+    said = bench.run("compile", "relu.onnx", "-o", "relu.collage", "--bucket", "batch=4,16", *COMPILE)
+    assert "2 specialisations" in said, said
+    timed = bench.run("run", "relu.collage").splitlines()
+    assert [line.split("ms")[1].split("  ")[1] for line in timed] == ["x (4, 3)", "x (16, 3)"], timed
+    for rows in (3, 4, 9):
+        x = np.random.default_rng(rows).standard_normal((rows, 3)).astype("float32")
+        np.save(bench.path("x.npy"), x)
+        bench.run("run", "relu.collage", "--inputs", "x=x.npy", "--save-outputs", f"out{rows}")
+        np.testing.assert_array_equal(np.load(bench.path(f"out{rows}/0_y.npy")), np.maximum(x, 0))
+    np.save(bench.path("x.npy"), np.zeros((17, 3), np.float32))
+    assert "dimension 'batch' is 17, larger than every bucket" in bench.run("run", "relu.collage", "--inputs", "x=x.npy", status=3)
+    for verb in ("bench", "verify", "explain"):
+        assert "which `collage run` alone takes" in bench.run(verb, "relu.collage", status=2)
+    for flags, why in ((("--bucket", "rows=4"), "buckets for 'rows', which is no dimension"), (("--bucket", "batch=0"), "at least 1"),
+                       (("--bucket", "batch=4", "--state", "z=y"), "no such input"), (("--state", "x=y"), "--state needs --bucket"),
+                       (("--bucket", "batch=4", "--emit", "library"), "ends in .a"), (("--bucket", "batch=x"), "'x' is not a dimension")):
+        assert why in (said := bench.run("compile", "relu.onnx", "-o", "no.collage", *flags, *COMPILE, status=2)), said
+    assert not os.path.exists(bench.path("no.collage"))
+
+
 def check_file(bench):
     """An archive of stored entries on pages, with names that say what they are."""
     with zipfile.ZipFile(bench.path("net.collage")) as archive:
@@ -144,7 +167,7 @@ def check_refusals(bench):
     bench.run("run", "absent.collage", status=2)
 
 
-CHECKS = (check_run, check_others, check_compile, check_half_precision, check_file, check_refusals)
+CHECKS = (check_run, check_others, check_compile, check_half_precision, check_several_shapes, check_file, check_refusals)
 
 if __name__ == "__main__":
     sys.exit(checks.run(CHECKS, sys.argv[1:], Folder))

@@ -22,6 +22,15 @@ namespace {
 constexpr int kBlocks = 3;
 constexpr int kBlockRuns = 20;
 
+// Of one plan, its model and its report.
+Result<std::shared_ptr<ArtifactFile>> open_file(const std::string& path) {
+  std::shared_ptr<ArtifactFile> file = TRY(ArtifactFile::open(path).with_context(path));
+  if (file->manifest().find(kSpecialisationsEntry) != nullptr)
+    return usage_error("{}: it holds a program of several shapes, which `collage run` alone takes",
+                       path);
+  return file;
+}
+
 Status check_flags(const SharedOptions& options, int threads) {
   const bool compiles = !options.targets.empty() || !options.exclude.empty() ||
                         !options.pin.empty() || !options.memory.empty() ||
@@ -43,22 +52,6 @@ Status check_flags(const SharedOptions& options, int threads) {
 size_t growth(size_t before) {
   const size_t now = anonymous_bytes();
   return now > before ? now - before : 0;
-}
-
-// "onednn 50, native 7", in the order in which they first run.
-std::string kernels_of(const Plan& plan) {
-  std::vector<std::pair<std::string, int>> counts;
-  for (const Step& step : plan.steps) {
-    const std::string target = step.target.empty() ? "conversions and copies" : step.target;
-    auto known = std::find_if(counts.begin(), counts.end(),
-                              [&](const auto& entry) { return entry.first == target; });
-    if (known == counts.end()) known = counts.insert(known, {target, 0});
-    ++known->second;
-  }
-  std::string text;
-  for (const auto& [target, count] : counts)
-    text += fmt::format("{}{} {}", text.empty() ? "" : " · ", target, count);
-  return text.empty() ? "no kernels" : text;
 }
 
 // What loading and holding it costs (docs/artifact.md).
@@ -127,17 +120,32 @@ Status finish(const SharedOptions& options, const OpenedArtifact& opened, const 
 
 }  // namespace
 
+std::string kernels_of(const Plan& plan) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const Step& step : plan.steps) {
+    const std::string target = step.target.empty() ? "conversions and copies" : step.target;
+    auto known = std::find_if(counts.begin(), counts.end(),
+                              [&](const auto& entry) { return entry.first == target; });
+    if (known == counts.end()) known = counts.insert(known, {target, 0});
+    ++known->second;
+  }
+  std::string text;
+  for (const auto& [target, count] : counts)
+    text += fmt::format("{}{} {}", text.empty() ? "" : " · ", target, count);
+  return text.empty() ? "no kernels" : text;
+}
+
 bool is_artifact(const std::string& path) {
   return std::filesystem::path(path).extension() == ".collage";
 }
 
 Result<Model> load_embedded(const std::string& path) {
-  std::shared_ptr<ArtifactFile> file = TRY(ArtifactFile::open(path).with_context(path));
+  const std::shared_ptr<ArtifactFile> file = TRY(open_file(path));
   return embedded_model(*file).with_context(path);
 }
 
 Result<nlohmann::json> load_embedded_report(const std::string& path) {
-  std::shared_ptr<ArtifactFile> file = TRY(ArtifactFile::open(path).with_context(path));
+  const std::shared_ptr<ArtifactFile> file = TRY(open_file(path));
   return embedded_report(*file).with_context(path);
 }
 
@@ -157,8 +165,7 @@ Result<OpenedArtifact> open_artifact(const SharedOptions& options, EmbeddedWeigh
   register_all();
   const size_t before = anonymous_bytes();
   const Stopwatch watch;
-  std::shared_ptr<ArtifactFile> file =
-      TRY(ArtifactFile::open(options.model).with_context(options.model));
+  const std::shared_ptr<ArtifactFile> file = TRY(open_file(options.model));
   TRY(check_flags(options, file->manifest().threads));
   if (weights == EmbeddedWeights::kRead) TRY(file->check_hashes().with_context(options.model));
   Result<LoadedArtifact> loaded = load_artifact(file).with_context(options.model);

@@ -9,6 +9,8 @@
 namespace collage::tool {
 
 bool is_artifact(const std::string& path);
+// "onednn 50 · native 7", in the order in which they first run.
+std::string kernels_of(const Plan& plan);
 // Whether the sub-command takes its program from an artifact.
 inline bool runs_artifact(const SharedOptions& options) {
   return is_artifact(options.model) && !options.recompile;

@@ -9,6 +9,7 @@
 #include "ir/text_printer.h"
 #include "report/report.h"
 #include "report/save_program.h"
+#include "specialised.h"
 
 namespace collage::tool {
 
@@ -16,6 +17,7 @@ namespace {
 
 struct CompileOptionsOfTool : SharedOptions {
   std::string output, emit = "artifact";
+  BucketFlags buckets;
 };
 
 bool is_module(const std::string& file) {
@@ -64,6 +66,13 @@ Status convert(const CompileOptionsOfTool& options) {
 
 Status compile_to_file(CompileOptionsOfTool options) {
   TRY(check_output(options));
+  if (!options.buckets.buckets.empty()) {
+    if (options.emit != "artifact")
+      return usage_error("--bucket: a program of several shapes is an artifact");
+    return compile_specialised(options, options.buckets, options.output);
+  }
+  if (!options.buckets.states.empty())
+    return usage_error("--state needs --bucket for the dimension that grows");
   const bool library = options.emit == "library";
   if (library && runs_artifact(options)) return convert(options);
   // A library holds kernels of native alone, and none of the reference, whatever that costs.
@@ -100,6 +109,7 @@ Command add_compile(CLI::App& app) {
   add_config_option(*command, *options);
   add_input_options(*command, *options);
   add_output_option(*command, *options);
+  add_bucket_flags(*command, options->buckets);
   command->add_option("-o,--output", options->output, "the file to write")->required();
   command
       ->add_option("--emit", options->emit,

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <memory>
 
 #include "base/stopwatch.h"
 #include "dynamic/dynamic_program.h"
 #include "frontend/onnx/importer.h"
+#include "progress_line.h"
 #include "runtime/npy.h"
 #include "verify/comparison.h"
 
@@ -21,6 +22,7 @@ constexpr int kRuns = 20;
 struct Opened {
   DynamicProgram program;
   TensorsByName tensors;
+  std::unique_ptr<ProgressLine> progress;
 
   std::vector<Tensor> inputs() const {
     std::vector<Tensor> result;
@@ -59,7 +61,9 @@ Result<Opened> open(const SharedOptions& options) {
       TRY(random_tensors(*program.impl().context.model, program.inputs(), load.dims, shapes,
                          static_cast<uint64_t>(options.seed) + 1));
   for (auto& [name, tensor] : given) tensors[name] = std::move(tensor);
-  return Opened{std::move(program), std::move(tensors)};
+  auto progress = std::make_unique<ProgressLine>(options.progress);
+  program.impl().context.progress = progress.get();
+  return Opened{std::move(program), std::move(tensors), std::move(progress)};
 }
 
 std::vector<TensorInfo> infos_of(const DynamicProgram& program,

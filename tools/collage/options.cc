@@ -25,23 +25,6 @@ namespace collage::tool {
 
 namespace {
 
-// "name=rest", split at the last '='; ONNX names may hold anything, '=' included.
-Result<std::pair<std::string, std::string>> split_assignment(const std::string& flag,
-                                                             const std::string& text) {
-  size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    return usage_error("{} {}: expected NAME=VALUE", flag, text);
-  return std::make_pair(text.substr(0, equals), text.substr(equals + 1));
-}
-
-Result<int64_t> parse_extent(const std::string& flag, const std::string& whole,
-                             const std::string& text) {
-  bool digits = !text.empty() && text.size() < 16 &&
-                text.find_first_not_of("0123456789") == std::string::npos;
-  if (!digits) return usage_error("{} {}: '{}' is not a dimension", flag, whole, text);
-  return std::stoll(text);
-}
-
 // "name=file", split at the first '=' with a model's input before it: a file's name may hold '='
 // too.
 Result<std::pair<size_t, std::string>> split_input(const std::string& text,
@@ -60,6 +43,23 @@ Result<std::pair<size_t, std::string>> split_input(const std::string& text,
 }
 
 }  // namespace
+
+// ONNX names may hold anything, '=' included.
+Result<std::pair<std::string, std::string>> split_assignment(const std::string& flag,
+                                                             const std::string& text) {
+  size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return usage_error("{} {}: expected NAME=VALUE", flag, text);
+  return std::make_pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+Result<int64_t> parse_extent(const std::string& flag, const std::string& whole,
+                             const std::string& text) {
+  bool digits = !text.empty() && text.size() < 16 &&
+                text.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits) return usage_error("{} {}: '{}' is not a dimension", flag, whole, text);
+  return std::stoll(text);
+}
 
 Result<LoadOptions> load_options(const SharedOptions& options) {
   LoadOptions result;

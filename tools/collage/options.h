@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/compile.h"
@@ -47,6 +48,13 @@ CLI::Validator positive_number(bool or_zero = false);
 Status check_writable_file(const std::string& flag, const std::string& path);
 // Refuses a report or a folder that could not be written: compiling may take minutes.
 Status check_destinations(const SharedOptions& options);
+
+// "NAME=VALUE", split at the last '='.
+Result<std::pair<std::string, std::string>> split_assignment(const std::string& flag,
+                                                             const std::string& text);
+// A dimension's size; `whole` is the flag's value, for the message.
+Result<int64_t> parse_extent(const std::string& flag, const std::string& whole,
+                             const std::string& text);
 
 Result<LoadOptions> load_options(const SharedOptions& options);
 // Reads the model. Fails before any work is done where --json or --save-outputs could not be

@@ -7,6 +7,7 @@
 #include "options.h"
 #include "report/report.h"
 #include "select/cover_timing.h"
+#include "specialised.h"
 
 namespace collage::tool {
 
@@ -15,7 +16,8 @@ namespace {
 constexpr int kBlocks = 3;
 
 Status run(const SharedOptions& options) {
-  if (runs_artifact(options)) return run_artifact(options);
+  if (runs_artifact(options))
+    return is_specialised(options.model) ? run_specialised(options) : run_artifact(options);
   Result<Model> loaded = load(options);
   if (!loaded && is_dynamic(options, loaded.status())) return run_dynamic(options);
   const Model model = TRY(std::move(loaded));

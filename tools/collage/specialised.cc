@@ -1,0 +1,208 @@
+#include "specialised.h"
+
+#include <collage/dynamic.h>
+#include <collage/dynamic_artifact.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "artifact.h"
+#include "artifact/specialisations.h"
+#include "base/interrupt.h"
+#include "base/statistics.h"
+#include "base/stopwatch.h"
+#include "dynamic/dynamic_program.h"
+#include "ops/random_inputs.h"
+#include "progress_line.h"
+#include "runtime/executor.h"
+#include "runtime/npy.h"
+#include "select/cover_timing.h"
+#include "targets/backends.h"
+#include "targets/plugins.h"
+
+namespace collage::tool {
+
+namespace {
+
+constexpr int kBlocks = 3;
+constexpr int kRuns = 20;
+
+Result<std::map<std::string, std::vector<int64_t>>> buckets_of(const SharedOptions& options,
+                                                               const BucketFlags& flags) {
+  std::map<std::string, std::vector<int64_t>> buckets;
+  for (const std::string& text : flags.buckets) {
+    const auto [name, sizes] = TRY(split_assignment("--bucket", text));
+    std::istringstream parts(sizes);
+    for (std::string part; std::getline(parts, part, ',');)
+      buckets[name].push_back(TRY(parse_extent("--bucket", text, part)));
+  }
+  for (const auto& [name, size] : TRY(load_options(options)).dims) buckets[name] = {size};
+  return buckets;
+}
+
+// What stands for the * of a pattern in `name`; none where it does not match.
+std::optional<std::string> wildcard_in(const std::string& name, const std::string& pattern) {
+  const size_t star = pattern.find('*');
+  if (star == std::string::npos) return name == pattern ? std::optional("") : std::nullopt;
+  const std::string end = pattern.substr(star + 1);
+  if (name.size() < pattern.size() - 1 || name.compare(0, star, pattern, 0, star) != 0 ||
+      !name.ends_with(end))
+    return std::nullopt;
+  return name.substr(star, name.size() - star - end.size());
+}
+
+// `inputs` are the model's.
+Result<std::map<std::string, std::string>> states_of(const BucketFlags& flags,
+                                                     const std::vector<ModelInput>& inputs) {
+  std::map<std::string, std::string> states;
+  for (const std::string& text : flags.states) {
+    const auto [from, to] = TRY(split_assignment("--state", text));
+    const size_t before = states.size();
+    for (const ModelInput& input : inputs)
+      if (const std::optional<std::string> matched = wildcard_in(input.name, from)) {
+        std::string output = to;
+        if (const size_t star = to.find('*'); star != std::string::npos)
+          output.replace(star, 1, *matched);
+        states[input.name] = output;
+      }
+    if (states.size() == before)
+      return usage_error("--state {}: the model has no such input", text);
+  }
+  return states;
+}
+
+std::string kernels_text(const Plan* plan) {
+  return plan == nullptr ? "nothing to compute" : kernels_of(*plan);
+}
+
+Result<std::vector<Tensor>> random_for(const PlanForShapes& names, const Plan& plan) {
+  std::vector<Tensor> inputs;
+  uint64_t seed = 0;
+  for (size_t i = 0; i < names.inputs.size(); ++i) {
+    const auto known = names.conditions.find(names.inputs[i]);
+    const bool fixed = known != names.conditions.end() && known->second.value;
+    inputs.push_back(fixed ? *known->second.value
+                           : random_tensor(plan.inputs[i].type, ++seed, {0, 1}));
+  }
+  return inputs;
+}
+
+Status time_each(LoadedSpecialisations& program) {
+  for (size_t i = 0; i < program.specialisations().size(); ++i) {
+    const PlanForShapes& names = program.specialisations()[i];
+    const std::shared_ptr<const Plan> plan = TRY(program.plan(i));
+    std::vector<double> samples;
+    if (plan != nullptr) {
+      Executor executor = TRY(Executor::create(plan, program.threads()));
+      std::vector<Tensor> outputs(plan->outputs.size());
+      const std::vector<Tensor> inputs = TRY(random_for(names, *plan));
+      for (int block = 0; block < kBlocks; ++block)
+        TRY(run_block(executor, inputs, outputs, {}, samples));
+    }
+    fmt::print("{:9.3f} ms  {}  {}\n", samples.empty() ? 0 : 1e3 * median(samples),
+               shapes_text(names.conditions), kernels_text(plan.get()));
+  }
+  return {};
+}
+
+Status run_given(const SharedOptions& options, const DynamicArtifact& program) {
+  std::vector<Tensor> inputs;
+  for (const DynamicTensorInfo& info : program.inputs()) {
+    const std::string prefix = info.name + "=";
+    const auto given = std::find_if(options.inputs.begin(), options.inputs.end(),
+                                    [&](const auto& text) { return text.starts_with(prefix); });
+    if (given == options.inputs.end())
+      return usage_error("{}: input '{}' is not given", options.model, info.name);
+    inputs.push_back(TRY(read_npy(given->substr(prefix.size()))));
+  }
+  DynamicContext context = TRY(program.make_context());
+  std::vector<Tensor> outputs;
+  std::vector<double> seconds;
+  for (int i = 0; i < kRuns; ++i) {
+    context.reset();
+    const Stopwatch watch;
+    outputs = TRY(context.run(inputs).with_context(options.model));
+    seconds.push_back(watch.seconds());
+  }
+  std::vector<TensorInfo> infos;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    infos.push_back({program.outputs()[i].name, outputs[i].shape(), outputs[i].dtype()});
+    fmt::print("output '{}': {} {}\n", infos[i].name, dtype_name(infos[i].dtype),
+               shape_to_string(infos[i].shape));
+  }
+  if (!options.save_outputs.empty()) TRY(save_tensors(options.save_outputs, infos, outputs));
+  fmt::print("{}: {:.3f} ms (median of {} runs)\n", options.model, 1e3 * median(seconds), kRuns);
+  return {};
+}
+
+}  // namespace
+
+void add_bucket_flags(CLI::App& command, BucketFlags& flags) {
+  command
+      .add_option("--bucket", flags.buckets,
+                  "NAME=8,64: compile for these sizes of a symbolic dimension; inputs are padded "
+                  "to the smallest that holds them")
+      ->allow_extra_args(false);
+  command
+      .add_option("--state", flags.states,
+                  "INPUT=OUTPUT: the program keeps this input from run to run; 'past.*=present.*' "
+                  "stands for several")
+      ->allow_extra_args(false);
+}
+
+Status compile_specialised(const SharedOptions& options, const BucketFlags& flags,
+                           const std::string& output) {
+  if (!options.json.empty() || !options.save_outputs.empty() || !options.shapes.empty() ||
+      !options.inputs.empty())
+    return usage_error(
+        "--bucket: a program of several shapes has no --json, --save-outputs, --shapes and "
+        "--inputs");
+  DynamicOptions dynamic;
+  dynamic.program = TRY(program_options(options));
+  dynamic.constants = TRY(load_options(options)).constants;
+  dynamic.buckets = TRY(buckets_of(options, flags));
+  if (!flags.states.empty()) {
+    DynamicProgram as_it_is = TRY(DynamicProgram::load(options.model, {}));
+    dynamic.states = TRY(states_of(flags, as_it_is.impl().context.model->inputs()));
+  }
+  DynamicProgram program = TRY(DynamicProgram::load(options.model, dynamic));
+  ProgressLine progress(options.progress);
+  InterruptScope interrupts;
+  program.impl().context.progress = &progress;
+  TRY(program.prepare_buckets().with_context(options.model));
+  TRY(program.save(output).with_context(options.model));
+  size_t count = 0;
+  double seconds = 0;
+  for (const SpecialisationInfo& made : program.specialisations()) {
+    ++count;
+    seconds += made.compile_seconds;
+    fmt::print("{} kernels for {}\n", made.kernels, made.shapes);
+  }
+  std::error_code code;
+  fmt::print("{}: {} specialisations, {:.1f} MB, compiled in {:.0f} s\n", output, count,
+             1e-6 * static_cast<double>(std::filesystem::file_size(output, code)), seconds);
+  return {};
+}
+
+bool is_specialised(const std::string& path) {
+  const Result<std::shared_ptr<ArtifactFile>> file = ArtifactFile::open(path);
+  return file.ok() && (*file)->manifest().find(kSpecialisationsEntry) != nullptr;
+}
+
+Status run_specialised(const SharedOptions& options) {
+  for (const std::string& plugin : options.plugins) TRY(load_plugin(plugin));
+  TRY(check_destinations(options));
+  if (!options.json.empty() || (options.inputs.empty() && !options.save_outputs.empty()))
+    return usage_error("{}: a program of several shapes has no {}", options.model,
+                       options.json.empty() ? "--save-outputs without --inputs" : "--json");
+  register_all();
+  if (!options.inputs.empty()) return run_given(options, TRY(DynamicArtifact::load(options.model)));
+  const std::shared_ptr<LoadedSpecialisations> program =
+      TRY(LoadedSpecialisations::load(TRY(ArtifactFile::open(options.model)))
+              .with_context(options.model));
+  return time_each(*program);
+}
+
+}  // namespace collage::tool
