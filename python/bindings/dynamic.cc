@@ -1,11 +1,14 @@
 #include "dynamic.h"
 
 #include <collage/dynamic.h>
+#include <collage/dynamic_artifact.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "arrays.h"
@@ -22,9 +25,8 @@ Effort effort_of(const std::string& name) {
 
 namespace {
 
-std::vector<Tensor> view_inputs(const DynamicProgram& program, const nb::list& given,
+std::vector<Tensor> view_inputs(const std::vector<DynamicTensorInfo>& infos, const nb::list& given,
                                 std::vector<Array>& arrays) {
-  const std::vector<DynamicTensorInfo>& infos = program.inputs();
   if (given.size() != infos.size())
     raise(Status(ErrorCode::kBadModel, "the program takes " + std::to_string(infos.size()) +
                                            " inputs, not " + std::to_string(given.size())));
@@ -35,9 +37,11 @@ std::vector<Tensor> view_inputs(const DynamicProgram& program, const nb::list& g
   return tensors;
 }
 
-nb::list run(DynamicProgram& self, const nb::list& inputs) {
+// A program, or a context of one that was loaded.
+template <typename Program>
+nb::list run(Program& self, const nb::list& inputs) {
   std::vector<Array> arrays;
-  const std::vector<Tensor> tensors = view_inputs(self, inputs, arrays);
+  const std::vector<Tensor> tensors = view_inputs(self.inputs(), inputs, arrays);
   Result<std::vector<Tensor>> outputs = [&] {
     const nb::gil_scoped_release released;
     return self.run(tensors);
@@ -51,12 +55,44 @@ nb::list run(DynamicProgram& self, const nb::list& inputs) {
 
 void prepare(DynamicProgram& self, const nb::list& inputs) {
   std::vector<Array> arrays;
-  const std::vector<Tensor> tensors = view_inputs(self, inputs, arrays);
+  const std::vector<Tensor> tensors = view_inputs(self.inputs(), inputs, arrays);
   const Status status = [&] {
     const nb::gil_scoped_release released;
     return self.prepare(tensors);
   }();
   if (!status.ok()) raise(status);
+}
+
+// Of a file, with states of its own; its runs take turns.
+class LoadedDynamicProgram {
+ public:
+  explicit LoadedDynamicProgram(const DynamicArtifact& artifact)
+      : artifact_(artifact), context_(value_of(artifact.make_context())) {}
+  const std::vector<DynamicTensorInfo>& inputs() const { return artifact_.inputs(); }
+  const std::vector<DynamicTensorInfo>& outputs() const { return artifact_.outputs(); }
+  std::vector<std::string> specialisations() const { return artifact_.specialisations(); }
+  LoadedDynamicProgram beside() const { return LoadedDynamicProgram(artifact_); }
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) {
+    const std::lock_guard lock(*running_);
+    return context_.run(inputs);
+  }
+  void reset() {
+    const std::lock_guard lock(*running_);
+    context_.reset();
+  }
+
+ private:
+  DynamicArtifact artifact_;
+  DynamicContext context_;
+  std::unique_ptr<std::mutex> running_ = std::make_unique<std::mutex>();
+};
+
+LoadedDynamicProgram load_file(const std::filesystem::path& path) {
+  Result<DynamicArtifact> artifact = [&] {
+    const nb::gil_scoped_release released;
+    return DynamicArtifact::load(path);
+  }();
+  return LoadedDynamicProgram(value_of(std::move(artifact)));
 }
 
 DynamicProgram load(const std::filesystem::path& path, std::vector<std::string> targets,
@@ -111,9 +147,35 @@ void bind_dynamic_programs(nb::module_& core) {
       .def_prop_ro("inputs", &DynamicProgram::inputs)
       .def_prop_ro("outputs", &DynamicProgram::outputs)
       .def_prop_ro("specialisations", &DynamicProgram::specialisations)
-      .def("run", &run, nb::arg("inputs"))
+      .def("run", &run<DynamicProgram>, nb::arg("inputs"))
       .def("prepare", &prepare, nb::arg("inputs"))
+      .def("prepare_buckets",
+           [](DynamicProgram& self) {
+             const Status status = [&] {
+               const nb::gil_scoped_release released;
+               return self.prepare_buckets();
+             }();
+             if (!status.ok()) raise(status);
+           })
+      .def(
+          "save",
+          [](const DynamicProgram& self, const std::filesystem::path& path) {
+            const Status status = [&] {
+              const nb::gil_scoped_release released;
+              return self.save(path);
+            }();
+            if (!status.ok()) raise(status);
+          },
+          nb::arg("path"))
       .def("reset", &DynamicProgram::reset);
+  nb::class_<LoadedDynamicProgram>(core, "LoadedDynamicProgram")
+      .def_prop_ro("inputs", &LoadedDynamicProgram::inputs)
+      .def_prop_ro("outputs", &LoadedDynamicProgram::outputs)
+      .def_prop_ro("specialisations", &LoadedDynamicProgram::specialisations)
+      .def("run", &run<LoadedDynamicProgram>, nb::arg("inputs"))
+      .def("reset", &LoadedDynamicProgram::reset)
+      .def("beside", &LoadedDynamicProgram::beside);
+  core.def("load_dynamic_artifact", &load_file, nb::arg("path"));
   core.def("load_dynamic", &load, nb::arg("path"), nb::kw_only(), nb::arg("targets"),
            nb::arg("exclude"), nb::arg("threads"), nb::arg("effort"), nb::arg("patience"),
            nb::arg("database"), nb::arg("worker"), nb::arg("frozen_costs"),

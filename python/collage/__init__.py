@@ -22,14 +22,15 @@ from . import _core, passes
 from ._core import Expression, ModuleFunction, TensorInfo, __version__, empty
 from ._error import Error, ErrorCode
 from ._options import make_options as _make_options
-from .dynamic import DynamicProgram, load_dynamic
+from .dynamic import DynamicProgram, LoadedDynamicProgram, load_dynamic, load_dynamic_artifact
 from .functions import ArrayType, register_function
 from .graph import call, constant, function, item, parameter, tuple_of
 from .passes import Pipeline
 
-__all__ = ["ArrayType", "DynamicProgram", "Error", "ErrorCode", "Expression", "Model", "ModuleFunction", "Pipeline", "Program", "Progress",
-           "Report", "TensorInfo", "__version__", "call", "check_operator", "constant", "define_operator", "empty", "function", "item", "load",
-           "load_dynamic", "load_plugin", "parameter", "parse", "passes", "register_function", "tuple_of"]
+__all__ = ["ArrayType", "DynamicProgram", "Error", "ErrorCode", "Expression", "LoadedDynamicProgram", "Model", "ModuleFunction", "Pipeline",
+           "Program", "Progress", "Report", "TensorInfo", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
+           "function", "item", "load", "load_dynamic", "load_dynamic_artifact", "load_plugin", "parameter", "parse", "passes",
+           "register_function", "tuple_of"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]

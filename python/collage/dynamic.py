@@ -11,16 +11,17 @@ from ._options import words
 Array = Any
 
 
-class DynamicProgram:
-    """Compiled for the shapes that come, once for each: `program(array, ...)` or `program.run({"name": array})`.
+class _ForManyShapes:
+    """`program(array, ...)` or `program.run({"name": array})`, of whatever shapes. Arrays and results are those of `collage.Program`."""
 
-    Arrays and results are those of `collage.Program`. Runs take turns.
-    """
+    _core: Any
+    inputs: list[DynamicTensorInfo]
+    outputs: list[DynamicTensorInfo]
 
-    def __init__(self, core: _core.DynamicProgram) -> None:
+    def _bind(self, core: Any) -> None:
         self._core = core
-        self.inputs: list[DynamicTensorInfo] = core.inputs
-        self.outputs: list[DynamicTensorInfo] = core.outputs
+        self.inputs = core.inputs
+        self.outputs = core.outputs
 
     def __call__(self, *arrays: Array) -> Any:
         """The output, or a tuple where there are several; inputs by position."""
@@ -31,18 +32,9 @@ class DynamicProgram:
         """Outputs by name."""
         return dict(zip((info.name for info in self.outputs), self._core.run(self._in_order(inputs))))
 
-    def prepare(self, inputs: Mapping[str, Array]) -> None:
-        """Compiles what these inputs need, by measured cost where there are several targets, and forgets the results."""
-        self._core.prepare(self._in_order(inputs))
-
     def reset(self) -> None:
         """States become empty."""
         self._core.reset()
-
-    @property
-    def specialisations(self) -> list[Specialisation]:
-        """What was compiled so far."""
-        return self._core.specialisations
 
     def _in_order(self, inputs: Mapping[str, Array]) -> list[Array]:
         from . import _pick
@@ -51,7 +43,55 @@ class DynamicProgram:
 
     def __repr__(self) -> str:
         shown = (", ".join(f"{i.name}: {i.dtype}[{', '.join(i.dims)}]" for i in infos) for infos in (self.inputs, self.outputs))
-        return "<collage.DynamicProgram ({}) -> ({})>".format(*shown)
+        return "<collage.{} ({}) -> ({})>".format(type(self).__name__, *shown)
+
+
+class DynamicProgram(_ForManyShapes):
+    """Compiled for the shapes that come, once for each: `program(array, ...)` or `program.run({"name": array})`.
+
+    Arrays and results are those of `collage.Program`. Runs take turns.
+    """
+
+    def __init__(self, core: _core.DynamicProgram) -> None:
+        self._bind(core)
+
+    def prepare(self, inputs: Mapping[str, Array]) -> None:
+        """Compiles what these inputs need, by measured cost where there are several targets, and forgets the results."""
+        self._core.prepare(self._in_order(inputs))
+
+    def prepare_buckets(self) -> None:
+        """Likewise for every combination of the buckets' sizes; every dimension must have some."""
+        self._core.prepare_buckets()
+
+    def save(self, path: Any) -> None:
+        """What was compiled so far, as a file for `load_dynamic_artifact`."""
+        self._core.save(path)
+
+    @property
+    def specialisations(self) -> list[Specialisation]:
+        """What was compiled so far."""
+        return self._core.specialisations
+
+
+class LoadedDynamicProgram(_ForManyShapes):
+    """What `DynamicProgram.save` wrote: the shapes that it was compiled for run, others are a `collage.Error`. Runs take turns."""
+
+    def __init__(self, core: _core.LoadedDynamicProgram) -> None:
+        self._bind(core)
+
+    def beside(self) -> LoadedDynamicProgram:
+        """Another with the same weights and code, and with states of its own, that runs at the same time."""
+        return LoadedDynamicProgram(self._core.beside())
+
+    @property
+    def specialisations(self) -> list[str]:
+        """The shapes of each: "mask (1, 64), tokens (1, 64)"."""
+        return self._core.specialisations
+
+
+def load_dynamic_artifact(path: Any) -> LoadedDynamicProgram:
+    """A program that `DynamicProgram.save` or `collage compile --bucket` wrote; nothing is compiled or measured."""
+    return LoadedDynamicProgram(_core.load_dynamic_artifact(path))
 
 
 def load_dynamic(

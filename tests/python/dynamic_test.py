@@ -52,6 +52,13 @@ def check_buckets(folder):
             agree(program.run(given)[name], output)
     compiled = [made for made in program.specialisations if not made.interpreted]
     assert len(compiled) == 4, [made.shapes for made in compiled]
+    saved = os.path.join(folder, "bert.collage")
+    program.save(saved)
+    again = collage.load_dynamic_artifact(saved)
+    assert len(again.specialisations) == 4, again.specialisations
+    assert os.path.getsize(saved) < 1.5 * os.path.getsize(path), "the weights are there more than once"
+    for name, output in program.run(given).items():
+        assert again.run(given)[name].tobytes() == output.tobytes(), name
 
 
 def check_states(folder):
@@ -76,6 +83,16 @@ def check_states(folder):
         tokens = expected["logits"][:, -1:].argmax(axis=-1)
     compiled = [made for made in program.specialisations if not made.interpreted]
     assert len(compiled) == 3, [made.shapes for made in compiled]
+    saved = os.path.join(folder, "gpt2.collage")
+    program.save(saved)
+    first = collage.load_dynamic_artifact(saved)
+    other, prompt = first.beside(), {"input_ids": np.arange(7, dtype=np.int64)[None] * 3, "attention_mask": np.ones((1, 7), np.int64),
+                                     "position_ids": np.arange(7, dtype=np.int64)[None]}
+    prompt = {info.name: prompt[info.name] for info in first.inputs}
+    program.reset()
+    expected = program.run(prompt)["logits"]
+    for sequence in (first, other):  # each has a cache of its own
+        assert sequence.run(prompt)["logits"].tobytes() == expected.tobytes()
     program.reset()
     given = {"input_ids": np.ones((1, 7), np.int64), "attention_mask": np.ones((1, 7), np.int64),
              "position_ids": np.arange(7, dtype=np.int64)[None]}
