@@ -29,13 +29,31 @@ bool gives(const FlatNode& node, const std::string& name) {
   return std::find(outputs.begin(), outputs.end(), name) != outputs.end();
 }
 
+// Listed among those of the program as long as it is there.
+class ListedInfo {
+ public:
+  ListedInfo(StageContext& context, SpecialisationInfo info)
+      : context_(context), info_(std::move(info)) {
+    context_.made.push_back(&info_);
+  }
+  ~ListedInfo() { std::erase(context_.made, &info_); }
+  ListedInfo(const ListedInfo&) = delete;
+  ListedInfo& operator=(const ListedInfo&) = delete;
+  SpecialisationInfo& info() { return info_; }
+  const SpecialisationInfo& info() const { return info_; }
+
+ private:
+  StageContext& context_;
+  SpecialisationInfo info_;
+};
+
 }  // namespace
 
 struct DynamicGraph::Specialisation {
   TensorConditions conditions;
   ImportedStage imported;
   std::unique_ptr<StageProgram> program;  // null: nothing is computed
-  SpecialisationInfo* info = nullptr;
+  std::optional<ListedInfo> listed;
   size_t last_run = 0;
   // What follows, by the branches that its conditions took.
   std::map<std::string, std::unique_ptr<Stage>> next;
@@ -91,7 +109,7 @@ Result<Tensor> DynamicGraph::find(const std::string& name, const TensorsByName& 
 
 StageCare DynamicGraph::care_of(const Stage& stage) const {
   const bool is_first = std::none_of(stage.made.begin(), stage.made.end(), [](const auto& made) {
-    return made->info && !made->info->interpreted;
+    return made->listed && !made->listed->info().interpreted;
   });
   if (stage.depth == 0)
     return is_first || context_.measures ? StageCare::kAsAsked : StageCare::kKnown;
@@ -118,16 +136,15 @@ Result<std::unique_ptr<DynamicGraph::Specialisation>> DynamicGraph::make(
     made->conditions.emplace(name, std::move(condition));
   }
   if (!made->imported.module) return made;
-  auto info = std::make_unique<SpecialisationInfo>();
-  info->part = stage.name;
-  info->shapes = shapes_text(made->conditions);
-  made->program = TRY(make_stage_program(made->imported, care_of(stage), context_, *info));
+  SpecialisationInfo info;
+  info.part = stage.name;
+  info.shapes = shapes_text(made->conditions);
+  made->program = TRY(make_stage_program(made->imported, care_of(stage), context_, info));
   made->imported.module.reset();
-  made->info = info.get();
   // A model of one stage is imported again only for other shapes.
-  if (stage.depth == 0 && made->imported.late.empty() && !info->interpreted)
+  if (stage.depth == 0 && made->imported.late.empty() && !info.interpreted)
     context_.model->forget_initializers();
-  context_.made.push_back(std::move(info));
+  made->listed.emplace(context_, std::move(info));
   return made;
 }
 
@@ -137,11 +154,9 @@ Result<DynamicGraph::Specialisation*> DynamicGraph::specialise(Stage& stage,
   auto found = std::find_if(stage.made.begin(), stage.made.end(),
                             [&](const auto& made) { return hold(made->conditions, tensors); });
   const bool again = found != stage.made.end() && context_.measures && stage.depth == 0 &&
-                     (*found)->info != nullptr && (*found)->info->quick;
+                     (*found)->listed && (*found)->listed->info().quick;
   if (again) {
-    std::unique_ptr<Specialisation> made = TRY(make(stage, tensors));
-    std::erase_if(context_.made, [&](const auto& info) { return info.get() == (*found)->info; });
-    *found = std::move(made);
+    *found = TRY(make(stage, tensors));
   } else if (found == stage.made.end()) {
     auto made = TRY(make(stage, tensors));
     if (stage.made.size() >= kMaxSpecialisations)
@@ -164,7 +179,7 @@ Status DynamicGraph::run_stage(Specialisation& stage, TensorsByName& tensors) co
   std::vector<Tensor> outputs = TRY(stage.program->run(inputs));
   for (size_t i = 0; i < outputs.size(); ++i)
     tensors[stage.imported.outputs[i]] = std::move(outputs[i]);
-  ++stage.info->runs;
+  ++stage.listed->info().runs;
   return {};
 }
 
@@ -257,7 +272,7 @@ Result<std::unique_ptr<DynamicGraph::Stage>> DynamicGraph::stage_after(const Sta
                                                                        const HostRun& host) {
   auto next = std::make_unique<Stage>();
   next->depth = stage.depth + 1;
-  next->quick = stage.quick || (made.info != nullptr && made.info->quick);
+  next->quick = stage.quick || (made.listed && made.listed->info().quick);
   next->name = fmt::format("{}/{}", name_, next->depth);
   RemainingGraph& rest = next->rest;
   rest.outputs = stage.rest.outputs;

@@ -28,7 +28,7 @@ struct StageContext {
       compute;
   std::map<std::string, ForeignOperator> operators;
   Progress* progress = nullptr;
-  std::vector<std::unique_ptr<SpecialisationInfo>> made;
+  std::vector<const SpecialisationInfo*> made;  // in the order in which they were compiled
   bool measures = false;    // costs of further specialisations of a first stage too
   std::string best_target;  // of those that could compute what was measured alone; empty: none
 };

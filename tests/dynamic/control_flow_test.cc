@@ -182,6 +182,22 @@ TEST(DynamicGraph, ConditionInsideALoop) {
   EXPECT_THAT(values_of(outputs[1]), ElementsAre(3, 10, 5, 16, 8, 4, 2, 1));
 }
 
+// Those that are listed are those that are kept: 64 of a stage, and what follows them.
+TEST(DynamicGraph, ListsWhatItKeeps) {
+  ModelBuilder m(17);
+  m.input("x", {"n"});
+  m.node("Neg", {"x"}, {"y"});
+  m.node("NonZero", {"y"}, {"w"});
+  m.node("Neg", {"w"}, {"z"});
+  m.output("z", kInt64);
+  DynamicProgram program = load(m);
+  for (int64_t n = 1; n <= 70; ++n)
+    run(program, {floats({n}, std::vector<float>(static_cast<size_t>(n), 1))});
+  const std::vector<SpecialisationInfo> made = program.specialisations();
+  EXPECT_EQ(made.size(), 2 * 64u);
+  EXPECT_EQ(made.front().shapes, "x (7)");
+}
+
 // An operator that the user gives, between operators of ours; it stands before one of ours too.
 TEST(DynamicGraph, OperatorsOfTheUser) {
   ModelBuilder m(17);
