@@ -60,6 +60,10 @@ class Backend {
   // Whether it is in use where no targets are named; else `--targets` has to ask for it.
   virtual bool by_default() const { return true; }
 
+  // Whether its kernels take milliseconds to compile, and run well enough without measuring: for
+  // shapes that come in the middle of a run (dynamic/stage_program.h).
+  virtual bool compiles_fast() const { return false; }
+
   // The devices whose memory its kernels take and give tensors in, for each of which it registers
   // that memory (runtime/device_memory.h). A target that names none is on the first.
   virtual std::vector<VirtualDevice> devices() const { return {VirtualDevice{}}; }

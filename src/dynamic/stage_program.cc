@@ -5,6 +5,7 @@
 
 #include "base/stopwatch.h"
 #include "compiler/compile.h"
+#include "cover/candidates.h"
 #include "frontend/onnx/importer.h"
 #include "ir/large_constants.h"
 #include "ir/visitor.h"
@@ -18,8 +19,6 @@ namespace {
 // Compiling takes milliseconds; the reference computes this in less than one.
 constexpr double kFewFlops = 2e5;
 constexpr double kFewBytes = 1 << 20;
-// Compiles anything fast, and well enough without measuring.
-constexpr const char* kQuickTarget = "onednn";
 
 ImportedModel imported_model(const frontend::ImportedStage& stage) {
   ImportedModel model;
@@ -116,6 +115,19 @@ std::string best_target(const CompileReport& report) {
   return "";
 }
 
+// Of the targets in use one that compiles fast; else the best that is known; else the last before
+// the host, since those that come first take few operators.
+Result<std::string> quick_target(const StageContext& context) {
+  const TargetChoice choice = TRY(choose_targets(context.options));
+  std::string last;
+  for (const PartitionSpecPtr& spec : choice.specs) {
+    const Backend* backend = find_backend(spec->target.kind);
+    if (backend != nullptr && backend->compiles_fast()) return spec->target.to_string();
+    if (last.empty() || !spec->is_host) last = spec->target.to_string();
+  }
+  return context.best_target.empty() ? last : context.best_target;
+}
+
 Result<Program> compile_as_asked(const Model& model, StageContext& context) {
   Program program = TRY(compile_model(model, context.options, context.progress));
   if (context.best_target.empty()) context.best_target = best_target(program.impl().report);
@@ -127,7 +139,6 @@ Result<Program> compile(const Model& model, StageCare care, StageContext& contex
   if (care == StageCare::kAsAsked ||
       (care == StageCare::kKnown && is_only_as_asked(context.options)))
     return compile_as_asked(model, context);
-  const bool any = care == StageCare::kQuick || context.best_target.empty();
   if (care == StageCare::kKnown) {
     ProgramOptions known = context.options;
     known.frozen_costs = true;
@@ -135,8 +146,9 @@ Result<Program> compile(const Model& model, StageCare care, StageContext& contex
     if (program.ok()) return program;
   }
   info.quick = true;
-  return compile_model(model, unmeasured(context.options, any ? kQuickTarget : context.best_target),
-                       context.progress);
+  const bool any = care == StageCare::kQuick || context.best_target.empty();
+  const std::string target = any ? TRY(quick_target(context)) : context.best_target;
+  return compile_model(model, unmeasured(context.options, target), context.progress);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
@@ -172,6 +173,32 @@ TEST_F(Saved, ModelsOfSeveralStagesAreRefused) {
   EXPECT_EQ(status.code(), ErrorCode::kUnsupported);
   EXPECT_THAT(status.message(), HasSubstr("NonZero"));
   EXPECT_THAT(status.message(), HasSubstr("runs between two stages"));
+}
+
+// Stages whose shapes come in the middle of a run are compiled by a target that is in use.
+TEST_F(Saved, LaterStagesKeepToTheTargets) {
+  ModelBuilder m(17);
+  std::vector<float> weights(256 * 256, 0.5F);
+  m.input("x", {"n"});
+  m.constant("w", Tensor::from<float>({256, 256}, weights));
+  m.constant("target", Tensor::from<int64_t>({2}, {-1, 256}));
+  m.node("NonZero", {"x"}, {"where"});
+  m.node("Cast", {"where"}, {"real"}).integer("to", kFloat);
+  m.node("Reshape", {"real", "target"}, {"rows"});
+  m.node("MatMul", {"rows", "w"}, {"y"});
+  m.output("y", kFloat);
+  DynamicOptions options = quick();
+  options.program.exclude = {"onednn"};
+  Result<DynamicProgram> program = DynamicProgram::load(m.write(), options);
+  ASSERT_TRUE(program.ok());
+  for (const int64_t n : {512, 1024}) {
+    Result<std::vector<Tensor>> outputs =
+        program->run({floats({n}, std::vector<float>(static_cast<size_t>(n), 1))});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().to_string();
+    EXPECT_EQ((*outputs)[0].shape(), (Shape{n / 256, 256}));
+  }
+  const std::vector<SpecialisationInfo> made = program->specialisations();
+  EXPECT_EQ(std::count_if(made.begin(), made.end(), [](const auto& one) { return one.quick; }), 1);
 }
 
 TEST_F(Saved, FilesOfEachKindNameWhatLoadsThem) {

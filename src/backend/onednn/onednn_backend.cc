@@ -137,6 +137,7 @@ class OneDnnBackend : public Backend {
     return guarded("engine", []() -> Status { return engine(), Status(); });
   }
   int priority() const override { return 20; }
+  bool compiles_fast() const override { return true; }
   void register_operators() const override { register_labels(); }
 
   PartitionRulePtr partition_rule(const Target&) const override {
