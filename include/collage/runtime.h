@@ -45,7 +45,8 @@ void collage_program_free(collage_program* program);
 size_t collage_program_num_inputs(const collage_program* program);
 size_t collage_program_num_outputs(const collage_program* program);
 
-/* An input or output. What is pointed to belongs to the program. */
+/* An input or output. What is pointed to belongs to the program. Of a program of several shapes,
+ * dimensions that may have any size are -1, and ndim is where the rank may be any. */
 typedef struct {
   const char* name;
   const int64_t* shape;
@@ -60,6 +61,8 @@ int collage_program_output(const collage_program* program, size_t index,
  * code and weights, and run at once. */
 int collage_context_create(const collage_program* program, collage_context** context);
 void collage_context_free(collage_context* context);
+/* What it keeps from run to run, as a decoder its keys and values, becomes empty. */
+void collage_context_reset(collage_context* context);
 
 /* Inputs are read and stay the caller's. An output that is null on entry is made, and its deleter
  * frees it; into any other the result is written. */

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "artifact/load_artifact.h"
+#include "artifact/open_program.h"
 #include "base/no_exceptions.h"
 #include "runtime/executor.h"
 
@@ -34,14 +35,6 @@ std::vector<TensorInfo> infos(const std::vector<PlanSignature>& signatures) {
   for (const PlanSignature& signature : signatures)
     result.push_back({signature.name, signature.type.shape, signature.type.dtype});
   return result;
-}
-
-Result<Artifact> artifact_of(Result<std::shared_ptr<ArtifactFile>> file) {
-  auto impl = std::make_shared<internal::ArtifactImpl>();
-  impl->loaded = TRY(load_artifact(TRY(std::move(file))));
-  impl->inputs = infos(impl->loaded.plan->inputs);
-  impl->outputs = infos(impl->loaded.plan->outputs);
-  return Artifact(std::shared_ptr<const internal::ArtifactImpl>(std::move(impl)));
 }
 
 // A context of the pool, for the time of a run.
@@ -84,14 +77,30 @@ class Lease {
 
 }  // namespace
 
+Result<Artifact> open_artifact(std::shared_ptr<ArtifactFile> file) {
+  auto impl = std::make_shared<internal::ArtifactImpl>();
+  impl->loaded = TRY(load_artifact(std::move(file)));
+  impl->inputs = infos(impl->loaded.plan->inputs);
+  impl->outputs = infos(impl->loaded.plan->outputs);
+  return Artifact(std::shared_ptr<const internal::ArtifactImpl>(std::move(impl)));
+}
+
+namespace {
+
+Result<Artifact> opened(Result<std::shared_ptr<ArtifactFile>> file) {
+  return open_artifact(TRY(std::move(file)));
+}
+
+}  // namespace
+
 Result<Artifact> Artifact::load(const std::filesystem::path& path) {
   return without_exceptions(
-      [&] { return artifact_of(ArtifactFile::open(path)).with_context(path.string()); });
+      [&] { return opened(ArtifactFile::open(path)).with_context(path.string()); });
 }
 
 Result<Artifact> Artifact::load(const void* data, size_t bytes, std::shared_ptr<const void> owner) {
   return without_exceptions(
-      [&] { return artifact_of(ArtifactFile::from_memory(data, bytes, std::move(owner))); });
+      [&] { return opened(ArtifactFile::from_memory(data, bytes, std::move(owner))); });
 }
 
 const std::vector<TensorInfo>& Artifact::inputs() const { return impl_->inputs; }

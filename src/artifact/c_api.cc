@@ -1,25 +1,44 @@
 // The C interface (collage/runtime.h) over the C++ one.
 #include <dlpack/dlpack.h>
 
+#include <charconv>
+#include <memory>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "artifact/dlpack_tensors.h"
+#include "artifact/open_program.h"
 #include "base/no_exceptions.h"
-#include "collage/artifact.h"
 #include "collage/runtime.h"
 #include "runtime/dlpack_type.h"
 
+namespace collage {
+
+// Dimensions that may have any size are kOpen.
+struct TensorDescription {
+  std::string name;
+  Shape shape;
+  DType dtype;
+  bool has_shape = true;  // false: any rank
+};
+
+}  // namespace collage
+
 struct collage_program {
-  collage::Artifact artifact;
+  std::variant<collage::Artifact, collage::DynamicArtifact> artifact;
+  std::vector<collage::TensorDescription> inputs, outputs;
 };
 
 struct collage_context {
-  collage::Artifact artifact;
-  collage::Context context;
+  std::vector<collage::TensorDescription> inputs, outputs;
+  std::variant<collage::Context, collage::DynamicContext> context;
 };
 
 namespace collage {
 namespace {
+
+constexpr int64_t kOpen = -1;  // a dimension of any size
 
 thread_local std::string last_error;
 
@@ -32,48 +51,109 @@ int answer(const Body& body) {
 
 Status missing(const char* what) { return usage_error("{} is null", what); }
 
-Status describe(const std::vector<TensorInfo>& infos, size_t index, collage_tensor_info* info) {
+Status describe(const std::vector<TensorDescription>& infos, size_t index,
+                collage_tensor_info* info) {
   if (info == nullptr) return missing("info");
   if (index >= infos.size()) return usage_error("there are {}, none is {}", infos.size(), index);
-  const TensorInfo& known = infos[index];
+  const TensorDescription& known = infos[index];
   const DLDataType type = dl_data_type(known.dtype);
-  *info = {known.name.c_str(), known.shape.data(), static_cast<int32_t>(known.shape.size()),
-           type.code, type.bits};
+  const auto rank = static_cast<int32_t>(known.shape.size());
+  *info = {known.name.c_str(), known.shape.data(), known.has_shape ? rank : -1, type.code,
+           type.bits};
   return {};
 }
 
-int load(Result<Artifact> artifact, collage_program** program) {
+TensorDescription description_of(const TensorInfo& info) {
+  return {info.name, info.shape, info.dtype};
+}
+
+TensorDescription description_of(const DynamicTensorInfo& info) {
+  TensorDescription made{info.name, {}, info.dtype, info.has_shape};
+  for (const std::string& dim : info.dims) {
+    int64_t size = kOpen;
+    const auto [end, failure] = std::from_chars(dim.data(), dim.data() + dim.size(), size);
+    made.shape.push_back(failure == std::errc() && end == dim.data() + dim.size() ? size : kOpen);
+  }
+  return made;
+}
+
+template <typename Infos>
+std::vector<TensorDescription> descriptions_of(const Infos& infos) {
+  std::vector<TensorDescription> result;
+  for (const auto& info : infos) result.push_back(description_of(info));
+  return result;
+}
+
+Result<collage_program*> program_of(std::shared_ptr<ArtifactFile> file) {
+  const bool several = file->manifest().has_specialisations();
+  using Any = decltype(collage_program::artifact);
+  Any any = several ? Any(TRY(open_dynamic_artifact(std::move(file))))
+                    : Any(TRY(open_artifact(std::move(file))));
+  auto made = std::make_unique<collage_program>(collage_program{std::move(any), {}, {}});
+  std::visit(
+      [&](const auto& artifact) {
+        made->inputs = descriptions_of(artifact.inputs());
+        made->outputs = descriptions_of(artifact.outputs());
+      },
+      made->artifact);
+  return made.release();
+}
+
+// `open` gives the file.
+template <typename Open>
+int load(const Open& open, collage_program** program) {
   return answer([&]() -> Status {
     if (program == nullptr) return missing("program");
     *program = nullptr;
-    Artifact loaded = TRY(std::move(artifact));
-    *program = new collage_program{std::move(loaded)};
+    *program = TRY(program_of(TRY(open())));
     return {};
   });
 }
 
-TensorType type_of(const TensorInfo& info) { return {info.shape, info.dtype}; }
+// What a tensor must be: where the description leaves it open, as the tensor has it.
+TensorType type_of(const TensorDescription& wanted, const DLTensor& given) {
+  TensorType type{wanted.shape, wanted.dtype};
+  if (given.shape == nullptr || given.ndim < 0) return type;
+  if (!wanted.has_shape) type.shape.assign(given.shape, given.shape + given.ndim);
+  if (given.ndim != static_cast<int>(type.shape.size())) return type;
+  for (size_t d = 0; d < type.shape.size(); ++d)
+    if (type.shape[d] == kOpen) type.shape[d] = given.shape[d];
+  return type;
+}
 
 Status run(collage_context& context, DLManagedTensor* const* inputs, size_t num_inputs,
            DLManagedTensor** outputs, size_t num_outputs) {
-  const std::vector<TensorInfo>&ins = context.artifact.inputs(), &outs = context.artifact.outputs();
+  const std::vector<TensorDescription>&ins = context.inputs, &outs = context.outputs;
   if (num_inputs != ins.size() || num_outputs != outs.size())
     return bad_model("the program takes {} inputs and gives {} outputs, not {} and {}", ins.size(),
                      outs.size(), num_inputs, num_outputs);
   std::vector<Tensor> given, results(outs.size());
   for (size_t i = 0; i < ins.size(); ++i) {
     if (inputs[i] == nullptr) return missing("an input");
+    const DLTensor& input = inputs[i]->dl_tensor;
     given.push_back(
-        TRY(borrow_dlpack(inputs[i]->dl_tensor, type_of(ins[i]), "input '" + ins[i].name + "'")));
+        TRY(borrow_dlpack(input, type_of(ins[i], input), "input '" + ins[i].name + "'")));
   }
   std::vector<bool> is_copied(outs.size(), false);
   for (size_t i = 0; i < outs.size(); ++i) {
     if (outputs[i] == nullptr) continue;
     const DLTensor& wanted = outputs[i]->dl_tensor;
-    results[i] = TRY(borrow_dlpack(wanted, type_of(outs[i]), "output '" + outs[i].name + "'"));
+    results[i] =
+        TRY(borrow_dlpack(wanted, type_of(outs[i], wanted), "output '" + outs[i].name + "'"));
     is_copied[i] = results[i].raw() != static_cast<char*>(wanted.data) + wanted.byte_offset;
   }
-  TRY(context.context.run(given, results));
+  if (auto* fixed = std::get_if<Context>(&context.context)) {
+    TRY(fixed->run(given, results));
+  } else {
+    const std::vector<Tensor> made = TRY(std::get<DynamicContext>(context.context).run(given));
+    for (size_t i = 0; i < outs.size(); ++i) {
+      if (outputs[i] != nullptr && results[i].shape() != made[i].shape())
+        return bad_model("output '{}': expected {}, got {}", outs[i].name,
+                         shape_to_string(made[i].shape()), shape_to_string(results[i].shape()));
+      results[i] = made[i];
+      is_copied[i] = true;
+    }
+  }
   for (size_t i = 0; i < outs.size(); ++i) {
     if (outputs[i] == nullptr)
       outputs[i] = results[i].to_dlpack();
@@ -94,28 +174,30 @@ const char* collage_last_error(void) { return collage::last_error.c_str(); }
 
 int collage_program_load(const char* path, collage_program** program) {
   if (path == nullptr) return collage::answer([] { return collage::missing("path"); });
-  return collage::load(collage::Artifact::load(std::filesystem::path(path)), program);
+  const auto open = [&] { return collage::ArtifactFile::open(path).with_context(path); };
+  return collage::load(open, program);
 }
 
 int collage_program_load_memory(const void* data, size_t bytes, collage_program** program) {
   if (data == nullptr) return collage::answer([] { return collage::missing("data"); });
-  return collage::load(collage::Artifact::load(data, bytes), program);
+  const auto open = [&] { return collage::ArtifactFile::from_memory(data, bytes, nullptr); };
+  return collage::load(open, program);
 }
 
 void collage_program_free(collage_program* program) { delete program; }
 
 size_t collage_program_num_inputs(const collage_program* program) {
-  return program != nullptr ? program->artifact.inputs().size() : 0;
+  return program != nullptr ? program->inputs.size() : 0;
 }
 
 size_t collage_program_num_outputs(const collage_program* program) {
-  return program != nullptr ? program->artifact.outputs().size() : 0;
+  return program != nullptr ? program->outputs.size() : 0;
 }
 
 int collage_program_input(const collage_program* program, size_t index, collage_tensor_info* info) {
   return collage::answer([&] {
     return program == nullptr ? collage::missing("program")
-                              : collage::describe(program->artifact.inputs(), index, info);
+                              : collage::describe(program->inputs, index, info);
   });
 }
 
@@ -123,7 +205,7 @@ int collage_program_output(const collage_program* program, size_t index,
                            collage_tensor_info* info) {
   return collage::answer([&] {
     return program == nullptr ? collage::missing("program")
-                              : collage::describe(program->artifact.outputs(), index, info);
+                              : collage::describe(program->outputs, index, info);
   });
 }
 
@@ -131,10 +213,19 @@ int collage_context_create(const collage_program* program, collage_context** con
   return collage::answer([&]() -> collage::Status {
     if (program == nullptr || context == nullptr) return collage::missing("an argument");
     *context = nullptr;
-    collage::Context made = TRY(program->artifact.make_context());
-    *context = new collage_context{program->artifact, std::move(made)};
-    return {};
+    return std::visit(
+        [&](const auto& artifact) -> collage::Status {
+          *context =
+              new collage_context{program->inputs, program->outputs, TRY(artifact.make_context())};
+          return {};
+        },
+        program->artifact);
   });
+}
+
+void collage_context_reset(collage_context* context) {
+  if (context == nullptr) return;
+  if (auto* dynamic = std::get_if<collage::DynamicContext>(&context->context)) dynamic->reset();
 }
 
 void collage_context_free(collage_context* context) { delete context; }

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "artifact/open_program.h"
 #include "artifact/specialisations.h"
 #include "base/no_exceptions.h"
 #include "runtime/executor.h"
@@ -56,15 +57,11 @@ Result<std::vector<Tensor>> DynamicContextImpl::compute(TensorsByName tensors) {
 
 }  // namespace internal
 
-namespace {
-
-Result<DynamicArtifact> artifact_of(Result<std::shared_ptr<ArtifactFile>> file) {
+Result<DynamicArtifact> open_dynamic_artifact(std::shared_ptr<ArtifactFile> file) {
   auto impl = std::make_shared<internal::DynamicArtifactImpl>();
-  impl->loaded = TRY(LoadedSpecialisations::load(TRY(std::move(file))));
+  impl->loaded = TRY(LoadedSpecialisations::load(std::move(file)));
   return DynamicArtifact(std::move(impl));
 }
-
-}  // namespace
 
 DynamicContext::DynamicContext(std::unique_ptr<internal::DynamicContextImpl> impl)
     : impl_(std::move(impl)) {}
@@ -81,15 +78,23 @@ Result<std::vector<Tensor>> DynamicContext::run(const std::vector<Tensor>& input
 
 void DynamicContext::reset() { impl_->states.reset(); }
 
+namespace {
+
+Result<DynamicArtifact> opened(Result<std::shared_ptr<ArtifactFile>> file) {
+  return open_dynamic_artifact(TRY(std::move(file)));
+}
+
+}  // namespace
+
 Result<DynamicArtifact> DynamicArtifact::load(const std::filesystem::path& path) {
   return without_exceptions(
-      [&] { return artifact_of(ArtifactFile::open(path)).with_context(path.string()); });
+      [&] { return opened(ArtifactFile::open(path)).with_context(path.string()); });
 }
 
 Result<DynamicArtifact> DynamicArtifact::load(const void* data, size_t bytes,
                                               std::shared_ptr<const void> owner) {
   return without_exceptions(
-      [&] { return artifact_of(ArtifactFile::from_memory(data, bytes, std::move(owner))); });
+      [&] { return opened(ArtifactFile::from_memory(data, bytes, std::move(owner))); });
 }
 
 const std::vector<DynamicTensorInfo>& DynamicArtifact::inputs() const {

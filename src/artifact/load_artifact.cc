@@ -42,7 +42,7 @@ Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry) {
 Result<LoadedArtifact> load_artifact(std::shared_ptr<ArtifactFile> file) {
   return without_exceptions([&]() -> Result<LoadedArtifact> {
     TRY(check_requirements(file->manifest()));
-    if (file->manifest().find(kSpecialisationsEntry) != nullptr)
+    if (file->manifest().has_specialisations())
       return usage_error("it holds a program of several shapes, which DynamicArtifact loads");
     LoadedPlan loaded = TRY(load_plan_of(*file, kPlanEntry));
     return LoadedArtifact{std::move(file), std::move(loaded.plan), loaded.packed_bytes};

@@ -38,6 +38,8 @@ struct Manifest {
   std::vector<ManifestEntry> entries;          // in the file's order, the manifest itself left out
 
   const ManifestEntry* find(std::string_view name) const;
+  // Whether the file holds a program of several shapes (specialisations.h).
+  bool has_specialisations() const { return find(kSpecialisationsEntry) != nullptr; }
 };
 
 std::string manifest_text(const Manifest& manifest);

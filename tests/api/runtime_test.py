@@ -37,16 +37,21 @@ class Program:
     def __init__(self, folder):
         self.folder = folder
         self.binary = os.path.join(folder, "program")
-        call("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", os.path.join(HERE, "runtime_test.c"), "-o", self.binary,
-             "-I", os.path.join(ROOT, "include"), "-L", BUILD, f"-Wl,-rpath,{os.path.abspath(BUILD)}", "-lcollage_runtime")
+        self.build("runtime_test.c", self.binary)
         onnx.save(tiny_models.small_net(), os.path.join(folder, "net.onnx"))
 
-    def artifact(self, *targets):
-        name = "_".join(targets) + ".collage"
-        result = command.run(["compile", "net.onnx", "-o", name, "--targets", ",".join(targets), "--threads", "2", "--progress", "none"],
-                             self.folder, cache=os.path.join(self.folder, "cache"))
+    def build(self, source, binary):
+        call("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", os.path.join(HERE, source), "-o", binary,
+             "-I", os.path.join(ROOT, "include"), "-L", BUILD, f"-Wl,-rpath,{os.path.abspath(BUILD)}", "-lcollage_runtime")
+
+    def compile(self, model, name, *flags):
+        result = command.run(["compile", model, "-o", name, "--threads", "2", "--progress", "none", *flags], self.folder,
+                             cache=os.path.join(self.folder, "cache"))
         assert result.returncode == 0, result.stderr
         return name
+
+    def artifact(self, *targets):
+        return self.compile("net.onnx", "_".join(targets) + ".collage", "--targets", ",".join(targets))
 
 
 def backends():
@@ -86,5 +91,13 @@ def check_touches_nothing(program):
     assert not loaded, loaded
 
 
+def check_several_shapes(program):
+    """A program of several shapes, by the same functions."""
+    binary = os.path.join(program.folder, "shapes")
+    program.build("runtime_shapes_test.c", binary)
+    onnx.save(tiny_models.relu_model(("batch", 3)), os.path.join(program.folder, "relu.onnx"))
+    call(binary, program.compile("relu.onnx", "relu.collage", "--bucket", "batch=4,16", "--targets", "reference"), cwd=program.folder)
+
+
 if __name__ == "__main__":
-    sys.exit(checks.run([check_runs, check_links_no_compiler, check_touches_nothing], sys.argv[1:], Program))
+    sys.exit(checks.run([check_runs, check_several_shapes, check_links_no_compiler, check_touches_nothing], sys.argv[1:], Program))

@@ -25,7 +25,7 @@ constexpr int kBlockRuns = 20;
 // Of one plan, its model and its report.
 Result<std::shared_ptr<ArtifactFile>> open_file(const std::string& path) {
   std::shared_ptr<ArtifactFile> file = TRY(ArtifactFile::open(path).with_context(path));
-  if (file->manifest().find(kSpecialisationsEntry) != nullptr)
+  if (file->manifest().has_specialisations())
     return usage_error("{}: it holds a program of several shapes, which `collage run` alone takes",
                        path);
   return file;

@@ -188,7 +188,7 @@ Status compile_specialised(const SharedOptions& options, const BucketFlags& flag
 
 bool is_specialised(const std::string& path) {
   const Result<std::shared_ptr<ArtifactFile>> file = ArtifactFile::open(path);
-  return file.ok() && (*file)->manifest().find(kSpecialisationsEntry) != nullptr;
+  return file.ok() && (*file)->manifest().has_specialisations();
 }
 
 Status run_specialised(const SharedOptions& options) {
