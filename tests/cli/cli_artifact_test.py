@@ -115,6 +115,9 @@ def check_several_shapes(bench):
         np.testing.assert_array_equal(np.load(bench.path(f"out{rows}/0_y.npy")), np.maximum(x, 0))
     np.save(bench.path("x.npy"), np.zeros((17, 3), np.float32))
     assert "dimension 'batch' is 17, larger than every bucket" in bench.run("run", "relu.collage", "--inputs", "x=x.npy", status=3)
+    for flags, why in ((("--targets", "native"), "is compiled already"), (("--dim", "batch=3"), "is compiled already"),
+                       (("--threads", "1"), "was compiled for 2 threads, not 1"), (("--inputs", "z=x.npy"), "no such input")):
+        assert why in (said := bench.run("run", "relu.collage", *flags, status=2)), said
     for verb in ("bench", "verify", "explain"):
         assert "which `collage run` alone takes" in bench.run(verb, "relu.collage", status=2)
     for flags, why in ((("--bucket", "rows=4"), "buckets for 'rows', which is no dimension"), (("--bucket", "batch=0"), "at least 1"),

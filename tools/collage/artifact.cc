@@ -31,23 +31,6 @@ Result<std::shared_ptr<ArtifactFile>> open_file(const std::string& path) {
   return file;
 }
 
-Status check_flags(const SharedOptions& options, int threads) {
-  const bool compiles = !options.targets.empty() || !options.exclude.empty() ||
-                        !options.pin.empty() || !options.memory.empty() ||
-                        !options.devices.empty() || !options.config.empty() ||
-                        options.max_error > 0 || !options.shapes.empty() || !options.dims.empty() ||
-                        !options.constants.empty();
-  if (compiles)
-    return usage_error(
-        "{}: is compiled already: its targets, shapes and precision stay, unless "
-        "--recompile is given",
-        options.model);
-  if (options.threads > 0 && options.threads != threads)
-    return usage_error("{}: was compiled for {} threads, not {} (see --recompile)", options.model,
-                       threads, options.threads);
-  return {};
-}
-
 // What was taken since anonymous_bytes() gave `before`.
 size_t growth(size_t before) {
   const size_t now = anonymous_bytes();
@@ -137,6 +120,23 @@ std::string kernels_of(const Plan& plan) {
 
 bool is_artifact(const std::string& path) {
   return std::filesystem::path(path).extension() == ".collage";
+}
+
+Status check_flags(const SharedOptions& options, int threads) {
+  const bool compiles = !options.targets.empty() || !options.exclude.empty() ||
+                        !options.pin.empty() || !options.memory.empty() ||
+                        !options.devices.empty() || !options.config.empty() ||
+                        options.max_error > 0 || !options.shapes.empty() || !options.dims.empty() ||
+                        !options.constants.empty();
+  if (compiles)
+    return usage_error(
+        "{}: is compiled already: its targets, shapes and precision stay, unless "
+        "--recompile is given",
+        options.model);
+  if (options.threads > 0 && options.threads != threads)
+    return usage_error("{}: was compiled for {} threads, not {} (see --recompile)", options.model,
+                       threads, options.threads);
+  return {};
 }
 
 Result<Model> load_embedded(const std::string& path) {

@@ -31,19 +31,6 @@ struct Opened {
   }
 };
 
-Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,
-                                   const SharedOptions& options) {
-  TensorsByName given;
-  for (const std::string& text : options.inputs) {
-    const auto info = std::find_if(infos.begin(), infos.end(), [&](const DynamicTensorInfo& one) {
-      return text.rfind(one.name + "=", 0) == 0 && text.size() > one.name.size() + 1;
-    });
-    if (info == infos.end()) return usage_error("--inputs {}: the model has no such input", text);
-    given[info->name] = TRY(read_npy(text.substr(info->name.size() + 1)));
-  }
-  return given;
-}
-
 Result<Opened> open(const SharedOptions& options) {
   TRY(check_destinations(options));
   if (!options.json.empty())
@@ -66,14 +53,6 @@ Result<Opened> open(const SharedOptions& options) {
   return Opened{std::move(program), std::move(tensors), std::move(progress)};
 }
 
-std::vector<TensorInfo> infos_of(const DynamicProgram& program,
-                                 const std::vector<Tensor>& outputs) {
-  std::vector<TensorInfo> infos;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    infos.push_back({program.outputs()[i].name, outputs[i].shape(), outputs[i].dtype()});
-  return infos;
-}
-
 }  // namespace
 
 bool is_dynamic(const SharedOptions& options, const Status& failure) {
@@ -90,6 +69,27 @@ bool is_dynamic(const SharedOptions& options, const Status& failure) {
                                          [](const UnsupportedNode& node) { return node.dynamic; });
 }
 
+Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,
+                                   const SharedOptions& options) {
+  TensorsByName given;
+  for (const std::string& text : options.inputs) {
+    const auto info = std::find_if(infos.begin(), infos.end(), [&](const DynamicTensorInfo& one) {
+      return text.rfind(one.name + "=", 0) == 0 && text.size() > one.name.size() + 1;
+    });
+    if (info == infos.end()) return usage_error("--inputs {}: the model has no such input", text);
+    given[info->name] = TRY(read_npy(text.substr(info->name.size() + 1)));
+  }
+  return given;
+}
+
+std::vector<TensorInfo> infos_of(const std::vector<DynamicTensorInfo>& declared,
+                                 const std::vector<Tensor>& outputs) {
+  std::vector<TensorInfo> infos;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    infos.push_back({declared[i].name, outputs[i].shape(), outputs[i].dtype()});
+  return infos;
+}
+
 Status run_dynamic(const SharedOptions& options) {
   Opened opened = TRY(open(options));
   const std::vector<Tensor> inputs = opened.inputs();
@@ -103,7 +103,7 @@ Status run_dynamic(const SharedOptions& options) {
     seconds.push_back(watch.seconds());
   }
   std::nth_element(seconds.begin(), seconds.begin() + kRuns / 2, seconds.end());
-  const std::vector<TensorInfo> infos = infos_of(opened.program, outputs);
+  const std::vector<TensorInfo> infos = infos_of(opened.program.outputs(), outputs);
   if (!options.save_outputs.empty()) TRY(save_tensors(options.save_outputs, infos, outputs));
   size_t kernels = 0, interpreted = 0;
   for (const SpecialisationInfo& made : opened.program.specialisations()) {
@@ -147,7 +147,7 @@ Status verify_dynamic(const SharedOptions& options) {
       failure = fmt::format("output '{}': {}", name, difference.reason);
   }
   if (!options.save_outputs.empty())
-    TRY(save_tensors(options.save_outputs, infos_of(opened.program, outputs), outputs));
+    TRY(save_tensors(options.save_outputs, infos_of(opened.program.outputs(), outputs), outputs));
   if (!failure.empty()) return error(ErrorCode::kVerification, "{}: {}", options.model, failure);
   fmt::print("{}: verified against the reference interpreter\n", options.model);
   return {};

@@ -14,10 +14,11 @@
 #include "base/statistics.h"
 #include "base/stopwatch.h"
 #include "dynamic/dynamic_program.h"
+#include "dynamic_model.h"
+#include "frontend/onnx/importer.h"
 #include "ops/random_inputs.h"
 #include "progress_line.h"
 #include "runtime/executor.h"
-#include "runtime/npy.h"
 #include "select/cover_timing.h"
 #include "targets/backends.h"
 #include "targets/plugins.h"
@@ -108,14 +109,13 @@ Status time_each(LoadedSpecialisations& program) {
 }
 
 Status run_given(const SharedOptions& options, const DynamicArtifact& program) {
+  const TensorsByName given = TRY(given_inputs(program.inputs(), options));
   std::vector<Tensor> inputs;
   for (const DynamicTensorInfo& info : program.inputs()) {
-    const std::string prefix = info.name + "=";
-    const auto given = std::find_if(options.inputs.begin(), options.inputs.end(),
-                                    [&](const auto& text) { return text.starts_with(prefix); });
-    if (given == options.inputs.end())
+    const auto found = given.find(info.name);
+    if (found == given.end())
       return usage_error("{}: input '{}' is not given", options.model, info.name);
-    inputs.push_back(TRY(read_npy(given->substr(prefix.size()))));
+    inputs.push_back(found->second);
   }
   DynamicContext context = TRY(program.make_context());
   std::vector<Tensor> outputs;
@@ -126,12 +126,10 @@ Status run_given(const SharedOptions& options, const DynamicArtifact& program) {
     outputs = TRY(context.run(inputs).with_context(options.model));
     seconds.push_back(watch.seconds());
   }
-  std::vector<TensorInfo> infos;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    infos.push_back({program.outputs()[i].name, outputs[i].shape(), outputs[i].dtype()});
-    fmt::print("output '{}': {} {}\n", infos[i].name, dtype_name(infos[i].dtype),
-               shape_to_string(infos[i].shape));
-  }
+  const std::vector<TensorInfo> infos = infos_of(program.outputs(), outputs);
+  for (const TensorInfo& info : infos)
+    fmt::print("output '{}': {} {}\n", info.name, dtype_name(info.dtype),
+               shape_to_string(info.shape));
   if (!options.save_outputs.empty()) TRY(save_tensors(options.save_outputs, infos, outputs));
   fmt::print("{}: {:.3f} ms (median of {} runs)\n", options.model, 1e3 * median(seconds), kRuns);
   return {};
@@ -159,14 +157,13 @@ Status compile_specialised(const SharedOptions& options, const BucketFlags& flag
     return usage_error(
         "--bucket: a program of several shapes has no --json, --save-outputs, --shapes and "
         "--inputs");
+  for (const std::string& plugin : options.plugins) TRY(load_plugin(plugin));
   DynamicOptions dynamic;
   dynamic.program = TRY(program_options(options));
   dynamic.constants = TRY(load_options(options)).constants;
   dynamic.buckets = TRY(buckets_of(options, flags));
-  if (!flags.states.empty()) {
-    DynamicProgram as_it_is = TRY(DynamicProgram::load(options.model, {}));
-    dynamic.states = TRY(states_of(flags, as_it_is.impl().context.model->inputs()));
-  }
+  if (!flags.states.empty())
+    dynamic.states = TRY(states_of(flags, TRY(inspect_onnx(options.model)).inputs));
   DynamicProgram program = TRY(DynamicProgram::load(options.model, dynamic));
   ProgressLine progress(options.progress);
   InterruptScope interrupts;
@@ -198,10 +195,11 @@ Status run_specialised(const SharedOptions& options) {
     return usage_error("{}: a program of several shapes has no {}", options.model,
                        options.json.empty() ? "--save-outputs without --inputs" : "--json");
   register_all();
-  if (!options.inputs.empty()) return run_given(options, TRY(DynamicArtifact::load(options.model)));
   const std::shared_ptr<LoadedSpecialisations> program =
       TRY(LoadedSpecialisations::load(TRY(ArtifactFile::open(options.model)))
               .with_context(options.model));
+  TRY(check_flags(options, program->threads()));
+  if (!options.inputs.empty()) return run_given(options, TRY(DynamicArtifact::load(options.model)));
   return time_each(*program);
 }
 
