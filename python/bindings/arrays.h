@@ -15,6 +15,16 @@ namespace nb = nanobind;
 // Throws collage.Error.
 [[noreturn]] void raise(const Status& status);
 
+// What `body` gives, without the interpreter's lock meanwhile.
+template <typename Body>
+auto unlocked(const Body& body) {
+  const nb::gil_scoped_release released;
+  return body();
+}
+// Raises what has failed.
+inline void check(const Status& status) {
+  if (!status.ok()) raise(status);
+}
 template <typename T>
 T value_of(Result<T>&& result) {
   if (!result.ok()) raise(result.status());

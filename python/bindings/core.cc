@@ -67,13 +67,6 @@ class Watcher {
   std::exception_ptr raised_;
 };
 
-// What `body` gives, without the interpreter's lock meanwhile.
-template <typename Body>
-auto unlocked(const Body& body) {
-  const nb::gil_scoped_release released;
-  return body();
-}
-
 SearchMethod search_of(const std::string& name) {
   if (name == "exact") return SearchMethod::kDijkstra;
   if (name == "evolutionary") return SearchMethod::kEvolutionary;
@@ -147,8 +140,7 @@ nb::list run(AnyProgram& self, const nb::list& inputs) {
   std::vector<Array> arrays;
   const std::vector<Tensor> tensors = view_inputs(inputs, self.inputs(), arrays);
   std::vector<Tensor> outputs;
-  const Status status = unlocked([&] { return self.run(tensors, outputs); });
-  if (!status.ok()) raise(status);
+  check(unlocked([&] { return self.run(tensors, outputs); }));
   const Library library = inputs.size() > 0 ? library_of(inputs[0]) : Library::kNumPy;
   nb::list results;
   for (const Tensor& output : outputs) results.append(array_of(output, library));
@@ -166,8 +158,7 @@ void run_into(AnyProgram& self, const nb::list& inputs, const nb::list& results)
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < infos.size(); ++i)
     outputs.push_back(view_output(results[i], infos[i], writable[i]));
-  const Status status = unlocked([&] { return self.run(tensors, outputs); });
-  if (!status.ok()) raise(status);
+  check(unlocked([&] { return self.run(tensors, outputs); }));
 }
 
 }  // namespace
@@ -225,8 +216,7 @@ NB_MODULE(_core, core) {
       .def(
           "save",
           [](const CompiledProgram& self, const std::filesystem::path& path) {
-            const Status status = unlocked([&] { return self.save(path); });
-            if (!status.ok()) raise(status);
+            check(unlocked([&] { return self.save(path); }));
           },
           nb::arg("path"))
       .def("module", [](const CompiledProgram& self) { return value_of(self.module()); });
@@ -263,24 +253,21 @@ NB_MODULE(_core, core) {
   core.def(
       "load_plugin",
       [](const std::filesystem::path& library) {
-        const Status status = unlocked([&] { return load_plugin(library); });
-        if (!status.ok()) raise(status);
+        check(unlocked([&] { return load_plugin(library); }));
       },
       nb::arg("library"));
   core.def(
       "define_operator",
       [](std::string name, std::string program, std::string onnx,
          std::vector<std::map<std::string, int64_t>> cases) {
-        const Status status = define_operator(
-            {std::move(name), std::move(onnx), std::move(program), std::move(cases)});
-        if (!status.ok()) raise(status);
+        check(define_operator(
+            {std::move(name), std::move(onnx), std::move(program), std::move(cases)}));
       },
       nb::arg("name"), nb::arg("program"), nb::arg("onnx"), nb::arg("cases"));
   core.def(
       "check_operator",
       [](const std::string& name, const std::vector<std::string>& targets) {
-        const Status status = unlocked([&] { return check_operator(name, targets); });
-        if (!status.ok()) raise(status);
+        check(unlocked([&] { return check_operator(name, targets); }));
       },
       nb::arg("name"), nb::arg("targets"));
   core.def(

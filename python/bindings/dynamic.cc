@@ -42,10 +42,7 @@ template <typename Program>
 nb::list run(Program& self, const nb::list& inputs) {
   std::vector<Array> arrays;
   const std::vector<Tensor> tensors = view_inputs(self.inputs(), inputs, arrays);
-  Result<std::vector<Tensor>> outputs = [&] {
-    const nb::gil_scoped_release released;
-    return self.run(tensors);
-  }();
+  Result<std::vector<Tensor>> outputs = unlocked([&] { return self.run(tensors); });
   const Library library = inputs.size() > 0 ? library_of(inputs[0]) : Library::kNumPy;
   nb::list results;
   for (const Tensor& output : value_of(std::move(outputs)))
@@ -56,11 +53,7 @@ nb::list run(Program& self, const nb::list& inputs) {
 void prepare(DynamicProgram& self, const nb::list& inputs) {
   std::vector<Array> arrays;
   const std::vector<Tensor> tensors = view_inputs(self.inputs(), inputs, arrays);
-  const Status status = [&] {
-    const nb::gil_scoped_release released;
-    return self.prepare(tensors);
-  }();
-  if (!status.ok()) raise(status);
+  check(unlocked([&] { return self.prepare(tensors); }));
 }
 
 // Of a file, with states of its own; its runs take turns.
@@ -88,10 +81,7 @@ class LoadedDynamicProgram {
 };
 
 LoadedDynamicProgram load_file(const std::filesystem::path& path) {
-  Result<DynamicArtifact> artifact = [&] {
-    const nb::gil_scoped_release released;
-    return DynamicArtifact::load(path);
-  }();
+  Result<DynamicArtifact> artifact = unlocked([&] { return DynamicArtifact::load(path); });
   return LoadedDynamicProgram(value_of(std::move(artifact)));
 }
 
@@ -117,10 +107,7 @@ DynamicProgram load(const std::filesystem::path& path, std::vector<std::string> 
   options.buckets = std::move(buckets);
   options.padding = std::move(padding);
   options.states = std::move(states);
-  Result<DynamicProgram> program = [&] {
-    const nb::gil_scoped_release released;
-    return DynamicProgram::load(path, options);
-  }();
+  Result<DynamicProgram> program = unlocked([&] { return DynamicProgram::load(path, options); });
   return value_of(std::move(program));
 }
 
@@ -150,21 +137,11 @@ void bind_dynamic_programs(nb::module_& core) {
       .def("run", &run<DynamicProgram>, nb::arg("inputs"))
       .def("prepare", &prepare, nb::arg("inputs"))
       .def("prepare_buckets",
-           [](DynamicProgram& self) {
-             const Status status = [&] {
-               const nb::gil_scoped_release released;
-               return self.prepare_buckets();
-             }();
-             if (!status.ok()) raise(status);
-           })
+           [](DynamicProgram& self) { check(unlocked([&] { return self.prepare_buckets(); })); })
       .def(
           "save",
           [](const DynamicProgram& self, const std::filesystem::path& path) {
-            const Status status = [&] {
-              const nb::gil_scoped_release released;
-              return self.save(path);
-            }();
-            if (!status.ok()) raise(status);
+            check(unlocked([&] { return self.save(path); }));
           },
           nb::arg("path"))
       .def("reset", &DynamicProgram::reset);

@@ -84,8 +84,7 @@ void bind_functions(nb::module_& core) {
         };
         definition.updates = updates;
         definition.onnx = std::move(onnx);
-        const Status status = register_function(std::move(definition));
-        if (!status.ok()) raise(status);
+        check(register_function(std::move(definition)));
       },
       nb::arg("label"), nb::arg("function"), nb::arg("rule"), nb::arg("updates").none(),
       nb::arg("onnx"), nb::arg("for_torch"));

@@ -16,16 +16,6 @@ namespace collage::python {
 
 namespace {
 
-template <typename Body>
-auto unlocked(const Body& body) {
-  const nb::gil_scoped_release released;
-  return body();
-}
-
-void check(const Status& status) {
-  if (!status.ok()) raise(status);
-}
-
 std::string kind_of(const ModuleFunction& function) {
   using Kind = ModuleFunction::Kind;
   if (function.kind == Kind::kGraph) return "graph";
