@@ -77,30 +77,22 @@ class Lease {
 
 }  // namespace
 
-Result<Artifact> open_artifact(std::shared_ptr<ArtifactFile> file) {
+Result<Artifact> open_artifact(Result<std::shared_ptr<ArtifactFile>> file) {
   auto impl = std::make_shared<internal::ArtifactImpl>();
-  impl->loaded = TRY(load_artifact(std::move(file)));
+  impl->loaded = TRY(load_artifact(TRY(std::move(file))));
   impl->inputs = infos(impl->loaded.plan->inputs);
   impl->outputs = infos(impl->loaded.plan->outputs);
   return Artifact(std::shared_ptr<const internal::ArtifactImpl>(std::move(impl)));
 }
 
-namespace {
-
-Result<Artifact> opened(Result<std::shared_ptr<ArtifactFile>> file) {
-  return open_artifact(TRY(std::move(file)));
-}
-
-}  // namespace
-
 Result<Artifact> Artifact::load(const std::filesystem::path& path) {
   return without_exceptions(
-      [&] { return opened(ArtifactFile::open(path)).with_context(path.string()); });
+      [&] { return open_artifact(ArtifactFile::open(path)).with_context(path.string()); });
 }
 
 Result<Artifact> Artifact::load(const void* data, size_t bytes, std::shared_ptr<const void> owner) {
   return without_exceptions(
-      [&] { return opened(ArtifactFile::from_memory(data, bytes, std::move(owner))); });
+      [&] { return open_artifact(ArtifactFile::from_memory(data, bytes, std::move(owner))); });
 }
 
 const std::vector<TensorInfo>& Artifact::inputs() const { return impl_->inputs; }

@@ -84,7 +84,8 @@ std::vector<TensorDescription> descriptions_of(const Infos& infos) {
   return result;
 }
 
-Result<collage_program*> program_of(std::shared_ptr<ArtifactFile> file) {
+Result<collage_program*> program_of(Result<std::shared_ptr<ArtifactFile>> opened) {
+  std::shared_ptr<ArtifactFile> file = TRY(std::move(opened));
   const bool several = file->manifest().has_specialisations();
   using Any = decltype(collage_program::artifact);
   Any any = several ? Any(TRY(open_dynamic_artifact(std::move(file))))
@@ -99,13 +100,13 @@ Result<collage_program*> program_of(std::shared_ptr<ArtifactFile> file) {
   return made.release();
 }
 
-// `open` gives the file.
-template <typename Open>
-int load(const Open& open, collage_program** program) {
+// `make` gives the program.
+template <typename Make>
+int load(const Make& make, collage_program** program) {
   return answer([&]() -> Status {
     if (program == nullptr) return missing("program");
     *program = nullptr;
-    *program = TRY(program_of(TRY(open())));
+    *program = TRY(make());
     return {};
   });
 }
@@ -174,14 +175,18 @@ const char* collage_last_error(void) { return collage::last_error.c_str(); }
 
 int collage_program_load(const char* path, collage_program** program) {
   if (path == nullptr) return collage::answer([] { return collage::missing("path"); });
-  const auto open = [&] { return collage::ArtifactFile::open(path).with_context(path); };
-  return collage::load(open, program);
+  const auto make = [&] {
+    return collage::program_of(collage::ArtifactFile::open(path)).with_context(path);
+  };
+  return collage::load(make, program);
 }
 
 int collage_program_load_memory(const void* data, size_t bytes, collage_program** program) {
   if (data == nullptr) return collage::answer([] { return collage::missing("data"); });
-  const auto open = [&] { return collage::ArtifactFile::from_memory(data, bytes, nullptr); };
-  return collage::load(open, program);
+  const auto make = [&] {
+    return collage::program_of(collage::ArtifactFile::from_memory(data, bytes, nullptr));
+  };
+  return collage::load(make, program);
 }
 
 void collage_program_free(collage_program* program) { delete program; }

@@ -42,7 +42,6 @@ Result<std::vector<Tensor>> DynamicContextImpl::compute(TensorsByName tensors) {
     if (it == tensors.end()) return bad_model("there is no tensor '{}'", name);
     return it->second;
   };
-  for (const auto& [name, value] : names.constants) tensors[name] = value.clone();
   for (const auto& [name, input] : names.aliases) tensors[name] = TRY(take(input));
   if (Executor* executor = TRY(executor_of(number)); executor != nullptr) {
     std::vector<Tensor> inputs, outputs(names.outputs.size());
@@ -51,15 +50,20 @@ Result<std::vector<Tensor>> DynamicContextImpl::compute(TensorsByName tensors) {
     for (size_t i = 0; i < outputs.size(); ++i) tensors[names.outputs[i]] = std::move(outputs[i]);
   }
   std::vector<Tensor> results;
-  for (const std::string& name : program->results()) results.push_back(TRY(take(name)));
+  for (const std::string& name : program->results()) {
+    // What every run gives is ours.
+    const auto constant = names.constants.find(name);
+    results.push_back(constant != names.constants.end() ? constant->second.clone()
+                                                        : TRY(take(name)));
+  }
   return results;
 }
 
 }  // namespace internal
 
-Result<DynamicArtifact> open_dynamic_artifact(std::shared_ptr<ArtifactFile> file) {
+Result<DynamicArtifact> open_dynamic_artifact(Result<std::shared_ptr<ArtifactFile>> file) {
   auto impl = std::make_shared<internal::DynamicArtifactImpl>();
-  impl->loaded = TRY(LoadedSpecialisations::load(std::move(file)));
+  impl->loaded = TRY(LoadedSpecialisations::load(TRY(std::move(file))));
   return DynamicArtifact(std::move(impl));
 }
 
@@ -78,23 +82,16 @@ Result<std::vector<Tensor>> DynamicContext::run(const std::vector<Tensor>& input
 
 void DynamicContext::reset() { impl_->states.reset(); }
 
-namespace {
-
-Result<DynamicArtifact> opened(Result<std::shared_ptr<ArtifactFile>> file) {
-  return open_dynamic_artifact(TRY(std::move(file)));
-}
-
-}  // namespace
-
 Result<DynamicArtifact> DynamicArtifact::load(const std::filesystem::path& path) {
   return without_exceptions(
-      [&] { return opened(ArtifactFile::open(path)).with_context(path.string()); });
+      [&] { return open_dynamic_artifact(ArtifactFile::open(path)).with_context(path.string()); });
 }
 
 Result<DynamicArtifact> DynamicArtifact::load(const void* data, size_t bytes,
                                               std::shared_ptr<const void> owner) {
-  return without_exceptions(
-      [&] { return opened(ArtifactFile::from_memory(data, bytes, std::move(owner))); });
+  return without_exceptions([&] {
+    return open_dynamic_artifact(ArtifactFile::from_memory(data, bytes, std::move(owner)));
+  });
 }
 
 const std::vector<DynamicTensorInfo>& DynamicArtifact::inputs() const {

@@ -1,4 +1,4 @@
-// The public programs of a file that is open already; errors are those of their `load`.
+// The public programs of a file that is open, or why it is not; errors are those of their `load`.
 #pragma once
 
 #include <collage/artifact.h>
@@ -10,7 +10,7 @@
 
 namespace collage {
 
-Result<Artifact> open_artifact(std::shared_ptr<ArtifactFile> file);
-Result<DynamicArtifact> open_dynamic_artifact(std::shared_ptr<ArtifactFile> file);
+Result<Artifact> open_artifact(Result<std::shared_ptr<ArtifactFile>> file);
+Result<DynamicArtifact> open_dynamic_artifact(Result<std::shared_ptr<ArtifactFile>> file);
 
 }  // namespace collage

@@ -319,13 +319,12 @@ Result<std::vector<CompiledForShapes>> DynamicGraph::compiled() const {
     const ImportedStage& stage = made->imported;
     if (!stage.late.empty())
       return unsupported("{} runs between two stages", describe(stage.late[0].node));
-    CompiledForShapes compiled{
-        {made->conditions, stage.inputs, stage.outputs, stage.aliases, stage.constants}, nullptr};
-    TensorsByName& constants = compiled.names.constants;
-    constants.insert(first_->rest.constants.begin(), first_->rest.constants.end());
+    CompiledForShapes compiled{{made->conditions, stage.inputs, stage.outputs, stage.aliases, {}},
+                               nullptr};
+    TensorsByName known = stage.constants;
+    known.insert(first_->rest.constants.begin(), first_->rest.constants.end());
     for (const std::string& name : outputs())
-      if (constants.count(name) == 0 && context_.model->has_initializer(name))
-        constants[name] = TRY(context_.model->initializer(name));
+      if (is_known(name, known)) compiled.names.constants[name] = TRY(find(name, known));
     if (made->program != nullptr)
       compiled.plan = TRY(made->program->plan().with_context(shapes_text(made->conditions)));
     result.push_back(std::move(compiled));
