@@ -1,31 +1,8 @@
 /* Loads an artifact of several shapes, y = max(x, 0) of (batch, 3), and runs it on two sizes. Exits
  * with 1, saying why, where anything is wrong. */
-#include <collage/runtime.h>
-#include <dlpack/dlpack.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "runtime_checks.h"
 
 enum { kColumns = 3, kMost = 9 };
-
-static void require(int holds, const char* what) {
-  if (holds) return;
-  fprintf(stderr, "%s: %s\n", what, collage_last_error());
-  exit(1);
-}
-
-static DLManagedTensor tensor(float* data, int64_t* shape) {
-  DLManagedTensor made;
-  memset(&made, 0, sizeof made);
-  made.dl_tensor.data = data;
-  made.dl_tensor.device.device_type = kDLCPU;
-  made.dl_tensor.ndim = 2;
-  made.dl_tensor.dtype.code = kDLFloat;
-  made.dl_tensor.dtype.bits = 32;
-  made.dl_tensor.dtype.lanes = 1;
-  made.dl_tensor.shape = shape;
-  return made;
-}
 
 int main(int argc, char** argv) {
   require(argc == 2, "usage: runtime_shapes_test F.collage");
@@ -43,7 +20,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < kMost * kColumns; ++i) values[i] = (float)(i % 5) - 2;
   for (int64_t rows = 3; rows <= kMost; rows += 6) {
     int64_t shape[] = {rows, kColumns};
-    DLManagedTensor x = tensor(values, shape), y = tensor(spare, shape);
+    DLManagedTensor x = tensor(values, 2, shape, NULL), y = tensor(spare, 2, shape, NULL);
     DLManagedTensor *input = &x, *made = NULL, *given = &y;
     require(collage_context_run(context, &input, 1, &made, 1) == 0, "run");
     require(made->dl_tensor.shape[0] == rows && made->dl_tensor.shape[1] == kColumns, "its shape");
@@ -54,11 +31,11 @@ int main(int argc, char** argv) {
     }
     made->deleter(made);
     int64_t wrong[] = {rows + 1, kColumns};
-    y = tensor(spare, wrong);
+    y = tensor(spare, 2, wrong, NULL);
     require(collage_context_run(context, &input, 1, &given, 1) == 3, "an output of another shape");
   }
   int64_t shape[] = {3, kColumns + 1};
-  DLManagedTensor x = tensor(values, shape), *input = &x, *made = NULL;
+  DLManagedTensor x = tensor(values, 2, shape, NULL), *input = &x, *made = NULL;
   require(collage_context_run(context, &input, 1, &made, 1) == 3, "an input of other columns");
   collage_context_reset(context);
   collage_context_reset(NULL);

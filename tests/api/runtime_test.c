@@ -1,33 +1,9 @@
 /* Loads an artifact of a model with one input (1, 3, 12, 12) and one output, runs it on inputs of
  * several forms, and prints the output's first value. Exits with 1, saying why, where anything is
  * wrong. */
-#include <collage/runtime.h>
-#include <dlpack/dlpack.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "runtime_checks.h"
 
 enum { kChannels = 3, kSide = 12, kElements = kChannels * kSide * kSide };
-
-static void require(int holds, const char* what) {
-  if (holds) return;
-  fprintf(stderr, "%s: %s\n", what, collage_last_error());
-  exit(1);
-}
-
-static DLManagedTensor tensor(float* data, int64_t* shape, int64_t* strides) {
-  DLManagedTensor made;
-  memset(&made, 0, sizeof made);
-  made.dl_tensor.data = data;
-  made.dl_tensor.device.device_type = kDLCPU;
-  made.dl_tensor.ndim = 4;
-  made.dl_tensor.dtype.code = kDLFloat;
-  made.dl_tensor.dtype.bits = 32;
-  made.dl_tensor.dtype.lanes = 1;
-  made.dl_tensor.shape = shape;
-  made.dl_tensor.strides = strides;
-  return made;
-}
 
 int main(int argc, char** argv) {
   require(argc == 2, "usage: runtime_test F.collage");
@@ -58,7 +34,8 @@ int main(int argc, char** argv) {
     }
   int64_t shape[] = {1, kChannels, kSide, kSide};
   int64_t strides[] = {kElements, 1, kSide * kChannels, kChannels};
-  DLManagedTensor plain = tensor(dense + 1, shape, NULL), last = tensor(turned, shape, strides);
+  DLManagedTensor plain = tensor(dense + 1, 4, shape, NULL),
+                  last = tensor(turned, 4, shape, strides);
   DLManagedTensor *input = &plain, *first = NULL, *second = NULL;
   require(collage_context_run(context, &input, 1, &first, 1) == 0, "run");
   input = &last;
@@ -69,8 +46,7 @@ int main(int argc, char** argv) {
   /* Into every second element of the caller's. */
   float spread[20] = {0};
   int64_t out_shape[] = {1, 10}, out_strides[] = {20, 2};
-  DLManagedTensor given = tensor(spread, out_shape, out_strides), *output = &given;
-  given.dl_tensor.ndim = 2;
+  DLManagedTensor given = tensor(spread, 2, out_shape, out_strides), *output = &given;
   require(collage_context_run(context, &input, 1, &output, 1) == 0, "run into strides");
   for (int i = 0; i < 10; ++i)
     require(spread[2 * i] == ((float*)first->dl_tensor.data)[i] && spread[2 * i + 1] == 0,

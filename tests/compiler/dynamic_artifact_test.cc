@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "dynamic/running_mean.h"
 #include "frontend_onnx/model_builder.h"
 
 namespace collage {
@@ -18,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::running_mean;
 
 constexpr int32_t kFloat = onnx::TensorProto::FLOAT;
 
@@ -36,12 +38,6 @@ class Saved : public ::testing::Test {
   const std::filesystem::path path_ = std::filesystem::temp_directory_path() /
                                       ("collage_saved_" + std::to_string(::getpid()) + ".collage");
 };
-
-void declare_dims(ModelBuilder& m, int output, const std::vector<std::string>& names) {
-  auto* shape =
-      m.graph().mutable_output(output)->mutable_type()->mutable_tensor_type()->mutable_shape();
-  for (const std::string& name : names) shape->add_dim()->set_dim_param(name);
-}
 
 // A product with weights: enough work to be compiled. The second output is the input, the third is
 // the same in every run.
@@ -105,20 +101,6 @@ TEST_F(Saved, RunsWithTheSameBits) {
   EXPECT_EQ(other.message(), "it was not compiled for x (5, 256)");
   EXPECT_EQ(context->run({Tensor::zeros(DType::kFloat32, {4, 255})}).status().message(),
             "input 'x' has shape (4, 255), where dimension 1 is not '256'");
-}
-
-// The sum of all values so far by rows of a mask, and how often each context ran.
-ModelBuilder& running_mean(ModelBuilder& m) {
-  m.input("x", {"new", "2"}).input("past", {"old", "2"}).input("mask", {"old + new", "1"});
-  m.constant("axes", Tensor::from<int64_t>({1}, {0}));
-  m.node("Concat", {"past", "x"}, {"present"}).integer("axis", 0);
-  m.node("Mul", {"present", "mask"}, {"kept"});
-  m.node("ReduceSum", {"kept", "axes"}, {"sum"}).integer("keepdims", 0);
-  m.node("ReduceSum", {"mask", "axes"}, {"count"}).integer("keepdims", 0);
-  m.node("Div", {"sum", "count"}, {"mean"});
-  m.output("mean", kFloat).output("present", kFloat);
-  declare_dims(m, 1, {"old + new", "2"});
-  return m;
 }
 
 TEST_F(Saved, ContextsHaveStatesOfTheirOwn) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bucketing/padding.h"
+#include "dynamic/running_mean.h"
 #include "frontend_onnx/model_builder.h"
 
 namespace collage {
@@ -11,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::running_mean;
 
 constexpr int32_t kFloat = onnx::TensorProto::FLOAT;
 
@@ -106,22 +108,6 @@ TEST(Buckets, AnOutputThatDoesNotSayWhatIsPaddingIsRefused) {
   const Status status = DynamicProgram::load(m.write(), options).status();
   EXPECT_EQ(status.code(), ErrorCode::kVerification);
   EXPECT_THAT(status.to_string(), HasSubstr("its dimensions do not say which part"));
-}
-
-// The mean of all values so far: present = concat(past, x), a mask over both.
-ModelBuilder& running_mean(ModelBuilder& m) {
-  m.input("x", {"new", "2"}).input("past", {"old", "2"}).input("mask", {"old + new", "1"});
-  m.constant("axes", Tensor::from<int64_t>({1}, {0}));
-  m.node("Concat", {"past", "x"}, {"present"}).integer("axis", 0);
-  m.node("Mul", {"present", "mask"}, {"kept"});
-  m.node("ReduceSum", {"kept", "axes"}, {"sum"}).integer("keepdims", 0);
-  m.node("ReduceSum", {"mask", "axes"}, {"count"}).integer("keepdims", 0);
-  m.node("Div", {"sum", "count"}, {"mean"});
-  m.output("mean", kFloat).output("present", kFloat);
-  auto* shape = m.graph().mutable_output(1)->mutable_type()->mutable_tensor_type()->mutable_shape();
-  shape->add_dim()->set_dim_param("old + new");
-  shape->add_dim()->set_dim_value(2);
-  return m;
 }
 
 TEST(States, AreKeptFromRunToRun) {
