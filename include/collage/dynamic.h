@@ -2,7 +2,7 @@
 // sequence), tensors whose shapes depend on values (NonZero, NonMaxSuppression), and control flow.
 //
 //   collage::DynamicOptions options;
-//   options.buckets["past"] = {128, 512, 1024};
+//   options.buckets["past"] = {128, 512, 960};
 //   auto program = collage::DynamicProgram::load("decoder.onnx", options);
 //   auto outputs = program->run({tokens, mask, past_keys, past_values});
 //
