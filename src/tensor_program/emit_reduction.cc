@@ -22,14 +22,22 @@ Status check_reduction(const CallNode& call) {
   return {};
 }
 
-std::vector<int64_t> trailing_axes(const CallNode& call) {
+Ints attribute_axes(const CallNode& call) {
+  return reduced_axes(call.attrs, static_cast<int64_t>(arg_shape(call).size())).value();
+}
+
+Ints softmax_axis(const CallNode& call) {
+  return {normal_axis_of(call, "axis", static_cast<int64_t>(arg_shape(call).size()))};
+}
+
+Ints trailing_axes(const CallNode& call) {
   const auto rank = static_cast<int64_t>(arg_shape(call).size());
-  std::vector<int64_t> axes;
+  Ints axes;
   for (int64_t d = normal_axis_of(call, "axis", rank); d < rank; ++d) axes.push_back(d);
   return axes;
 }
 
-float count_of(const Shape& shape, const std::vector<int64_t>& axes) {
+float count_of(const Shape& shape, const Ints& axes) {
   double count = 1;
   for (int64_t axis : axes) count *= static_cast<double>(shape[static_cast<size_t>(axis)]);
   return static_cast<float>(count);
@@ -38,7 +46,7 @@ float count_of(const Shape& shape, const std::vector<int64_t>& axes) {
 template <Combine kind, bool mean>
 Term reduction(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape& shape = arg_shape(call);
-  const Ints axes = reduced_axes(call.attrs, static_cast<int64_t>(shape.size())).value();
+  const Ints axes = attribute_axes(call);
   const float count = count_of(shape, axes);
   const Stored& stage = e.reduce(
       call, 0, kind, shape, axes, [&](const Coords& c) { return e.value(call.args[0], c); },
@@ -57,7 +65,7 @@ Term reduction(Emitter& e, const CallNode& call, size_t, const Coords& at) {
 template <bool logarithm>
 Term softmax(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape& shape = arg_shape(call);
-  const std::vector<int64_t> axes{normal_axis_of(call, "axis", static_cast<int64_t>(shape.size()))};
+  const Ints axes = softmax_axis(call);
   auto x = [&](const Coords& c) { return e.value(call.args[0], c); };
   const Stored& largest =
       e.reduce(call, 0, Combine::kMax, shape, axes, x, [](const Term& v) { return v; });
@@ -91,7 +99,7 @@ Term trailing_arg(Emitter& e, const CallNode& call, size_t i, const Coords& at) 
 const Stored& inverse_deviation(Emitter& e, const CallNode& call, int slot,
                                 const std::function<Term(const Coords&)>& square) {
   const Shape& shape = arg_shape(call);
-  const std::vector<int64_t> axes = trailing_axes(call);
+  const Ints axes = trailing_axes(call);
   const float count = count_of(shape, axes),
               epsilon = static_cast<float>(call.attrs.real("epsilon"));
   return e.reduce(call, slot, Combine::kSum, shape, axes, square,
@@ -100,7 +108,7 @@ const Stored& inverse_deviation(Emitter& e, const CallNode& call, int slot,
 
 Term layer_norm(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape& shape = arg_shape(call);
-  const std::vector<int64_t> axes = trailing_axes(call);
+  const Ints axes = trailing_axes(call);
   const float count = count_of(shape, axes);
   auto x = [&](const Coords& c) { return e.value(call.args[0], c); };
   const Stored& mean = e.reduce(call, 0, Combine::kSum, shape, axes, x,
@@ -125,15 +133,15 @@ Term rms_norm(Emitter& e, const CallNode& call, size_t, const Coords& at) {
 }  // namespace
 
 void add_reduction_rules(EmitTable& table) {
-  table["sum"] = {check_reduction, reduction<Combine::kSum, false>};
-  table["mean"] = {check_reduction, reduction<Combine::kSum, true>};
-  table["prod"] = {check_reduction, reduction<Combine::kProduct, false>};
-  table["max"] = {check_reduction, reduction<Combine::kMax, false>};
-  table["min"] = {check_reduction, reduction<Combine::kMin, false>};
-  table["nn.softmax"] = {check_float_args, softmax<false>};
-  table["nn.log_softmax"] = {check_float_args, softmax<true>};
-  table["nn.layer_norm"] = {check_float_args, layer_norm};
-  table["nn.rms_norm"] = {check_float_args, rms_norm};
+  table["sum"] = {check_reduction, reduction<Combine::kSum, false>, false, attribute_axes};
+  table["mean"] = {check_reduction, reduction<Combine::kSum, true>, false, attribute_axes};
+  table["prod"] = {check_reduction, reduction<Combine::kProduct, false>, false, attribute_axes};
+  table["max"] = {check_reduction, reduction<Combine::kMax, false>, false, attribute_axes};
+  table["min"] = {check_reduction, reduction<Combine::kMin, false>, false, attribute_axes};
+  table["nn.softmax"] = {check_float_args, softmax<false>, false, softmax_axis};
+  table["nn.log_softmax"] = {check_float_args, softmax<true>, false, softmax_axis};
+  table["nn.layer_norm"] = {check_float_args, layer_norm, false, trailing_axes};
+  table["nn.rms_norm"] = {check_float_args, rms_norm, false, trailing_axes};
 }
 
 }  // namespace collage::tensor_program

@@ -127,15 +127,18 @@ Term avg_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return pool(e, call, at, true);
 }
 
+Ints image_axes(const CallNode& call) {
+  Ints axes;
+  for (size_t d = 2; d < arg_shape(call).size(); ++d) axes.push_back(static_cast<int64_t>(d));
+  return axes;
+}
+
 template <bool average>
 Term global_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape& shape = arg_shape(call);
-  std::vector<int64_t> axes;
+  const Ints axes = image_axes(call);
   double count = 1;
-  for (size_t d = 2; d < shape.size(); ++d) {
-    axes.push_back(static_cast<int64_t>(d));
-    count *= static_cast<double>(shape[d]);
-  }
+  for (const int64_t d : axes) count *= static_cast<double>(shape[static_cast<size_t>(d)]);
   const Stored& stage = e.reduce(
       call, 0, average ? Combine::kSum : Combine::kMax, shape, axes,
       [&](const Coords& c) { return e.value(call.args[0], c); },
@@ -237,8 +240,8 @@ void add_window_rules(EmitTable& table) {
   for (const std::string d : {"1d", "2d", "3d"}) {
     table["nn.max_pool" + d] = {check_max_pool, max_pool};
     table["nn.avg_pool" + d] = {check_average_pool, avg_pool};
-    table["nn.global_max_pool" + d] = {check_global_max, global_pool<false>};
-    table["nn.global_avg_pool" + d] = {check_float_args, global_pool<true>};
+    table["nn.global_max_pool" + d] = {check_global_max, global_pool<false>, false, image_axes};
+    table["nn.global_avg_pool" + d] = {check_float_args, global_pool<true>, false, image_axes};
     table["image.resize" + d] = {check_resize, resize};
   }
 }

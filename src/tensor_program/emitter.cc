@@ -381,6 +381,11 @@ const EmitRule* find_emit_rule(std::string_view op_name) {
   return found == rules.table.end() ? nullptr : &found->second;
 }
 
+Ints axes_reduced_by(const CallNode& call) {
+  const EmitRule* rule = call.op != nullptr ? find_emit_rule(call.op->name) : nullptr;
+  return rule == nullptr || rule->reduces == nullptr ? Ints() : rule->reduces(call);
+}
+
 void register_emit_rule(std::string op_name, EmitRule rule) {
   EmitRules& rules = emit_rules();
   std::lock_guard lock(rules.mutex);

@@ -139,11 +139,17 @@ struct EmitRule {
   /// Each result element reads one element of each (non-scalar) argument at the same position,
   /// after broadcasting.
   bool elementwise = false;
+  /// The axes of the first argument, ascending, along all of which an element of the result depends
+  /// on the argument's elements, as it does for sums and softmax.
+  Ints (*reduces)(const CallNode& call) = nullptr;
 };
 
 const EmitRule* find_emit_rule(std::string_view op_name);
 /// For operators that backends of plugins bring; one that has a rule keeps it.
 void register_emit_rule(std::string op_name, EmitRule rule);
+
+/// What `reduces` of the rule of the call's operator says; no axes without one.
+Ints axes_reduced_by(const CallNode& call);
 
 /// Whether the call's operator is element-wise, or the tensor program that it calls.
 bool is_elementwise(const CallNode& call);

@@ -10,7 +10,6 @@
 #include "backend/native/real_products.h"
 #include "ir/visitor.h"
 #include "ops/quantised.h"
-#include "ops/reduce.h"
 #include "ops/resize.h"
 #include "tensor_program/call.h"
 #include "tensor_program/emitter.h"
@@ -71,6 +70,16 @@ ConvShape conv_shape_of(const CallNode& call) {
   return s;
 }
 
+/// Whether the call leaves one element along some axes of an image, and its channels as they are.
+bool reduces_image(const CallNode& call) {
+  const Ints axes = tensor_program::axes_reduced_by(call);
+  if (axes.empty() || axes.front() < 2) return false;
+  const Shape &in = call.args[0]->tensor_type().shape, &out = call.tensor_type().shape;
+  return in.size() >= 4 && out.size() == in.size() &&
+         std::all_of(axes.begin(), axes.end(),
+                     [&](int64_t d) { return out[static_cast<size_t>(d)] == 1; });
+}
+
 /// Whether channel blocks can be followed through the call.
 bool follows_blocks(const CallNode& call) {
   const std::string_view name = call.op->name;
@@ -80,8 +89,9 @@ bool follows_blocks(const CallNode& call) {
   if (rule->elementwise) return true;
   auto whole = [](int64_t channels) { return channels % kChannelBlock == 0; };
   if (starts_with(name, "nn.max_pool") || starts_with(name, "nn.avg_pool") ||
-      starts_with(name, "nn.global_") || starts_with(name, "image.resize"))
+      starts_with(name, "image.resize"))
     return true;
+  if (reduces_image(call)) return true;
   if (name == "concatenate") {
     const auto rank = static_cast<int64_t>(call.tensor_type().shape.size());
     if (rank < 3) return false;
@@ -102,12 +112,6 @@ bool follows_blocks(const CallNode& call) {
     const IntLists& widths = call.attrs.int_lists("pad_width");
     return widths.size() >= 3 && widths[1][0] == 0 && widths[1][1] == 0;
   }
-  if (name == "mean" || name == "sum" || name == "max" || name == "min") {
-    const auto rank = static_cast<int64_t>(call.args[0]->tensor_type().shape.size());
-    if (rank < 4 || !call.attrs.flag("keepdims")) return false;
-    const Ints axes = reduced_axes(call.attrs, rank).value();
-    return std::all_of(axes.begin(), axes.end(), [](int64_t a) { return a >= 2; });
-  }
   return false;
 }
 
@@ -117,14 +121,11 @@ bool keeps_channels_last(const CallNode& call) {
   const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(name);
   if (rule == nullptr) return false;
   if (rule->elementwise || starts_with(name, "nn.max_pool") || starts_with(name, "nn.avg_pool") ||
-      starts_with(name, "nn.global_") || starts_with(name, "image.resize") ||
-      name == "concatenate" || name == "split" || name == "strided_slice" || name == "nn.pad")
+      starts_with(name, "image.resize") || name == "concatenate" || name == "split" ||
+      name == "strided_slice" || name == "nn.pad")
     return true;
-  if (name != "mean" && name != "sum" && name != "max" && name != "min") return false;
-  const auto rank = static_cast<int64_t>(call.args[0]->tensor_type().shape.size());
-  if (rank < 4 || !call.attrs.flag("keepdims")) return false;
-  const Ints axes = reduced_axes(call.attrs, rank).value();
-  return static_cast<int64_t>(axes.size()) == rank - 2 && axes[0] == 2;
+  return reduces_image(call) &&
+         tensor_program::axes_reduced_by(call).size() == call.tensor_type().shape.size() - 2;
 }
 
 /// Whether the expression enlarges a two-dimensional image twice by nearest neighbour.
@@ -298,35 +299,20 @@ class Analysis {
     for (const Expr& node : group_.order) {
       const auto* call = as<CallNode>(node);
       if (call == nullptr) continue;
-      const std::string_view name = call->op->name;
-      Ints axes;
-      if (name == "nn.softmax" || name == "nn.log_softmax") {
-        axes = {tensor_program::normal_axis_of(
-            *call, "axis", static_cast<int64_t>(call->tensor_type().shape.size()))};
-      } else if (name == "nn.layer_norm" || name == "nn.rms_norm") {
-        for (int64_t d = tensor_program::normal_axis_of(*call, "axis", rank); d < rank; ++d)
-          axes.push_back(d);
-      } else if (name == "mean" || name == "sum" || name == "max" || name == "min" ||
-                 name == "prod") {
-        if (!call->attrs.flag("keepdims")) return;
-        axes = reduced_axes(call->attrs,
-                            static_cast<int64_t>(call->args[0]->tensor_type().shape.size()))
-                   .value();
-      } else if (starts_with(name, "nn.global_")) {
-        return;
-      }
+      const Ints axes = tensor_program::axes_reduced_by(*call);
       const std::vector<Expr> inputs = expr_inputs(node);
       const bool follows = std::any_of(inputs.begin(), inputs.end(),
                                        [&](const Expr& e) { return after.count(e.get()) != 0; });
       if (!axes.empty()) {
-        if (call->args[0]->tensor_type().shape != out || axes.back() != rank - 1 ||
+        if (call->args[0]->tensor_type().shape != out ||
+            call->tensor_type().shape.size() != out.size() || axes.back() != rank - 1 ||
             axes.front() != rank - static_cast<int64_t>(axes.size()))
           return;
         if (axis != rank && axis != axes.front()) return;
         axis = axes.front();
         after.insert(node.get());
       } else if (follows) {
-        const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(name);
+        const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(call->op->name);
         if (rule == nullptr || !rule->elementwise || call->tensor_type().shape.size() != out.size())
           return;
         after.insert(node.get());

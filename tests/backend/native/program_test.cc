@@ -50,6 +50,34 @@ TEST(Program, RowsWithTheirStatisticsInside) {
   expect_same_program_and_values(f, program);
 }
 
+// Operators that others register say themselves what they reduce.
+TEST(Program, RowsOfARegisteredReduction) {
+  OpDef op;
+  op.name = "test.below_largest";
+  op.infer_type = [](std::span<const Type> args, const Attrs&) -> Result<Type> { return args[0]; };
+  register_op(std::move(op));
+  namespace tp = tensor_program;
+  const auto last_axis = [](const CallNode& c) {
+    return Ints{static_cast<int64_t>(c.args[0]->tensor_type().shape.size()) - 1};
+  };
+  tp::register_emit_rule(
+      "test.below_largest",
+      {.check = tp::check_float_args,
+       .emit =
+           [](tp::Emitter& e, const CallNode& c, size_t, const tp::Coords& at) {
+             const Shape& shape = c.args[0]->tensor_type().shape;
+             const Ints axes = tp::axes_reduced_by(c);
+             const auto x = [&](const tp::Coords& p) { return e.value(c.args[0], p); };
+             const tp::Stored& largest = e.reduce(c, 0, tp::Combine::kMax, shape, axes, x,
+                                                  [](const tp::Term& v) { return v; });
+             return x(at) - tp::Emitter::read_kept(largest, axes, at);
+           },
+       .reduces = last_axis});
+  const Expr x = var("x", {64, 96});
+  const Function f = function({x}, call("exp", {call("test.below_largest", {x})}));
+  EXPECT_THAT(program_of(f).to_string(), HasSubstr("s0.compute_at(result0, inside);"));
+}
+
 TEST(Program, AConcatenationWritesEachPartByAnUpdate) {
   const Expr x = var("x", {4, 40, 30});
   const Expr y = call("concatenate", {make_tuple({x, call("exp", {x})})}, {{"axis", int64_t{1}}});
