@@ -26,6 +26,30 @@ Expr vector_exp(const Expr& x) {
   return p * Halide::reinterpret<float>((Halide::cast<int32_t>(n) + 127) << 23);
 }
 
+Expr vector_log(const Expr& x) {
+  // x = 2^e * m with m from sqrt(1/2) to sqrt(2); log(m) by the polynomial of Cephes (Moshier,
+  // logf.c). Subnormal numbers are scaled first.
+  constexpr int32_t kHalfRoot = 0x3f3504f3, kInfinity = 0x7f800000, kMinusInfinity = -0x800000,
+                    kNaN = 0x7fc00000;
+  const Expr given = Halide::reinterpret<int32_t>(x);
+  const Expr subnormal = given < 0x800000;
+  const Expr bits = Halide::select(subnormal, Halide::reinterpret<int32_t>(x * 0x1p23f), given);
+  const Expr exponent = (bits - kHalfRoot) >> 23;
+  const Expr e = Halide::cast<float>(exponent - Halide::select(subnormal, 23, 0));
+  const Expr f = Halide::reinterpret<float>(bits - (exponent << 23)) - 1.0f;
+  Expr p = 7.0376836292e-2f;
+  for (float c : {-1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
+                  -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f, -0.5f})
+    p = p * f + c;
+  const Expr log = (p * f * f + e * -2.12194440e-4f) + f + e * 0.693359375f;
+  // Chosen as integers: of real numbers LLVM takes none for NaN.
+  const Expr ordinary = given > 0 && given < kInfinity;
+  const Expr special =
+      Halide::select((given & 0x7fffffff) == 0, kMinusInfinity, given < 0, kNaN, given);
+  return Halide::reinterpret<float>(
+      Halide::select(ordinary, Halide::reinterpret<int32_t>(log), special));
+}
+
 Expr vector_tanh(const Expr& x) {
   // (1 - t) / (1 + t) with t = exp(-2|x|); a series where that cancels.
   const Expr size = Halide::abs(x);

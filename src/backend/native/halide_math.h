@@ -8,6 +8,8 @@ namespace collage::native {
 
 /// 0 below -87.7, infinity above 88.4.
 Halide::Expr vector_exp(const Halide::Expr& x);
+/// -infinity of 0, NaN of less. Halide's own loses NaN.
+Halide::Expr vector_log(const Halide::Expr& x);
 Halide::Expr vector_tanh(const Halide::Expr& x);
 /// The larger and the smaller of a number and x, and NaN where x is none, which Halide's own do not
 /// promise.

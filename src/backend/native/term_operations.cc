@@ -115,7 +115,7 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
     case tp::TermOp::kExp:
       return vector_exp(a);
     case tp::TermOp::kLog:
-      return Halide::log(a);
+      return vector_log(a);
     case tp::TermOp::kSqrt:
       return Halide::sqrt(a);
     case tp::TermOp::kErf:

@@ -86,10 +86,37 @@ TEST(Generic, NaNIsPassedOn) {
                               "nn.silu",       "nn.hard_sigmoid",
                               "nn.hard_swish", "nn.elu",
                               "nn.softsign",   "nn.mish",
-                              "nn.leaky_relu", "nn.softmax"}) {
+                              "nn.leaky_relu", "nn.softmax",
+                              "log",           "nn.softplus",
+                              "nn.log_softmax"}) {
     SCOPED_TRACE(op);
     check_with_inputs(function({x}, call(op, {x})), {data});
   }
+}
+
+TEST(Generic, LogarithmsOfEveryKindOfNumber) {
+  const Expr x = var("x", {512});
+  Tensor data = Tensor::empty(DType::kFloat32, {512});
+  using Limits = std::numeric_limits<float>;
+  const std::vector<float> ends{0.0f,
+                                -0.0f,
+                                -1.0f,
+                                Limits::infinity(),
+                                -Limits::infinity(),
+                                Limits::quiet_NaN(),
+                                Limits::denorm_min(),
+                                Limits::min(),
+                                Limits::max(),
+                                1.0f,
+                                std::nextafter(1.0f, 0.0f),
+                                std::nextafter(1.0f, 2.0f),
+                                std::sqrt(0.5f),
+                                std::sqrt(2.0f)};
+  for (int64_t i = 0; i < data.size(); ++i)
+    data.data<float>()[i] = i < static_cast<int64_t>(ends.size())
+                                ? ends[static_cast<size_t>(i)]
+                                : std::pow(10.0f, static_cast<float>(i - 256) * 0.15f);
+  check_with_inputs(function({x}, call("log", {x})), {data}, {.tolerance = 1e-6});
 }
 
 TEST(Generic, ComparisonsAndWhere) {
