@@ -1,8 +1,28 @@
 #include "backend/native/halide_math.h"
 
+#include <vector>
+
 namespace collage::native {
 
 using Halide::Expr;
+
+namespace {
+
+/// A function that goes from -1 at -end to 1 at `end`: x * p(x^2) / q(x^2), of the polynomials with
+/// the least relative error. What rounding adds to 1 is cut off.
+Expr odd_quotient(const Expr& x, float end, const std::vector<float>& p,
+                  const std::vector<float>& q) {
+  const Expr within = number_or_smaller(end, number_or_larger(-end, x));
+  const Expr square = within * within;
+  const auto polynomial = [&](const std::vector<float>& highest_first) {
+    Expr sum = highest_first[0];
+    for (size_t i = 1; i < highest_first.size(); ++i) sum = sum * square + highest_first[i];
+    return sum;
+  };
+  return number_or_smaller(1.0f, number_or_larger(-1.0f, within * polynomial(p) / polynomial(q)));
+}
+
+}  // namespace
 
 Expr number_or_larger(const Expr& low, const Expr& x) {
   using Halide::Internal::Call;
@@ -51,14 +71,16 @@ Expr vector_log(const Expr& x) {
 }
 
 Expr vector_tanh(const Expr& x) {
-  // (1 - t) / (1 + t) with t = exp(-2|x|); a series where that cancels.
-  const Expr size = Halide::abs(x);
-  const Expr t = vector_exp(-2.0f * size);
-  const Expr far = (1.0f - t) / (1.0f + t);
-  const Expr s = x * x;
-  const Expr near =
-      x * (1.0f + s * (-1.0f / 3 + s * (2.0f / 15 + s * (-17.0f / 315 + s * (62.0f / 2835)))));
-  return Halide::select(size < 0.25f, near, x < 0.0f, -far, far);
+  return odd_quotient(x, 9.0f,
+                      {1.33546471e-8f, 2.0609071e-5f, 3.4955874e-3f, 0.13381025f, 0.999999979f},
+                      {7.77655213e-7f, 3.28563366e-4f, 2.58769794e-2f, 0.467143406f, 1.0f});
+}
+
+Expr vector_erf(const Expr& x) {
+  return odd_quotient(
+      x, 3.92f,
+      {2.05010119e-6f, 2.84882797e-4f, 3.76558972e-3f, 5.27486389e-2f, 0.190405736f, 1.12837915f},
+      {3.80918646e-5f, 1.16253025e-3f, 1.49691606e-2f, 0.114108821f, 0.502075431f, 1.0f});
 }
 
 Expr is_not_a_number(const Expr& x) {

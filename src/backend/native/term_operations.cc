@@ -119,7 +119,7 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
     case tp::TermOp::kSqrt:
       return Halide::sqrt(a);
     case tp::TermOp::kErf:
-      return Halide::erf(a);
+      return vector_erf(a);
     case tp::TermOp::kAbs:
       return Halide::cast(a.type(), Halide::abs(a));
     case tp::TermOp::kCeil:
