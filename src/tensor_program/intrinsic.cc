@@ -95,6 +95,11 @@ const std::vector<Intrinsic>& intrinsics() {
         param B: int16[n, 2];
         result C[j:n] = sum(r:2) int32(A[r]) * int32(B[j, r]);
       })"),
+      declared("dot_bfloat16x2", R"(program (n = 8) {
+        param A: bfloat16[2];
+        param B: bfloat16[n, 2];
+        result C[j:n] = sum(r:2) float32(A[r]) * float32(B[j, r]);
+      })"),
   };
   return table;
 }

@@ -28,6 +28,7 @@ const std::map<std::string, Features>& instructions() {
   static const std::map<std::string, Features> table = {
       {"dot_uint8x4", {Target::AVX512_Zen4, Target::AVX512_SapphireRapids, Target::AVXVNNI}},
       {"dot_int16x2", {Target::AVX2}},
+      {"dot_bfloat16x2", {Target::AVX512_Zen4, Target::AVX512_SapphireRapids}},
   };
   return table;
 }
@@ -90,7 +91,17 @@ std::optional<Window> take_window(Term& factor, const std::vector<tp::Axis>& axe
   return std::nullopt;
 }
 
+/// Whether it is of the type before it is widened, or zero as padding is.
+bool was_of_type(const Term& real, DType dtype) {
+  if (real->op == tp::TermOp::kSelect)
+    return was_of_type(real->args[1], dtype) && was_of_type(real->args[2], dtype);
+  if (real->op == tp::TermOp::kConstant) return real->real == 0;
+  return real->op == tp::TermOp::kCast && real->args[0].dtype() == dtype;
+}
+
+/// Whether the type holds every value of the factor.
 bool fits(tp::Ranges& ranges, const Term& factor, DType dtype) {
+  if (is_float(dtype)) return was_of_type(factor, dtype);
   const std::optional<tp::Range> range = ranges.of(factor), type = tp::range_of_type(dtype);
   return range && range->low >= type->low && range->high <= type->high;
 }
@@ -114,7 +125,7 @@ Term shifted(const Term& term, int64_t by) {
   return term + tp::integer_constant(by, term.dtype());
 }
 
-/// An integer as a type that holds all its values.
+/// A number as a type that holds all its values.
 Term narrowed(const Term& term, DType dtype) {
   const bool widened = term->op == tp::TermOp::kCast && term->args[0].dtype() == dtype;
   return widened ? term->args[0] : tp::cast(dtype, term);

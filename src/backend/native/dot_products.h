@@ -1,4 +1,5 @@
-// Sums of products of small integers by instructions that multiply and add several at a time.
+// Sums of products of small integers, or of bfloat16, by instructions that multiply and add several
+// at a time.
 #pragma once
 
 #include <vector>

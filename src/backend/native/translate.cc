@@ -23,6 +23,12 @@ namespace {
 
 constexpr char kSum[] = "sum";  // the accumulator of a template's anchor
 
+bool is_tensorised(const tp::Program& program, const tp::Stage& stage, int update) {
+  return std::any_of(program.schedule.begin(), program.schedule.end(), [&](const tp::Primitive& p) {
+    return p.kind == tp::PrimitiveKind::kTensorise && p.stage == stage.name && p.update == update;
+  });
+}
+
 /// Whether an index or the value depends on one of the update's loops.
 bool names_loops(const tp::Update& update) {
   return std::any_of(update.over.begin(), update.over.end(), [&](const tp::Axis& loop) {
@@ -100,8 +106,13 @@ HExpr Translator::expr(const tp::Term& term, Scope& scope) {
   } else {
     std::vector<HExpr> args;
     for (const tp::Term& arg : term->args) args.push_back(expr(arg, scope));
-    value = term->op == tp::TermOp::kLoad ? loaded(*term.get(), std::move(args))
-                                          : operation(*term.get(), args);
+    if (term->op == tp::TermOp::kLoad) {
+      value = loaded(*term.get(), std::move(args));
+    } else if (term->op == tp::TermOp::kCast && scope.tensorised) {
+      value = Halide::cast(halide_type(term->dtype), args[0]);
+    } else {
+      value = operation(*term.get(), args);
+    }
   }
   scope.memo[term.get()] = {term, value};
   return value;
@@ -160,8 +171,10 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
     const HExpr nothing = stored(expr(tp::zero(stage.dtype), pure));
     f(vars) = tp::sets_all_elements(stage) ? Halide::undef(nothing.type()) : nothing;
   }
-  for (const tp::Update& update : stage.updates) {
+  for (size_t number = 0; number < stage.updates.size(); ++number) {
+    const tp::Update& update = stage.updates[number];
     Scope scope;
+    scope.tensorised = is_tensorised(program_, stage, static_cast<int>(number));
     auto& walked = made.walked.emplace_back();
     if (!update.over.empty()) {
       Halide::Region region;

@@ -40,6 +40,7 @@ class Translator {
     std::map<std::string, HExpr> variables;
     std::unordered_map<const tensor_program::TermNode*, std::pair<tensor_program::Term, HExpr>>
         memo;
+    bool tensorised = false;  ///< conversions are Halide's, which finds instructions with these
   };
 
   /// `whole`: stages that are computed first are computed from end to end, and splits of stages'

@@ -14,18 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class CalledProgram : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
-  }
-};
-
-Expr program_call(std::vector<Expr> args, const std::string& text) {
-  return call(tensor_program::kCallOp, std::move(args), {{"program", text}});
-}
-
-TEST_F(CalledProgram, WithTheScheduleItBrings) {
+TEST(CalledProgram, WithTheScheduleItBrings) {
   const Expr a = var("a", {24, 40}), b = var("b", {40, 64});
   const std::string text = R"(program {
     param A: float32[24, 40];
@@ -43,7 +32,7 @@ TEST_F(CalledProgram, WithTheScheduleItBrings) {
   check_function(function({a}, program_call({a, weights({40, 64})}, text)));
 }
 
-TEST_F(CalledProgram, WithoutAScheduleGetsOne) {
+TEST(CalledProgram, WithoutAScheduleGetsOne) {
   const Expr x = var("x", {6, 50});
   const std::string text = R"(program {
     param A: float32[6, 50];
@@ -61,7 +50,7 @@ TEST_F(CalledProgram, WithoutAScheduleGetsOne) {
   EXPECT_THAT(program->to_string(), HasSubstr("Y.vectorise(j, 16);"));
 }
 
-TEST_F(CalledProgram, LoopsDoNotRunPastArrays) {
+TEST(CalledProgram, LoopsDoNotRunPastArrays) {
   // Inner stages of extents that vectors and splits do not divide: a vector more would be read from
   // beyond A, and stored.
   const Expr x = var("x", {21});
@@ -81,7 +70,7 @@ TEST_F(CalledProgram, LoopsDoNotRunPastArrays) {
   }
 }
 
-TEST_F(CalledProgram, ReadsAndWritesWhereClampedDataSay) {
+TEST(CalledProgram, ReadsAndWritesWhereClampedDataSay) {
   const Expr x = var("x", {9}), n = var("n", {12}, DType::kInt32);
   const std::string text = R"(program {
     param A: float32[9];
@@ -98,7 +87,7 @@ TEST_F(CalledProgram, ReadsAndWritesWhereClampedDataSay) {
   check_with_inputs(f, {Tensor::from<float>({9}, values), Tensor::from<int32_t>({12}, wild)});
 }
 
-TEST_F(CalledProgram, DividesAsProgramsSay) {
+TEST(CalledProgram, DividesAsProgramsSay) {
   const Expr a = var("a", {9}, DType::kInt32), b = var("b", {9}, DType::kInt32);
   const std::string text = R"(program {
     param A: int32[9];
@@ -113,7 +102,7 @@ TEST_F(CalledProgram, DividesAsProgramsSay) {
 }
 
 // The least value of a type has no opposite.
-TEST_F(CalledProgram, DividesLeastValues) {
+TEST(CalledProgram, DividesLeastValues) {
   const auto check = [](DType dtype, const Tensor& a, const Tensor& b) {
     SCOPED_TRACE(dtype_name(dtype));
     const std::string text = fmt::format(R"(program {{
@@ -145,7 +134,7 @@ TEST_F(CalledProgram, DividesLeastValues) {
 }
 
 // A place in a stage that nothing reads, and which is therefore not computed, is none.
-TEST_F(CalledProgram, StagesAtThoseThatNothingReads) {
+TEST(CalledProgram, StagesAtThoseThatNothingReads) {
   const Expr x = var("x", {8});
   for (const char* at : {"P.compute_at(Q, i);", "P.compute_at(Q, i); P.hoist_storage(Q, i);"}) {
     for (const char* stage : {"A[i]", "sum(k:4) A[max(i - k, 0)]"}) {
@@ -164,7 +153,7 @@ TEST_F(CalledProgram, StagesAtThoseThatNothingReads) {
 }
 
 // They are summed up as often all the same.
-TEST_F(CalledProgram, SumsWhoseTermsAreAllOne) {
+TEST(CalledProgram, SumsWhoseTermsAreAllOne) {
   const Expr x = var("x", {8});
   for (const char* schedule : {"", "schedule { C.update(0).unroll(k); }"}) {
     const std::string text = fmt::format(R"(program {{
@@ -182,7 +171,7 @@ TEST_F(CalledProgram, SumsWhoseTermsAreAllOne) {
 }
 
 // Elements that no update sets are zero.
-TEST_F(CalledProgram, ResultsOfUpdatesAlone) {
+TEST(CalledProgram, ResultsOfUpdatesAlone) {
   const Expr x = var("x", {5}), n = var("n", {5}, DType::kInt32);
   const std::string text = R"(program {
     param A: float32[5];
@@ -203,7 +192,7 @@ TEST_F(CalledProgram, ResultsOfUpdatesAlone) {
                         Tensor::from<int32_t>({5}, {3, 3, -1, 40, 7})});
 }
 
-TEST_F(CalledProgram, RefusesWhatItsCodeCannotHold) {
+TEST(CalledProgram, RefusesWhatItsCodeCannotHold) {
   const auto why = [](const std::string& text, std::vector<Expr> params) {
     const Result<Expr> made = make_call(tensor_program::kCallOp, params, {{"program", text}});
     if (!made.ok()) return made.status().to_string();
@@ -220,7 +209,7 @@ TEST_F(CalledProgram, RefusesWhatItsCodeCannotHold) {
               HasSubstr("native: a tensor program of 301 stages"));
 }
 
-TEST_F(CalledProgram, CallsFunctionsOfLibraries) {
+TEST(CalledProgram, CallsFunctionsOfLibraries) {
   tensor_program::register_external(
       "test.negate",
       [](std::span<const TensorType> types) -> Result<TensorType> { return types[0]; },
@@ -238,7 +227,7 @@ TEST_F(CalledProgram, CallsFunctionsOfLibraries) {
   })")));
 }
 
-TEST_F(CalledProgram, CallsFunctionsWithScalars) {
+TEST(CalledProgram, CallsFunctionsWithScalars) {
   tensor_program::register_external(
       "test.scale",
       [](std::span<const TensorType> types) -> Result<TensorType> { return types[1]; },
@@ -275,7 +264,7 @@ TEST_F(CalledProgram, CallsFunctionsWithScalars) {
   })")));
 }
 
-TEST_F(CalledProgram, IsACandidateOfItsOwn) {
+TEST(CalledProgram, IsACandidateOfItsOwn) {
   const Expr x = var("x", {8});
   const Expr y = program_call({call("exp", {x})},
                               "program { param A: float32[8]; result C[i:8] = A[i] * 2.0f; }");

@@ -7,6 +7,7 @@
 #include "ops/half.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
+#include "tensor_program/call.h"
 
 namespace collage::native {
 namespace {
@@ -76,6 +77,11 @@ bool check_supported(const Function& function) {
     EXPECT_FALSE(variants.status().message().empty());
   }
   return variants.ok();
+}
+
+Expr program_call(std::vector<Expr> args, const std::string& text) {
+  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
+  return call(tensor_program::kCallOp, std::move(args), {{"program", text}});
 }
 
 Function function(std::vector<Expr> params, Expr body) {

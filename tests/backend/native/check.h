@@ -40,6 +40,8 @@ Expr var(const std::string& name, Shape shape, DType dtype = DType::kFloat32);
 /// A constant of seeded random values.
 Expr weights(Shape shape, bool integers = false);
 Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs = {});
+/// A call of the tensor program with that text.
+Expr program_call(std::vector<Expr> args, const std::string& text);
 Function function(std::vector<Expr> params, Expr body);
 
 }  // namespace collage::native

@@ -123,6 +123,29 @@ TEST(DotProducts, OfThreeChannels) {
 )");
 }
 
+const char* const kHalfConvolution = R"(program {
+  param A: bfloat16[6, 8];
+  param B: bfloat16[8, 8, 3];
+  stage S[i:6, j:8] = sum(k:8, x:3) select(i + x >= 1 && i + x <= 6, float32(A[max(min(i + x + -1, 5), 0), k]), 0.0f) * float32(B[j, k, x]);
+  result Y[i:6, j:8] = max(S[i, j], 0.0f);
+})";
+
+TEST(DotProducts, OfBfloat16) {
+  EXPECT_EQ(rewritten(kHalfConvolution, "dot_bfloat16x2"), R"(program {
+  param A: bfloat16[6, 8];
+  param B: bfloat16[8, 8, 3];
+  stage S_rows[at_i:8, k:8] = bfloat16(select(at_i >= 1 && at_i <= 6, float32(A[max(min(at_i + -1, 5), 0), k]), 0.0f));
+  stage S_columns[panel:1, x:3, k:4, lane:8, term:2] = B[panel * 8 + lane, k * 2 + term, x];
+  stage S[i:6, j:8] = sum(x:3, k:4, term:2) float32(S_rows[i + x, k * 2 + term]) * float32(S_columns[j / 8, x, k, j % 8, term]);
+  result Y[i:6, j:8] = max(S[i, j], 0.0f);
+}
+)");
+  std::string real = kHalfConvolution;
+  for (size_t at = 0; (at = real.find("bfloat16[", at)) != std::string::npos;)
+    real.replace(at, 8, "float32");
+  EXPECT_EQ(rewritten(real, "dot_bfloat16x2"), "none") << "digits would be lost";
+}
+
 TEST(DotProducts, NoneOfWhatDoesNotFit) {
   const auto product = [](const std::string& a, const std::string& b, int terms, int columns) {
     return rewritten(fmt::format(R"(program {{
@@ -147,15 +170,9 @@ TEST(DotProducts, NoneOfWhatDoesNotFit) {
   EXPECT_EQ(product(a, "int32(B[j, (i + k) % 12])", 12, 16), "none") << "rows have their own";
 }
 
-/// Whether the code of a product of bytes for a processor has the instruction.
-bool has(const std::string& instruction, const std::string& schedule, const std::string& target,
-         int32_t zero_point = 0) {
-  const Expr x = var("x", {12, 64}, DType::kUInt8);
-  Tensor bytes = Tensor::empty(DType::kInt8, {32, 64});
-  for (int64_t i = 0; i < bytes.size(); ++i) bytes.data<int8_t>()[i] = static_cast<int8_t>(i * 37);
-  const Function f = function(
-      {x}, call("qnn.dense", {x, make_constant(bytes), make_scalar(0.02f), make_scalar(zero_point),
-                              make_scalar(0.1f), make_scalar(int32_t{0})}));
+/// Whether the code of the function for a processor has the instruction.
+bool has(const std::string& instruction, const Function& f, const std::string& schedule,
+         const std::string& target) {
   const BuiltKernel built = build_kernel(f, Variant::plain(schedule, f), 1).value();
   std::vector<Halide::Argument> inputs;
   for (const Binding& binding : built.bindings) inputs.push_back(binding.buffer.param());
@@ -168,14 +185,28 @@ bool has(const std::string& instruction, const std::string& schedule, const std:
   return code.find(instruction) != std::string::npos;
 }
 
+Function product_of_bytes(int32_t zero_point) {
+  const Expr x = var("x", {12, 64}, DType::kUInt8);
+  Tensor bytes = Tensor::empty(DType::kInt8, {32, 64});
+  for (int64_t i = 0; i < bytes.size(); ++i) bytes.data<int8_t>()[i] = static_cast<int8_t>(i * 37);
+  return function(
+      {x}, call("qnn.dense", {x, make_constant(bytes), make_scalar(0.02f), make_scalar(zero_point),
+                              make_scalar(0.1f), make_scalar(int32_t{0})}));
+}
+
 TEST(DotProducts, AreInstructions) {
   const std::string avx2 = "x86-64-linux-no_runtime-sse41-avx-avx2-fma-f16c";
   const std::string vnni = avx2 + "-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4";
-  EXPECT_TRUE(has("vpmaddwd", "stages dot_int16x2", avx2));
-  EXPECT_FALSE(has("vpdpwssd", "stages dot_int16x2", avx2));
-  EXPECT_TRUE(has("vpdpwssd", "stages dot_int16x2", vnni));
-  EXPECT_TRUE(has("vpdpbusd", "stages dot_uint8x4", vnni));
-  EXPECT_TRUE(has("vpdpbusd", "stages dot_uint8x4", vnni, 117));
+  const Function bytes = product_of_bytes(0);
+  EXPECT_TRUE(has("vpmaddwd", bytes, "stages dot_int16x2", avx2));
+  EXPECT_FALSE(has("vpdpwssd", bytes, "stages dot_int16x2", avx2));
+  EXPECT_TRUE(has("vpdpwssd", bytes, "stages dot_int16x2", vnni));
+  EXPECT_TRUE(has("vpdpbusd", bytes, "stages dot_uint8x4", vnni));
+  EXPECT_TRUE(has("vpdpbusd", product_of_bytes(117), "stages dot_uint8x4", vnni));
+  const Expr a = var("a", {6, 8}, DType::kBFloat16), b = var("b", {8, 8, 3}, DType::kBFloat16);
+  const Function half = function({a, b}, program_call({a, b}, kHalfConvolution));
+  EXPECT_TRUE(has("vdpbf16ps", half, "stages dot_bfloat16x2", vnni));
+  check_function(half);  // with the instruction, where the processor has it
 }
 
 }  // namespace

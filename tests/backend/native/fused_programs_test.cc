@@ -18,17 +18,6 @@ using testing::Contains;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-class FusedPrograms : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
-  }
-};
-
-Expr program_call(std::vector<Expr> args, const std::string& text) {
-  return call(tensor_program::kCallOp, std::move(args), {{"program", text}});
-}
-
 std::string product_text(int64_t m, int64_t k, int64_t n) {
   return fmt::format(
       "program {{ param A: float32[{0}, {1}]; param B: float32[{1}, {2}];"
@@ -53,7 +42,7 @@ std::vector<std::string> variant_names(const Function& f) {
   return names;
 }
 
-TEST_F(FusedPrograms, WithWhatStandsInFrontAndBehind) {
+TEST(FusedPrograms, WithWhatStandsInFrontAndBehind) {
   const Expr x = var("x", {24, 40}), w = var("w", {40, 64}), b = var("b", {64});
   const Expr y = program_call({call("nn.relu", {x}), w}, product_text(24, 40, 64));
   const Function f = function({x, w, b}, call("tanh", {call("add", {y, b})}));
@@ -61,7 +50,7 @@ TEST_F(FusedPrograms, WithWhatStandsInFrontAndBehind) {
   EXPECT_THAT(variant_names(f), Contains("stages packed"));
 }
 
-TEST_F(FusedPrograms, OfSizesThatNothingDivides) {
+TEST(FusedPrograms, OfSizesThatNothingDivides) {
   for (const auto& [m, k, n] : {std::array{13, 21, 37}, {1, 7, 50}, {5, 3, 3}, {50, 9, 1}}) {
     SCOPED_TRACE(fmt::format("{}x{}x{}", m, k, n));
     const Expr x = var("x", {m, k}), w = var("w", {k, n}), v = var("v", {n, k});
@@ -71,7 +60,7 @@ TEST_F(FusedPrograms, OfSizesThatNothingDivides) {
   }
 }
 
-TEST_F(FusedPrograms, OneAfterTheOther) {
+TEST(FusedPrograms, OneAfterTheOther) {
   const Expr x = var("x", {32, 48}), w = var("w", {48, 32});
   const Expr normal = program_call({x}, norm_text(32, 48));
   const Expr y = program_call({normal, w}, product_text(32, 48, 32));
@@ -81,7 +70,7 @@ TEST_F(FusedPrograms, OneAfterTheOther) {
   check_function(function({x, w}, program_call({y}, norm_text(32, 32))));
 }
 
-TEST_F(FusedPrograms, ConstantWeightsArePackedWhenCompiled) {
+TEST(FusedPrograms, ConstantWeightsArePackedWhenCompiled) {
   const Expr x = var("x", {16, 24});
   const Expr y = program_call({x, weights({24, 32})}, product_text(16, 24, 32));
   const Function f = function({x}, call("nn.relu", {y}));
@@ -93,7 +82,7 @@ TEST_F(FusedPrograms, ConstantWeightsArePackedWhenCompiled) {
               ContainsRegex("const s0_panels0: float32\\[(2, 24, 16|1, 24, 32)\\];"));
 }
 
-TEST_F(FusedPrograms, OfWeightsThatNoCacheHolds) {
+TEST(FusedPrograms, OfWeightsThatNoCacheHolds) {
   const Expr x = var("x", {19, 260}), w = var("w", {260, 272});
   const Expr y = program_call({x, w}, product_text(19, 260, 272));
   const Function f = function({x, w}, call("nn.relu", {y}));
@@ -101,7 +90,7 @@ TEST_F(FusedPrograms, OfWeightsThatNoCacheHolds) {
   check_function(f, {.tolerance = 1e-4});
 }
 
-TEST_F(FusedPrograms, ReadAtIndexMaps) {
+TEST(FusedPrograms, ReadAtIndexMaps) {
   const Expr x = var("x", {30, 45});
   const std::string text = R"(program {
     param A: float32[30, 45];
@@ -111,7 +100,7 @@ TEST_F(FusedPrograms, ReadAtIndexMaps) {
   check_function(function({x}, call("nn.relu", {program_call({once}, text)})));
 }
 
-TEST_F(FusedPrograms, RowsOfAttention) {
+TEST(FusedPrograms, RowsOfAttention) {
   const Expr q = var("q", {2, 32, 16}), k = var("k", {2, 32, 16}), v = var("v", {2, 32, 16});
   const std::string text = R"(program {
     param Q: float32[2, 32, 16];
@@ -131,7 +120,7 @@ TEST_F(FusedPrograms, RowsOfAttention) {
   EXPECT_THAT(variant_names(f), Contains(HasSubstr("rows ")));
 }
 
-TEST_F(FusedPrograms, ElementwiseOnesBehindAnchorsOfTheLibrary) {
+TEST(FusedPrograms, ElementwiseOnesBehindAnchorsOfTheLibrary) {
   const std::string text = R"(program {
     param A: float32[8, 32];
     param B: float32[32];
@@ -148,7 +137,7 @@ TEST_F(FusedPrograms, ElementwiseOnesBehindAnchorsOfTheLibrary) {
   })")));
 }
 
-TEST_F(FusedPrograms, OfMasksWithInfinities) {
+TEST(FusedPrograms, OfMasksWithInfinities) {
   const Expr x = var("x", {24, 24});
   const Expr y = program_call({call("exp", {x})}, R"(program {
     param A: float32[24, 24];
@@ -161,13 +150,13 @@ TEST_F(FusedPrograms, OfMasksWithInfinities) {
   check_function(function({x}, call("negative", {y})), {.least_variants = 2});
 }
 
-TEST_F(FusedPrograms, NoStagesBesideAnAnchor) {
+TEST(FusedPrograms, NoStagesBesideAnAnchor) {
   const Expr x = var("x", {8, 24});
   const Expr y = call("nn.matmul", {program_call({x}, norm_text(8, 24)), weights({24, 32})});
   EXPECT_FALSE(check_supported(function({x}, y)));
 }
 
-TEST_F(FusedPrograms, IndicesThatOverflowInWhatComputesThemAreRefused) {
+TEST(FusedPrograms, IndicesThatOverflowInWhatComputesThemAreRefused) {
   // Of a parameter nothing need be known; of a sum it has to be that it does not overflow.
   const Expr x = var("x", {9}), n = var("n", {12}, DType::kInt32);
   const std::string text = R"(program {
@@ -181,7 +170,7 @@ TEST_F(FusedPrograms, IndicesThatOverflowInWhatComputesThemAreRefused) {
   EXPECT_THAT(emitted_stages(f).status().message(), HasSubstr("may overflow"));
 }
 
-TEST_F(FusedPrograms, AScheduleIsKeptWhereTheProgramRunsAlone) {
+TEST(FusedPrograms, AScheduleIsKeptWhereTheProgramRunsAlone) {
   const Expr x = var("x", {8, 32});
   const std::string text = R"(program {
     param A: float32[8, 32];
@@ -205,7 +194,7 @@ std::set<std::string> candidates(const Function& f, bool fuse_programs) {
   return labels;
 }
 
-TEST_F(FusedPrograms, AreCandidatesWithTheirNeighbours) {
+TEST(FusedPrograms, AreCandidatesWithTheirNeighbours) {
   const Expr x = var("x", {8, 24}), w = var("w", {24, 32});
   const Expr y = program_call({call("exp", {x}), w}, product_text(8, 24, 32));
   const Function f = function({x, w}, call("tanh", {program_call({y}, norm_text(8, 32))}));
