@@ -1,5 +1,6 @@
 #include "backend/native/halide_conversions.h"
 
+#include "backend/native/halide_math.h"
 #include "runtime/dispatch.h"
 
 namespace collage::native {
@@ -10,8 +11,7 @@ using HExpr = Halide::Expr;
 /// The same value, which Halide does not look behind and LLVM drops: it would join a conversion of
 /// float16 with one of integers, and has no instructions for both in one.
 HExpr kept_apart(const HExpr& value) {
-  using Halide::Internal::Call;
-  return Call::make(value.type(), Call::strict_add, {value, HExpr(-0.0f)}, Call::PureIntrinsic);
+  return exact_sum(value, HExpr(-0.0f));
 }
 
 HExpr widened(const HExpr& value) {

@@ -89,6 +89,11 @@ Expr is_not_a_number(const Expr& x) {
                      Call::PureIntrinsic);
 }
 
+Expr exact_sum(const Expr& a, const Expr& b) {
+  using Halide::Internal::Call;
+  return Call::make(a.type(), Call::strict_add, {a, b}, Call::PureIntrinsic);
+}
+
 Expr nearest_quotient(const Expr& a, const Expr& b) {
   using Halide::Internal::Call;
   return Call::make(a.type(), Call::strict_div, {a, b}, Call::PureIntrinsic);

@@ -24,6 +24,8 @@ inline int to_int(int64_t v) { return static_cast<int>(v); }
 /// Halide's own test makes a mask of more than eight lanes by shuffles.
 Halide::Expr is_not_a_number(const Halide::Expr& x);
 
+/// a + b of real numbers, of which either may be infinite.
+Halide::Expr exact_sum(const Halide::Expr& a, const Halide::Expr& b);
 /// a / b of real numbers, by a division: Halide multiplies by the reciprocal of a constant.
 Halide::Expr nearest_quotient(const Halide::Expr& a, const Halide::Expr& b);
 
