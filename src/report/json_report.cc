@@ -223,9 +223,154 @@ json verification_json(const RunFacts::Verification& verification) {
           {"uninformative", verification.uninformative}};
 }
 
+namespace {
+
+json search_json(const CompileReport& report) {
+  return {
+      {"candidates", report.candidates},
+      {"truncated", report.truncated},
+      {"pruned", report.pruned},
+      {"functions", report.functions},
+      {"searches", report.searches.searches},
+      {"from_linear_program", report.searches.from_linear_program},
+      {"states", report.search_states},
+      {"exact", report.exact},
+      {"gap", report.gap},
+      {"light", report.light},
+      {"covers_timed", std::count_if(report.covers.begin(), report.covers.end(),
+                                     [](const TimedCover& c) { return c.measured.has_value(); })}};
+}
+
+json estimates_json(const CompileReport& report) {
+  return {{"measured", report.estimates.measured},
+          {"cached", report.estimates.cached},
+          {"tried", report.estimates.tried},
+          {"invalid", report.estimates.invalid},
+          {"crashed", report.estimates.crashed},
+          {"timed_out", report.estimates.silent},
+          {"out_of_memory", report.estimates.out_of_memory}};
+}
+
+json memory_json(const CompileReport& report, const RunFacts& facts) {
+  json memory = {{"planned", report.arena_bytes}};
+  for (const DeviceArena& arena : report.device_arenas)
+    memory["devices"][device_text(arena.device)] = arena.bytes;
+  if (facts.resident_bytes > 0) memory["measured"] = facts.resident_bytes;
+  return memory;
+}
+
+json covers_json(const std::vector<TimedCover>& covers) {
+  json list = json::array();
+  for (const TimedCover& cover : covers) {
+    json entry = {{"name", cover.name},
+                  {"single_backend", cover.single_backend},
+                  {"predicted_ms", 1e3 * cover.predicted_seconds},
+                  {"chosen", cover.chosen}};
+    if (cover.measured) entry["measured_ms"] = milliseconds(*cover.measured);
+    if (!cover.failure.empty()) entry["failure"] = cover.failure;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+json single_backends_json(const std::vector<TimedCover>& covers) {
+  json singles = json::object();
+  for (const TimedCover& cover : covers)
+    if (cover.single_backend && cover.measured) singles[cover.name] = 1e3 * cover.measured->median;
+  return singles;
+}
+
+json plans_json(const std::vector<ReportedPlan>& plans, const Roofs& roofs) {
+  json list = json::array();
+  for (const ReportedPlan& plan : plans)
+    list.push_back({{"name", plan.name},
+                    {"predicted_ms", 1e3 * plan.predicted_seconds},
+                    {"correction_ms", 1e3 * plan.correction_seconds},
+                    {"kernels", kernels_json(plan.kernels, roofs)},
+                    {"conversions", conversions_json(plan.conversions)}});
+  return list;
+}
+
+json rejections_json(const CompileReport& report) {
+  json list = json::array();
+  for (const auto& rejection : report.rejections)
+    list.push_back(
+        {{"node", rejection.node}, {"backend", rejection.backend}, {"reason", rejection.reason}});
+  return list;
+}
+
+json timeline_json(const RunFacts& facts) {
+  json steps = json::array();
+  double now = 0;
+  for (const auto& [name, seconds] : facts.timeline) {
+    steps.push_back({{"name", name}, {"start_ms", 1e3 * now}, {"ms", 1e3 * seconds}});
+    now += seconds;
+  }
+  return steps;
+}
+
+json peaks_json(const MachinePeaks& peaks) {
+  json result = {{"gflops", 1e-9 * peaks.flops_per_second},
+                 {"units", json::object()},
+                 {"levels", json::array()}};
+  for (const auto& [unit, operations] : peaks.unit_operations_per_second)
+    result["units"][unit] = 1e-9 * operations;
+  for (const MemoryLevel& level : peaks.levels) {
+    json entry = {{"name", level.name}, {"gbytes", 1e-9 * level.bytes_per_second}};
+    if (std::isfinite(level.bytes)) entry["bytes"] = level.bytes;
+    result["levels"].push_back(std::move(entry));
+  }
+  return result;
+}
+
+json what_if_json(const std::vector<RunFacts::WhatIf>& others) {
+  json list = json::array();
+  for (const RunFacts::WhatIf& other : others) {
+    json entry = {{"flag", other.flag}};
+    if (other.failure.empty()) {
+      entry["predicted_ms"] = 1e3 * other.predicted_seconds;
+      entry["change_ms"] = 1e3 * other.change_seconds;
+    } else {
+      entry["failure"] = other.failure;
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+json peer_json(const RunFacts::Peer& peer) {
+  json result = peer.samples.empty() ? json{{"failure", peer.failure}} : latency_json(peer.samples);
+  result["version"] = peer.version;
+  if (peer.speed_up) result["speed_up"] = speed_up_json(*peer.speed_up);
+  if (peer.difference) {
+    result["difference"] = {{"max_abs", peer.difference->max_abs},
+                            {"max_rel", peer.difference->max_rel},
+                            {"within", peer.difference->within}};
+    if (!peer.difference->within) result["difference"]["reason"] = peer.difference->reason;
+  }
+  return result;
+}
+
+/// What is there only where somebody asked for it, or ran the program.
+void add_run_facts(json& result, const RunFacts& facts) {
+  if (!facts.samples.empty()) result["latency_ms"] = latency_json(facts.samples);
+  if (facts.throughput) result["throughput"] = throughput_json(*facts.throughput);
+  if (!facts.batches.empty()) result["batches"] = batches_json(facts.batches);
+  if (facts.fresh_in_situ_seconds) result["fresh_in_situ_ms"] = 1e3 * *facts.fresh_in_situ_seconds;
+  if (!facts.timeline.empty()) result["timeline"] = timeline_json(facts);
+  if (facts.peaks) result["env"]["peaks"] = peaks_json(*facts.peaks);
+  if (!facts.what_if.empty()) result["what_if"] = what_if_json(facts.what_if);
+  if (facts.verification) result["verification"] = verification_json(*facts.verification);
+  for (const auto& [name, peer] : facts.peers) result["peers"][name] = peer_json(peer);
+}
+
+}  // namespace
+
 json report_json(const Model& model, const CompileReport& report, const RunFacts& facts) {
   json versions = json::object();
   for (Backend* backend : all_backends()) versions[backend->name()] = backend->version();
+  const Roofs roofs =
+      facts.peaks ? Roofs{&*facts.peaks, model_constant_bytes(report.kernels)} : Roofs{};
   json result = {
       {"schema_version", kSchemaVersion},
       {"model", model.impl().path.filename().string()},
@@ -239,128 +384,26 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       {"lower_bound_ms", 1e3 * report.lower_bound_seconds},
       {"compile_s", facts.compile_seconds},
       {"phases_s", report.phase_seconds},
-      {"estimates",
-       {{"measured", report.estimates.measured},
-        {"cached", report.estimates.cached},
-        {"tried", report.estimates.tried},
-        {"invalid", report.estimates.invalid},
-        {"crashed", report.estimates.crashed},
-        {"timed_out", report.estimates.silent},
-        {"out_of_memory", report.estimates.out_of_memory}}},
-      {"search",
-       {{"candidates", report.candidates},
-        {"truncated", report.truncated},
-        {"pruned", report.pruned},
-        {"functions", report.functions},
-        {"searches", report.searches.searches},
-        {"from_linear_program", report.searches.from_linear_program},
-        {"states", report.search_states},
-        {"exact", report.exact},
-        {"gap", report.gap},
-        {"light", report.light},
-        {"covers_timed",
-         std::count_if(report.covers.begin(), report.covers.end(),
-                       [](const TimedCover& c) { return c.measured.has_value(); })}}},
-      {"peak_memory", {{"planned", report.arena_bytes}}},
+      {"estimates", estimates_json(report)},
+      {"search", search_json(report)},
+      {"peak_memory", memory_json(report, facts)},
+      {"kernels", kernels_json(report.kernels, roofs)},
+      {"conversions", conversions_json(report.conversions)},
+      {"nodes", nodes_json(report.nodes)},
+      {"edges", edges_json(report.edges)},
+      {"arena", arena_json(report.arena)},
+      {"considered", considered_json(report.considered)},
+      {"plans", plans_json(report.plans, roofs)},
+      {"covers", covers_json(report.covers)},
+      {"single_backend_ms", single_backends_json(report.covers)},
+      {"rejections", rejections_json(report)},
   };
-  for (const DeviceArena& arena : report.device_arenas)
-    result["peak_memory"]["devices"][device_text(arena.device)] = arena.bytes;
   if (const HostShare host = host_share(report); !host.operators.empty())
     result["on_host"] = {
         {"target", host.host}, {"share", host.share}, {"operators", host.operators}};
-  if (!facts.samples.empty()) result["latency_ms"] = latency_json(facts.samples);
-  if (facts.throughput) result["throughput"] = throughput_json(*facts.throughput);
-  if (!facts.batches.empty()) result["batches"] = batches_json(facts.batches);
   if (report.in_situ_ratio > 0)
     result["in_situ"] = {{"ms", 1e3 * report.in_situ_seconds}, {"ratio", report.in_situ_ratio}};
-  if (facts.fresh_in_situ_seconds) result["fresh_in_situ_ms"] = 1e3 * *facts.fresh_in_situ_seconds;
-  json covers = json::array(), plans = json::array(), rejections = json::array();
-  json singles = json::object();
-  for (const TimedCover& cover : report.covers) {
-    json entry = {{"name", cover.name},
-                  {"single_backend", cover.single_backend},
-                  {"predicted_ms", 1e3 * cover.predicted_seconds},
-                  {"chosen", cover.chosen}};
-    if (cover.measured) entry["measured_ms"] = milliseconds(*cover.measured);
-    if (!cover.failure.empty()) entry["failure"] = cover.failure;
-    if (cover.single_backend && cover.measured) singles[cover.name] = 1e3 * cover.measured->median;
-    covers.push_back(std::move(entry));
-  }
-  for (const auto& rejection : report.rejections)
-    rejections.push_back(
-        {{"node", rejection.node}, {"backend", rejection.backend}, {"reason", rejection.reason}});
-  const Roofs roofs =
-      facts.peaks ? Roofs{&*facts.peaks, model_constant_bytes(report.kernels)} : Roofs{};
-  for (const ReportedPlan& plan : report.plans)
-    plans.push_back({{"name", plan.name},
-                     {"predicted_ms", 1e3 * plan.predicted_seconds},
-                     {"correction_ms", 1e3 * plan.correction_seconds},
-                     {"kernels", kernels_json(plan.kernels, roofs)},
-                     {"conversions", conversions_json(plan.conversions)}});
-  result["kernels"] = kernels_json(report.kernels, roofs);
-  result["conversions"] = conversions_json(report.conversions);
-  result["nodes"] = nodes_json(report.nodes);
-  result["edges"] = edges_json(report.edges);
-  result["arena"] = arena_json(report.arena);
-  result["considered"] = considered_json(report.considered);
-  result["plans"] = std::move(plans);
-  if (!facts.timeline.empty()) {
-    json steps = json::array();
-    double now = 0;
-    for (const auto& [name, seconds] : facts.timeline) {
-      steps.push_back({{"name", name}, {"start_ms", 1e3 * now}, {"ms", 1e3 * seconds}});
-      now += seconds;
-    }
-    result["timeline"] = std::move(steps);
-  }
-  if (facts.peaks) {
-    json& peaks = result["env"]["peaks"];
-    peaks = {{"gflops", 1e-9 * facts.peaks->flops_per_second},
-             {"units", json::object()},
-             {"levels", json::array()}};
-    for (const auto& [unit, operations] : facts.peaks->unit_operations_per_second)
-      peaks["units"][unit] = 1e-9 * operations;
-    for (const MemoryLevel& level : facts.peaks->levels) {
-      json entry = {{"name", level.name}, {"gbytes", 1e-9 * level.bytes_per_second}};
-      if (std::isfinite(level.bytes)) entry["bytes"] = level.bytes;
-      peaks["levels"].push_back(std::move(entry));
-    }
-  }
-  if (facts.resident_bytes > 0) result["peak_memory"]["measured"] = facts.resident_bytes;
-  if (!facts.what_if.empty()) {
-    json what_if = json::array();
-    for (const RunFacts::WhatIf& other : facts.what_if) {
-      json entry = {{"flag", other.flag}};
-      if (other.failure.empty()) {
-        entry["predicted_ms"] = 1e3 * other.predicted_seconds;
-        entry["change_ms"] = 1e3 * other.change_seconds;
-      } else {
-        entry["failure"] = other.failure;
-      }
-      what_if.push_back(std::move(entry));
-    }
-    result["what_if"] = std::move(what_if);
-  }
-  result["covers"] = std::move(covers);
-  result["single_backend_ms"] = std::move(singles);
-  result["rejections"] = std::move(rejections);
-  if (facts.verification) result["verification"] = verification_json(*facts.verification);
-  if (!facts.peers.empty()) {
-    json peers = json::object();
-    for (const auto& [name, peer] : facts.peers) {
-      peers[name] =
-          peer.samples.empty() ? json{{"failure", peer.failure}} : latency_json(peer.samples);
-      peers[name]["version"] = peer.version;
-      if (peer.speed_up) peers[name]["speed_up"] = speed_up_json(*peer.speed_up);
-      if (peer.difference) {
-        peers[name]["difference"] = {{"max_abs", peer.difference->max_abs},
-                                     {"max_rel", peer.difference->max_rel},
-                                     {"within", peer.difference->within}};
-        if (!peer.difference->within) peers[name]["difference"]["reason"] = peer.difference->reason;
-      }
-    }
-    result["peers"] = std::move(peers);
-  }
+  add_run_facts(result, facts);
   return result;
 }
 
