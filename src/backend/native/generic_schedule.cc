@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backend/native/code_cache.h"
 #include "backend/native/schedule_steps.h"
+#include "backend/native/vector_width.h"
 #include "base/integers.h"
 
 namespace collage::native {
@@ -127,11 +127,6 @@ void define_concatenation(tp::Stage& out, tp::Emitter& e, const Axes& axes, cons
 }
 
 }  // namespace
-
-int vector_width() {
-  static const int width = kernel_target().natural_vector_size<float>();
-  return width;
-}
 
 void add_result(tp::Emitter& e, const KernelGroup& group, const Expr& result,
                 const std::string& name, ChannelLayout layout, int threads) {

@@ -10,9 +10,6 @@
 
 namespace collage::native {
 
-/// Elements of one vector register as kernels use them.
-int vector_width();
-
 /// Adds stage `name` and its schedule: the result in that layout; `row_stages` are placed in its
 /// row loop.
 void add_result(tensor_program::Emitter& emitter, const KernelGroup& group, const Expr& result,

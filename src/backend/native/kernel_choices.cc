@@ -7,7 +7,7 @@
 #include "backend/native/called_program.h"
 #include "backend/native/collapse.h"
 #include "backend/native/conv_weights.h"
-#include "backend/native/generic_schedule.h"
+#include "backend/native/vector_width.h"
 #include "ir/visitor.h"
 
 namespace collage::native {

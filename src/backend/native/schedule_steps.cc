@@ -4,7 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "backend/native/generic_schedule.h"
+#include "backend/native/vector_width.h"
 #include "base/integers.h"
 
 namespace collage::native {

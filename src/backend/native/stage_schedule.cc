@@ -5,10 +5,10 @@
 #include <set>
 
 #include "backend/native/dot_products.h"
-#include "backend/native/generic_schedule.h"
 #include "backend/native/schedule_steps.h"
 #include "backend/native/stage_rows.h"
 #include "backend/native/stage_tile.h"
+#include "backend/native/vector_width.h"
 #include "base/integers.h"
 #include "tensor_program/term_walk.h"
 #include "tensor_program/transform.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "backend/native/generic_schedule.h"
+#include "backend/native/vector_width.h"
 #include "base/integers.h"
 
 namespace collage::native {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "backend/native/generic_schedule.h"
 #include "backend/native/reduction_lanes.h"
 #include "backend/native/schedule_steps.h"
 #include "backend/native/stage_rows.h"
+#include "backend/native/vector_width.h"
 #include "tensor_program/program_text.h"
 #include "tensor_program/symbols.h"
 #include "tensor_program/term_walk.h"

@@ -1,9 +1,12 @@
 #include "check.h"
 
+#include <fmt/format.h>
+
 #include <random>
 
 #include "backend/check.h"
 #include "backend/native/native_backend.h"
+#include "backend/native/vector_width.h"
 #include "ops/half.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
@@ -48,10 +51,15 @@ Tensor random_tensor(const TensorType& type, std::mt19937& random, bool integers
   return tensor;
 }
 
+void register_operators() {
+  register_all_ops();
+  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
+}
+
 }  // namespace
 
 Expr var(const std::string& name, Shape shape, DType dtype) {
-  register_all_ops();
+  register_operators();
   return make_var(name, TensorType{std::move(shape), dtype});
 }
 
@@ -61,7 +69,7 @@ Expr weights(Shape shape, bool integers) {
 }
 
 Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs) {
-  register_all_ops();
+  register_operators();
   Result<Expr> result = make_call(op, std::move(args), std::move(attrs));
   if (!result.ok()) {
     ADD_FAILURE() << op << ": " << result.status().message();
@@ -80,7 +88,6 @@ bool check_supported(const Function& function) {
 }
 
 Expr program_call(std::vector<Expr> args, const std::string& text) {
-  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
   return call(tensor_program::kCallOp, std::move(args), {{"program", text}});
 }
 
@@ -116,6 +123,14 @@ void check_variant(const Function& function, const Variant& variant, const Check
 
 void check_with_inputs(const Function& function, const std::vector<Tensor>& inputs,
                        const CheckOptions& options) {
+  if (options.every_width) {
+    const int other = vector_width() == 16 ? 8 : 16;
+    SCOPED_TRACE(fmt::format("schedules for vectors of {}", other));
+    const AssumedVectorWidth assumed(other);
+    CheckOptions once = options;
+    once.every_width = false;
+    check_with_inputs(function, inputs, once);
+  }
   static const std::unique_ptr<Backend> backend = make_native_backend();
   const Target target{"native", options.target_options, {}};
   const CompileOptions compile{2, ""};

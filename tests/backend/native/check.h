@@ -20,6 +20,8 @@ struct CheckOptions {
   bool integers = false;  // small integer inputs: products and sums must be exact,
                           // but for relaxed variants
   bool lowered = false;   // of the lowered variants, instead of the others
+  bool every_width =
+      false;  // schedules of processors with AVX2 and with AVX-512, not of this alone
 };
 
 /// Inputs are seeded random values in (-2, 2), or small integers.

@@ -4,8 +4,6 @@
 #include "backend/native/code_cache.h"
 #include "backend/native/native_backend.h"
 #include "check.h"
-#include "ir/op.h"
-#include "tensor_program/call.h"
 
 namespace collage::native {
 namespace {
@@ -60,7 +58,6 @@ TEST(CodeKey, MagnitudesOfWeights) {
 
 // Of users' programs too.
 TEST(CodeKey, MagnitudesOfTables) {
-  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
   const Expr x = var("x", {6, 40}, DType::kUInt8);
   const auto scaled = [&](float scale) {
     Tensor scales = Tensor::empty(DType::kFloat32, {40});
@@ -70,8 +67,7 @@ TEST(CodeKey, MagnitudesOfTables) {
       param S: float32[40];
       result Y[i:6, j:40] = int32(max(min(float32(A[i, j]) * S[j], 255.0f), 0.0f));
     })";
-    return function({x},
-                    call(tensor_program::kCallOp, {x, make_constant(scales)}, {{"program", text}}));
+    return function({x}, program_call({x, make_constant(scales)}, text));
   };
   const auto kept = compiled(scaled(0.01f));
   check_function(scaled(1e20f), {.tolerance = 0});

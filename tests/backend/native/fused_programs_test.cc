@@ -56,7 +56,8 @@ TEST(FusedPrograms, OfSizesThatNothingDivides) {
     const Expr x = var("x", {m, k}), w = var("w", {k, n}), v = var("v", {n, k});
     const Expr y = program_call({call("exp", {x}), w}, product_text(m, k, n));
     const Expr z = program_call({call("nn.relu", {y}), v}, product_text(m, n, k));
-    check_function(function({x, w, v}, call("add", {z, x})), {.tolerance = 1e-4});
+    check_function(function({x, w, v}, call("add", {z, x})),
+                   {.tolerance = 1e-4, .every_width = true});
   }
 }
 
@@ -116,7 +117,7 @@ TEST(FusedPrograms, RowsOfAttention) {
   const Function f =
       function({q, k, v},
                call("nn.relu", {program_call({call("multiply", {q, weights({16})}), k, v}, text)}));
-  check_function(f, {.least_variants = 3});
+  check_function(f, {.least_variants = 3, .every_width = true});
   EXPECT_THAT(variant_names(f), Contains(HasSubstr("rows ")));
 }
 

@@ -16,13 +16,14 @@ TEST(Product, Dense) {
   for (auto [m, n, k] : std::vector<std::array<int64_t, 3>>{
            {1, 1000, 128}, {33, 47, 21}, {128, 96, 64}, {16, 64, 50}, {1, 1, 100}, {3, 256, 3}}) {
     const Expr x = var("x", {m, k});
-    check_function(function({x}, call("nn.dense", {x, weights({n, k}, true)})), {.integers = true});
+    check_function(function({x}, call("nn.dense", {x, weights({n, k}, true)})),
+                   {.integers = true, .every_width = true});
     const Expr y = call("nn.bias_add", {call("nn.dense", {x, weights({n, k})}), weights({n})},
                         {{"axis", int64_t{-1}}});
     // One result may be a small difference of large terms: of the sum, or of gelu.
     const bool one = m * n == 1;
     check_function(function({x}, call(one ? "tanh" : "nn.gelu", {y})),
-                   {.tolerance = one ? 2e-4 : 2e-5});
+                   {.tolerance = one ? 2e-4 : 2e-5, .every_width = true});
   }
 }
 
@@ -75,11 +76,13 @@ TEST(Product, DenseWithLeadingDimensionsAndResidual) {
 
 TEST(Product, MatmulWithConstant) {
   const Expr x = var("x", {1, 20, 40});
-  check_function(function({x}, call("nn.matmul", {x, weights({40, 64})})));
-  check_function(function({x}, call("nn.matmul", {x, weights({1, 40, 30})})));
+  check_function(function({x}, call("nn.matmul", {x, weights({40, 64})})), {.every_width = true});
+  check_function(function({x}, call("nn.matmul", {x, weights({1, 40, 30})})),
+                 {.every_width = true});
   const Expr t = var("t", {40, 20});
   check_function(function({t}, call("nn.matmul", {t, weights({64, 40})},
-                                    {{"transpose_a", true}, {"transpose_b", true}})));
+                                    {{"transpose_a", true}, {"transpose_b", true}})),
+                 {.every_width = true});
 }
 
 TEST(Product, MatmulOfTwoVariables) {
@@ -87,13 +90,14 @@ TEST(Product, MatmulOfTwoVariables) {
     for (bool transpose_b : {false, true}) {
       const Expr a = var("a", transpose_a ? Shape{3, 24, 17} : Shape{3, 17, 24});
       const Expr b = var("b", transpose_b ? Shape{3, 35, 24} : Shape{3, 24, 35});
-      check_function(function(
-          {a, b},
-          call("nn.matmul", {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}})));
+      check_function(
+          function({a, b}, call("nn.matmul", {a, b},
+                                {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}})),
+          {.every_width = true});
     }
   }
   const Expr a = var("a", {2, 1, 17, 24}), b = var("b", {3, 24, 32});
-  check_function(function({a, b}, call("nn.matmul", {a, b})));
+  check_function(function({a, b}, call("nn.matmul", {a, b})), {.every_width = true});
 }
 
 TEST(Product, AttentionScoresWithTheirTransposes) {
@@ -130,8 +134,9 @@ TEST(Attention, Shapes) {
       Shape values = c.k;
       values.back() = c.value_width;
       const Expr v = var("v", values);
-      check_function(function(
-          {q, k, v}, call("nn.attention", {q, k, v}, {{"scale", 0.3}, {"causal", causal}})));
+      check_function(function({q, k, v}, call("nn.attention", {q, k, v},
+                                              {{"scale", 0.3}, {"causal", causal}})),
+                     {.every_width = true});
     }
   }
 }
@@ -142,7 +147,8 @@ TEST(Attention, Masks) {
   for (const Shape& shape : {Shape{2, 1, 1, 24}, Shape{32, 24}}) {
     const Expr mask = var("mask", shape);
     check_function(
-        function({q, k, v, mask}, call("nn.attention", {q, k, v, mask}, {{"scale", 0.25}})));
+        function({q, k, v, mask}, call("nn.attention", {q, k, v, mask}, {{"scale", 0.25}})),
+        {.every_width = true});
   }
 }
 
@@ -172,7 +178,7 @@ TEST(Attention, HiddenRows) {
       SCOPED_TRACE(fmt::format("{} keys causal {}", n, causal));
       check_with_inputs(function({q, k, v, mask}, call("nn.attention", {q, k, v, mask},
                                                        {{"scale", 0.25}, {"causal", causal}})),
-                        inputs);
+                        inputs, {.every_width = true});
     }
   }
 }

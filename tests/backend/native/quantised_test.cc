@@ -14,6 +14,7 @@
 #include "backend/native/kernel_group.h"
 #include "backend/native/kernel_variants.h"
 #include "backend/native/native_backend.h"
+#include "backend/native/vector_width.h"
 #include "check.h"
 #include "ops/interpreter.h"
 

@@ -40,6 +40,9 @@ void check_lengths(const std::function<Function(int64_t)>& function_of, int64_t 
   }
   EXPECT_GE(compiled_kernels() - before, 1);
   EXPECT_LE(compiled_kernels() - before, kernels);
+  for (const int64_t length : {7, 33})
+    check_function(function_of(length),
+                   {.target_options = {{"symbolic", "only"}}, .every_width = true});
 }
 
 TEST(Symbolic, SoftmaxOfAnyRows) {
