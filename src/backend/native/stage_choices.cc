@@ -48,8 +48,8 @@ std::vector<int64_t> block_sizes(const StagePlan& plan, size_t depth, int thread
       for (const TiledSum& sum : plan.sums) {
         if (!sum.rows) continue;
         tiles += stage_tile(*sum.rows + 1 == depth ? rows : 1,
-                            plan.program.find_stage(sum.host)->axes.back().extent,
-                            plan.sums_of(sum.host).size(), false)
+                            plan.program.find_stage(sum.consumer)->axes.back().extent,
+                            plan.sums_of(sum.consumer).size(), false)
                      .cost;
         ++sums;
       }

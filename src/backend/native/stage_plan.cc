@@ -192,10 +192,10 @@ bool StagePlan::is_sum(std::string_view stage) const {
   return std::any_of(sums.begin(), sums.end(), [&](const TiledSum& s) { return s.sum == stage; });
 }
 
-std::vector<const TiledSum*> StagePlan::sums_of(std::string_view host) const {
+std::vector<const TiledSum*> StagePlan::sums_of(std::string_view consumer) const {
   std::vector<const TiledSum*> found;
   for (const TiledSum& sum : sums)
-    if (sum.host == host) found.push_back(&sum);
+    if (sum.consumer == consumer) found.push_back(&sum);
   return found;
 }
 
@@ -204,14 +204,14 @@ bool StagePlan::reads_parts(const Stage& stage) const {
                      [&](const auto& part) { return part.second == stage.name; });
 }
 
-std::pair<Stage, Stage> with_host(const Stage& stage) {
-  Stage host = stage, sum = stage;
+std::pair<Stage, Stage> with_consumer(const Stage& stage) {
+  Stage consumer = stage, sum = stage;
   sum.name += "_sum";
   sum.is_result = false;
   sum.scope.clear();
-  host.updates.clear();
-  host.value = tp::load(sum.name, sum.dtype, host.indices());
-  return {std::move(sum), std::move(host)};
+  consumer.updates.clear();
+  consumer.value = tp::load(sum.name, sum.dtype, consumer.indices());
+  return {std::move(sum), std::move(consumer)};
 }
 
 StagePlan plan_stages(tp::Program program, int64_t keeping) {
@@ -239,12 +239,12 @@ StagePlan plan_stages(tp::Program program, int64_t keeping) {
         continue;
       }
     }
-    auto [sum, host] = with_host(stage);
-    plan.sums.push_back({sum.name, host.name, rows});
+    auto [sum, consumer] = with_consumer(stage);
+    plan.sums.push_back({sum.name, consumer.name, rows});
     plan.program.stages[i] = std::move(sum);
     ++i;
     plan.program.stages.insert(plan.program.stages.begin() + static_cast<std::ptrdiff_t>(i),
-                               std::move(host));
+                               std::move(consumer));
   }
   return plan;
 }

@@ -2,12 +2,12 @@
 //
 // Stages that cost less to compute where they are read than to keep are gone. Sums are computed in
 // tiles that stay in registers, inside the tiles of a stage of the same shape that reads them once,
-// their host: the element-wise stage behind a product is its epilogue.
+// their consumer: the element-wise stage behind a product is its epilogue.
 //
 //   stage S[i, j] = sum(k) A[i, k] * B[k, j];         S in tiles of Y
 //   result Y[i, j] = max(S[i, j] + c[j], 0.0f);
 //
-// Sums that nobody reads like that get a host that copies them.
+// Sums that nobody reads like that get a consumer that copies them.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@
 namespace collage::native {
 
 struct TiledSum {
-  std::string sum, host;
+  std::string sum, consumer;
   /// The axis of both whose points share the columns' factors, if any: the rows of a tile. Its
   /// columns are along the innermost axis.
   std::optional<size_t> rows;
@@ -39,7 +39,7 @@ struct StagePlan {
 
   bool is_sum(std::string_view stage) const;
   bool reads_parts(const tensor_program::Stage& stage) const;
-  std::vector<const TiledSum*> sums_of(std::string_view host) const;
+  std::vector<const TiledSum*> sums_of(std::string_view consumer) const;
 };
 
 /// What storing an element and loading it costs, in additions.
@@ -49,8 +49,8 @@ inline constexpr int64_t kKeeping = 8;
 /// `keeping` an element.
 StagePlan plan_stages(tensor_program::Program program, int64_t keeping = kKeeping);
 
-/// A stage that is a sum as one of another name and a host that copies it.
-std::pair<tensor_program::Stage, tensor_program::Stage> with_host(
+/// A stage that is a sum as one of another name and a consumer that copies it.
+std::pair<tensor_program::Stage, tensor_program::Stage> with_consumer(
     const tensor_program::Stage& stage);
 
 /// Has the sum read what its columns multiply from copies in panels of `width` columns, one after

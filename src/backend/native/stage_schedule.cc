@@ -72,11 +72,11 @@ class Scheduler {
     return axis + 1 == depth_ ? std::min(schedule_.rows, stage.axes[axis].extent) : 1;
   }
 
-  StageTile tile_for(const Stage& host, const std::vector<const TiledSum*>& sums) const {
-    const size_t columns = host.axes.size() - 1;
-    const int64_t rows = sums[0]->rows ? extent_of(host, *sums[0]->rows) : 1;
-    const bool window = window_lines_.count(host.name) != 0;
-    return stage_tile(rows, extent_of(host, columns), sums.size(), !is_in_block(host),
+  StageTile tile_for(const Stage& consumer, const std::vector<const TiledSum*>& sums) const {
+    const size_t columns = consumer.axes.size() - 1;
+    const int64_t rows = sums[0]->rows ? extent_of(consumer, *sums[0]->rows) : 1;
+    const bool window = window_lines_.count(consumer.name) != 0;
+    return stage_tile(rows, extent_of(consumer, columns), sums.size(), !is_in_block(consumer),
                       {window ? schedule_.lines : schedule_.tile_rows, schedule_.tile_vectors,
                        schedule_.scalar, !schedule_.intrinsic.empty()});
   }
@@ -86,22 +86,23 @@ class Scheduler {
   void take_lines() {
     if (schedule_.lines == 1) return;
     for (TiledSum& sum : plan_.sums) {
-      const Stage& host = *program().find_stage(sum.host);
-      if (sum.rows || host.axes.size() < 2) continue;
-      sum.rows = host.axes.size() - 2;
-      window_lines_.insert(host.name);
+      const Stage& consumer = *program().find_stage(sum.consumer);
+      if (sum.rows || consumer.axes.size() < 2) continue;
+      sum.rows = consumer.axes.size() - 2;
+      window_lines_.insert(consumer.name);
     }
   }
 
   void pack() {
     bool any = false;
     for (TiledSum& sum : plan_.sums) {
-      const Stage host = *program().find_stage(sum.host);
-      if (!sum.rows || window_lines_.count(host.name) != 0) continue;
-      const StageTile tile = tile_for(host, plan_.sums_of(sum.host));
+      const Stage consumer = *program().find_stage(sum.consumer);
+      if (!sum.rows || window_lines_.count(consumer.name) != 0) continue;
+      const StageTile tile = tile_for(consumer, plan_.sums_of(sum.consumer));
       if (const tp::Intrinsic* intrinsic = tp::find_intrinsic(schedule_.intrinsic)) {
         any = use_intrinsic(plan_, sum, *intrinsic, tile.columns) || any;
-      } else if (host.axes[*sum.rows].extent >= 4 && host.axes.back().extent % tile.columns == 0) {
+      } else if (consumer.axes[*sum.rows].extent >= 4 &&
+                 consumer.axes.back().extent % tile.columns == 0) {
         any = pack_columns(plan_, sum, tile.columns, schedule_.packed) || any;
       }
     }
@@ -109,7 +110,8 @@ class Scheduler {
     // Copies of weights are made once, here.
     const Result<tp::Program> folded = tp::fold_constants(program());
     if (folded.ok() && std::all_of(plan_.sums.begin(), plan_.sums.end(), [&](const TiledSum& sum) {
-          return folded->find_stage(sum.sum) != nullptr && folded->find_stage(sum.host) != nullptr;
+          return folded->find_stage(sum.sum) != nullptr &&
+                 folded->find_stage(sum.consumer) != nullptr;
         }))
       program() = *folded;
   }
@@ -124,7 +126,7 @@ class Scheduler {
     }
     if (stage.axes.empty()) return;
     if (!sums.empty()) {
-      schedule_host(stage, sums);
+      schedule_consumer(stage, sums);
     } else if (is_in_block(stage)) {
       schedule_in_block(stage);
     } else if (stage.value.defined()) {
@@ -196,16 +198,16 @@ class Scheduler {
   }
 
   /// The loops of a stage in whose tiles sums are computed.
-  void schedule_host(const Stage& host, const std::vector<const TiledSum*>& sums) {
-    Steps steps(program(), host.name);
-    const StageTile tile = tile_for(host, sums);
-    const bool is_block = host.name == result_;
-    Names loops = loops_of(host);
-    Extents extents = extents_of(host);
+  void schedule_consumer(const Stage& consumer, const std::vector<const TiledSum*>& sums) {
+    Steps steps(program(), consumer.name);
+    const StageTile tile = tile_for(consumer, sums);
+    const bool is_block = consumer.name == result_;
+    Names loops = loops_of(consumer);
+    Extents extents = extents_of(consumer);
     size_t outer = loops.size();  // loops from here on are tasks
     if (is_block) {
       const size_t row = loops.size() - depth_;
-      split_rows(steps, host, loops, extents, row);
+      split_rows(steps, consumer, loops, extents, row);
       outer = row + 1;
     }
     // Columns, then rows, then tiles of them, then what is left.
@@ -221,12 +223,12 @@ class Scheduler {
     size_t row = 0;  // which loop the rows are; 0, the columns: there are none
     if (sums[0]->rows) {
       // In the block the loop within it stands for the rows; beyond it there are none.
-      row = host.axes.size() - 1 - *sums[0]->rows;
+      row = consumer.axes.size() - 1 - *sums[0]->rows;
       if (is_block && row + 1 > outer) row = 0;
     }
     if (row > 0) {
       const int64_t extent =
-          is_in_block(host) && !is_block ? extent_of(host, *sums[0]->rows) : extents[row];
+          is_in_block(consumer) && !is_block ? extent_of(consumer, *sums[0]->rows) : extents[row];
       inner.push_back(loops[row]);
       if (tile.rows < extent) {
         steps.split(loops[row], "row_tile", "row", tile.rows);
@@ -257,7 +259,7 @@ class Scheduler {
                                  extents.end());
       divide(steps, tasks, task_extents, 0);
       if (!tasks.empty() && at == tasks[0]) at = block_loop_;
-    } else if (!is_in_block(host)) {
+    } else if (!is_in_block(consumer)) {
       // Tiles of one panel of columns follow one another in a task, where there are panels enough.
       tile_extents.insert(tile_extents.end(), rest_extents.begin(), rest_extents.end());
       Names tasks(order.begin() + static_cast<std::ptrdiff_t>(inner.size()), order.end());
@@ -272,20 +274,20 @@ class Scheduler {
         if (!serial) at = inside;
       }
     }
-    for (const TiledSum* sum : sums) schedule_sum(*sum, host.name, at, tile, row > 0);
+    for (const TiledSum* sum : sums) schedule_sum(*sum, consumer.name, at, tile, row > 0);
   }
 
   /// In registers, whole tiles at a time.
-  void schedule_sum(const TiledSum& tiled, const std::string& host, const std::string& at,
+  void schedule_sum(const TiledSum& tiled, const std::string& consumer, const std::string& at,
                     const StageTile& tile, bool has_rows) {
     const Stage stage = *program().find_stage(tiled.sum);
     Steps steps(program(), stage.name);
-    if (at.empty() && depth_ > 0 && is_in_block(*program().find_stage(host))) {
-      steps.compute_at(result_, block_loop_);  // the tile is all of the host in a block
+    if (at.empty() && depth_ > 0 && is_in_block(*program().find_stage(consumer))) {
+      steps.compute_at(result_, block_loop_);  // the tile is all of the consumer in a block
     } else if (at.empty()) {
       steps.compute_root();
     } else {
-      steps.compute_at(host, at);
+      steps.compute_at(consumer, at);
     }
     const std::string column = stage.axes.back().name;
     const bool rows = has_rows && tiled.rows && tile.rows > 1;
@@ -360,7 +362,7 @@ class Scheduler {
   size_t depth_ = 0;  // of the rows; 0 where tasks compute no rows
   std::string result_, block_loop_;
   std::map<std::string, bool> aligned_;
-  std::set<std::string> window_lines_;  // hosts of sums that `take_lines` gave rows
+  std::set<std::string> window_lines_;  // consumers of sums that `take_lines` gave rows
 };
 
 }  // namespace

@@ -70,8 +70,8 @@ std::string ProductTile::to_string() const { return fmt::format("m{} n{}", rows,
 
 Result<RowProduct> row_product(tp::Program& program) {
   if (program.stages.size() == 1 && !program.stages[0].updates.empty()) {
-    auto [sum, host] = with_host(program.stages[0]);
-    program.stages = {std::move(sum), std::move(host)};
+    auto [sum, consumer] = with_consumer(program.stages[0]);
+    program.stages = {std::move(sum), std::move(consumer)};
   }
   const Stage* result = result_of(program);
   if (result == nullptr || program.stages.size() != 2)
