@@ -158,8 +158,10 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, CoverSearch& found,
   // What the prices of these candidates are known by.
   const auto enter = [&]() -> Status {
     fastest = TRY(PricedSearch(candidates, limit, find).covers(Price()));
-    std::string fastest_text;
-    for (const NamedCover& one : fastest) fastest_text += cover_text(one, candidates) + "\n";
+    // Others than the best may hold functions that nobody measured, and frozen costs leave out.
+    std::string fastest_text = cover_text(fastest.front(), candidates) + "\n";
+    for (const NamedCover& one : fastest)
+      if (one.single_backend) fastest_text += one.name + "\n";
     text = fmt::format("{}\n{}\n{}\nwithin {} on several inputs", options.model_key,
                        sha256_hex(fastest_text), checks.constants(), max_error);
     key = CostDatabase::key_of(text, options.context);
