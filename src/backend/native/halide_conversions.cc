@@ -10,9 +10,7 @@ using HExpr = Halide::Expr;
 
 /// The same value, which Halide does not look behind and LLVM drops: it would join a conversion of
 /// float16 with one of integers, and has no instructions for both in one.
-HExpr kept_apart(const HExpr& value) {
-  return exact_sum(value, HExpr(-0.0f));
-}
+HExpr kept_apart(const HExpr& value) { return exact_sum(value, HExpr(-0.0f)); }
 
 HExpr widened(const HExpr& value) {
   if (!value.type().is_bfloat()) return kept_apart(Halide::cast<float>(value));
