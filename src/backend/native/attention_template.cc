@@ -84,13 +84,11 @@ Func build_attention(const AttentionShape& s, const AttentionSchedule& sched, co
   sums(vars({qi, t})) += turned(at({qi, rd})) * k(coords(t, rd));
   Expr score = sums(at({qi, t}));
   if (mask) score = score + mask(coords(query, t));
-  // The future gets -infinity, for no mask may hide the visible keys more; from its bits, since
-  // LLVM takes what it computes for finite. Not by a select on t <= query: Halide would divide the
-  // loops by it, over and over.
+  // The future gets -infinity, for no mask may hide the visible keys more. Not by a select on
+  // t <= query: Halide would divide the loops by it, over and over.
   constexpr float kLowest = std::numeric_limits<float>::lowest();
-  constexpr int32_t kMinusInfinity = -0x800000;
   if (s.causal)
-    score = exact_sum(score, Halide::reinterpret<float>(((query - t) >> 31) & kMinusInfinity));
+    score = exact_sum(score, Halide::reinterpret<float>(((query - t) >> 31) & kMinusInfinityBits));
   scores(vars({qi, t})) = score;
   RDom rm = keys();
   largest(vars({qi})) = kLowest;

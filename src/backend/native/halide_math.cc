@@ -5,8 +5,16 @@
 namespace collage::native {
 
 using Halide::Expr;
+using Halide::Internal::Call;
 
 namespace {
+
+/// An operation of which LLVM assumes nothing about the numbers.
+Expr strict(Call::IntrinsicOp operation, const Expr& a, const Expr& b) {
+  const bool compares = operation == Call::strict_eq;
+  const Halide::Type type = compares ? a.type().with_code(halide_type_uint).with_bits(1) : a.type();
+  return Call::make(type, operation, {a, b}, Call::PureIntrinsic);
+}
 
 /// A function that goes from -1 at -end to 1 at `end`: x * p(x^2) / q(x^2), of the polynomials with
 /// the least relative error. What rounding adds to 1 is cut off.
@@ -25,14 +33,10 @@ Expr odd_quotient(const Expr& x, float end, const std::vector<float>& p,
 }  // namespace
 
 Expr number_or_larger(const Expr& low, const Expr& x) {
-  using Halide::Internal::Call;
-  return Call::make(x.type(), Call::strict_max, {Halide::cast(x.type(), low), x},
-                    Call::PureIntrinsic);
+  return strict(Call::strict_max, Halide::cast(x.type(), low), x);
 }
 Expr number_or_smaller(const Expr& high, const Expr& x) {
-  using Halide::Internal::Call;
-  return Call::make(x.type(), Call::strict_min, {Halide::cast(x.type(), high), x},
-                    Call::PureIntrinsic);
+  return strict(Call::strict_min, Halide::cast(x.type(), high), x);
 }
 
 Expr vector_exp(const Expr& x) {
@@ -49,8 +53,7 @@ Expr vector_exp(const Expr& x) {
 Expr vector_log(const Expr& x) {
   // x = 2^e * m with m from sqrt(1/2) to sqrt(2); log(m) by the polynomial of Cephes (Moshier,
   // logf.c). Subnormal numbers are scaled first.
-  constexpr int32_t kHalfRoot = 0x3f3504f3, kInfinity = 0x7f800000, kMinusInfinity = -0x800000,
-                    kNaN = 0x7fc00000;
+  constexpr int32_t kHalfRoot = 0x3f3504f3, kInfinity = 0x7f800000, kNaN = 0x7fc00000;
   const Expr given = Halide::reinterpret<int32_t>(x);
   const Expr subnormal = given < 0x800000;
   const Expr bits = Halide::select(subnormal, Halide::reinterpret<int32_t>(x * 0x1p23f), given);
@@ -65,7 +68,7 @@ Expr vector_log(const Expr& x) {
   // Chosen as integers: of real numbers LLVM takes none for NaN.
   const Expr ordinary = given > 0 && given < kInfinity;
   const Expr special =
-      Halide::select((given & 0x7fffffff) == 0, kMinusInfinity, given < 0, kNaN, given);
+      Halide::select((given & 0x7fffffff) == 0, kMinusInfinityBits, given < 0, kNaN, given);
   return Halide::reinterpret<float>(
       Halide::select(ordinary, Halide::reinterpret<int32_t>(log), special));
 }
@@ -83,20 +86,10 @@ Expr vector_erf(const Expr& x) {
       {3.80918646e-5f, 1.16253025e-3f, 1.49691606e-2f, 0.114108821f, 0.502075431f, 1.0f});
 }
 
-Expr is_not_a_number(const Expr& x) {
-  using Halide::Internal::Call;
-  return !Call::make(x.type().with_code(halide_type_uint).with_bits(1), Call::strict_eq, {x, x},
-                     Call::PureIntrinsic);
-}
+Expr is_not_a_number(const Expr& x) { return !strict(Call::strict_eq, x, x); }
 
-Expr exact_sum(const Expr& a, const Expr& b) {
-  using Halide::Internal::Call;
-  return Call::make(a.type(), Call::strict_add, {a, b}, Call::PureIntrinsic);
-}
+Expr exact_sum(const Expr& a, const Expr& b) { return strict(Call::strict_add, a, b); }
 
-Expr nearest_quotient(const Expr& a, const Expr& b) {
-  using Halide::Internal::Call;
-  return Call::make(a.type(), Call::strict_div, {a, b}, Call::PureIntrinsic);
-}
+Expr nearest_quotient(const Expr& a, const Expr& b) { return strict(Call::strict_div, a, b); }
 
 }  // namespace collage::native

@@ -4,6 +4,8 @@
 
 #include <Halide.h>
 
+#include <cstdint>
+
 namespace collage::native {
 
 /// 0 below -87.7, infinity above 88.4.
@@ -18,6 +20,8 @@ Halide::Expr vector_erf(const Halide::Expr& x);
 /// promise.
 Halide::Expr number_or_larger(const Halide::Expr& low, const Halide::Expr& x);
 Halide::Expr number_or_smaller(const Halide::Expr& high, const Halide::Expr& x);
+/// Those of -infinity as float32: LLVM takes real numbers of the code for finite.
+inline constexpr int32_t kMinusInfinityBits = -0x800000;
 /// Halide's extents are int.
 inline int to_int(int64_t v) { return static_cast<int>(v); }
 
