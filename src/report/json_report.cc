@@ -207,24 +207,6 @@ std::string model_hash(const std::filesystem::path& path) {
   return hash.hex();
 }
 
-}  // namespace
-
-json latency_json(const std::vector<double>& samples) {
-  json result = statistics_json(samples, 1e3), list = json::array();
-  for (double s : samples) list.push_back(1e3 * s);
-  result["samples"] = std::move(list);
-  return result;
-}
-
-json verification_json(const RunFacts::Verification& verification) {
-  return {{"max_abs", verification.max_abs},
-          {"max_rel", verification.max_rel},
-          {"within", verification.within},
-          {"uninformative", verification.uninformative}};
-}
-
-namespace {
-
 json search_json(const CompileReport& report) {
   return {
       {"candidates", report.candidates},
@@ -365,6 +347,20 @@ void add_run_facts(json& result, const RunFacts& facts) {
 }
 
 }  // namespace
+
+json latency_json(const std::vector<double>& samples) {
+  json result = statistics_json(samples, 1e3), list = json::array();
+  for (double s : samples) list.push_back(1e3 * s);
+  result["samples"] = std::move(list);
+  return result;
+}
+
+json verification_json(const RunFacts::Verification& verification) {
+  return {{"max_abs", verification.max_abs},
+          {"max_rel", verification.max_rel},
+          {"within", verification.within},
+          {"uninformative", verification.uninformative}};
+}
 
 json report_json(const Model& model, const CompileReport& report, const RunFacts& facts) {
   json versions = json::object();

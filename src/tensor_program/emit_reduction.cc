@@ -133,15 +133,18 @@ Term rms_norm(Emitter& e, const CallNode& call, size_t, const Coords& at) {
 }  // namespace
 
 void add_reduction_rules(EmitTable& table) {
-  table["sum"] = {check_reduction, reduction<Combine::kSum, false>, false, attribute_axes};
-  table["mean"] = {check_reduction, reduction<Combine::kSum, true>, false, attribute_axes};
-  table["prod"] = {check_reduction, reduction<Combine::kProduct, false>, false, attribute_axes};
-  table["max"] = {check_reduction, reduction<Combine::kMax, false>, false, attribute_axes};
-  table["min"] = {check_reduction, reduction<Combine::kMin, false>, false, attribute_axes};
-  table["nn.softmax"] = {check_float_args, softmax<false>, false, softmax_axis};
-  table["nn.log_softmax"] = {check_float_args, softmax<true>, false, softmax_axis};
-  table["nn.layer_norm"] = {check_float_args, layer_norm, false, trailing_axes};
-  table["nn.rms_norm"] = {check_float_args, rms_norm, false, trailing_axes};
+  const auto add = [&](const char* name, auto check, auto emit, auto reduces) {
+    table[name] = {.check = check, .emit = emit, .reduces = reduces};
+  };
+  add("sum", check_reduction, reduction<Combine::kSum, false>, attribute_axes);
+  add("mean", check_reduction, reduction<Combine::kSum, true>, attribute_axes);
+  add("prod", check_reduction, reduction<Combine::kProduct, false>, attribute_axes);
+  add("max", check_reduction, reduction<Combine::kMax, false>, attribute_axes);
+  add("min", check_reduction, reduction<Combine::kMin, false>, attribute_axes);
+  add("nn.softmax", check_float_args, softmax<false>, softmax_axis);
+  add("nn.log_softmax", check_float_args, softmax<true>, softmax_axis);
+  add("nn.layer_norm", check_float_args, layer_norm, trailing_axes);
+  add("nn.rms_norm", check_float_args, rms_norm, trailing_axes);
 }
 
 }  // namespace collage::tensor_program

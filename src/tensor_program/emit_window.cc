@@ -240,8 +240,10 @@ void add_window_rules(EmitTable& table) {
   for (const std::string d : {"1d", "2d", "3d"}) {
     table["nn.max_pool" + d] = {check_max_pool, max_pool};
     table["nn.avg_pool" + d] = {check_average_pool, avg_pool};
-    table["nn.global_max_pool" + d] = {check_global_max, global_pool<false>, false, image_axes};
-    table["nn.global_avg_pool" + d] = {check_float_args, global_pool<true>, false, image_axes};
+    table["nn.global_max_pool" + d] = {
+        .check = check_global_max, .emit = global_pool<false>, .reduces = image_axes};
+    table["nn.global_avg_pool" + d] = {
+        .check = check_float_args, .emit = global_pool<true>, .reduces = image_axes};
     table["image.resize" + d] = {check_resize, resize};
   }
 }
