@@ -1,12 +1,13 @@
 """Writes benchmark models as ONNX files with seeded weights.
 
-    python models/generate.py NAME... [-o DIR] [--small] [--seed N] [--dynamic-batch] [--dtype float16] [--quantise] [--stats] [--list]
+    python models/generate.py NAME... [-o DIR] [--small] [--seed N] [--dynamic-batch] [--dtype float16] [--quantise [--weight-bits 7]]
+                              [--stats] [--list]
 
 NAME is one of --list, or `workloads` (the ten benchmark models), `exports` (the second family), `open` (models whose
 dimensions have names, to be given sizes when they run) or `all`. `--small` keeps
 a model's structure and shrinks its channels, depth and sizes to under 3 MB and 0.1 GFLOP. `--dtype float16` rounds
 weights to it and has every tensor in it; the file is NAME_float16.onnx. `--quantise` makes NAME_int8.onnx with ONNX Runtime's
-tool (quantise.py). The same seed gives a byte-identical file.
+tool (quantise.py), with `--weight-bits 7` NAME_int7.onnx, for processors without VNNI. The same seed gives a byte-identical file.
 """
 
 import argparse
@@ -69,10 +70,12 @@ QUANTISED = ("mnist", "resnet50", "mobilenet_v2", "bert_base")
 EXTERNAL = ("nasrnn",)  # near or above the two gigabytes that a protobuf message may hold
 
 
-def generate(name, folder, small=False, seed=0, dynamic_batch=False, dtype="float32", quantised=False):
+def generate(name, folder, small=False, seed=0, dynamic_batch=False, dtype="float32", quantised=False,
+             weight_bits=8):
     """Writes FOLDER/NAME.onnx (and NAME.onnx.data for a very large model); returns its path and its builder.
 
-    NAME_float16.onnx for that type; a quantised model is NAME_int8.onnx, and the one it is made of is not kept.
+    NAME_float16.onnx for that type; a quantised model is NAME_int8.onnx or NAME_int7.onnx, by the bits of its weights, and
+    the one it is made of is not kept.
     """
     os.makedirs(folder, exist_ok=True)
     half = dtype == "float16"
@@ -83,8 +86,9 @@ def generate(name, folder, small=False, seed=0, dynamic_batch=False, dtype="floa
         import quantise  # ONNX Runtime's tool, which nothing else here wants
 
         with tempfile.TemporaryDirectory() as beside:
-            builder.save(os.path.join(beside, "real.onnx"), dynamic_batch)
-            return quantise.quantise(os.path.join(beside, "real.onnx"), os.path.join(folder, f"{name}_int8.onnx"), seed), builder
+            real = os.path.join(beside, "real.onnx")
+            builder.save(real, dynamic_batch)
+            return quantise.quantise(real, os.path.join(folder, f"{name}_int{weight_bits}.onnx"), seed, weight_bits), builder
     builder.save(path, dynamic_batch, half_precision.to_float16 if half else None)
     return path, builder
 
@@ -105,6 +109,7 @@ def main():
     parser.add_argument("--dynamic-batch", action="store_true", help='make dimension 0 the symbol "batch"')
     parser.add_argument("--dtype", choices=("float32", "float16"), default="float32", help="of every tensor (default float32)")
     parser.add_argument("--quantise", action="store_true", help=f"to 8-bit integers; of {', '.join(QUANTISED)}")
+    parser.add_argument("--weight-bits", type=int, choices=(7, 8), default=8, help="of a quantised model's weights (default 8)")
     parser.add_argument("--stats", action="store_true", help="print nodes, operations and bytes of weights")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     options = parser.parse_args()
@@ -127,9 +132,11 @@ def main():
         parser.error(f"--quantise works with {', '.join(QUANTISED)}, not with {', '.join(real)}")
     if options.quantise and (options.dtype != "float32" or options.dynamic_batch):
         parser.error("--quantise goes with neither --dtype nor --dynamic-batch")
+    if options.weight_bits != 8 and not options.quantise:
+        parser.error("--weight-bits goes with --quantise")
     for name in dict.fromkeys(names):
         path, builder = generate(name, options.output, options.small, options.seed, options.dynamic_batch, options.dtype,
-                                 options.quantise)
+                                 options.quantise, options.weight_bits)
         print(stats_line(name, builder) if options.stats else path)
     return 0
 

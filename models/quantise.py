@@ -3,6 +3,9 @@
 Every operator that the tool knows stands between DequantizeLinear and QuantizeLinear: activations of uint8 with one scale,
 weights of int8 with one an output channel, biases of int32. Transformers have only products with weights quantised, and keep
 their results in float32, as is usual: norms and softmax stay as they are. Scales are those of seeded random inputs.
+
+Weights of 7 bits are what the tool makes for processors without VNNI (reduce_range): those add up pairs of products in 16 bits,
+which is exact with them.
 """
 
 import logging
@@ -52,8 +55,8 @@ def _is_transformer(model):
     return kinds.count("MatMul") > kinds.count("Conv")
 
 
-def quantise(path, to, seed=0):
-    """Writes the model in `path` to `to`, quantised."""
+def quantise(path, to, seed=0, weight_bits=8):
+    """Writes the model in `path` to `to`, quantised, with int8 weights of 8 or 7 bits."""
     with tempfile.TemporaryDirectory() as folder:
         optimised = _optimised(path, folder)
         model = onnx.load(optimised)
@@ -63,6 +66,7 @@ def quantise(path, to, seed=0):
         try:
             quantization.quantize_static(
                 optimised, temporary, Calibration(model, seed), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
+                reduce_range=weight_bits == 7,
                 activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8,
                 **(PRODUCTS_ONLY if _is_transformer(model) else {}))
         finally:

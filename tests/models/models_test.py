@@ -106,16 +106,19 @@ def check_float16(folder):
 
 def check_quantised(folder):
     """Weights of int8 with a scale a channel, activations of uint8; close to the float32 model, and the same file each time."""
-    for name in generate.QUANTISED:
+    for name, bits in [(name, 8) for name in generate.QUANTISED] + [("mobilenet_v2", 7)]:
         real = generate.generate(name, folder, small=True)[0]
-        made, again = (generate.generate(name, os.path.join(folder, d), small=True, quantised=True)[0] for d in ("a", "b"))
-        assert os.path.basename(made) == f"{name}_int8.onnx" and read(made) == read(again), name
+        made, again = (generate.generate(name, os.path.join(folder, d), small=True, quantised=True, weight_bits=bits)[0]
+                       for d in ("a", "b"))
+        assert os.path.basename(made) == f"{name}_int{bits}.onnx" and read(made) == read(again), name
         model = onnx.load(made)
         onnx.checker.check_model(model, full_check=True)
         weights = {t.name: t for t in model.graph.initializer}
         channels = [n for n in model.graph.node if n.op_type == "DequantizeLinear" and n.input[0] in weights
                     and weights[n.input[0]].data_type == onnx.TensorProto.INT8 and weights[n.input[1]].dims]
         assert channels, f"{name}: no weights with a scale a channel"
+        largest = max(np.abs(onnx.numpy_helper.to_array(weights[n.input[0]]).astype(int)).max() for n in channels)
+        assert largest == (127 if bits == 8 else 64), f"{name}: weights of up to {largest}"
         feed = random_inputs(model, 3)
         # As the model says it: ONNX Runtime's kernels of bytes saturate in 16 bits on processors without VNNI.
         for rounded, exact in zip(run(made, feed, optimised=False), run(real, feed)):
@@ -143,7 +146,7 @@ def check_command(folder):
     out = os.path.join(folder, "out")
     for bad in ([], ["no_such_model"], ["bert", "--dynamic-batch"], ["mnist", "--seed", "-1"],
                 ["nasrnn", "--dtype", "float16"], ["mnist", "--dtype", "float8"], ["dcgan", "--quantise"],
-                ["mnist", "--quantise", "--dtype", "float16"]):
+                ["mnist", "--quantise", "--dtype", "float16"], ["mnist", "--weight-bits", "7"]):
         result = call(*bad, "-o", out)
         assert result.returncode == 2 and "error:" in result.stderr, (bad, result)
     assert not os.path.exists(out)
