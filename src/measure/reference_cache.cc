@@ -25,7 +25,7 @@ Result<Function> function_with_seeded_constants(const std::string& text) {
     return synthetic_constant(type, seed++);
   };
   const Function parsed = TRY(parse_function(text, options));
-  return with_weight_scales(TRY(with_usable_integers(parsed)));
+  return with_quantised_weights(TRY(with_usable_integers(parsed)));
 }
 
 Result<RoundingErrors> on_synthetic_inputs(const Function& function) {

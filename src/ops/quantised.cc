@@ -9,7 +9,7 @@
 // A scale is float32, its zero point int32; both are scalars, or vectors along an axis of their
 // operand: for quantize and dequantize the attribute `axis`, for r the axis that gives the result's
 // channels; q has scalars. Products have the attributes and shape rules of their counterparts
-// nn.*, whose kernels sum the integers in double, which is exact.
+// nn.*, whose kernels sum the integers in double, which is exact, and `weight_bits` (quantised.h).
 #include "ops/quantised.h"
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <limits>
 #include <optional>
 
+#include "ir/expr.h"
 #include "ops/families.h"
 #include "ops/window.h"
 
@@ -144,6 +145,10 @@ Result<Type> infer_product(const OpDef& counterpart, Types args, const Attrs& at
   TensorType a = TRY(tensor_arg(args, 0)), b = TRY(tensor_arg(args, 1));
   TRY(require_bytes(a, "the left operand"));
   TRY(require_bytes(b, "the right operand"));
+  const int64_t bits = attrs.integer(kWeightBits);
+  if (bits != 8 && !(bits == 7 && b.dtype == DType::kInt8))
+    return bad_model("weight_bits must be 8, or 7 of int8, not {} of {}", bits,
+                     dtype_name(b.dtype));
   const Type real[] = {TensorType{a.shape, DType::kFloat32}, TensorType{b.shape, DType::kFloat32}};
   Type result = TRY(counterpart.infer_type(real, attrs));
   TRY(require_parameters(args, 2, std::nullopt));
@@ -187,8 +192,10 @@ Status run_product(const OpDef& counterpart, std::span<const Tensor> inputs, con
 
 void register_product(const std::string& name) {
   const OpDef& counterpart = *find_op(name.substr(1));
+  std::vector<AttrSpec> attrs = counterpart.attrs;
+  attrs.push_back({std::string(kWeightBits), int64_t{8}});
   register_op(make_op(
-      name, 6, counterpart.attrs, FusionKind::kAnchor,
+      name, 6, std::move(attrs), FusionKind::kAnchor,
       [&counterpart](Types args, const Attrs& attrs) {
         return infer_product(counterpart, args, attrs);
       },
@@ -203,6 +210,13 @@ void register_product(const std::string& name) {
 
 bool is_quantised_product(std::string_view op) {
   return op.starts_with("qnn.conv") || op == "qnn.dense" || op == "qnn.matmul";
+}
+
+bool has_weights_of_7_bits(const Attrs& attrs) { return attrs.integer(kWeightBits) == 7; }
+
+bool has_exact_pairs(const CallNode& product) {
+  return has_weights_of_7_bits(product.attrs) &&
+         product.args[0]->tensor_type().dtype == DType::kUInt8;
 }
 
 bool holds_narrow_quanta(DType dtype) { return is_integer(dtype) && dtype_size(dtype) <= 2; }

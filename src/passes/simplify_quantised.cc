@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/quantised.h"
 #include "passes/constants.h"
 #include "passes/quantised.h"
 #include "passes/rewrite_rules.h"
@@ -77,7 +78,30 @@ Result<Expr> drop_saturation(const Expr& expr, const Uses& uses) {
   return remake(call, {activation->args[0], call.args[1], call.args[2]});
 }
 
+bool are_of_7_bits(const Tensor& weights) {
+  if (weights.dtype() != DType::kInt8) return false;
+  const std::span<const int8_t> values = weights.values<int8_t>();
+  return std::all_of(values.begin(), values.end(), [](int8_t value) {
+    return value >= -kLargestOf7Bits && value <= kLargestOf7Bits;
+  });
+}
+
+// The attribute of products with constant weights says what is true of them.
+Result<Expr> tell_weight_bits(const Expr& expr, const Uses&) {
+  const CallNode& call = call_of(expr);
+  const auto* weights = as<ConstantNode>(call.args[1]);
+  if (weights == nullptr) return Expr();
+  const bool narrow = are_of_7_bits(weights->value);
+  if (narrow == has_weights_of_7_bits(call.attrs)) return Expr();
+  Attrs attrs = call.attrs;
+  attrs.set(kWeightBits, int64_t{narrow ? 7 : 8});
+  return remake(call, call.args, std::move(attrs));
+}
+
 const std::vector<RewriteRule> kRules = {
+    {"bits of weights",
+     {"qnn.conv1d", "qnn.conv2d", "qnn.conv3d", "qnn.dense", "qnn.matmul"},
+     tell_weight_bits},
     {"drop a round trip", {"qnn.quantize"}, drop_round_trip},
     {"drop what saturates anyhow", {"qnn.quantize"}, drop_saturation},
 };

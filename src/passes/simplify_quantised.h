@@ -1,6 +1,6 @@
 // Removes what quantised models do for nothing: quantize right after dequantize by the same
 // parameters, also with operators between that only move elements, and activations that cut off
-// what qnn.quantize saturates anyhow.
+// what qnn.quantize saturates anyhow. Tells of products whether their weights have 7 bits.
 #pragma once
 
 #include "passes/pass.h"

@@ -6,6 +6,7 @@
 
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "ops/quantised.h"
 #include "ops/random_inputs.h"
 
 namespace collage {
@@ -138,23 +139,28 @@ Result<Function> with_usable_integers(const Function& function) {
   return rewriter.rewrite(function);
 }
 
-Result<Function> with_weight_scales(const Function& function) {
+Result<Function> with_quantised_weights(const Function& function) {
   uint64_t seed = 0;
   Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
     const auto* call = as<CallNode>(rebuilt);
-    if (call == nullptr || call->op == nullptr || !call->op->name.starts_with("qnn.") ||
-        call->args.size() != 6)
+    if (call == nullptr || call->op == nullptr || !is_quantised_product(call->op->name))
       return rebuilt;
-    const auto* scale = as<ConstantNode>(call->args[4]);
-    if (scale == nullptr || scale->value.size() <= 1) return rebuilt;
-    // Sums over so many products of integers of any value are some 7400 times the root of that;
-    // these scales make them some 40 steps of the data's.
-    const auto weights = static_cast<double>(num_elements(call->args[1]->tensor_type().shape));
-    const double depth = std::max(1.0, weights / static_cast<double>(scale->value.size()));
-    const auto middle = static_cast<float>(40 / (7400 * std::sqrt(depth)));
     std::vector<Expr> args = call->args;
-    args[4] = make_constant(
-        TRY(small_floats(scale->tensor_type(), 0.5f * middle, 1.5f * middle, ++seed)));
+    const bool narrow = has_weights_of_7_bits(call->attrs);
+    const TensorType& weights = args[1]->tensor_type();
+    if (narrow && args[1]->kind() == ExprKind::kConstant)
+      args[1] = make_constant(
+          TRY(integers(weights, {-kLargestOf7Bits, 2 * kLargestOf7Bits + 1}, ++seed)));
+    const auto* scale = as<ConstantNode>(args[4]);
+    if (scale != nullptr && scale->value.size() > 1) {
+      // Sums over so many products of integers of any value are some 7400 times the root of that,
+      // half as much with 7 bits; these scales make them some 40 steps of the data's.
+      const auto elements = static_cast<double>(num_elements(weights.shape));
+      const double depth = std::max(1.0, elements / static_cast<double>(scale->value.size()));
+      const auto middle = static_cast<float>(40 / ((narrow ? 3700 : 7400) * std::sqrt(depth)));
+      args[4] = make_constant(
+          TRY(small_floats(scale->tensor_type(), 0.5f * middle, 1.5f * middle, ++seed)));
+    }
     return make_call(*call->op, std::move(args), call->attrs, call->origin());
   });
   return rewriter.rewrite(function);

@@ -13,10 +13,10 @@ Result<Tensor> synthetic_constant(const TensorType& type, uint64_t seed);
 // The function with constants of integers drawn anew where its operators could not take them: as
 // indices beyond what they index, or as divisors of zero. synthetic_constant knows no uses.
 Result<Function> with_usable_integers(const Function& function);
-// The function with other weight scales, where a quantised product has one an output channel: those
-// that synthetic_constant gives, which knows no uses, would have nearly all results saturate that
-// are quantised again.
-Result<Function> with_weight_scales(const Function& function);
+// The function with other weights and scales of quantised products. synthetic_constant knows no
+// uses: its integers have more bits than the product may say, and with its scales nearly all
+// results would saturate that are quantised again.
+Result<Function> with_quantised_weights(const Function& function);
 struct SyntheticRange {
   float low = -1, high = 1;
 };

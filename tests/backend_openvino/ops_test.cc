@@ -17,10 +17,6 @@ namespace {
 const std::set<std::string> kRefused = {"left_shift",     "right_shift", "random.normal",
                                         "random.uniform", "reinterpret", "vision.roi_align"};
 
-// It takes these where the processor multiplies bytes exactly.
-const std::set<std::string> kProductsOfBytes = {"qnn.conv1d", "qnn.conv2d", "qnn.conv3d",
-                                                "qnn.dense", "qnn.matmul"};
-
 class OpTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(OpTest, MatchesTheInterpreterOrRefuses) {
@@ -49,8 +45,7 @@ TEST_P(OpTest, MatchesTheInterpreterOrRefuses) {
     for (size_t i = 0; i < expected->size(); ++i)
       EXPECT_EQ(difference((*actual)[i], (*expected)[i]), "") << "result " << i;
   }
-  const bool of_bytes = kProductsOfBytes.count(GetParam()) > 0;
-  const bool known = kRefused.count(GetParam()) > 0 || (of_bytes && !openvino::has_exact_int8());
+  const bool known = kRefused.count(GetParam()) > 0;
   EXPECT_EQ(taken == 0, known) << "takes " << taken << " cases: " << why;
   if (known) GTEST_SKIP() << "openvino refuses every case of the operator, as it is known to";
 }

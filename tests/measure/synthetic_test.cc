@@ -81,24 +81,35 @@ TEST(Synthetic, ConstantsThatAreIndicesStayInRange) {
 }
 
 // What is quantised behind a product of quantised tensors is neither mostly zero nor saturated.
-TEST(Synthetic, WeightScalesGiveResultsOfManyIntegers) {
-  Expr x = parameter("x", {16, 256}, DType::kUInt8);
-  const auto constant = [](Shape shape, DType dtype) {
-    return make_constant(synthetic_constant({std::move(shape), dtype}, 5).value());
-  };
-  Expr product = call("qnn.dense", {x, constant({32, 256}, DType::kInt8), make_scalar<float>(0.03f),
-                                    make_scalar<int32_t>(128), constant({32}, DType::kFloat32),
-                                    constant({32}, DType::kInt32)});
-  Expr result = call("qnn.quantize", {product, make_scalar<float>(0.03f), make_scalar<int32_t>(0)});
-  Function function = with_weight_scales(make_function({x}, result)).value();
-  const Tensor integers = interpret(function, synthetic_inputs(function, 3).value()).value()[0];
-  int64_t ends = 0, zeros = 0;
-  for (int8_t value : integers.values<int8_t>()) {
-    ends += value == -128 || value == 127;
-    zeros += value == 0;
+TEST(Synthetic, QuantisedWeightsGiveResultsOfManyIntegers) {
+  for (const int64_t bits : {8, 7}) {
+    Expr x = parameter("x", {16, 256}, DType::kUInt8);
+    const auto constant = [](Shape shape, DType dtype) {
+      return make_constant(synthetic_constant({std::move(shape), dtype}, 5).value());
+    };
+    Expr product = call(
+        "qnn.dense",
+        {x, constant({32, 256}, DType::kInt8), make_scalar<float>(0.03f), make_scalar<int32_t>(128),
+         constant({32}, DType::kFloat32), constant({32}, DType::kInt32)},
+        {{"weight_bits", bits}});
+    Expr result =
+        call("qnn.quantize", {product, make_scalar<float>(0.03f), make_scalar<int32_t>(0)});
+    Function function = with_quantised_weights(make_function({x}, result)).value();
+    const Tensor integers = interpret(function, synthetic_inputs(function, 3).value()).value()[0];
+    int64_t ends = 0, zeros = 0;
+    for (int8_t value : integers.values<int8_t>()) {
+      ends += value == -128 || value == 127;
+      zeros += value == 0;
+    }
+    EXPECT_LT(ends, integers.size() / 10);
+    EXPECT_LT(zeros, integers.size() / 10);
+    const auto* weights =
+        as<ConstantNode>(as<CallNode>(as<CallNode>(function->body)->args[0])->args[1]);
+    const auto values = weights->value.values<int8_t>();
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    EXPECT_EQ(*least, bits == 7 ? -64 : -128);
+    EXPECT_EQ(*most, bits == 7 ? 64 : 127);
   }
-  EXPECT_LT(ends, integers.size() / 10);
-  EXPECT_LT(zeros, integers.size() / 10);
 }
 
 }  // namespace

@@ -221,8 +221,9 @@ class Collapser {
         Shape shape{weight.shape()[0], weight.shape()[1]};
         shape.insert(shape.end(), spatial, 1);
         args[1] = make_constant(weight.reshaped(shape));
-        result = make_call(conv_name(*call, spatial), args,
-                           Attrs{{"groups", call->attrs.integer("groups")}});
+        Attrs attrs{{"groups", call->attrs.integer("groups")}};
+        if (const AttrValue* bits = call->attrs.find(kWeightBits)) attrs.set(kWeightBits, *bits);
+        result = make_call(conv_name(*call, spatial), args, attrs);
       } else if (call->op->name == "nn.bias_add") {
         result = make_call("add", args);
       } else if (is_quantisation(*call)) {

@@ -51,7 +51,10 @@ Result<Expr> real_product(const CallNode& call) {
     const std::vector<Tensor> values = TRY(interpret(make_function({}, weights), {}));
     weights = make_constant(values[0]);
   }
-  return make_call(call.op->name.substr(1), {data, weights}, call.attrs, call.origin());
+  Attrs attrs;
+  for (const auto& [name, value] : call.attrs.entries())
+    if (name != kWeightBits) attrs.set(name, value);
+  return make_call(call.op->name.substr(1), {data, weights}, attrs, call.origin());
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "backend/openvino/converter.h"
 #include "backend/openvino/translate.h"
+#include "ops/quantised.h"
 
 namespace collage::openvino {
 
@@ -31,8 +32,9 @@ bool has_exact_int8() {
 
 namespace {
 
-Status check_exact() {
-  if (has_exact_int8()) return {};
+// Without VNNI pairs of products are added up in 16 bits.
+Status check_exact(const CallView& view) {
+  if (has_exact_int8() || has_exact_pairs(view.call)) return {};
   return unsupported("products of 8-bit integers, which saturate without VNNI");
 }
 
@@ -132,7 +134,7 @@ Shape grouped(Shape shape, int64_t groups) {
 }
 
 Result<ov::OutputVector> convert_conv(const CallView& view) {
-  TRY(check_exact());
+  TRY(check_exact(view));
   if (!view.is_constant(1)) return unsupported("weights that are no constant");
   const auto strides = cast_ints<ov::Strides>(view.attrs.ints("strides"));
   const auto dilation = cast_ints<ov::Strides>(view.attrs.ints("dilation"));
@@ -152,7 +154,7 @@ Result<ov::OutputVector> convert_conv(const CallView& view) {
 }
 
 Result<ov::OutputVector> convert_product(const CallView& view, bool transpose_a, bool transpose_b) {
-  TRY(check_exact());
+  TRY(check_exact(view));
   const int64_t rank = view.rank(1), channels = transpose_b ? rank - 2 : rank - 1;
   const Value a = dequantised(view[0], view[2], view[3], {});
   const Value b = dequantised(view[1], view[4], view[5], along(view[4], channels, rank));

@@ -1,5 +1,7 @@
 // Cases of the operators of quantised models: data of bytes, constant weights, scales and zero
 // points.
+#include "ops/quantised.h"
+
 #include "ops/cases/cases_list.h"
 
 namespace collage {
@@ -63,6 +65,7 @@ struct Operands {
   DType data_type = DType::kUInt8, weight_type = DType::kInt8;
   int64_t channels = 0;  // with a scale each; 0: one for all
   bool constant = true;  // the right operand
+  int64_t bits = 8;      // of its integers
 };
 
 OpCase product(std::string op, const Operands& o, Attrs attrs) {
@@ -70,8 +73,11 @@ OpCase product(std::string op, const Operands& o, Attrs attrs) {
   const OpArg weight_zero = o.weight_type == DType::kInt8 && o.channels != 0
                                 ? zero_point(channels, 0, 0)
                                 : zero_point(channels, o.weight_type);
+  OpArg weights = bytes(o.weight, o.weight_type, o.constant);
+  if (o.bits == 7) weights.range = {-kLargestOf7Bits, kLargestOf7Bits};
+  attrs.set(kWeightBits, o.bits);
   return {std::move(op),
-          {bytes(o.data, o.data_type, false), bytes(o.weight, o.weight_type, o.constant), scale({}),
+          {bytes(o.data, o.data_type, false), std::move(weights), scale({}),
            zero_point({}, o.data_type), scale(channels, 0.001, 0.01), weight_zero},
           std::move(attrs)};
 }
@@ -88,11 +94,20 @@ void add_convolutions(Cases& cases) {
   using enum DType;
   add("qnn.conv1d", {{1, 4, 9}, {6, 4, 3}, kUInt8, kInt8, 6}, {1}, {1, 1}, {1}, 1);
   add("qnn.conv1d", {{2, 6, 17}, {4, 3, 4}, kInt8, kInt8, 0}, {2}, {0, 3}, {2}, 2);
+  add("qnn.conv1d", {{1, 16, 9}, {32, 16, 3}, kUInt8, kInt8, 32, true, 7}, {1}, {1, 1}, {1}, 1);
 
   const Ints ones = {1, 1}, none = {0, 0, 0, 0}, around = {1, 1, 1, 1};
   add("qnn.conv2d", {{1, 16, 14, 14}, {32, 16, 3, 3}, kUInt8, kInt8, 32}, ones, around, ones, 1);
   add("qnn.conv2d", {{1, 64, 28, 28}, {64, 64, 3, 3}, kUInt8, kInt8, 64}, ones, around, ones, 1);
   add("qnn.conv2d", {{1, 64, 14, 14}, {128, 64, 1, 1}, kInt8, kInt8, 128}, ones, none, ones, 1);
+  add("qnn.conv2d", {{1, 64, 14, 14}, {128, 64, 1, 1}, kUInt8, kInt8, 128, true, 7}, ones, none,
+      ones, 1);
+  add("qnn.conv2d", {{1, 32, 15, 15}, {48, 32, 3, 3}, kUInt8, kInt8, 48, true, 7}, {2, 2}, around,
+      ones, 1);
+  add("qnn.conv2d", {{1, 32, 9, 9}, {16, 32, 1, 1}, kInt8, kInt8, 16, true, 7}, ones, none, ones,
+      1);
+  add("qnn.conv2d", {{1, 24, 14, 14}, {24, 1, 3, 3}, kUInt8, kInt8, 24, true, 7}, ones, around,
+      ones, 24);
   add("qnn.conv2d", {{1, 32, 15, 15}, {48, 32, 1, 1}, kUInt8, kInt8, 0}, {2, 2}, none, ones, 1);
   add("qnn.conv2d", {{2, 3, 33, 31}, {8, 3, 7, 7}, kUInt8, kInt8, 8}, {2, 2}, {3, 3, 3, 3}, ones,
       1);
@@ -108,25 +123,30 @@ void add_convolutions(Cases& cases) {
 
   add("qnn.conv3d", {{1, 8, 3, 9, 9}, {16, 8, 3, 3, 3}, kUInt8, kInt8, 16}, {1, 1, 1},
       {1, 1, 1, 1, 1, 1}, {1, 1, 1}, 1);
+  add("qnn.conv3d", {{1, 8, 3, 9, 9}, {16, 8, 3, 3, 3}, kUInt8, kInt8, 16, true, 7}, {1, 1, 1},
+      {1, 1, 1, 1, 1, 1}, {1, 1, 1}, 1);
   add("qnn.conv3d", {{2, 4, 5, 6, 7}, {4, 2, 2, 3, 3}, kInt8, kInt8, 0}, {1, 2, 1},
       {0, 1, 0, 1, 1, 2}, {1, 1, 2}, 2);
 }
 
 void add_matrix_products(Cases& cases) {
   using enum DType;
-  for (const Operands& operands : std::vector<Operands>{{{1, 64}, {32, 64}, kUInt8, kInt8, 32},
-                                                        {{5, 33}, {17, 33}, kInt8, kInt8, 17},
-                                                        {{1, 1}, {1, 1}, kUInt8, kInt8, 0},
-                                                        {{2, 7, 48}, {64, 48}, kUInt8, kInt8, 64},
-                                                        {{64, 128}, {96, 128}, kInt8, kInt8, 0},
-                                                        {{3, 20}, {6, 20}, kUInt8, kUInt8, 0},
-                                                        {{9}, {4, 9}, kInt8, kInt8, 4}})
+  for (const Operands& operands :
+       std::vector<Operands>{{{1, 64}, {32, 64}, kUInt8, kInt8, 32},
+                             {{3, 64}, {32, 64}, kUInt8, kInt8, 32, true, 7},
+                             {{5, 33}, {17, 33}, kInt8, kInt8, 17},
+                             {{1, 1}, {1, 1}, kUInt8, kInt8, 0},
+                             {{2, 7, 48}, {64, 48}, kUInt8, kInt8, 64},
+                             {{64, 128}, {96, 128}, kInt8, kInt8, 0},
+                             {{3, 20}, {6, 20}, kUInt8, kUInt8, 0},
+                             {{9}, {4, 9}, kInt8, kInt8, 4}})
     cases.push_back(product("qnn.dense", operands, {}));
 
   auto matmul = [&](const Operands& operands, bool ta, bool tb) {
     cases.push_back(product("qnn.matmul", operands, {{"transpose_a", ta}, {"transpose_b", tb}}));
   };
   matmul({{64, 96}, {96, 128}, kUInt8, kInt8, 128}, false, false);
+  matmul({{64, 96}, {96, 128}, kUInt8, kInt8, 128, true, 7}, false, false);
   matmul({{7, 13}, {13, 5}, kInt8, kInt8, 0}, false, false);
   matmul({{13, 7}, {13, 5}, kUInt8, kInt8, 5}, true, false);
   matmul({{7, 13}, {5, 13}, kInt8, kInt8, 5}, false, true);

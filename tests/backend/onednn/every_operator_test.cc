@@ -24,8 +24,6 @@ const std::set<std::string> kRefused = [] {
       "scatter_nd sign sin sinh split squeeze stack take tan tile topk trilu trunc "
       "where random.normal random.uniform reinterpret vision.roi_align");
   std::set<std::string> refused(std::istream_iterator<std::string>(names), {});
-  if (!onednn::has_dot_products())
-    refused.insert({"qnn.conv1d", "qnn.conv2d", "qnn.conv3d", "qnn.dense", "qnn.matmul"});
   return refused;
 }();
 

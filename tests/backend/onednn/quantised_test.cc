@@ -7,6 +7,7 @@
 
 #include "backend/onednn/check.h"
 #include "backend/onednn/onednn_backend.h"
+#include "ops/quantised.h"
 #include "ops/random_inputs.h"
 #include "runtime/saved_kernel.h"
 #include "runtime/thread_team.h"
@@ -39,11 +40,28 @@ struct Kind {
   DType data = DType::kUInt8;
   int32_t data_zero = 0;
   bool per_channel = true;  // scales of the weights
+  int64_t bits = 8;         // of the weights
 };
 constexpr Kind kKinds[] = {{DType::kUInt8, 0, true},
                            {DType::kUInt8, 117, true},
                            {DType::kInt8, 0, false},
-                           {DType::kInt8, -9, true}};
+                           {DType::kInt8, -9, true},
+                           {DType::kUInt8, 117, true, 7}};
+
+// Those that the processor multiplies exactly.
+std::vector<Kind> kinds() {
+  std::vector<Kind> found;
+  for (const Kind& kind : kKinds)
+    if (onednn::has_dot_products() || (kind.bits == 7 && kind.data == DType::kUInt8))
+      found.push_back(kind);
+  return found;
+}
+
+Expr weights_of(Shape shape, const Kind& kind) {
+  const auto most = kind.bits == 7 ? double{kLargestOf7Bits} : 128.0;
+  return make_constant(
+      collage::random_tensor({std::move(shape), DType::kInt8}, 3, {-most, std::min(most, 127.0)}));
+}
 
 // Scales of weights such that results are about 1.
 Expr weight_scales(int64_t terms, int64_t channels, bool per_channel) {
@@ -61,21 +79,23 @@ Expr quantised_conv(Graph& graph, const Conv& c, const Kind& kind) {
     return given.empty() ? otherwise : given;
   };
   return graph.call("qnn.conv" + std::to_string(rank) + "d",
-                    {graph.input(c.source, kind.data), bytes(weights, DType::kInt8), number(0.02f),
+                    {graph.input(c.source, kind.data), weights_of(weights, kind), number(0.02f),
                      number(kind.data_zero), weight_scales(terms, c.outputs, kind.per_channel),
                      kind.per_channel ? zeros(c.outputs) : number(0)},
                     {{"strides", or_else(c.strides, Ints(rank, 1))},
                      {"padding", or_else(c.padding, Ints(2 * rank, 0))},
                      {"dilation", or_else(c.dilation, Ints(rank, 1))},
-                     {"groups", c.groups}});
+                     {"groups", c.groups},
+                     {"weight_bits", kind.bits}});
 }
 
 Expr quantised_dense(Graph& graph, int64_t rows, int64_t terms, int64_t columns, const Kind& kind) {
   return graph.call(
       "qnn.dense",
-      {graph.input({rows, terms}, kind.data), bytes({columns, terms}, DType::kInt8), number(0.02f),
+      {graph.input({rows, terms}, kind.data), weights_of({columns, terms}, kind), number(0.02f),
        number(kind.data_zero), weight_scales(terms, columns, kind.per_channel),
-       kind.per_channel ? zeros(columns) : number(0)});
+       kind.per_channel ? zeros(columns) : number(0)},
+      {{"weight_bits", kind.bits}});
 }
 
 Expr quantize(Graph& graph, const Expr& x, float scale, int32_t zero, const char* dtype) {
@@ -83,18 +103,25 @@ Expr quantize(Graph& graph, const Expr& x, float scale, int32_t zero, const char
                     {{"out_dtype", std::string(dtype)}});
 }
 
-class QuantisedConvolutions : public Quantised, public ::testing::WithParamInterface<Conv> {};
+class QuantisedConvolutions : public ::testing::TestWithParam<Conv> {};
 
 TEST_P(QuantisedConvolutions, AloneAndWithBiasReluAndRounding) {
-  for (const Kind& kind : kKinds) {
+  const Conv& c = GetParam();
+  if (!onednn::has_dot_products() && !c.strides.empty() && num_elements(c.kernel) == 1) {
+    Graph graph;
+    EXPECT_THAT(refusal(graph.function(quantised_conv(graph, c, kinds()[0]))),
+                HasSubstr("a pointwise convolution of bytes with strides"));
+    return;
+  }
+  for (const Kind& kind : kinds()) {
     SCOPED_TRACE(::testing::Message() << dtype_name(kind.data) << " " << kind.data_zero);
     {
       Graph graph;
-      check(graph.function(quantised_conv(graph, GetParam(), kind)));
+      check(graph.function(quantised_conv(graph, c, kind)));
     }
     Graph graph;
-    Expr y = quantised_conv(graph, GetParam(), kind);
-    y = graph.call("nn.bias_add", {y, graph.constant({GetParam().outputs})});
+    Expr y = quantised_conv(graph, c, kind);
+    y = graph.call("nn.bias_add", {y, graph.constant({c.outputs})});
     y = graph.call("nn.relu", {y});
     check(graph.function(
         quantize(graph, y, 0.013f, kind.data_zero, kind.data == DType::kUInt8 ? "uint8" : "int8")));
@@ -174,8 +201,8 @@ TEST_F(Quantised, OtherStepsBeforeTheRounding) {
   check(graph.function(quantize(graph, y, 0.02f, 16, "uint8")), 1e-4);
 }
 
-TEST_F(Quantised, DenseWithBiasActivationAndRounding) {
-  for (const Kind& kind : kKinds)
+TEST(QuantisedDense, WithBiasActivationAndRounding) {
+  for (const Kind& kind : kinds())
     for (const int64_t rows : {1, 7, 128}) {
       SCOPED_TRACE(::testing::Message()
                    << dtype_name(kind.data) << " " << kind.data_zero << ", " << rows << " rows");
