@@ -4,6 +4,7 @@
 // template must compute.
 #include <algorithm>
 
+#include "ops/quantised.h"
 #include "ops/window.h"
 #include "tensor_program/emitter.h"
 
@@ -30,7 +31,11 @@ Term parameter(Emitter& e, const CallNode& call, size_t i, const Term& channel) 
 Term factor(Emitter& e, const CallNode& call, size_t i, Coords at, const Term& channel) {
   const Term x = e.value(call.args[i], at);
   if (!is_quantised(call)) return x;
-  return cast(DType::kInt32, x) - parameter(e, call, 2 * i + 3, channel);
+  Term integer = cast(DType::kInt32, x);
+  // As they are, which ranges of values tell by this.
+  if (i == 1 && has_weights_of_7_bits(call.attrs))
+    integer = clamp(integer, -to_int(kLargestOf7Bits), to_int(kLargestOf7Bits));
+  return integer - parameter(e, call, 2 * i + 3, channel);
 }
 
 /// The result at those coordinates, of which `channel` is one.

@@ -1,6 +1,7 @@
 #include "tensor_program/intrinsic.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 #include "tensor_program/pattern_kind.h"
@@ -10,11 +11,15 @@
 namespace collage::tensor_program {
 namespace {
 
-Intrinsic declared(std::string name, std::string_view text) {
+Intrinsic declared(std::string name, std::string_view text,
+                   std::optional<int64_t> lanes_bound = {}) {
   Result<Program> program = parse_program(text);
   COLLAGE_CHECK(program.ok(), "intrinsic {}: {}", name, program.status().to_string());
-  return {std::move(name), *std::move(program)};
+  return {std::move(name), *std::move(program), lanes_bound};
 }
+
+/// Two products of these and uint8 have a sum of 16 bits.
+constexpr int64_t kLargestOfSmall = 64;
 
 /// Looks for an intrinsic's value in that of a sum.
 class Matcher {
@@ -71,7 +76,9 @@ class Matcher {
       if (!is_fixed(index) && !is_block) return false;
     }
     return is_variable(load->args.back(), term_) &&
-           program_.type_of(load->name).shape.back() == intrinsic_.terms();
+           program_.type_of(load->name).shape.back() == intrinsic_.terms() &&
+           (!intrinsic_.lanes_bound ||
+            intrinsic_.takes_lanes(element_ranges(program_).at(load->name)));
   }
 
   const Program& program_;
@@ -83,6 +90,13 @@ class Matcher {
 
 }  // namespace
 
+bool Intrinsic::takes_lanes(const std::optional<Range>& values) const {
+  const std::optional<Range> type = range_of_type(lanes_dtype());
+  if (!values || !type) return false;
+  const int64_t bound = lanes_bound.value_or(std::numeric_limits<int64_t>::max());
+  return values->low >= std::max(type->low, -bound) && values->high <= std::min(type->high, bound);
+}
+
 const std::vector<Intrinsic>& intrinsics() {
   static const std::vector<Intrinsic> table = {
       declared("dot_uint8x4", R"(program (n = 8) {
@@ -90,6 +104,12 @@ const std::vector<Intrinsic>& intrinsics() {
         param B: int8[n, 4];
         result C[j:n] = sum(r:4) int32(A[r]) * int32(B[j, r]);
       })"),
+      declared("dot_uint8x4_small", R"(program (n = 8) {
+        param A: uint8[4];
+        param B: int8[n, 4];
+        result C[j:n] = sum(r:4) int32(A[r]) * int32(B[j, r]);
+      })",
+               kLargestOfSmall),
       declared("dot_int16x2", R"(program (n = 8) {
         param A: int16[2];
         param B: int16[n, 2];

@@ -8,11 +8,13 @@
 // arrays with the intrinsic's operands, which have to lie in memory as the operands do.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tensor_program/program.h"
+#include "tensor_program/range.h"
 
 namespace collage::tensor_program {
 
@@ -27,12 +29,17 @@ namespace collage::tensor_program {
 struct Intrinsic {
   std::string name;
   Program program;
+  /// The furthest from zero that elements of the lanes may be, where instructions do not compute
+  /// the sum of others.
+  std::optional<int64_t> lanes_bound = {};
 
   const Stage& stage() const { return program.stages[0]; }
   const Update& update() const { return stage().updates[0]; }
   int64_t terms() const { return update().over[0].extent; }  ///< that are added to a lane
   DType shared_dtype() const { return program.buffers[0].type.dtype; }
   DType lanes_dtype() const { return program.buffers[1].type.dtype; }
+  /// Of its type, within the bound.
+  bool takes_lanes(const std::optional<Range>& values) const;
 };
 
 /// In the order in which they are worth trying.

@@ -22,13 +22,21 @@ constexpr int64_t kLeastLanes = 4;  // with fewer, templates of real numbers are
 
 using Features = std::vector<Halide::Target::Feature>;
 
-/// Of which any makes the intrinsic one instruction.
-const std::map<std::string, Features>& instructions() {
+/// When to compute an intrinsic by instructions: where the processor has any of these features, and
+/// none of those that have better ones for what the intrinsic is for.
+struct Processors {
+  Features any;
+  Features but = {};
+};
+
+const std::map<std::string, Processors>& processors() {
   using Halide::Target;
-  static const std::map<std::string, Features> table = {
-      {"dot_uint8x4", {Target::AVX512_Zen4, Target::AVX512_SapphireRapids, Target::AVXVNNI}},
-      {"dot_int16x2", {Target::AVX2}},
-      {"dot_bfloat16x2", {Target::AVX512_Zen4, Target::AVX512_SapphireRapids}},
+  const Features vnni = {Target::AVX512_Zen4, Target::AVX512_SapphireRapids, Target::AVXVNNI};
+  static const std::map<std::string, Processors> table = {
+      {"dot_uint8x4", {vnni}},
+      {"dot_uint8x4_small", {{Target::AVX2}, vnni}},
+      {"dot_int16x2", {{Target::AVX2}}},
+      {"dot_bfloat16x2", {{Target::AVX512_Zen4, Target::AVX512_SapphireRapids}}},
   };
   return table;
 }
@@ -99,19 +107,19 @@ bool was_of_type(const Term& real, DType dtype) {
   return real->op == tp::TermOp::kCast && real->args[0].dtype() == dtype;
 }
 
-/// Whether the type holds every value of the factor.
-bool fits(tp::Ranges& ranges, const Term& factor, DType dtype) {
-  if (is_float(dtype)) return was_of_type(factor, dtype);
-  const std::optional<tp::Range> range = ranges.of(factor), type = tp::range_of_type(dtype);
-  return range && range->low >= type->low && range->high <= type->high;
+/// Whether the lanes' operand holds every value of the factor.
+bool fits_lanes(tp::Ranges& ranges, const Term& factor, const tp::Intrinsic& intrinsic) {
+  const DType dtype = intrinsic.lanes_dtype();
+  return is_float(dtype) ? was_of_type(factor, dtype) : intrinsic.takes_lanes(ranges.of(factor));
 }
 
 /// What to add to the factor so that it fits; none where nothing helps.
 std::optional<int64_t> shift_to_fit(tp::Ranges& ranges, const Term& factor, DType dtype) {
-  if (fits(ranges, factor, dtype)) return 0;
+  if (is_float(dtype)) return was_of_type(factor, dtype) ? std::optional<int64_t>(0) : std::nullopt;
   const std::optional<tp::Range> range = ranges.of(factor), type = tp::range_of_type(dtype);
   if (!range || range->high - range->low > type->high - type->low) return std::nullopt;
-  return type->low - range->low;
+  const bool fits = range->low >= type->low && range->high <= type->high;
+  return fits ? 0 : type->low - range->low;
 }
 
 /// term + by, where that is simpler than it looks.
@@ -194,7 +202,7 @@ std::optional<Factors> factors_of(const StagePlan& plan, const TiledSum& tiled,
     };
     const Term by_row = factor(first), by_column = factor(1 - first);
     if (tp::depends_on(by_row, column) || tp::depends_on(by_column, row) ||
-        !fits(ranges, by_column, intrinsic.lanes_dtype()))
+        !fits_lanes(ranges, by_column, intrinsic))
       continue;
     const std::optional<int64_t> shift = shift_to_fit(ranges, by_row, intrinsic.shared_dtype());
     // Sums of columns are made once, if at all.
@@ -261,12 +269,15 @@ Stage start_of(const Stage& sum, const Factors& factors) {
 
 std::vector<const tp::Intrinsic*> machine_intrinsics() {
   const Halide::Target target = kernel_target();
+  const auto has_any = [&](const Features& features) {
+    return std::any_of(features.begin(), features.end(), [&](Halide::Target::Feature feature) {
+      return target.has_feature(feature);
+    });
+  };
   std::vector<const tp::Intrinsic*> found;
   for (const tp::Intrinsic& intrinsic : tp::intrinsics()) {
-    const auto features = instructions().find(intrinsic.name);
-    if (features != instructions().end() &&
-        std::any_of(features->second.begin(), features->second.end(),
-                    [&](Halide::Target::Feature feature) { return target.has_feature(feature); }))
+    const auto row = processors().find(intrinsic.name);
+    if (row != processors().end() && has_any(row->second.any) && !has_any(row->second.but))
       found.push_back(&intrinsic);
   }
   return found;

@@ -9,6 +9,7 @@
 #include "backend/native/external_product.h"
 #include "backend/native/generic_schedule.h"
 #include "backend/native/kernel_choices.h"
+#include "backend/native/pair_products.h"
 #include "backend/native/stage_schedule.h"
 #include "backend/native/symbolic_kernel.h"
 #include "backend/native/weights_ahead.h"
@@ -186,6 +187,7 @@ void finish(BuiltKernel& built, Translator& translator, std::vector<Func> output
   for (const Binding& binding : built.bindings) {
     if (binding.ahead) read_ahead(built.pipeline, binding.buffer.param().name());
   }
+  if (translator.multiplies_pairs()) lower_pair_products(built.pipeline);
 }
 
 std::vector<Func> result_funcs(const tensor_program::Program& program, Translator& translator) {

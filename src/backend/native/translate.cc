@@ -4,6 +4,7 @@
 
 #include "backend/native/halide_conversions.h"
 #include "backend/native/halide_math.h"
+#include "backend/native/pair_products.h"
 #include "backend/native/term_operations.h"
 #include "base/check.h"
 #include "tensor_program/magnitude.h"
@@ -23,10 +24,20 @@ namespace {
 
 constexpr char kSum[] = "sum";  // the accumulator of a template's anchor
 
-bool is_tensorised(const tp::Program& program, const tp::Stage& stage, int update) {
-  return std::any_of(program.schedule.begin(), program.schedule.end(), [&](const tp::Primitive& p) {
-    return p.kind == tp::PrimitiveKind::kTensorise && p.stage == stage.name && p.update == update;
-  });
+/// That the update is tensorised with; null: it is not.
+const tp::Intrinsic* intrinsic_of(const tp::Program& program, const tp::Stage& stage, int update) {
+  for (const tp::Primitive& p : program.schedule)
+    if (p.kind == tp::PrimitiveKind::kTensorise && p.stage == stage.name && p.update == update)
+      return tp::find_intrinsic(p.names[2]);
+  return nullptr;
+}
+
+/// A product of widened bytes as processors without VNNI have instructions for.
+HExpr product_for_pairs(const HExpr& product) {
+  const auto* factors = product.as<Halide::Internal::Mul>();
+  const HExpr a = factors->a.as<Halide::Internal::Cast>()->value,
+              b = factors->b.as<Halide::Internal::Cast>()->value;
+  return a.type().is_uint() ? pair_product(a, b) : pair_product(b, a);
 }
 
 /// Whether an index or the value depends on one of the update's loops.
@@ -108,7 +119,8 @@ HExpr Translator::expr(const tp::Term& term, Scope& scope) {
     for (const tp::Term& arg : term->args) args.push_back(expr(arg, scope));
     if (term->op == tp::TermOp::kLoad) {
       value = loaded(*term.get(), std::move(args));
-    } else if (term->op == tp::TermOp::kCast && scope.tensorised) {
+    } else if (term->op == tp::TermOp::kCast && scope.intrinsic != nullptr) {
+      // Halide's, which finds instructions with these.
       value = Halide::cast(halide_type(term->dtype), args[0]);
     } else {
       value = operation(*term.get(), args);
@@ -174,7 +186,7 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
   for (size_t number = 0; number < stage.updates.size(); ++number) {
     const tp::Update& update = stage.updates[number];
     Scope scope;
-    scope.tensorised = is_tensorised(program_, stage, static_cast<int>(number));
+    scope.intrinsic = intrinsic_of(program_, stage, static_cast<int>(number));
     auto& walked = made.walked.emplace_back();
     if (!update.over.empty()) {
       Halide::Region region;
@@ -190,6 +202,10 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
     std::vector<HExpr> at;
     for (size_t i = update.at.size(); i-- > 0;) at.push_back(expr(update.at[i], scope));
     HExpr value = expr(update.value, scope);
+    if (scope.intrinsic != nullptr && scope.intrinsic->lanes_bound) {
+      multiplies_pairs_ = true;
+      value = product_for_pairs(value);
+    }
     if (!made.walked.back().empty() && update.combine != tp::Combine::kSet &&
         !names_loops(update)) {
       // Halide walks over loops that are named alone. The condition always holds, and goes.

@@ -17,6 +17,7 @@
 #include "backend/native/access.h"
 #include "backend/native/halide_conversions.h"
 #include "tensor_program/emitter.h"
+#include "tensor_program/intrinsic.h"
 #include "tensor_program/program_key.h"
 
 namespace collage::native {
@@ -40,7 +41,7 @@ class Translator {
     std::map<std::string, HExpr> variables;
     std::unordered_map<const tensor_program::TermNode*, std::pair<tensor_program::Term, HExpr>>
         memo;
-    bool tensorised = false;  ///< conversions are Halide's, which finds instructions with these
+    const tensor_program::Intrinsic* intrinsic = nullptr;  ///< that the sum is computed by
   };
 
   /// `whole`: stages that are computed first are computed from end to end, and splits of stages'
@@ -64,6 +65,8 @@ class Translator {
   std::vector<Binding>& bindings() { return bindings_; }
   /// Whether a stage is an external function.
   bool calls_library() const { return calls_library_; }
+  /// Whether some products are those of pair_products.h.
+  bool multiplies_pairs() const { return multiplies_pairs_; }
 
  private:
   /// A stage as a function, and the loops of each update that walk over its reduction.
@@ -91,7 +94,7 @@ class Translator {
   std::map<std::string, Translated> stages_;
   std::unordered_map<std::string, size_t> buffers_;
   std::vector<Binding> bindings_;
-  bool calls_library_ = false;
+  bool calls_library_ = false, multiplies_pairs_ = false;
 };
 
 /// Nodes of a function as a template reads them: emitted as terms over its coordinates, then

@@ -185,13 +185,18 @@ bool has(const std::string& instruction, const Function& f, const std::string& s
   return code.find(instruction) != std::string::npos;
 }
 
-Function product_of_bytes(int32_t zero_point) {
+Function product_of_bytes(int32_t zero_point, int64_t bits = 8) {
   const Expr x = var("x", {12, 64}, DType::kUInt8);
   Tensor bytes = Tensor::empty(DType::kInt8, {32, 64});
-  for (int64_t i = 0; i < bytes.size(); ++i) bytes.data<int8_t>()[i] = static_cast<int8_t>(i * 37);
-  return function(
-      {x}, call("qnn.dense", {x, make_constant(bytes), make_scalar(0.02f), make_scalar(zero_point),
-                              make_scalar(0.1f), make_scalar(int32_t{0})}));
+  for (int64_t i = 0; i < bytes.size(); ++i) {
+    const auto any = static_cast<int8_t>(i * 37);
+    // The largest are what pairs just do not saturate with.
+    bytes.data<int8_t>()[i] = bits == 8 ? any : std::clamp<int8_t>(any, -64, 64);
+  }
+  return function({x}, call("qnn.dense",
+                            {x, make_constant(bytes), make_scalar(0.02f), make_scalar(zero_point),
+                             make_scalar(0.1f), make_scalar(int32_t{0})},
+                            {{"weight_bits", bits}}));
 }
 
 TEST(DotProducts, AreInstructions) {
@@ -203,6 +208,10 @@ TEST(DotProducts, AreInstructions) {
   EXPECT_TRUE(has("vpdpwssd", bytes, "stages dot_int16x2", vnni));
   EXPECT_TRUE(has("vpdpbusd", bytes, "stages dot_uint8x4", vnni));
   EXPECT_TRUE(has("vpdpbusd", product_of_bytes(117), "stages dot_uint8x4", vnni));
+  const Function narrow = product_of_bytes(117, 7);
+  EXPECT_TRUE(has("vpmaddubsw", narrow, "stages dot_uint8x4_small", avx2));
+  EXPECT_TRUE(has("vpdpbusd", narrow, "stages dot_uint8x4", vnni));
+  check_function(narrow);
   const Expr a = var("a", {6, 8}, DType::kBFloat16), b = var("b", {8, 8, 3}, DType::kBFloat16);
   const Function half = function({a, b}, program_call({a, b}, kHalfConvolution));
   EXPECT_TRUE(has("vdpbf16ps", half, "stages dot_bfloat16x2", vnni));

@@ -225,14 +225,18 @@ TEST(Quantised, ProductsOfBytesByAnInstruction) {
   if (!any) GTEST_SKIP() << "this processor has no instruction for products of small integers";
   for (const auto& [m, k, n] :
        {std::array{13, 64, 48}, std::array{32, 96, 40}, std::array{5, 30, 16}}) {
-    const Expr row = var("row", {m, k}, DType::kUInt8);
-    const Expr dense = call("qnn.dense", {row, byte_weights({n, k}), make_scalar(0.02f),
-                                          make_scalar(int32_t{117}), scales(n), zeros(n, 2)});
-    for (const Function& f :
-         {function({row}, dense), function({row}, bytes(call("nn.relu", {dense}), 0.05f))}) {
-      EXPECT_THAT(names(f), Contains(HasSubstr("dot_int16x2")));
-      for (const Variant& variant : dot_variants(f, 2))
-        check_variant(f, variant, {.tolerance = 0.012});
+    for (const int64_t bits : {8, 7}) {
+      const Expr row = var("row", {m, k}, DType::kUInt8);
+      const Expr dense = call("qnn.dense",
+                              {row, byte_weights({n, k}), make_scalar(0.02f),
+                               make_scalar(int32_t{117}), scales(n), zeros(n, bits == 7 ? 0 : 2)},
+                              {{"weight_bits", bits}});
+      for (const Function& f :
+           {function({row}, dense), function({row}, bytes(call("nn.relu", {dense}), 0.05f))}) {
+        EXPECT_THAT(names(f), Contains(HasSubstr("dot_int16x2")));
+        for (const Variant& variant : dot_variants(f, 2))
+          check_variant(f, variant, {.tolerance = 0.012});
+      }
     }
   }
 }
@@ -252,7 +256,9 @@ TEST(Quantised, ConvolutionsByAnInstruction) {
         call("qnn.conv2d",
              {x, byte_weights({form.out, form.in, form.kernel, form.kernel}), make_scalar(0.02f),
               make_scalar(int32_t{120}), scales(form.out), zeros(form.out)},
-             {{"padding", Ints(4, form.pad)}, {"strides", Ints(2, form.stride)}});
+             {{"padding", Ints(4, form.pad)},
+              {"strides", Ints(2, form.stride)},
+              {"weight_bits", int64_t{form.pad == 1 ? 7 : 8}}});
     const Expr biased = call("nn.bias_add", {y, weights({form.out})});
     for (const Function& f :
          {function({x}, y), function({x}, bytes(call("nn.relu", {biased}), 0.05f))}) {
