@@ -22,13 +22,31 @@ int64_t channel_lanes(const ConvProblem& p) {
   return p.shape.in_channels % 16 == 0 ? 16 : p.shape.in_channels % 8 == 0 ? 8 : 0;
 }
 
-/// Channels of a task, so that there are tasks enough, in whole lines of memory if possible.
-int64_t channel_span(const ConvProblem& p, int64_t lanes, int64_t row_tasks, int threads) {
-  constexpr int64_t kLine = 64;
-  const int64_t channels = p.shape.in_channels, parts = ceil_div(4LL * threads, row_tasks);
-  return std::min(channels,
-                  round_up(ceil_div(channels, parts),
-                           channels % kLine == 0 && channels >= 2 * kLine ? kLine : lanes));
+/// Rows of a task: as many as fit, in at least so many strips if these keep four rows, which divide
+/// the height if that costs less than half of them.
+int64_t strip_rows(int64_t height, int64_t most, int64_t strips) {
+  int64_t rows = std::clamp<int64_t>(most, 1, height);
+  while (rows > 4 && ceil_div(height, rows) < strips) --rows;
+  for (int64_t d = rows; d > rows / 2; --d)
+    if (height % d == 0) return d;
+  return rows;
+}
+
+/// Channels that a task may have where they are last: a multiple of it. Threads that write side by
+/// side into the same lines of memory wait for each other.
+int64_t channels_apart(const ConvProblem& p) {
+  constexpr int64_t kLine = 64;  // elements, of a byte or more
+  const int64_t channels = p.shape.in_channels;
+  return channels % kLine == 0 ? kLine : channels;
+}
+
+/// Channels of a task where they are last: equally many, so that there are tasks enough if
+/// possible.
+int64_t channel_span(const ConvProblem& p, int64_t row_tasks, int threads) {
+  const int64_t channels = p.shape.in_channels, most = channels / channels_apart(p);
+  int64_t spans = std::min(most, ceil_div(int64_t{4} * threads, row_tasks));
+  while (most % spans != 0) ++spans;
+  return channels / spans;
 }
 
 }  // namespace
@@ -47,16 +65,11 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
   const ConvShape& s = p.shape;
   const int64_t height = s.out[1], width = s.out[2], lanes = channel_lanes(p);
   if (lanes == 0) return {};
-  const int64_t units = s.batch * s.out[0] * ceil_div(s.in_channels, lanes);
+  const int64_t apart = has_channels_last(p) ? channels_apart(p) : lanes;
+  const int64_t units = s.batch * s.out[0] * ceil_div(s.in_channels, apart);
   const int64_t row_bytes = 4 * lanes * s.in[2] * s.stride[1] * s.kernel[0];
-  int64_t strip = std::clamp<int64_t>(65536 / std::max<int64_t>(1, row_bytes), 1, height);
-  while (strip > 4 && units * ceil_div(height, strip) < 4 * threads) strip = (strip + 1) / 2;
-  for (int64_t d = strip; d > strip / 2; --d) {
-    if (height % d == 0) {
-      strip = d;
-      break;
-    }
-  }
+  const int64_t strip =
+      strip_rows(height, 65536 / std::max<int64_t>(1, row_bytes), ceil_div(4LL * threads, units));
   const int budget = avx512 ? 14 : 6;
   std::vector<DepthwiseSchedule> found;
   const int64_t across = is_plain(p) ? ceil_div(width, kPlainLanes) : width;
@@ -71,7 +84,7 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
     }
   }
   const int64_t row_tasks = s.batch * s.out[0] * ceil_div(height, strip);
-  const int span = has_channels_last(p) ? to_int(channel_span(p, lanes, row_tasks, threads)) : 0;
+  const int span = has_channels_last(p) ? to_int(channel_span(p, row_tasks, threads)) : 0;
   found.push_back({best, 1, to_int(strip), span});
   if (best <= budget / 2 && strip >= 2) found.push_back({best, 2, to_int(strip), span});
   return found;
