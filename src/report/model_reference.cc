@@ -21,7 +21,10 @@ ModelReference model_reference(const Model& model, double max_error) {
     const Tolerance tolerance = quantised_tolerance(max_error);
     return {
         main, tolerance,
-        fmt::format("|a-b| <= {:.3g} max|b|, as the model rounds to 8 bits", tolerance.of_largest)};
+        fmt::format(
+            "|a-b| <= {:.3g} max|b| besides what neighbours of its integers change, as the model "
+            "rounds to 8 bits",
+            tolerance.of_largest)};
   }
   return {main, model_tolerance(max_error),
           max_error > 0 ? fmt::format("|a-b| <= {} max|b|", max_error)
