@@ -15,8 +15,9 @@ class CallNode;
 bool is_quantised_product(std::string_view op);
 
 // Their attribute that says how many bits the integers of the right operand have: 8, or 7 where
-// they are int8 of at most kLargestOf7Bits. Two products of these and uint8 have a sum of 16 bits:
-// processors without VNNI add up such pairs in one instruction, which saturates with others.
+// they are int8 and none is further than kLargestOf7Bits from zero. Two products of these and uint8
+// have a sum of 16 bits: processors without VNNI add up such pairs in one instruction, which
+// saturates with others.
 inline constexpr std::string_view kWeightBits = "weight_bits";
 inline constexpr int64_t kLargestOf7Bits = 64;
 bool has_weights_of_7_bits(const Attrs& attrs);

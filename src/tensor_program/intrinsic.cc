@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "ops/quantised.h"
 #include "tensor_program/pattern_kind.h"
 #include "tensor_program/program_text.h"
 #include "tensor_program/term_walk.h"
@@ -17,9 +18,6 @@ Intrinsic declared(std::string name, std::string_view text,
   COLLAGE_CHECK(program.ok(), "intrinsic {}: {}", name, program.status().to_string());
   return {std::move(name), *std::move(program), lanes_bound};
 }
-
-/// Two products of these and uint8 have a sum of 16 bits.
-constexpr int64_t kLargestOfSmall = 64;
 
 /// Looks for an intrinsic's value in that of a sum.
 class Matcher {
@@ -109,7 +107,7 @@ const std::vector<Intrinsic>& intrinsics() {
         param B: int8[n, 4];
         result C[j:n] = sum(r:4) int32(A[r]) * int32(B[j, r]);
       })",
-               kLargestOfSmall),
+               kLargestOf7Bits),
       declared("dot_int16x2", R"(program (n = 8) {
         param A: int16[2];
         param B: int16[n, 2];

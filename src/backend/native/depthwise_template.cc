@@ -40,11 +40,11 @@ int64_t channels_apart(const ConvProblem& p) {
   return channels % kLine == 0 ? kLine : channels;
 }
 
-/// Channels of a task where they are last: equally many, so that there are tasks enough if
+/// Channels of a task where they are last: equally many, in as many spans as are wanted if
 /// possible.
-int64_t channel_span(const ConvProblem& p, int64_t row_tasks, int threads) {
+int64_t channel_span(const ConvProblem& p, int64_t wanted) {
   const int64_t channels = p.shape.in_channels, most = channels / channels_apart(p);
-  int64_t spans = std::min(most, ceil_div(int64_t{4} * threads, row_tasks));
+  int64_t spans = std::min(most, wanted);
   while (most % spans != 0) ++spans;
   return channels / spans;
 }
@@ -66,10 +66,11 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
   const int64_t height = s.out[1], width = s.out[2], lanes = channel_lanes(p);
   if (lanes == 0) return {};
   const int64_t apart = has_channels_last(p) ? channels_apart(p) : lanes;
+  const int64_t tasks = int64_t{4} * threads;  // at least, if possible
   const int64_t units = s.batch * s.out[0] * ceil_div(s.in_channels, apart);
   const int64_t row_bytes = 4 * lanes * s.in[2] * s.stride[1] * s.kernel[0];
   const int64_t strip =
-      strip_rows(height, 65536 / std::max<int64_t>(1, row_bytes), ceil_div(4LL * threads, units));
+      strip_rows(height, 65536 / std::max<int64_t>(1, row_bytes), ceil_div(tasks, units));
   const int budget = avx512 ? 14 : 6;
   std::vector<DepthwiseSchedule> found;
   const int64_t across = is_plain(p) ? ceil_div(width, kPlainLanes) : width;
@@ -84,7 +85,7 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
     }
   }
   const int64_t row_tasks = s.batch * s.out[0] * ceil_div(height, strip);
-  const int span = has_channels_last(p) ? to_int(channel_span(p, row_tasks, threads)) : 0;
+  const int span = has_channels_last(p) ? to_int(channel_span(p, ceil_div(tasks, row_tasks))) : 0;
   found.push_back({best, 1, to_int(strip), span});
   if (best <= budget / 2 && strip >= 2) found.push_back({best, 2, to_int(strip), span});
   return found;

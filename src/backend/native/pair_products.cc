@@ -1,5 +1,8 @@
 #include "backend/native/pair_products.h"
 
+#include <utility>
+#include <vector>
+
 namespace collage::native {
 namespace {
 
@@ -29,8 +32,11 @@ class LowerPairProducts : public ir::IRMutator {
 
 }  // namespace
 
-Expr pair_product(const Expr& a, const Expr& b) {
-  return ir::Call::make(Halide::Int(32), kPairProduct, {a, b}, ir::Call::PureExtern);
+Expr pair_product(const Expr& product) {
+  const auto* factors = product.as<ir::Mul>();
+  std::vector<Expr> bytes = {factors->a.as<ir::Cast>()->value, factors->b.as<ir::Cast>()->value};
+  if (!bytes[0].type().is_uint()) std::swap(bytes[0], bytes[1]);
+  return ir::Call::make(Halide::Int(32), kPairProduct, bytes, ir::Call::PureExtern);
 }
 
 void lower_pair_products(Halide::Pipeline& pipeline) {

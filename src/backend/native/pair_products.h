@@ -7,9 +7,10 @@
 
 namespace collage::native {
 
-/// a * b as int32, of uint8 and int8: a sum of four of which, along a loop that is vectorised
-/// atomically, is such instructions. Sums of two products have to fit 16 bits.
-Halide::Expr pair_product(const Halide::Expr& a, const Halide::Expr& b);
+/// The product, int32(a) * int32(b) of uint8 and int8 in either order, such that a sum of four
+/// along a loop that is vectorised atomically is these instructions. Sums of two have to fit 16
+/// bits.
+Halide::Expr pair_product(const Halide::Expr& product);
 
 /// Has the pipeline, which holds some, compute them.
 void lower_pair_products(Halide::Pipeline& pipeline);

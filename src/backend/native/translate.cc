@@ -32,14 +32,6 @@ const tp::Intrinsic* intrinsic_of(const tp::Program& program, const tp::Stage& s
   return nullptr;
 }
 
-/// A product of widened bytes as processors without VNNI have instructions for.
-HExpr product_for_pairs(const HExpr& product) {
-  const auto* factors = product.as<Halide::Internal::Mul>();
-  const HExpr a = factors->a.as<Halide::Internal::Cast>()->value,
-              b = factors->b.as<Halide::Internal::Cast>()->value;
-  return a.type().is_uint() ? pair_product(a, b) : pair_product(b, a);
-}
-
 /// Whether an index or the value depends on one of the update's loops.
 bool names_loops(const tp::Update& update) {
   return std::any_of(update.over.begin(), update.over.end(), [&](const tp::Axis& loop) {
@@ -204,7 +196,7 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
     HExpr value = expr(update.value, scope);
     if (scope.intrinsic != nullptr && scope.intrinsic->lanes_bound) {
       multiplies_pairs_ = true;
-      value = product_for_pairs(value);
+      value = pair_product(value);
     }
     if (!made.walked.back().empty() && update.combine != tp::Combine::kSet &&
         !names_loops(update)) {

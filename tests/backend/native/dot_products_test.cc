@@ -210,6 +210,8 @@ TEST(DotProducts, AreInstructions) {
   EXPECT_TRUE(has("vpdpbusd", product_of_bytes(117), "stages dot_uint8x4", vnni));
   const Function narrow = product_of_bytes(117, 7);
   EXPECT_TRUE(has("vpmaddubsw", narrow, "stages dot_uint8x4_small", avx2));
+  const std::string avx512 = avx2 + "-avx512-avx512_skylake";
+  EXPECT_TRUE(has("vpmaddubsw", narrow, "stages dot_uint8x4_small", avx512));
   EXPECT_TRUE(has("vpdpbusd", narrow, "stages dot_uint8x4", vnni));
   check_function(narrow);
   const Expr a = var("a", {6, 8}, DType::kBFloat16), b = var("b", {8, 8, 3}, DType::kBFloat16);
