@@ -20,6 +20,9 @@ bool is_quantised_product(std::string_view op);
 // saturates with others.
 inline constexpr std::string_view kWeightBits = "weight_bits";
 inline constexpr int64_t kLargestOf7Bits = 64;
+// Sums of uint8 times integers fit 16 bits where the integers of either sign add up to this at
+// most.
+inline constexpr int64_t kLargestSumIn16Bits = 128;
 bool has_weights_of_7_bits(const Attrs& attrs);
 // Whether sums of such pairs are exact in 16 bits: of uint8 and weights of 7 bits.
 bool has_exact_pairs(const CallNode& product);

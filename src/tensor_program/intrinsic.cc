@@ -1,7 +1,10 @@
 #include "tensor_program/intrinsic.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <limits>
+#include <span>
 
 #include "base/check.h"
 #include "ops/quantised.h"
@@ -39,8 +42,16 @@ class Matcher {
   }
 
  private:
+  /// Which block of elements along the lanes it is, such that an instruction's are of one.
+  bool is_block(const Term& index) const {
+    return index->op == TermOp::kDivide && is_variable(index->args[0], lane_) &&
+           known_integer(index->args[1]).value_or(0) > 0 &&
+           *known_integer(index->args[1]) % lanes_ == 0;
+  }
   bool is_fixed(const Term& index) const {
-    return !depends_on(index, lane_) && !depends_on(index, term_);
+    if (is_variable(index, lane_) || is_variable(index, term_)) return false;
+    return is_block(index) || std::all_of(index->args.begin(), index->args.end(),
+                                          [&](const Term& arg) { return is_fixed(arg); });
   }
 
   /// The terms stand next to one another, from anywhere on.
@@ -68,10 +79,9 @@ class Matcher {
     if (!is_variable(at, lane_) && (block == 0 || block % lanes_ != 0)) return false;
     for (size_t d = 0; d + 2 < all; ++d) {
       const Term& index = load->args[d];
-      const bool is_block = block != 0 && index->op == TermOp::kDivide &&
-                            is_variable(index->args[0], lane_) &&
-                            is_integer_constant(index->args[1], block);
-      if (!is_fixed(index) && !is_block) return false;
+      const bool is_that_block =
+          block != 0 && is_block(index) && is_integer_constant(index->args[1], block);
+      if (depends_on(index, lane_) ? !is_that_block : !is_fixed(index)) return false;
     }
     return is_variable(load->args.back(), term_) &&
            program_.type_of(load->name).shape.back() == intrinsic_.terms() &&
@@ -85,6 +95,35 @@ class Matcher {
   const Intrinsic& intrinsic_;
   const int64_t lanes_;
 };
+
+/// Whether the lanes' elements are constants of which two neighbours of both products add up to
+/// kLargestSumIn16Bits at most, those of either sign.
+bool fit_16_bits(const Program& program, const Term& sum) {
+  std::array<Term, 2> loads;
+  std::array<const Tensor*, 2> values{};
+  for (size_t i = 0; i < 2; ++i) {
+    for (const Term& factor : sum->args[i]->args)
+      if (factor->op == TermOp::kCast && factor->args[0].dtype() == DType::kInt8)
+        loads[i] = factor->args[0];
+    if (!loads[i].defined()) return false;
+    const Buffer* buffer = program.find_buffer(loads[i]->name);
+    if (buffer == nullptr || !buffer->value.defined()) return false;
+    values[i] = &buffer->value;
+  }
+  const auto same_index = [](const Term& a, const Term& b) { return same(a, b); };
+  if (values[0]->shape() != values[1]->shape() ||
+      !std::equal(loads[0]->args.begin(), loads[0]->args.end(), loads[1]->args.begin(),
+                  loads[1]->args.end(), same_index))
+    return false;
+  const std::span<const int8_t> a = values[0]->values<int8_t>(), b = values[1]->values<int8_t>();
+  for (size_t i = 0; i + 1 < a.size(); i += 2) {
+    int positive = 0, negative = 0;
+    for (const int weight : {a[i], a[i + 1], b[i], b[i + 1]})
+      (weight > 0 ? positive : negative) += std::abs(weight);
+    if (std::max(positive, negative) > kLargestSumIn16Bits) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -102,6 +141,14 @@ const std::vector<Intrinsic>& intrinsics() {
         param B: int8[n, 4];
         result C[j:n] = sum(r:4) int32(A[r]) * int32(B[j, r]);
       })"),
+      declared("dot_uint8x4_twice", R"(program (n = 8) {
+        param A: uint8[4];
+        param B: int8[n, 4];
+        param C: uint8[4];
+        param D: int8[n, 4];
+        result S[j:n] = sum(r:4) int32(A[r]) * int32(B[j, r]) + int32(C[r]) * int32(D[j, r]);
+      })",
+               kLargestOf7Bits),
       declared("dot_uint8x4_small", R"(program (n = 8) {
         param A: uint8[4];
         param B: int8[n, 4];
@@ -149,6 +196,8 @@ Status check_tensorised(const Program& program, const Stage& stage, const Update
   if (!Matcher(program, lane, term, intrinsic, lanes)
            .matches(intrinsic.update().value, update.value))
     return wrong("it computes something else, or of arrays that lie otherwise");
+  if (intrinsic.products() == 2 && !fit_16_bits(program, update.value))
+    return wrong("sums of two products are not known to fit 16 bits");
   return {};
 }
 

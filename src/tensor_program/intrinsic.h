@@ -19,7 +19,7 @@
 namespace collage::tensor_program {
 
 /// The program has a symbol, the number of lanes; a parameter that all lanes share and one of which
-/// each has its own elements; and one result over the lanes, a sum.
+/// each has its own elements, or two of both; and one result over the lanes, a sum.
 ///
 ///   program (n = 8) {
 ///     param A: int16[2];
@@ -34,6 +34,8 @@ struct Intrinsic {
   std::optional<int64_t> lanes_bound = {};
 
   const Stage& stage() const { return program.stages[0]; }
+  /// Products of a term: one, or two, whose sum has to fit 16 bits for each two terms.
+  size_t products() const { return program.buffers.size() / 2; }
   const Update& update() const { return stage().updates[0]; }
   int64_t terms() const { return update().over[0].extent; }  ///< that are added to a lane
   DType shared_dtype() const { return program.buffers[0].type.dtype; }

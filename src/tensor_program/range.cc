@@ -51,7 +51,14 @@ MaybeRange remainders(const Range& a, const Range& b, DType dtype) {
   return within(std::min<Wide>(Wide{b.low} + 1, 0), std::max<Wide>(Wide{b.high} - 1, 0), dtype);
 }
 
-/// Of a constant whose values are known.
+}  // namespace
+
+MaybeRange range_of_type(DType dtype) {
+  if (dtype == DType::kBool) return Range{0, 1};
+  if (!is_integer(dtype) || dtype == DType::kUInt64) return std::nullopt;
+  return dispatch_integer(dtype, []<typename T>(Tag<T>) { return MaybeRange(all_of<T>()); });
+}
+
 MaybeRange range_of_values(const Tensor& values) {
   if (!range_of_type(values.dtype()) || values.size() == 0) return std::nullopt;
   Range range{values.element_as_int64(0), values.element_as_int64(0)};
@@ -60,14 +67,6 @@ MaybeRange range_of_values(const Tensor& values) {
     range.high = std::max(range.high, values.element_as_int64(i));
   }
   return range;
-}
-
-}  // namespace
-
-MaybeRange range_of_type(DType dtype) {
-  if (dtype == DType::kBool) return Range{0, 1};
-  if (!is_integer(dtype) || dtype == DType::kUInt64) return std::nullopt;
-  return dispatch_integer(dtype, []<typename T>(Tag<T>) { return MaybeRange(all_of<T>()); });
 }
 
 ElementRanges element_ranges(const Program& program) {

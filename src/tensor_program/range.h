@@ -23,6 +23,9 @@ struct Range {
 /// The values of an integer type, or of bool; none for reals and uint64.
 std::optional<Range> range_of_type(DType dtype);
 
+/// Of what a tensor holds; none where range_of_type gives none, or it holds nothing.
+std::optional<Range> range_of_values(const Tensor& values);
+
 /// Of the elements of arrays, by name; nothing where they may overflow, or are no integers.
 using ElementRanges = std::unordered_map<std::string, std::optional<Range>>;
 /// Of a verified program's arrays: constants by their values, stages that may be computed where

@@ -208,22 +208,26 @@ Result<Lifted> lift_result(const Program& program, std::string_view name) {
   return lifted;
 }
 
+Result<std::optional<Tensor>> constant_value(const Program& program, const Stage& stage) {
+  Program alone;
+  for (const std::string& name : loaded_names(stage)) {
+    const Buffer* source = program.find_buffer(name);
+    if (source == nullptr || !source->is_constant || !source->value.defined())
+      return std::optional<Tensor>();
+    alone.buffers.push_back(*source);
+  }
+  alone.stages.push_back(stage);
+  alone.stages[0].is_result = true;
+  return std::optional<Tensor>(TRY(evaluate(alone, {}))[0]);
+}
+
 Result<Program> fold_constants(const Program& program) {
   Program result = program;
   for (const Stage& stage : program.stages) {
     if (stage.is_result) continue;
-    Program alone;
-    bool known = true;
-    for (const std::string& name : loaded_names(stage)) {
-      const Buffer* source = result.find_buffer(name);
-      known = known && source != nullptr && source->is_constant && source->value.defined();
-      if (known) alone.buffers.push_back(*source);
-    }
-    if (!known) continue;
-    alone.stages.push_back(stage);
-    alone.stages[0].is_result = true;
-    std::vector<Tensor> values = TRY(evaluate(alone, {}));
-    result.buffers.push_back({stage.name, {stage.shape(), stage.dtype}, true, values[0]});
+    const std::optional<Tensor> value = TRY(constant_value(result, stage));
+    if (!value) continue;
+    result.buffers.push_back({stage.name, {stage.shape(), stage.dtype}, true, *value});
     std::erase_if(result.stages, [&](const Stage& s) { return s.name == stage.name; });
   }
   return without_unused(result);

@@ -3,6 +3,7 @@
 // computed once, and layouts that undo each other cancel.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "tensor_program/program.h"
@@ -30,6 +31,9 @@ Result<Lifted> lift_stage(const Program& program, std::string_view stage);
 /// its place; the move is a program of its own (layout.h). A schedule in which threads shared the
 /// result's loops alone goes too.
 Result<Lifted> lift_result(const Program& program, std::string_view result);
+
+/// What a stage of the program is where it depends on constants with values alone; else none.
+Result<std::optional<Tensor>> constant_value(const Program& program, const Stage& stage);
 
 /// Stages that depend on constants with values alone are computed, once, and become constants.
 /// Results stay stages.

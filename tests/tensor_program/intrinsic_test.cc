@@ -33,7 +33,7 @@ TEST(Intrinsic, IsWhatItsProgramComputes) {
   for (const Intrinsic& intrinsic : intrinsics()) {
     EXPECT_EQ(find_intrinsic(intrinsic.name), &intrinsic);
     EXPECT_TRUE(check_accesses(intrinsic.program).ok());
-    EXPECT_EQ(intrinsic.program.buffers.size(), 2U);
+    EXPECT_EQ(intrinsic.program.buffers.size(), 2 * intrinsic.products());
     // It is itself, of as many lanes as it was declared with, where elements may have any value.
     EXPECT_EQ(check_tensorised(intrinsic.program, intrinsic.stage(), intrinsic.update(), "j", "r",
                                intrinsic, 8)
@@ -62,6 +62,41 @@ TEST(Intrinsic, OfSmallNumbers) {
   EXPECT_THAT(checked("max(min(B[j, k * 4 + r], 65_int8), -64_int8)").message(),
               HasSubstr("something else"));
   EXPECT_THAT(checked("B[j, k * 4 + r]").message(), HasSubstr("something else"));
+}
+
+/// Two products are added up in 16 bits: of constants with values alone that is known.
+TEST(Intrinsic, OfTwoProducts) {
+  const std::string text = R"(program {
+    param A: uint8[4, 16];
+    const T: int32[1, 2, 2];
+    const B: int8[1, 2, 8, 4];
+    const D: int8[1, 2, 8, 4];
+    result C[i:4, j:8] = sum(k:2, r:4) int32(A[i, min(max(T[j / 8, k, 0], 0), 12) + r]) * int32(B[j / 8, k, j % 8, r]) + int32(A[i, min(max(T[j / 8, k, 1], 0), 12) + r]) * int32(D[j / 8, k, j % 8, r]);
+  })";
+  Program program = parse_program(text).value();
+  const auto checked = [&](const std::string& name) {
+    const Stage& stage = program.stages[0];
+    return check_tensorised(program, stage, stage.updates[0], "j", "r", *find_intrinsic(name), 8);
+  };
+  EXPECT_THAT(checked("dot_uint8x4_twice").message(), HasSubstr("something else"))
+      << "of any values";
+  Tensor b = Tensor::zeros(DType::kInt8, {1, 2, 8, 4}), d = b.clone();
+  const auto set = [](Tensor& weights, int64_t at, std::vector<int> values) {
+    for (const int value : values) weights.data<int8_t>()[at++] = static_cast<int8_t>(value);
+  };
+  program.buffers[2].value = b;
+  EXPECT_THAT(checked("dot_uint8x4_twice").message(), HasSubstr("something else"));
+  program.buffers[3].value = d;
+  EXPECT_EQ(checked("dot_uint8x4_twice").to_string(), Status().to_string());
+  set(b, 6, {64, -64}), set(d, 6, {64, -64});
+  EXPECT_EQ(checked("dot_uint8x4_twice").to_string(), Status().to_string());
+  set(b, 6, {64, 1});
+  EXPECT_THAT(checked("dot_uint8x4_twice").message(), HasSubstr("fit 16 bits")) << "129 * 255";
+  set(b, 6, {1, -64}), set(d, 6, {-64, -1});
+  EXPECT_THAT(checked("dot_uint8x4_twice").message(), HasSubstr("fit 16 bits")) << "-129 * 255";
+  set(d, 6, {65, -1});
+  EXPECT_THAT(checked("dot_uint8x4_twice").message(), HasSubstr("something else"));
+  EXPECT_THAT(checked("dot_uint8x4_small").message(), HasSubstr("something else"));
 }
 
 TEST(Intrinsic, SumsThatAreOne) {
