@@ -80,6 +80,21 @@ Result<Tensor> integers(const TensorType& type, IntegerRange range, uint64_t see
   return tensor;
 }
 
+// Weights of 7 bits: a sum of four uniform numbers, so that most are small, as trained ones are.
+// How long their product takes depends on it (native's quad_pairs.h).
+constexpr int64_t kSpreadOf7Bits = kLargestOf7Bits / 4;
+Result<Tensor> weights_of_7_bits(const TensorType& type, uint64_t seed) {
+  Tensor tensor = TRY(Tensor::allocate(type.dtype, type.shape));
+  Random random{seed};
+  for (int64_t i = 0, n = tensor.size(); i < n; ++i) {
+    int64_t weight = 0;
+    for (int draw = 0; draw < 4; ++draw)
+      weight += static_cast<int64_t>(random.next() % (2 * kSpreadOf7Bits + 1)) - kSpreadOf7Bits;
+    store_integer(tensor, i, weight);
+  }
+  return tensor;
+}
+
 // Half-precision types hold random bit patterns of normal numbers around 1.
 Result<Tensor> small_floats(const TensorType& type, float low, float high, uint64_t seed) {
   Tensor tensor = TRY(Tensor::allocate(type.dtype, type.shape));
@@ -149,15 +164,14 @@ Result<Function> with_quantised_weights(const Function& function) {
     const bool narrow = has_weights_of_7_bits(call->attrs);
     const TensorType& weights = args[1]->tensor_type();
     if (narrow && args[1]->kind() == ExprKind::kConstant)
-      args[1] = make_constant(
-          TRY(integers(weights, {-kLargestOf7Bits, 2 * kLargestOf7Bits + 1}, ++seed)));
+      args[1] = make_constant(TRY(weights_of_7_bits(weights, ++seed)));
     const auto* scale = as<ConstantNode>(args[4]);
     if (scale != nullptr && scale->value.size() > 1) {
       // Sums over so many products of integers of any value are some 7400 times the root of that,
-      // half as much with 7 bits; these scales make them some 40 steps of the data's.
+      // a quarter of it with those of 7 bits; these scales make them some 40 steps of the data's.
       const auto elements = static_cast<double>(num_elements(weights.shape));
       const double depth = std::max(1.0, elements / static_cast<double>(scale->value.size()));
-      const auto middle = static_cast<float>(40 / ((narrow ? 3700 : 7400) * std::sqrt(depth)));
+      const auto middle = static_cast<float>(40 / ((narrow ? 1850 : 7400) * std::sqrt(depth)));
       args[4] = make_constant(
           TRY(small_floats(scale->tensor_type(), 0.5f * middle, 1.5f * middle, ++seed)));
     }

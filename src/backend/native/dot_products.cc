@@ -1,14 +1,19 @@
 #include "backend/native/dot_products.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "backend/native/code_cache.h"
 #include "backend/native/halide_math.h"
+#include "backend/native/product_factors.h"
+#include "backend/native/quad_pairs.h"
 #include "base/integers.h"
-#include "tensor_program/range.h"
 #include "tensor_program/simplify.h"
 #include "tensor_program/term_walk.h"
+#include "tensor_program/transform.h"
 
 namespace collage::native {
 
@@ -17,8 +22,6 @@ using tp::Stage;
 using tp::Term;
 
 namespace {
-
-constexpr int64_t kLeastLanes = 4;  // with fewer, templates of real numbers are as fast
 
 using Features = std::vector<Halide::Target::Feature>;
 
@@ -34,6 +37,7 @@ const std::map<std::string, Processors>& processors() {
   const Features vnni = {Target::AVX512_Zen4, Target::AVX512_SapphireRapids, Target::AVXVNNI};
   static const std::map<std::string, Processors> table = {
       {"dot_uint8x4", {vnni}},
+      {"dot_uint8x4_twice", {{Target::AVX2}, vnni}},
       {"dot_uint8x4_small", {{Target::AVX2}, vnni}},
       {"dot_int16x2", {{Target::AVX2}}},
       {"dot_bfloat16x2", {{Target::AVX512_Zen4, Target::AVX512_SapphireRapids}}},
@@ -41,186 +45,10 @@ const std::map<std::string, Processors>& processors() {
   return table;
 }
 
-/// An axis of a copy that stands for a position which an axis of the sum and one that it is over
-/// give together, as those of a convolution do: at = row * stride + tap * dilation.
-struct Window {
-  std::string own;  ///< the sum's axis
-  tp::Axis axis;
-  Term at;
-};
-
-/// What a sum multiplies. It is over `terms`, which instructions add up, and others.
-struct Factors {
-  Term row, column;
-  int64_t shift = 0;  ///< of the rows' factor, which is stored with it
-  tp::Axis terms;
-  int64_t padded = 0;  ///< terms with those of zero that fill the last instruction
-  std::vector<tp::Axis> others;
-  std::vector<Window> windows;  ///< in the row's factor, which names their axes
-};
-
-/// What the term is for each step along two axes, and in the beginning; none where it is no such
-/// term, or may be negative.
-struct Affine {
-  int64_t own = 0, over = 0, first = 0;
-};
-std::optional<Affine> affine(const Term& term, const std::string& own, const std::string& over) {
-  if (tp::is_variable(term, own)) return Affine{1, 0, 0};
-  if (tp::is_variable(term, over)) return Affine{0, 1, 0};
-  if (const auto known = tp::known_integer(term); known && *known >= 0) return Affine{0, 0, *known};
-  if (term->op != tp::TermOp::kAdd && term->op != tp::TermOp::kMultiply) return std::nullopt;
-  const auto a = affine(term->args[0], own, over), b = affine(term->args[1], own, over);
-  if (!a || !b) return std::nullopt;
-  if (term->op == tp::TermOp::kAdd)
-    return Affine{a->own + b->own, a->over + b->over, a->first + b->first};
-  if (b->own != 0 || b->over != 0) return std::nullopt;
-  return Affine{a->own * b->first, a->over * b->first, a->first * b->first};
-}
-
-/// Has the factor read positions in a window by an axis of their own.
-std::optional<Window> take_window(Term& factor, const std::vector<tp::Axis>& axes,
-                                  const tp::Axis& over) {
-  for (const tp::Axis& own : axes) {
-    std::optional<Window> found;
-    tp::for_each_inside(factor, [&](const Term& term) {
-      if (found || term->op != tp::TermOp::kAdd) return;
-      const std::optional<Affine> steps = affine(term, own.name, over.name);
-      if (!steps || steps->own == 0 || steps->over == 0) return;
-      const int64_t last =
-          steps->own * (own.extent - 1) + steps->over * (over.extent - 1) + steps->first;
-      found = Window{own.name, {"at_" + own.name, last + 1}, term};
-    });
-    if (!found) continue;
-    const Term axis = tp::var(found->axis.name);
-    factor = tp::rewrite(factor,
-                         [&](const Term& term) { return tp::same(term, found->at) ? axis : term; });
-    return found;
-  }
-  return std::nullopt;
-}
-
-/// Whether it is of the type before it is widened, or zero as padding is.
-bool was_of_type(const Term& real, DType dtype) {
-  if (real->op == tp::TermOp::kSelect)
-    return was_of_type(real->args[1], dtype) && was_of_type(real->args[2], dtype);
-  if (real->op == tp::TermOp::kConstant) return real->real == 0;
-  return real->op == tp::TermOp::kCast && real->args[0].dtype() == dtype;
-}
-
-/// Whether the lanes' operand holds every value of the factor.
-bool fits_lanes(tp::Ranges& ranges, const Term& factor, const tp::Intrinsic& intrinsic) {
-  const DType dtype = intrinsic.lanes_dtype();
-  return is_float(dtype) ? was_of_type(factor, dtype) : intrinsic.takes_lanes(ranges.of(factor));
-}
-
-/// What to add to the factor so that it fits; none where nothing helps.
-std::optional<int64_t> shift_to_fit(tp::Ranges& ranges, const Term& factor, DType dtype) {
-  if (is_float(dtype)) return was_of_type(factor, dtype) ? std::optional<int64_t>(0) : std::nullopt;
-  const std::optional<tp::Range> range = ranges.of(factor), type = tp::range_of_type(dtype);
-  if (!range || range->high - range->low > type->high - type->low) return std::nullopt;
-  const bool fits = range->low >= type->low && range->high <= type->high;
-  return fits ? 0 : type->low - range->low;
-}
-
-/// term + by, where that is simpler than it looks.
-Term shifted(const Term& term, int64_t by) {
-  if (by == 0) return term;
-  if (term->op == tp::TermOp::kSelect)
-    return tp::select(term->args[0], shifted(term->args[1], by), shifted(term->args[2], by));
-  if (term->op == tp::TermOp::kSubtract)
-    if (const auto less = tp::known_integer(term->args[1]))
-      return shifted(term->args[0], by - *less);
-  return term + tp::integer_constant(by, term.dtype());
-}
-
 /// A number as a type that holds all its values.
 Term narrowed(const Term& term, DType dtype) {
   const bool widened = term->op == tp::TermOp::kCast && term->args[0].dtype() == dtype;
   return widened ? term->args[0] : tp::cast(dtype, term);
-}
-
-bool is_constant(const tp::Program& program, const Term& term) {
-  const std::vector<Term> loads = tp::distinct_loads(term);
-  return std::all_of(loads.begin(), loads.end(), [&](const Term& load) {
-    const tp::Buffer* buffer = program.find_buffer(load->name);
-    return buffer != nullptr && buffer->is_constant;
-  });
-}
-
-double share_used(const tp::Axis& terms, int64_t at_once) {
-  return static_cast<double>(terms.extent) / static_cast<double>(round_up(terms.extent, at_once));
-}
-
-/// Axes that may be the terms: those first that leave least of an instruction unused, a quarter of
-/// all at most.
-std::vector<tp::Axis> axes_for_terms(const std::vector<tp::Axis>& over, int64_t at_once) {
-  std::vector<tp::Axis> found;
-  for (const tp::Axis& axis : over)
-    if (axis.extent > 1 && share_used(axis, at_once) >= 0.75) found.push_back(axis);
-  std::stable_sort(found.begin(), found.end(), [&](const tp::Axis& a, const tp::Axis& b) {
-    return share_used(a, at_once) > share_used(b, at_once);
-  });
-  return found;
-}
-
-/// Has windows read by axes of their own. False where a copy would hold each element many times.
-bool take_windows(Factors& found, const std::vector<tp::Axis>& axes) {
-  if (take_window(found.row, axes, found.terms) || take_window(found.column, axes, found.terms))
-    return false;
-  for (const tp::Axis& over : found.others) {
-    if (take_window(found.column, axes, over)) return false;
-    std::optional<Window> window = take_window(found.row, axes, over);
-    if (!window) continue;
-    if (tp::depends_on(found.row, window->own)) return false;
-    found.windows.push_back(*std::move(window));
-  }
-  return true;
-}
-
-std::optional<Factors> factors_of(const StagePlan& plan, const TiledSum& tiled,
-                                  const tp::Intrinsic& intrinsic) {
-  if (!tiled.rows) return std::nullopt;
-  const Stage& sum = *plan.program.find_stage(tiled.sum);
-  const tp::Update& update = sum.updates[0];
-  if (sum.dtype != intrinsic.stage().dtype || update.combine != tp::Combine::kSum ||
-      update.value->op != tp::TermOp::kMultiply || sum.axes.back().extent % kLeastLanes != 0)
-    return std::nullopt;
-  std::vector<tp::Axis> axes = sum.axes, over;
-  axes.insert(axes.end(), update.over.begin(), update.over.end());
-  std::vector<tp::Replacement> ones;  // axes of one point are none
-  for (const tp::Axis& axis : update.over) {
-    if (axis.extent == 1) ones.push_back({axis.name, Term(0)});
-    if (axis.extent != 1) over.push_back(axis);
-  }
-  const tp::ElementRanges elements = tp::element_ranges(plan.program);
-  tp::Ranges ranges(axes, [&](const std::string& array) { return elements.at(array); });
-  const std::string& column = sum.axes.back().name;
-  const std::string& row = sum.axes[*tiled.rows].name;
-  for (const size_t first : {0, 1}) {
-    const auto factor = [&](size_t i) {
-      return tp::simplify(tp::substitute(update.value->args[i], ones), axes);
-    };
-    const Term by_row = factor(first), by_column = factor(1 - first);
-    if (tp::depends_on(by_row, column) || tp::depends_on(by_column, row) ||
-        !fits_lanes(ranges, by_column, intrinsic))
-      continue;
-    const std::optional<int64_t> shift = shift_to_fit(ranges, by_row, intrinsic.shared_dtype());
-    // Sums of columns are made once, if at all.
-    if (!shift || (*shift != 0 && !is_constant(plan.program, by_column))) continue;
-    for (const tp::Axis& terms : axes_for_terms(over, intrinsic.terms())) {
-      Factors found{shifted(by_row, *shift),
-                    by_column,
-                    *shift,
-                    terms,
-                    round_up(terms.extent, intrinsic.terms()),
-                    {},
-                    {}};
-      for (const tp::Axis& axis : over)
-        if (axis.name != terms.name) found.others.push_back(axis);
-      if (take_windows(found, sum.axes)) return found;
-    }
-  }
-  return std::nullopt;
 }
 
 /// A copy of a factor, and where the sum reads it.
@@ -265,6 +93,34 @@ Stage start_of(const Stage& sum, const Factors& factors) {
   return start;
 }
 
+/// Adds up two groups of terms at a time: what is added, and how many such pairs there are. The
+/// weights become constants of the program, as quad_pairs.h orders them; none where they are not
+/// known. `rows` and `columns`: those that are read group by group.
+std::optional<std::pair<Term, int64_t>> sum_of_pairs(tp::Program& program, const Stage& sum,
+                                                     Copy rows, Copy columns, int64_t lanes) {
+  const Result<std::optional<Tensor>> weights = tp::constant_value(program, columns.stage);
+  if (!weights.ok() || !*weights) return std::nullopt;
+  const QuadPairs pairs = pair_quads(**weights, lanes);
+  const auto constant = [&](const char* name, const Tensor& value) {
+    program.buffers.push_back({sum.name + name, {value.shape(), value.dtype()}, true, value});
+    return program.buffers.back().name;
+  };
+  const std::string terms = constant("_terms", pairs.terms);
+  const std::vector<Term> pair_at(columns.at.begin(), columns.at.end() - 2);
+  const Term term = columns.at.back(), column = tp::var(sum.axes.back().name);
+  columns.at.front() = column / to_int(lanes);
+  columns.at.end()[-2] = column % to_int(lanes);
+  const auto product = [&](int half, const char* name, const Tensor& value) {
+    std::vector<Term> at = pair_at;
+    at.emplace_back(half);
+    rows.at.back() = tp::load(terms, pairs.terms.dtype(), std::move(at)) + term;
+    columns.stage.name = constant(name, value);
+    return rows.read(sum.dtype) * columns.read(sum.dtype);
+  };
+  const Term first = product(0, "_first", pairs.first);
+  return std::pair(first + product(1, "_second", pairs.second), pairs.terms.shape().end()[-2]);
+}
+
 }  // namespace
 
 std::vector<const tp::Intrinsic*> machine_intrinsics() {
@@ -289,16 +145,17 @@ bool can_use_intrinsic(const StagePlan& plan, const tp::Intrinsic& intrinsic) {
   });
 }
 
-bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrinsic,
-                   int64_t width) {
+bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrinsic, int64_t width,
+                   int64_t lanes) {
   const std::optional<Factors> factors = factors_of(plan, tiled, intrinsic);
   if (!factors) return false;
   std::vector<Stage>& stages = plan.program.stages;
   const auto position = std::find_if(stages.begin(), stages.end(),
                                      [&](const Stage& stage) { return stage.name == tiled.sum; });
   Stage sum = *position;
-  const int terms = to_int(intrinsic.terms()), lanes = to_int(width);
-  const tp::Axis last = sum.axes.back(), steps{factors->terms.name, factors->padded / terms};
+  const int terms = to_int(intrinsic.terms()), panel = to_int(width);
+  const tp::Axis last = sum.axes.back();
+  tp::Axis steps{factors->terms.name, factors->padded / terms};
   const Term step = tp::var(steps.name), term = tp::var("term"), column = tp::var(last.name);
   const Term inner = step * terms + term;
 
@@ -317,7 +174,7 @@ bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrin
   columns.stage.name = sum.name + "_columns";
   columns.stage.dtype = intrinsic.lanes_dtype();
   const std::vector<tp::Replacement> packed = {
-      {last.name, tp::var("panel") * lanes + tp::var("lane")}, {steps.name, existing(inner)}};
+      {last.name, tp::var("panel") * panel + tp::var("lane")}, {steps.name, existing(inner)}};
   columns.stage.value = narrowed(tp::substitute(factors->column, packed), columns.stage.dtype);
   if (padded)
     columns.stage.value =
@@ -332,11 +189,11 @@ bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrin
       if (window.own == sum.axes[d].name) rows.add(window.axis, window.at);
     add_plain(sum.axes[d]);
   }
-  columns.add({"panel", last.extent / width}, column / lanes);
+  columns.add({"panel", last.extent / width}, column / panel);
   for (const tp::Axis& axis : factors->others) add_plain(axis);
   rows.add({factors->terms.name, factors->padded}, inner);
   columns.add(steps, step);
-  columns.add({"lane", width}, column % lanes);
+  columns.add({"lane", width}, column % panel);
   columns.add({"term", intrinsic.terms()}, term);
 
   std::vector<Stage> before;  // the sum
@@ -345,7 +202,14 @@ bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrin
   } else {
     before.push_back(rows.stage);
   }
-  before.push_back(columns.stage);
+  Term value = rows.read(sum.dtype) * columns.read(sum.dtype);
+  if (intrinsic.products() == 1) {
+    before.push_back(columns.stage);
+  } else {
+    auto pairs = sum_of_pairs(plan.program, sum, rows, columns, lanes);
+    if (!pairs) return false;
+    std::tie(value, steps.extent) = *pairs;
+  }
   if (factors->shift != 0) {
     before.push_back(start_of(sum, *factors));
     sum.value = tp::load(before.back().name, sum.dtype, before.back().updates[0].at);
@@ -354,7 +218,7 @@ bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrin
   update.over = factors->others;
   update.over.push_back(steps);
   update.over.push_back({"term", intrinsic.terms()});
-  update.value = rows.read(sum.dtype) * columns.read(sum.dtype);
+  update.value = value;
   tiled.intrinsic = &intrinsic;
   *position = std::move(sum);
   stages.insert(position, std::make_move_iterator(before.begin()),

@@ -30,11 +30,19 @@ std::vector<const tensor_program::Intrinsic*> machine_intrinsics();
 ///   stage S_start[j] = sum(k:256) int32(B[j, k]) * -3;
 ///   stage S[i, j] = S_start[j];  update S[i, j] = sum(k:64, term:4) int32(A[i, …]) * …;
 ///
-/// False, with nothing changed, where the sum has too odd a number of columns or terms, a copy
+/// Where an instruction adds up two groups of terms, weights are constants in an order that is read
+/// with them (quad_pairs.h), in vectors of `lanes` columns:
+///
+///   const S_terms: int32[panels, pairs, 2]; const S_first, S_second: int8[vectors, pairs, 8, 4];
+///   stage S[i, j] = sum(k:pairs, term:4)
+///       int32(A[i, S_terms[j / 16, k, 0] + term]) * int32(S_first[j / 8, k, j % 8, term]) +
+///       int32(A[i, S_terms[j / 16, k, 1] + term]) * int32(S_second[j / 8, k, j % 8, term]);
+///
+/// False, with no stage changed, where the sum has too odd a number of columns or terms, a copy
 /// would hold more than what it is made of, or what is multiplied may not fit the types. Columns
-/// divide by the width.
+/// divide by the width, which divides by the lanes.
 bool use_intrinsic(StagePlan& plan, TiledSum& sum, const tensor_program::Intrinsic& intrinsic,
-                   int64_t width);
+                   int64_t width, int64_t lanes);
 
 /// Whether some sum of the plan may become one of the intrinsic's.
 bool can_use_intrinsic(const StagePlan& plan, const tensor_program::Intrinsic& intrinsic);

@@ -23,8 +23,13 @@ class LowerPairProducts : public ir::IRMutator {
     const int lanes = op->type.lanes();
     if (op->op != ir::VectorReduce::Add || call->type.lanes() != kTerms * lanes)
       return ir::IRMutator::visit(op);
-    const Expr products = Halide::widening_mul(mutate(call->args[0]), mutate(call->args[1]));
-    const Expr pairs = ir::VectorReduce::make(ir::VectorReduce::SaturatingAdd, products, 2 * lanes);
+    Expr pairs;
+    for (size_t i = 0; i < call->args.size(); i += 2) {
+      const Expr products = Halide::widening_mul(mutate(call->args[i]), mutate(call->args[i + 1]));
+      const Expr more =
+          ir::VectorReduce::make(ir::VectorReduce::SaturatingAdd, products, 2 * lanes);
+      pairs = pairs.defined() ? pairs + more : more;
+    }
     return ir::VectorReduce::make(ir::VectorReduce::Add,
                                   ir::Cast::make(Halide::Int(32, 2 * lanes), pairs), lanes);
   }
@@ -33,9 +38,16 @@ class LowerPairProducts : public ir::IRMutator {
 }  // namespace
 
 Expr pair_product(const Expr& product) {
-  const auto* factors = product.as<ir::Mul>();
-  std::vector<Expr> bytes = {factors->a.as<ir::Cast>()->value, factors->b.as<ir::Cast>()->value};
-  if (!bytes[0].type().is_uint()) std::swap(bytes[0], bytes[1]);
+  std::vector<Expr> bytes;
+  const auto add = [&](const Expr& one) {
+    const auto* factors = one.as<ir::Mul>();
+    Expr a = factors->a.as<ir::Cast>()->value, b = factors->b.as<ir::Cast>()->value;
+    if (!a.type().is_uint()) std::swap(a, b);
+    bytes.insert(bytes.end(), {a, b});
+  };
+  const auto* sum = product.as<ir::Add>();
+  add(sum != nullptr ? sum->a : product);
+  if (sum != nullptr) add(sum->b);
   return ir::Call::make(Halide::Int(32), kPairProduct, bytes, ir::Call::PureExtern);
 }
 

@@ -7,9 +7,9 @@
 
 namespace collage::native {
 
-/// The product, int32(a) * int32(b) of uint8 and int8 in either order, such that a sum of four
-/// along a loop that is vectorised atomically is these instructions. Sums of two have to fit 16
-/// bits.
+/// The product, int32(a) * int32(b) of uint8 and int8 in either order, or the sum of two such
+/// products, such that a sum of four along a loop that is vectorised atomically is these
+/// instructions. Sums of two neighbours, of both products, have to fit 16 bits.
 Halide::Expr pair_product(const Halide::Expr& product);
 
 /// Has the pipeline, which holds some, compute them.

@@ -181,8 +181,11 @@ std::vector<StageSchedule> stage_schedules(const tp::Program& program, int threa
 std::vector<StageSchedule> dot_schedules(const tp::Program& program, int threads) {
   std::vector<StageSchedule> schedules;
   const StagePlan plan = plan_stages(program);
+  size_t element = 0;  // of the first that can be used: wider ones multiply fewer at a time
   for (const tp::Intrinsic* intrinsic : machine_intrinsics()) {
-    if (!can_use_intrinsic(plan, *intrinsic)) continue;
+    const size_t own = dtype_size(intrinsic->lanes_dtype());
+    if ((element != 0 && own > element) || !can_use_intrinsic(plan, *intrinsic)) continue;
+    element = own;
     for (StageSchedule schedule : stage_schedules(program, threads)) {
       schedule.packed = false;  // it always is
       schedule.intrinsic = intrinsic->name;

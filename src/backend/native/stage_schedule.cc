@@ -72,13 +72,19 @@ class Scheduler {
     return axis + 1 == depth_ ? std::min(schedule_.rows, stage.axes[axis].extent) : 1;
   }
 
+  /// That instructions multiply, of a term.
+  int64_t products() const {
+    const tp::Intrinsic* intrinsic = tp::find_intrinsic(schedule_.intrinsic);
+    return intrinsic == nullptr ? 0 : static_cast<int64_t>(intrinsic->products());
+  }
+
   StageTile tile_for(const Stage& consumer, const std::vector<const TiledSum*>& sums) const {
     const size_t columns = consumer.axes.size() - 1;
     const int64_t rows = sums[0]->rows ? extent_of(consumer, *sums[0]->rows) : 1;
     const bool window = window_lines_.count(consumer.name) != 0;
     return stage_tile(rows, extent_of(consumer, columns), sums.size(), !is_in_block(consumer),
                       {window ? schedule_.lines : schedule_.tile_rows, schedule_.tile_vectors,
-                       schedule_.scalar, !schedule_.intrinsic.empty()});
+                       schedule_.scalar, products()});
   }
 
   /// Sums whose points share no factors, as those of windows: the loop next to the columns takes
@@ -100,7 +106,7 @@ class Scheduler {
       if (!sum.rows || window_lines_.count(consumer.name) != 0) continue;
       const StageTile tile = tile_for(consumer, plan_.sums_of(sum.consumer));
       if (const tp::Intrinsic* intrinsic = tp::find_intrinsic(schedule_.intrinsic)) {
-        any = use_intrinsic(plan_, sum, *intrinsic, tile.columns) || any;
+        any = use_intrinsic(plan_, sum, *intrinsic, tile.columns, tile.lanes) || any;
       } else if (consumer.axes[*sum.rows].extent >= 4 &&
                  consumer.axes.back().extent % tile.columns == 0) {
         any = pack_columns(plan_, sum, tile.columns, schedule_.packed) || any;

@@ -18,9 +18,10 @@ struct StageTile {
 struct WantedTile {
   int64_t rows = 0, vectors = 0;
   bool scalar = false;  ///< columns one at a time
-  /// Products are an instruction's: they take a register before they are added, and tiles divide
-  /// the columns even where they are shifted.
-  bool intrinsic = false;
+  /// Products of a term that instructions multiply, none where numbers are multiplied one at a
+  /// time. Each takes a register before it is added and one for its columns, and tiles divide the
+  /// columns even where they are shifted.
+  int64_t products = 0;
 };
 
 /// The best tile for a stage of that many rows and columns that has `sums` sums in it, as near to

@@ -111,6 +111,12 @@ HExpr Translator::expr(const tp::Term& term, Scope& scope) {
     for (const tp::Term& arg : term->args) args.push_back(expr(arg, scope));
     if (term->op == tp::TermOp::kLoad) {
       value = loaded(*term.get(), std::move(args));
+      // Halide has to be told how large constants get that indices are read from.
+      const tp::Buffer* buffer = program_.find_buffer(term->name);
+      if (scope.intrinsic != nullptr && buffer != nullptr && buffer->value.defined() &&
+          term->dtype == DType::kInt32)
+        if (const auto range = tp::range_of_values(buffer->value))
+          value = Halide::unsafe_promise_clamped(value, to_int(range->low), to_int(range->high));
     } else if (term->op == tp::TermOp::kCast && scope.intrinsic != nullptr) {
       // Halide's, which finds instructions with these.
       value = Halide::cast(halide_type(term->dtype), args[0]);

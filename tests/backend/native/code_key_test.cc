@@ -56,6 +56,22 @@ TEST(CodeKey, MagnitudesOfWeights) {
   EXPECT_EQ(compiled_kernels(), before);
 }
 
+// How many pairs groups of weights make follows from their values.
+TEST(CodeKey, PairsOfWeights) {
+  const Expr x = var("x", {9, 64}, DType::kUInt8);
+  const auto product = [&](int weight) {
+    Tensor weights = Tensor::empty(DType::kInt8, {32, 64});
+    for (int64_t i = 0; i < weights.size(); ++i)
+      weights.data<int8_t>()[i] = static_cast<int8_t>(i % 3 == 0 ? -weight : weight);
+    return function({x}, call("qnn.dense",
+                              {x, make_constant(weights), make_scalar(0.02f),
+                               make_scalar(int32_t{3}), make_scalar(0.1f), make_scalar(int32_t{0})},
+                              {{"weight_bits", int64_t{7}}}));
+  };
+  const auto kept = compiled(product(32));
+  check_function(product(64));
+}
+
 // Of users' programs too.
 TEST(CodeKey, MagnitudesOfTables) {
   const Expr x = var("x", {6, 40}, DType::kUInt8);

@@ -24,7 +24,7 @@ namespace tp = tensor_program;
 std::string rewritten(const std::string& text, const std::string& intrinsic) {
   StagePlan plan = plan_stages(tp::parse_program(text).value());
   if (plan.sums.size() != 1) return "no sum";
-  if (!use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic(intrinsic), 8)) return "none";
+  if (!use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic(intrinsic), 8, 8)) return "none";
   EXPECT_EQ(plan.sums[0].intrinsic, tp::find_intrinsic(intrinsic));
   const Status verified = tp::verify(plan.program);
   EXPECT_TRUE(verified.ok()) << verified.to_string();
@@ -96,7 +96,7 @@ TEST(DotProducts, OfRowsWithAZeroPoint) {
   const std::vector<Tensor> expected = tp::evaluate(program, std::vector<Tensor>{a}).value();
   for (const char* intrinsic : {"dot_uint8x4", "dot_int16x2"}) {
     StagePlan plan = plan_stages(program);
-    ASSERT_TRUE(use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic(intrinsic), 8));
+    ASSERT_TRUE(use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic(intrinsic), 8, 8));
     const std::vector<Tensor> got = tp::evaluate(plan.program, std::vector<Tensor>{a}).value();
     for (int64_t i = 0; i < expected[0].size(); ++i)
       ASSERT_EQ(got[0].data<int32_t>()[i], expected[0].data<int32_t>()[i]) << intrinsic << i;
@@ -185,6 +185,40 @@ bool has(const std::string& instruction, const Function& f, const std::string& s
   return code.find(instruction) != std::string::npos;
 }
 
+/// Weights whose groups go in pairs, and weights of which none do.
+TEST(DotProducts, OfTwoGroupsAtATime) {
+  const std::string text = R"(program {
+  param A: uint8[5, 16];
+  const B: int8[8, 16];
+  stage S[i:5, j:8] = sum(k:16) (int32(A[i, k]) - 3) * int32(B[j, k]);
+  result Y[i:5, j:8] = S[i, j] * 2;
+})";
+  tp::Program program = tp::parse_program(text).value();
+  Tensor a = Tensor::empty(DType::kUInt8, {5, 16});
+  for (int64_t i = 0; i < a.size(); ++i) a.data<uint8_t>()[i] = static_cast<uint8_t>(i * 89);
+  for (const int bound : {32, 64}) {
+    Tensor b = Tensor::empty(DType::kInt8, {8, 16});
+    for (int64_t i = 0; i < b.size(); ++i)
+      b.data<int8_t>()[i] = static_cast<int8_t>(i % 3 == 0 ? -bound : bound);
+    program.buffers[1].value = b;
+    StagePlan plan = plan_stages(program);
+    ASSERT_TRUE(use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic("dot_uint8x4_twice"), 8, 8));
+    EXPECT_TRUE(tp::verify(plan.program).ok());
+    const int pairs = bound == 32 ? 2 : 4;
+    EXPECT_THAT(plan.program.to_string(),
+                HasSubstr(fmt::format(
+                    "update S[i, j] = sum(k:{}, term:4) int32(A[i, S_terms[j / 8, k, 0] + term]) * "
+                    "int32(S_first[j / 8, k, j % 8, term]) + int32(A[i, S_terms[j / 8, k, 1] + "
+                    "term]) * int32(S_second[j / 8, k, j % 8, term]);",
+                    pairs)));
+    const std::vector<Tensor> expected = tp::evaluate(program, std::vector<Tensor>{a}).value();
+    const std::vector<Tensor> got = tp::evaluate(plan.program, std::vector<Tensor>{a}).value();
+    for (int64_t i = 0; i < expected[0].size(); ++i)
+      ASSERT_EQ(got[0].data<int32_t>()[i], expected[0].data<int32_t>()[i]) << bound << " " << i;
+  }
+  EXPECT_EQ(rewritten(text, "dot_uint8x4_twice"), "none") << "weights that are not known";
+}
+
 Function product_of_bytes(int32_t zero_point, int64_t bits = 8) {
   const Expr x = var("x", {12, 64}, DType::kUInt8);
   Tensor bytes = Tensor::empty(DType::kInt8, {32, 64});
@@ -210,6 +244,8 @@ TEST(DotProducts, AreInstructions) {
   EXPECT_TRUE(has("vpdpbusd", product_of_bytes(117), "stages dot_uint8x4", vnni));
   const Function narrow = product_of_bytes(117, 7);
   EXPECT_TRUE(has("vpmaddubsw", narrow, "stages dot_uint8x4_small", avx2));
+  EXPECT_FALSE(has("vpaddw", narrow, "stages dot_uint8x4_small", avx2));
+  EXPECT_TRUE(has("vpaddw", narrow, "stages dot_uint8x4_twice", avx2));
   const std::string avx512 = avx2 + "-avx512-avx512_skylake";
   EXPECT_TRUE(has("vpmaddubsw", narrow, "stages dot_uint8x4_small", avx512));
   EXPECT_TRUE(has("vpdpbusd", narrow, "stages dot_uint8x4", vnni));
