@@ -23,6 +23,10 @@ using tp::Term;
 
 namespace {
 
+/// With more pairs of groups than that, one group at a time is as fast: a pair takes 1.6 as long.
+constexpr double kMostPairs = 0.6;  // of the groups
+constexpr char kOneGroup[] = "dot_uint8x4_small";
+
 using Features = std::vector<Halide::Target::Feature>;
 
 /// When to compute an intrinsic by instructions: where the processor has any of these features, and
@@ -38,7 +42,7 @@ const std::map<std::string, Processors>& processors() {
   static const std::map<std::string, Processors> table = {
       {"dot_uint8x4", {vnni}},
       {"dot_uint8x4_twice", {{Target::AVX2}, vnni}},
-      {"dot_uint8x4_small", {{Target::AVX2}, vnni}},
+      {kOneGroup, {{Target::AVX2}, vnni}},
       {"dot_int16x2", {{Target::AVX2}}},
       {"dot_bfloat16x2", {{Target::AVX512_Zen4, Target::AVX512_SapphireRapids}}},
   };
@@ -95,12 +99,15 @@ Stage start_of(const Stage& sum, const Factors& factors) {
 
 /// Adds up two groups of terms at a time: what is added, and how many such pairs there are. The
 /// weights become constants of the program, as quad_pairs.h orders them; none where they are not
-/// known. `rows` and `columns`: those that are read group by group.
+/// known, or too many groups are alone. `rows` and `columns`: those that are read group by group.
 std::optional<std::pair<Term, int64_t>> sum_of_pairs(tp::Program& program, const Stage& sum,
                                                      Copy rows, Copy columns, int64_t lanes) {
   const Result<std::optional<Tensor>> weights = tp::constant_value(program, columns.stage);
   if (!weights.ok() || !*weights) return std::nullopt;
   const QuadPairs pairs = pair_quads(**weights, lanes);
+  const int64_t groups = (*weights)->shape().end()[-3], count = pairs.terms.shape().end()[-2];
+  if (static_cast<double>(count) > kMostPairs * static_cast<double>(groups) + 1)
+    return std::nullopt;
   const auto constant = [&](const char* name, const Tensor& value) {
     program.buffers.push_back({sum.name + name, {value.shape(), value.dtype()}, true, value});
     return program.buffers.back().name;
@@ -118,7 +125,7 @@ std::optional<std::pair<Term, int64_t>> sum_of_pairs(tp::Program& program, const
     return rows.read(sum.dtype) * columns.read(sum.dtype);
   };
   const Term first = product(0, "_first", pairs.first);
-  return std::pair(first + product(1, "_second", pairs.second), pairs.terms.shape().end()[-2]);
+  return std::pair(first + product(1, "_second", pairs.second), count);
 }
 
 }  // namespace
@@ -207,7 +214,7 @@ bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrin
     before.push_back(columns.stage);
   } else {
     auto pairs = sum_of_pairs(plan.program, sum, rows, columns, lanes);
-    if (!pairs) return false;
+    if (!pairs) return use_intrinsic(plan, tiled, *tp::find_intrinsic(kOneGroup), width, lanes);
     std::tie(value, steps.extent) = *pairs;
   }
   if (factors->shift != 0) {

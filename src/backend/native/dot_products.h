@@ -38,6 +38,8 @@ std::vector<const tensor_program::Intrinsic*> machine_intrinsics();
 ///       int32(A[i, S_terms[j / 16, k, 0] + term]) * int32(S_first[j / 8, k, j % 8, term]) +
 ///       int32(A[i, S_terms[j / 16, k, 1] + term]) * int32(S_second[j / 8, k, j % 8, term]);
 ///
+/// Weights of which too few groups go in pairs are multiplied one group at a time.
+///
 /// False, with no stage changed, where the sum has too odd a number of columns or terms, a copy
 /// would hold more than what it is made of, or what is multiplied may not fit the types. Columns
 /// divide by the width, which divides by the lanes.
