@@ -42,6 +42,9 @@ CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandida
                                     const Encoding& to) {
     return conversion_seconds(type, from, to);
   };
+  problem_.passing_encodings = [this](const TensorType& type) {
+    return stated_.converted_to(type);
+  };
   for (size_t c = 0; c < candidates_.size(); ++c) {
     if (candidates_[c].costs == nullptr) candidates_[c].costs = unknown_costs(candidates_[c]);
     problem_.candidates.push_back({&candidates_[c].partition, {}});

@@ -1,7 +1,10 @@
 #include "partition/stated_kernels.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
+#include "devices/declared_devices.h"
 #include "partition/rewrite.h"
 #include "pattern/pattern.h"
 #include "runtime/encoding.h"
@@ -33,6 +36,30 @@ std::set<std::string> split(const std::string& text) {
   return entries;
 }
 
+// As Encoding::to_string writes it; none of other texts.
+std::optional<Encoding> encoding_of(std::string_view text) {
+  Encoding encoding;
+  if (const size_t at = text.find('@'); at != text.npos) {
+    std::string_view device = text.substr(at + 1);
+    const size_t slash = device.find('/');
+    const Result<VirtualDevice> parsed = parse_device(device.substr(0, slash));
+    if (!parsed) return std::nullopt;
+    encoding.device = *parsed;
+    if (slash != device.npos) encoding.device.memory_scope = device.substr(slash + 1);
+    text = text.substr(0, at);
+  }
+  if (const size_t at = text.find(':'); at != text.npos) {
+    const Result<Layout> layout = Layout::parse(text.substr(at + 1));
+    if (!layout) return std::nullopt;
+    encoding.layout = *layout;
+    text = text.substr(0, at);
+  }
+  const Result<DType> dtype = parse_dtype(text);
+  if (!dtype) return std::nullopt;
+  encoding.dtype = *dtype;
+  return encoding;
+}
+
 }  // namespace
 
 const FunctionNode* called_primitive(const Expr& expr) {
@@ -58,6 +85,12 @@ StatedKernels::StatedKernels(const DataflowGraph& graph)
   }
   if (graph.function()->attrs.has(kConversions))
     conversions_ = split(text_attr(graph.function()->attrs, kConversions));
+  for (const std::string& conversion : conversions_.value_or(std::set<std::string>())) {
+    const size_t arrow = conversion.rfind(" -> "), from = conversion.rfind(' ', arrow - 1);
+    if (arrow == conversion.npos || from == conversion.npos) continue;
+    if (const auto to = encoding_of(std::string_view(conversion).substr(arrow + 4)))
+      converted_to_[conversion.substr(0, from)].insert(*to);
+  }
 }
 
 const std::string& StatedKernels::variant(const CandidatePartition& candidate) const {
@@ -67,6 +100,11 @@ const std::string& StatedKernels::variant(const CandidatePartition& candidate) c
 bool StatedKernels::allow_conversion(const TensorType& type, const Encoding& from,
                                      const Encoding& to) const {
   return !conversions_ || conversions_->contains(conversion_text(type, from, to));
+}
+
+std::set<Encoding> StatedKernels::converted_to(const TensorType& type) const {
+  const auto found = converted_to_.find(type.to_string());
+  return found == converted_to_.end() ? std::set<Encoding>() : found->second;
 }
 
 Result<Module> state_kernels(const DataflowGraph& graph, std::span<const KernelStatement> kernels,

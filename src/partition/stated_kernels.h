@@ -8,10 +8,11 @@
 //
 // and the attribute "conversions" of the function that calls them lists the changes of encoding
 // there are. A Primitive function may also state its target alone, or both, in a module of the
-// user's, or the toolchain that compiles it (Compiler): what is stated holds, and the search decides
-// the rest.
+// user's, or the toolchain that compiles it (Compiler): what is stated holds, and the search
+// decides the rest.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -40,11 +41,15 @@ class StatedKernels {
   const std::string& variant(const CandidatePartition& candidate) const;
   // Whether a tensor of that type may change like that.
   bool allow_conversion(const TensorType& type, const Encoding& from, const Encoding& to) const;
+  // What conversions that are stated of tensors of that type give: a tensor may be converted twice,
+  // through an encoding that no kernel has.
+  std::set<Encoding> converted_to(const TensorType& type) const;
 
  private:
   IndexSet primitives_;
   std::vector<std::string> compilers_, targets_, variants_;
-  std::optional<std::set<std::string>> conversions_;  // none: nothing is stated
+  std::optional<std::set<std::string>> conversions_;        // none: nothing is stated
+  std::map<std::string, std::set<Encoding>> converted_to_;  // by the type's text
   bool complete_ = true;
 };
 

@@ -79,9 +79,18 @@ class Builder {
       group.tensor = root;
       group.root = node_of_[root.node];
       group.forms.push_back({root, plain_encoding(type_of(root)), true});
+      add_passing_forms(group);
       result_.groups.push_back(std::move(group));
     }
     return it->second;
+  }
+
+  void add_passing_forms(Group& group) const {
+    if (!problem_.passing_encodings) return;
+    const TensorType type = type_of(group.tensor);
+    for (const Encoding& encoding : problem_.passing_encodings(type))
+      if (!(encoding == plain_encoding(type)) && group.forms.size() < kMaxForms)
+        group.forms.push_back({group.tensor, encoding, encoding.is_linear(type.dtype)});
   }
 
   TensorType type_of(TensorRef tensor) const {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct SearchProblem {
   const DataflowGraph* graph = nullptr;
   std::vector<CandidateCosts> candidates;
   ConversionCost conversion_cost;
+  // Encodings beside those of variants that a tensor of that type may be converted through.
+  std::function<std::set<Encoding>(const TensorType& type)> passing_encodings = {};
   double launch_penalty = 0;        // seconds, for each kernel and each conversion
   bool views_need_kernels = false;  // views are operator calls like any other, of no plain alias
 };

@@ -195,6 +195,34 @@ TEST_F(CoverProblems, ACoversConversionsArePartOfItsSum) {
   EXPECT_EQ(cover.switches, 0u);
 }
 
+// As a module says that was printed where some other kernel had that encoding.
+TEST_F(CoverProblems, StatedConversionsPassThroughEncodingsOfNoKernel) {
+  const std::string type = "Tensor[(64, 1024), float32] ";
+  const auto cover_of = [&](const std::string& stated) {
+    const Function function = graph_->function();
+    graph_.emplace(make_function(function->params, function->body, {{"conversions", stated}}));
+    candidates_.clear();
+    for (const PostDfsIndex call : calls()) add_blocked(spec("native"), call, kSeconds);
+    GivenCosts costs;
+    costs.conversions = {{"plain>aB8b", 1e-6}, {"aB8b>aB16b", 1e-6}, {"aB16b>plain", 1e-6}};
+    CoverProblem problem(*graph_, candidates_, costs);
+    const Result<SearchResult> found =
+        problem.settle([&] { return search_covers(problem.problem()); });
+    std::string text;
+    if (!found.ok()) return found.status().message();
+    for (const ChosenConversion& change : found->covers[0].conversions)
+      text += change.from.to_string() + ">" + change.to.to_string() + " ";
+    return text;
+  };
+  const std::string in = type + "float32 -> float32:aB8b; ",
+                    out = type + "float32:aB8b -> float32:aB16b; ";
+  EXPECT_EQ(cover_of(in + out + type + "float32:aB16b -> float32"),
+            "float32>float32:aB8b float32:aB8b>float32:aB16b float32:aB16b>float32 ");
+  EXPECT_EQ(cover_of(in + out), "no choice of kernels covers the whole graph");
+  EXPECT_EQ(cover_of(in + "float32; -> ; nothing -> of: the@kind"),
+            "no choice of kernels covers the whole graph");
+}
+
 // A chain of a, a, b, b: blocked kernels of 1 ms each, or plain ones of 2 ms.
 class AskedFor : public CoverProblems {
  protected:
