@@ -104,7 +104,11 @@ bool StatedKernels::allow_conversion(const TensorType& type, const Encoding& fro
 
 std::set<Encoding> StatedKernels::converted_to(const TensorType& type) const {
   const auto found = converted_to_.find(type.to_string());
-  return found == converted_to_.end() ? std::set<Encoding>() : found->second;
+  if (found == converted_to_.end()) return {};
+  std::set<Encoding> encodings = found->second;
+  const auto rank = static_cast<int64_t>(type.shape.size());
+  std::erase_if(encodings, [&](const Encoding& e) { return !e.layout.fits(rank); });
+  return encodings;
 }
 
 Result<Module> state_kernels(const DataflowGraph& graph, std::span<const KernelStatement> kernels,

@@ -218,6 +218,10 @@ TEST_F(CoverProblems, StatedConversionsPassThroughEncodingsOfNoKernel) {
                     out = type + "float32:aB8b -> float32:aB16b; ";
   EXPECT_EQ(cover_of(in + out + type + "float32:aB16b -> float32"),
             "float32>float32:aB8b float32:aB8b>float32:aB16b float32:aB16b>float32 ");
+  EXPECT_EQ(cover_of(in + type + "float32:aB8b -> float32:aBcd16b; " + type +
+                     "float32:aBcd16b -> float32"),
+            "no choice of kernels covers the whole graph")
+      << "of another rank";
   EXPECT_EQ(cover_of(in + out), "no choice of kernels covers the whole graph");
   EXPECT_EQ(cover_of(in + "float32; -> ; nothing -> of: the@kind"),
             "no choice of kernels covers the whole graph");
