@@ -14,6 +14,10 @@ namespace {
 
 constexpr size_t kTerms = 4;
 
+// Of groups that are alone, while partners are exchanged: where more are, few fit at all, and to
+// look for these takes seconds.
+constexpr size_t kMostAlone = 64;
+
 using Pair = std::pair<size_t, size_t>;  // of groups; the second may be none
 
 /// The groups of one panel.
@@ -48,9 +52,13 @@ class Panel {
       }
       left.erase(left.begin());
     }
-    while (alone.size() > 1 && exchange(found, alone)) {
+    if (alone.size() > kMostAlone) left = std::exchange(alone, {});
+    while (!alone.empty()) {
+      const size_t group = alone.back();
+      alone.pop_back();
+      if (!exchange(found, group, alone)) left.push_back(group);
     }
-    for (const size_t group : alone) found.emplace_back(group, none());
+    for (const size_t group : left) found.emplace_back(group, none());
     return found;
   }
 
@@ -67,22 +75,19 @@ class Panel {
     return within(positive_) && within(negative_);
   }
 
-  /// Has two groups that are alone take the places of a pair's partners.
-  bool exchange(std::vector<Pair>& pairs, std::vector<size_t>& alone) const {
-    for (size_t a = 0; a < alone.size(); ++a) {
-      for (Pair& pair : pairs) {
-        for (const auto& [mine, others] : {pair, Pair{pair.second, pair.first}}) {
-          if (!fit(alone[a], mine)) continue;
-          for (size_t b = 0; b < alone.size(); ++b) {
-            if (b == a || !fit(alone[b], others)) continue;
-            const Pair more{alone[b], others};
-            pair = {alone[a], mine};
-            pairs.push_back(more);
-            alone.erase(alone.begin() + static_cast<std::ptrdiff_t>(std::max(a, b)));
-            alone.erase(alone.begin() + static_cast<std::ptrdiff_t>(std::min(a, b)));
-            return true;
-          }
-        }
+  /// Has the group, which is alone, and another that is take the places of a pair's partners.
+  bool exchange(std::vector<Pair>& pairs, size_t group, std::vector<size_t>& alone) const {
+    for (Pair& pair : pairs) {
+      for (const Pair& either : {pair, Pair{pair.second, pair.first}}) {
+        const size_t mine = either.first, others = either.second;
+        if (!fit(group, mine)) continue;
+        const auto second = std::find_if(alone.begin(), alone.end(),
+                                         [&](size_t other) { return fit(other, others); });
+        if (second == alone.end()) continue;
+        pair = {group, mine};
+        pairs.emplace_back(*second, others);
+        alone.erase(second);
+        return true;
       }
     }
     return false;
