@@ -27,7 +27,9 @@ class Matcher {
  public:
   Matcher(const Program& program, const std::string& lane, const std::string& term,
           const Intrinsic& intrinsic, int64_t lanes)
-      : program_(program), lane_(lane), term_(term), intrinsic_(intrinsic), lanes_(lanes) {}
+      : program_(program), lane_(lane), term_(term), intrinsic_(intrinsic), lanes_(lanes) {
+    if (intrinsic.lanes_bound) elements_ = element_ranges(program);
+  }
 
   bool matches(const Term& pattern, const Term& value) const {
     if (pattern->op != value->op || pattern.dtype() != value.dtype()) return false;
@@ -85,8 +87,7 @@ class Matcher {
     }
     return is_variable(load->args.back(), term_) &&
            program_.type_of(load->name).shape.back() == intrinsic_.terms() &&
-           (!intrinsic_.lanes_bound ||
-            intrinsic_.takes_lanes(element_ranges(program_).at(load->name)));
+           (!intrinsic_.lanes_bound || intrinsic_.takes_lanes(elements_.at(load->name)));
   }
 
   const Program& program_;
@@ -94,6 +95,7 @@ class Matcher {
   const std::string& term_;
   const Intrinsic& intrinsic_;
   const int64_t lanes_;
+  ElementRanges elements_;  ///< where the lanes' are bounded
 };
 
 /// Whether the lanes' elements are constants of which two neighbours of both products add up to
