@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "devices/declared_devices.h"
+#include "ir/device_constraint.h"
 #include "partition/rewrite.h"
 #include "pattern/pattern.h"
 #include "runtime/encoding.h"
@@ -40,12 +40,9 @@ std::set<std::string> split(const std::string& text) {
 std::optional<Encoding> encoding_of(std::string_view text) {
   Encoding encoding;
   if (const size_t at = text.find('@'); at != text.npos) {
-    std::string_view device = text.substr(at + 1);
-    const size_t slash = device.find('/');
-    const Result<VirtualDevice> parsed = parse_device(device.substr(0, slash));
-    if (!parsed) return std::nullopt;
-    encoding.device = *parsed;
-    if (slash != device.npos) encoding.device.memory_scope = device.substr(slash + 1);
+    const Result<DeviceConstraint> device = DeviceConstraint::parse(text.substr(at + 1));
+    if (!device || !device->device) return std::nullopt;
+    encoding.device = {*device->device, device->id.value_or(0), device->memory_scope.value_or("")};
     text = text.substr(0, at);
   }
   if (const size_t at = text.find(':'); at != text.npos) {
