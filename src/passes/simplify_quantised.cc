@@ -78,6 +78,23 @@ Result<Expr> drop_saturation(const Expr& expr, const Uses& uses) {
   return remake(call, {activation->args[0], call.args[1], call.args[2]});
 }
 
+// quantize(f(x)) to f(quantize(x)), where f only moves elements: these are integers then, and what
+// computes x can give them. A transpose that something else reads would be computed twice.
+Result<Expr> quantise_first(const Expr& expr, const Uses& uses) {
+  const CallNode& call = call_of(expr);
+  const CallNode* transpose = as_op(call.args[0], "transpose");
+  const CallNode* moved = transpose != nullptr ? transpose : as_op(call.args[0], "reshape");
+  if (moved == nullptr || moved->args[0]->tensor_type().shape.empty() ||
+      !call.args[1]->tensor_type().shape.empty() ||
+      (transpose != nullptr && !uses.once(call.args[0])))
+    return Expr();
+  Attrs attrs = call.attrs;
+  attrs.set("axis", int64_t{-1});
+  const Expr integers =
+      TRY(remake(call, {moved->args[0], call.args[1], call.args[2]}, std::move(attrs)));
+  return remake(*moved, {integers});
+}
+
 bool are_of_7_bits(const Tensor& weights) {
   if (weights.dtype() != DType::kInt8) return false;
   const std::span<const int8_t> values = weights.values<int8_t>();
@@ -104,6 +121,7 @@ const std::vector<RewriteRule> kRules = {
      tell_weight_bits},
     {"drop a round trip", {"qnn.quantize"}, drop_round_trip},
     {"drop what saturates anyhow", {"qnn.quantize"}, drop_saturation},
+    {"quantise before elements are moved", {"qnn.quantize"}, quantise_first},
 };
 
 }  // namespace

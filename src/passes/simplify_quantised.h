@@ -1,6 +1,7 @@
 // Removes what quantised models do for nothing: quantize right after dequantize by the same
 // parameters, also with operators between that only move elements, and activations that cut off
-// what qnn.quantize saturates anyhow. Tells of products whether their weights have 7 bits.
+// what qnn.quantize saturates anyhow. Has integers moved in place of the numbers that they are made
+// of. Tells of products whether their weights have 7 bits.
 #pragma once
 
 #include "passes/pass.h"
