@@ -162,15 +162,22 @@ class Finder {
     }
   }
 
-  /// The anchor with each prefix of the chain behind it, and with its prologue.
+  /// The anchor with each prefix of the chain behind it, also where that reads another tensor of
+  /// bytes with what dequantises it; and with its prologue.
   void add_anchored(PostDfsIndex anchor) {
     const IndexSet alone = with_tuple_arguments(graph_, IndexSet({anchor}));
     bool truncated = false;
     const std::vector<PostDfsIndex> chain = chain_behind(anchor, &truncated);
     Grown grown{alone};
+    IndexSet with_bytes = alone;
     for (PostDfsIndex call : chain) {
       add("anchor", grown);
       grown.inside.insert(call);
+      with_bytes.insert(call);
+      for (PostDfsIndex p : graph_.node(call).inputs)
+        if (single_user(p) && reads_bytes(p) && roles_[p] == Role::kElementwise)
+          with_bytes.insert(p);
+      if (with_bytes.size() > grown.inside.size()) add("anchor", {with_bytes, truncated});
     }
     grown.truncated = truncated;
     add("anchor", grown);
