@@ -54,14 +54,43 @@ Term quantize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return cast(to, clamp(cast(DType::kInt32, near) + zero_point, bound(low), bound(high)));
 }
 
+/// What `quantize` rounded and cut off to make this integer with a zero point of that value: a
+/// whole number that needs no integer to stand for it. Undefined where the term is no such integer.
+Term quantised_steps(const Term& integer, const Term& zero_point) {
+  const std::optional<int64_t> zero = known_integer(zero_point);
+  const DType to = integer.dtype();
+  if (!zero || integer->op != TermOp::kCast || !is_narrow_integer(to)) return {};
+  Term wide = integer->args[0];
+  if (*zero != 0) {
+    if (wide->op != TermOp::kAdd || !is_integer_constant(wide->args[1], *zero)) return {};
+    wide = wide->args[0];
+  }
+  if (wide->op != TermOp::kCast || wide.dtype() != DType::kInt32) return {};
+  const Term within = wide->args[0];
+  const auto ends_at = [&](const Term& term, TermOp op, const Term& end) {
+    return term->op == op && term->args[1]->op == TermOp::kConstant &&
+           term->args[1]->real == static_cast<double>(end->integer - *zero);
+  };
+  if (within.dtype() != DType::kFloat32 || !ends_at(within, TermOp::kMax, lowest(to)) ||
+      !ends_at(within->args[0], TermOp::kMin, highest(to)))
+    return {};
+  const Term& whole = within->args[0]->args[0];
+  const bool is_whole = whole->op == TermOp::kRound && whole->args[0]->op == TermOp::kSelect &&
+                        whole->args[0]->args[0]->op == TermOp::kIsNan;
+  return is_whole ? within : Term();
+}
+
+Term steps_from(const Term& integer, const Term& zero_point) {
+  const Term steps = quantised_steps(integer, zero_point);
+  if (steps.defined()) return steps;
+  if (is_narrow_integer(integer.dtype())) return cast(DType::kInt32, integer) - zero_point;
+  if (is_integer_constant(zero_point, 0)) return integer;
+  return cast(DType::kInt64, integer) - cast(DType::kInt64, zero_point);
+}
+
 Term dequantize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Term zero_point = parameter(e, call, 2, at), scale = parameter(e, call, 1, at);
-  Term steps = e.value(call.args[0], at);
-  if (is_narrow_integer(steps.dtype())) {
-    steps = cast(DType::kInt32, steps) - zero_point;
-  } else if (!is_integer_constant(zero_point, 0)) {
-    steps = cast(DType::kInt64, steps) - cast(DType::kInt64, zero_point);
-  }
+  const Term steps = steps_from(e.value(call.args[0], at), zero_point);
   const Term value = cast(DType::kFloat32, steps);
   return is_one(scale) ? value : value * scale;
 }

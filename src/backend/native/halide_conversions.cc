@@ -53,4 +53,10 @@ HExpr saturated(const HExpr& value, DType dtype) {
   return Halide::saturating_cast(type, Halide::saturating_cast(Halide::Int(16), value));
 }
 
+HExpr rounded_bits(const HExpr& value, int64_t added, DType dtype) {
+  const Halide::Type type = halide_type(dtype), bits = type.with_code(halide_type_uint);
+  const HExpr more = Halide::cast(bits, HExpr(to_int(added)));
+  return Halide::reinterpret(type, Halide::cast(bits, nearest_bits(value)) + more);
+}
+
 }  // namespace collage::native

@@ -17,4 +17,9 @@ Halide::Expr converted(const Halide::Expr& value, DType dtype);
 /// are instructions: of min and max LLVM moves additions out, and then sees none.
 Halide::Expr saturated(const Halide::Expr& value, DType dtype);
 
+/// A real number from -2^22 to 2^22, rounded, and plus that, in the low bits of that type of 8 or
+/// 16 bits. With AVX-512, whose vectors Halide rounds by halves and saturates in steps, in less
+/// than half as many instructions.
+Halide::Expr rounded_bits(const Halide::Expr& value, int64_t added, DType dtype);
+
 }  // namespace collage::native

@@ -16,6 +16,10 @@ Expr strict(Call::IntrinsicOp operation, const Expr& a, const Expr& b) {
   return Call::make(type, operation, {a, b}, Call::PureIntrinsic);
 }
 
+/// Numbers around it are whole: added to one that is small, it leaves the nearest integer, in the
+/// low bits.
+constexpr float kWhole = 0x1.8p23f;
+
 /// A function that goes from -1 at -end to 1 at `end`: x * p(x^2) / q(x^2), of the polynomials with
 /// the least relative error. What rounding adds to 1 is cut off.
 Expr odd_quotient(const Expr& x, float end, const std::vector<float>& p,
@@ -43,11 +47,11 @@ Expr vector_exp(const Expr& x) {
   // e^x = 2^n * e^r with |r| <= ln(2) / 2; e^r by its Taylor series of degree 7 (5e-9). At the ends
   // n is -127 and 128, of which the bits are those of 0 and infinity.
   const Expr clamped = number_or_smaller(88.7f, number_or_larger(-88.0f, x));
-  const Expr n = Halide::round(clamped * 1.44269504f);
+  const Expr doublings = clamped * 1.44269504f, n = nearest_small(doublings);
   const Expr r = (clamped - n * 0.693145752f) - n * 1.42860677e-6f;
   Expr p = 1.0f / 5040;
   for (float c : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f}) p = p * r + c;
-  return p * Halide::reinterpret<float>((Halide::cast<int32_t>(n) + 127) << 23);
+  return p * Halide::reinterpret<float>((nearest_bits(doublings) + 127) << 23);
 }
 
 Expr vector_log(const Expr& x) {
@@ -85,6 +89,10 @@ Expr vector_erf(const Expr& x) {
       {2.05010119e-6f, 2.84882797e-4f, 3.76558972e-3f, 5.27486389e-2f, 0.190405736f, 1.12837915f},
       {3.80918646e-5f, 1.16253025e-3f, 1.49691606e-2f, 0.114108821f, 0.502075431f, 1.0f});
 }
+
+Expr nearest_small(const Expr& x) { return exact_sum(exact_sum(x, kWhole), -kWhole); }
+
+Expr nearest_bits(const Expr& x) { return Halide::reinterpret<uint32_t>(exact_sum(x, kWhole)); }
 
 Expr is_not_a_number(const Expr& x) { return !strict(Call::strict_eq, x, x); }
 

@@ -28,6 +28,11 @@ inline int to_int(int64_t v) { return static_cast<int>(v); }
 /// Halide's own test makes a mask of more than eight lanes by shuffles.
 Halide::Expr is_not_a_number(const Halide::Expr& x);
 
+/// The integer nearest to x, ties to even, for x from -2^22 to 2^22; and what has its bits, below
+/// others, as uint32. Halide rounds AVX-512's vectors by halves.
+Halide::Expr nearest_small(const Halide::Expr& x);
+Halide::Expr nearest_bits(const Halide::Expr& x);
+
 /// a + b of real numbers, of which either may be infinite.
 Halide::Expr exact_sum(const Halide::Expr& a, const Halide::Expr& b);
 /// a / b of real numbers, by a division: Halide multiplies by the reciprocal of a constant.

@@ -1,5 +1,7 @@
 #include "backend/native/term_operations.h"
 
+#include <cmath>
+
 #include "backend/native/halide_conversions.h"
 #include "backend/native/halide_math.h"
 #include "base/check.h"
@@ -40,6 +42,28 @@ HExpr remainder(const HExpr& a, const HExpr& b) {
   return Halide::select(b < 0 && r != 0, r + b, r);
 }
 
+/// The constant in min(x, constant) or max(x, constant), whole and within ±2^22.
+std::optional<int64_t> whole_limit(const tp::Term& term, tp::TermOp op) {
+  if (term->op != op || term->args[1]->op != tp::TermOp::kConstant) return std::nullopt;
+  const tp::Term& limit = term->args[1];
+  const double value = is_float(limit.dtype()) ? limit->real : static_cast<double>(limit->integer);
+  if (value != std::trunc(value) || std::abs(value) > 0x1p22) return std::nullopt;
+  return static_cast<int64_t>(value);
+}
+
+/// x and c of x + c, or of x for c = 0.
+std::pair<tp::Term, int64_t> without_constant(const tp::Term& sum) {
+  if (sum->op == tp::TermOp::kAdd)
+    if (const auto added = tp::known_integer(sum->args[1])) return {sum->args[0], *added};
+  return {sum, 0};
+}
+
+/// What int32(x) converts; undefined where it is no such term.
+tp::Term made_integer(const tp::Term& term) {
+  const bool is_cast = term->op == tp::TermOp::kCast && term.dtype() == DType::kInt32;
+  return is_cast && term->args[0].dtype() == DType::kFloat32 ? term->args[0] : tp::Term();
+}
+
 bool is_real_constant(const HExpr& value) {
   return value.type().is_float() && Halide::Internal::is_const(value);
 }
@@ -66,6 +90,35 @@ const tp::Term* saturated_by(const tp::TermNode& term) {
       !is_end(low->args[0], tp::TermOp::kMin, tp::highest(term.dtype)))
     return nullptr;
   return &low->args[0]->args[0];
+}
+
+std::optional<RoundedWithin> rounded_within(const tp::Term& term) {
+  if (term.dtype() != DType::kFloat32) return std::nullopt;
+  const auto low = whole_limit(term, tp::TermOp::kMax);
+  const auto high = low ? whole_limit(term->args[0], tp::TermOp::kMin) : std::nullopt;
+  if (!high || *low > *high || term->args[0]->args[0]->op != tp::TermOp::kRound)
+    return std::nullopt;
+  return RoundedWithin{term->args[0]->args[0]->args[0], *low, *high};
+}
+
+std::optional<Quantised> quantised_by(const tp::TermNode& term) {
+  if (const tp::Term* whole = saturated_by(term)) {
+    const auto [integer, added] = without_constant(*whole);
+    const tp::Term rounded = made_integer(integer);
+    if (!rounded.defined() || rounded->op != tp::TermOp::kRound || std::abs(added) > 1 << 20)
+      return std::nullopt;
+    const int64_t low = tp::lowest(term.dtype)->integer, high = tp::highest(term.dtype)->integer;
+    return Quantised{{rounded->args[0], low - added, high - added}, added};
+  }
+  if (term.op != tp::TermOp::kCast || !is_integer(term.dtype) || dtype_size(term.dtype) > 2)
+    return std::nullopt;
+  const auto [integer, added] = without_constant(term.args[0]);
+  const tp::Term within = made_integer(integer);
+  const auto steps = within.defined() ? rounded_within(within) : std::nullopt;
+  if (!steps || steps->low + added < tp::lowest(term.dtype)->integer ||
+      steps->high + added > tp::highest(term.dtype)->integer)
+    return std::nullopt;
+  return Quantised{*steps, added};
 }
 
 HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {

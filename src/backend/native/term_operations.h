@@ -3,6 +3,7 @@
 
 #include <Halide.h>
 
+#include <optional>
 #include <vector>
 
 #include "tensor_program/program.h"
@@ -18,5 +19,22 @@ Halide::Expr combined(tensor_program::Combine combine, const Halide::Expr& a,
 
 /// x, where the term is cast(T, clamp(x, T's least, T's largest)) of an int32 to a smaller T.
 const tensor_program::Term* saturated_by(const tensor_program::TermNode& term);
+
+/// A real number that is rounded and cut off at whole numbers within ±2^22.
+struct RoundedWithin {
+  tensor_program::Term value;
+  int64_t low = 0, high = 0;
+};
+/// clamp(round(value), low, high)
+std::optional<RoundedWithin> rounded_within(const tensor_program::Term& term);
+
+/// That as an integer of a small type T, which holds all of them with `added` to them.
+struct Quantised {
+  RoundedWithin steps;
+  int64_t added = 0;
+};
+/// cast(T, int32(clamp(round(value), low, high)) + added), or the same with the clamp behind the
+/// sum.
+std::optional<Quantised> quantised_by(const tensor_program::TermNode& term);
 
 }  // namespace collage::native

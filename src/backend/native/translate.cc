@@ -6,6 +6,7 @@
 #include "backend/native/halide_math.h"
 #include "backend/native/pair_products.h"
 #include "backend/native/term_operations.h"
+#include "backend/native/vector_width.h"
 #include "base/check.h"
 #include "tensor_program/magnitude.h"
 #include "tensor_program/set_elements.h"
@@ -92,6 +93,18 @@ HExpr Translator::loaded(const tp::TermNode& term, std::vector<HExpr> at) {
   return term.dtype == DType::kBool && !value.type().is_bool() ? value != 0 : value;
 }
 
+HExpr Translator::rounded(const tp::Term& term, Scope& scope) {
+  if (vector_width() < 16) return {};
+  const auto within = [&](const RoundedWithin& steps) {
+    return number_or_larger(to_int(steps.low),
+                            number_or_smaller(to_int(steps.high), expr(steps.value, scope)));
+  };
+  if (const auto quantised = quantised_by(*term.get()))
+    return rounded_bits(within(quantised->steps), quantised->added, term->dtype);
+  if (const auto steps = rounded_within(term)) return nearest_small(within(*steps));
+  return {};
+}
+
 HExpr Translator::expr(const tp::Term& term, Scope& scope) {
   if (term->op == tp::TermOp::kVar) {
     const auto found = scope.variables.find(term->name);
@@ -103,8 +116,10 @@ HExpr Translator::expr(const tp::Term& term, Scope& scope) {
   if (term->op == tp::TermOp::kConstant) return constant(*term.get());
   if (auto found = scope.memo.find(term.get()); found != scope.memo.end())
     return found->second.second;
-  HExpr value;
-  if (const tp::Term* whole = saturated_by(*term.get())) {
+  HExpr value = rounded(term, scope);
+  if (value.defined()) {
+    // Done, without the steps in between.
+  } else if (const tp::Term* whole = saturated_by(*term.get())) {
     value = saturated(expr(*whole, scope), term->dtype);
   } else {
     std::vector<HExpr> args;

@@ -75,6 +75,9 @@ class Translator {
     std::vector<std::map<std::string, Halide::RVar>> walked;
   };
   const Binding& buffer(const std::string& name);
+  /// With the fewest instructions, where it is rounded and cut off and vectors are wide; else
+  /// undefined.
+  Halide::Expr rounded(const tensor_program::Term& term, Scope& scope);
   HExpr loaded(const tensor_program::TermNode& term, std::vector<HExpr> at);
   void define_external(const tensor_program::Stage& stage, Halide::Func& func,
                        const std::vector<Halide::Var>& vars);
