@@ -220,7 +220,12 @@ Result<tensor_program::Program> program_of_stages(const Function& function, cons
   return internal_error("native: no schedule '{}'", variant.name);
 }
 
-BuiltKernel build_stages(const tensor_program::Program& program, bool whole) {
+bool reads_ahead(const Variant& variant) {
+  const auto schedule = parse_stage_schedule(variant.name);
+  return schedule && schedule->ahead;
+}
+
+BuiltKernel build_stages(const tensor_program::Program& program, bool whole, bool ahead) {
   Translator translator(program, whole);
   BuiltKernel built;
   built.checked = true;
@@ -236,8 +241,11 @@ BuiltKernel build_stages(const tensor_program::Program& program, bool whole) {
   }
   tensor_program::ProgramKey key;
   key.add(program);
-  built.key = key.text();
-  finish(built, translator, result_funcs(program, translator));
+  built.key = key.text() + (ahead ? " ahead" : "");
+  const std::vector<Func> results = result_funcs(program, translator);
+  for (Binding& binding : translator.bindings())
+    binding.ahead = ahead && static_cast<int64_t>(binding.constant.bytes()) >= kLeastBytesAhead;
+  finish(built, translator, results);
   return built;
 }
 
@@ -247,7 +255,7 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
   if (variant.name.starts_with(kSymbolic)) return build_symbolic(function, variant.name, threads);
   if (computes_stages(function) || parse_stage_schedule(variant.name))
     return build_stages(TRY(program_of_stages(function, variant, threads)),
-                        variant.name != kProgram);
+                        variant.name != kProgram, reads_ahead(variant));
   const Function collapsed = collapsed_for(function, variant);
   const KernelGroup group = TRY(analyse_group(collapsed));
   std::vector<ChannelLayout> params;

@@ -10,6 +10,7 @@
 #include "backend/native/dot_products.h"
 #include "backend/native/stage_rows.h"
 #include "backend/native/stage_tile.h"
+#include "backend/native/weights_ahead.h"
 #include "base/integers.h"
 
 namespace collage::native {
@@ -88,7 +89,8 @@ bool set_field(StageSchedule& schedule, std::string_view name, int64_t value) {
   if (field != nullptr) *field = value;
   if (name == "packed") schedule.packed = value != 0;
   if (name == "scalar") schedule.scalar = value != 0;
-  return field != nullptr || name == "packed" || name == "scalar";
+  if (name == "ahead") schedule.ahead = value != 0;
+  return field != nullptr || name == "packed" || name == "scalar" || name == "ahead";
 }
 
 /// Whether compiled code can be made of it, of any program.
@@ -110,6 +112,7 @@ std::string StageSchedule::to_string() const {
   if (steps != usual.steps) text += fmt::format(" steps {}", steps);
   if (tile_rows != 0 || tile_vectors != 0)
     text += fmt::format(" tile {}x{}", tile_rows, tile_vectors);
+  if (ahead) text += " ahead";
   if (scalar) text += " scalar";
   if (keep != usual.keep) text += fmt::format(" keep {}", keep);
   return text;
@@ -126,7 +129,7 @@ std::optional<StageSchedule> parse_stage_schedule(std::string_view text) {
       schedule.intrinsic = name;
       continue;
     }
-    if (name == "packed" || name == "scalar") {
+    if (name == "packed" || name == "scalar" || name == "ahead") {
       set_field(schedule, name, 1);
       continue;
     }
@@ -178,6 +181,18 @@ std::vector<StageSchedule> stage_schedules(const tp::Program& program, int threa
   return first;
 }
 
+/// Whether columns of that element type that serve many rows do not stay in a cache.
+bool has_heavy_columns(const StagePlan& plan, DType element) {
+  constexpr int64_t kManyRows = 32;
+  return std::any_of(plan.sums.begin(), plan.sums.end(), [&](const TiledSum& tiled) {
+    if (!tiled.rows) return false;
+    const Stage& sum = *plan.program.find_stage(tiled.sum);
+    int64_t bytes = sum.axes.back().extent * static_cast<int64_t>(dtype_size(element));
+    for (const tp::Axis& axis : sum.updates[0].over) bytes *= axis.extent;
+    return bytes >= kLeastBytesAhead && sum.axes[*tiled.rows].extent >= kManyRows;
+  });
+}
+
 std::vector<StageSchedule> dot_schedules(const tp::Program& program, int threads) {
   std::vector<StageSchedule> schedules;
   const StagePlan plan = plan_stages(program);
@@ -193,6 +208,10 @@ std::vector<StageSchedule> dot_schedules(const tp::Program& program, int threads
       if (std::find(schedules.begin(), schedules.end(), schedule) == schedules.end())
         schedules.push_back(std::move(schedule));
     }
+    if (!has_heavy_columns(plan, intrinsic->lanes_dtype())) continue;
+    StageSchedule ahead{.ahead = true, .intrinsic = intrinsic->name, .steps = 1};
+    ahead.tasks = 1;  // in which as many panels as possible follow one another
+    schedules.push_back(std::move(ahead));
   }
   return schedules;
 }

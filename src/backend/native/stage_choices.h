@@ -10,6 +10,7 @@
 //   steps 8      of a sum are written out one after the other; 0: all of a few
 //   tile 6x2     sums are computed in tiles of so many rows and vectors
 //   dot_int16x2  products by this intrinsic (tensor_program/intrinsic.h), from copies
+//   ahead        constants that stay in no cache are read ahead (weights_ahead.h)
 //   scalar       sums are computed column by column, not in vectors of columns
 //   keep 1       what a stage must save at least to be kept instead of computed where it is read
 //
@@ -30,7 +31,7 @@ namespace collage::native {
 
 struct StageSchedule {
   int64_t rows = 0;  ///< of the result, in a task; 0: stage by stage
-  bool packed = false;
+  bool packed = false, ahead = false;
   std::string intrinsic = {};  ///< empty: none
   int64_t vectors = 1, lines = 1, steps = 4;
   std::optional<int64_t> tasks = {};

@@ -12,7 +12,7 @@ namespace {
 namespace ir = Halide::Internal;
 using ir::Stmt;
 
-constexpr int kLine = 16;       // floats
+constexpr int kLineBytes = 64;
 constexpr int kFraction = 256;  // prefetched lines an iteration are counted in such parts
 
 class ReadAhead : public ir::IRMutator {
@@ -39,9 +39,10 @@ class ReadAhead : public ir::IRMutator {
 
   Expr visit(const ir::Load* op) override {
     if (op->name == buffer_ && !index_.defined()) {
-      const auto* ramp = op->index.as<ir::Ramp>();
-      const Expr first = ramp != nullptr ? ramp->base : op->index;
+      Expr first = op->index;
+      while (const auto* ramp = first.as<ir::Ramp>()) first = ramp->base;
       if (first.type().is_scalar()) index_ = expanded(first);
+      element_ = op->type.element_of();
     }
     return ir::IRMutator::visit(op);
   }
@@ -87,21 +88,22 @@ class ReadAhead : public ir::IRMutator {
     return {};
   }
 
-  /// This iteration's part of the `floats` from `start` on.
-  Stmt spread(const Expr& start, int64_t floats, const Expr& position,
+  /// This iteration's part of the `elements` from `start` on.
+  Stmt spread(const Expr& start, int64_t elements, const Expr& position,
               const Expr& iterations) const {
+    const int line = kLineBytes / element_.bytes();
     const Expr most = ir::find_constant_bound(expanded(iterations), ir::Direction::Upper);
     const auto count = most.defined() ? ir::as_const_int(most) : std::nullopt;
-    if (!count || *count <= 0 || floats < kLine) return {};
-    const int64_t lines = ceil_div(floats, kLine);
+    if (!count || *count <= 0 || elements < line) return {};
+    const int64_t lines = ceil_div(elements, line);
     const int64_t rate = ceil_div(lines * kFraction, *count);  // lines an iteration
-    const Expr line = position * to_int(rate) / kFraction;
+    const Expr at_line = position * to_int(rate) / kFraction;
     std::vector<Stmt> found;
     for (int64_t i = 0; i < ceil_div(rate, kFraction); ++i) {
-      const Expr at = ir::simplify(start + (line + to_int(i)) * kLine);
+      const Expr at = ir::simplify(start + (at_line + to_int(i)) * line);
       found.push_back(ir::Evaluate::make(ir::Call::make(
-          Halide::Float(32), ir::Call::prefetch,
-          {ir::Variable::make(Halide::Handle(), buffer_), at, 1, kLine}, ir::Call::Intrinsic)));
+          element_, ir::Call::prefetch,
+          {ir::Variable::make(Halide::Handle(), buffer_), at, 1, line}, ir::Call::Intrinsic)));
     }
     return ir::Block::make(found);
   }
@@ -109,6 +111,7 @@ class ReadAhead : public ir::IRMutator {
   std::string buffer_;
   std::vector<std::pair<std::string, Expr>> lets_;
   std::vector<const ir::For*> loops_;
+  Halide::Type element_;
   Expr index_;  ///< of a load of the buffer in the innermost loop, no prefetch there yet
 };
 

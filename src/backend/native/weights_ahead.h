@@ -17,11 +17,15 @@
 
 #include <Halide.h>
 
+#include <cstdint>
 #include <string>
 
 namespace collage::native {
 
-/// Has the pipeline read the float buffer of that name ahead. Loops that share weights must run
+/// Weights of fewer bytes stay in a core's cache from one run to the next.
+inline constexpr int64_t kLeastBytesAhead = 256 << 10;
+
+/// Has the pipeline read the buffer of that name ahead. Loops that share weights must run
 /// through one tile contiguous in memory after the other.
 void read_ahead(Halide::Pipeline& pipeline, const std::string& buffer);
 

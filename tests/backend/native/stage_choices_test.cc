@@ -18,7 +18,8 @@ using testing::Not;
 TEST(StageChoices, OneTextOfEach) {
   for (const char* text :
        {"stages", "rows 16", "stages packed", "rows 4 packed vectors 2 lines 4 tasks 0 steps 8",
-        "stages tile 6x2", "stages steps 0 tile 0x3 scalar keep 1", "rows 1 tasks 32"}) {
+        "stages tile 6x2", "stages steps 0 tile 0x3 scalar keep 1", "rows 1 tasks 32",
+        "stages dot_uint8x4 tasks 1 steps 1 ahead"}) {
     const auto schedule = parse_stage_schedule(text);
     ASSERT_TRUE(schedule) << text;
     EXPECT_EQ(schedule->to_string(), text);

@@ -49,8 +49,8 @@ class Recorder : public ir::IRMutator {
 
 /// out[column, row] = sum_k weights[column % 16, k, column / 16] * data[k, row]: panels of 16
 /// columns around `rows` passes around 32 steps of k.
-Prefetches prefetches_of_product(int rows) {
-  Halide::ImageParam weights(Halide::Float(32), 3, "weights"), data(Halide::Float(32), 2, "data");
+Prefetches prefetches_of_product(int rows, Halide::Type type = Halide::Float(32)) {
+  Halide::ImageParam weights(type, 3, "weights"), data(type, 2, "data");
   weights.dim(0).set_bounds(0, 16).dim(1).set_bounds(0, 32).set_stride(16);
   weights.dim(2).set_bounds(0, 8).set_stride(16 * 32);
   data.dim(0).set_bounds(0, 32).dim(1).set_bounds(0, rows).set_stride(32);
@@ -90,6 +90,16 @@ TEST(WeightsAhead, EveryLineOfTheNextTileOnce) {
   EXPECT_EQ(lines.size(), 32U);
   EXPECT_EQ(*lines.begin(), (panel + 1) * 32);
   EXPECT_EQ(*lines.rbegin(), (panel + 1) * 32 + 31);
+}
+
+TEST(WeightsAhead, LinesOfBytes) {
+  const Prefetches found = prefetches_of_product(4, Halide::Int(8));
+  ASSERT_EQ(found.offsets.size(), 1U);  // 128 iterations, 8 lines of 64
+  std::map<std::string, Halide::Expr> last;
+  for (const std::string& loop : found.loops)
+    last[loop] = loop.ends_with("panel") ? 0 : loop.ends_with("row") ? 3 : 31;
+  const auto offset = ir::as_const_int(ir::simplify(ir::substitute(last, found.offsets[0])));
+  EXPECT_EQ(offset, 16 * 32 + 7 * 64);
 }
 
 TEST(WeightsAhead, NothingWhereWeightsServeOnePass) {
