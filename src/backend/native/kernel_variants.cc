@@ -151,11 +151,11 @@ Variant variant_of(const StageSchedule& schedule, const Function& function) {
 std::vector<Variant> dot_variants(const Function& flat, int threads) {
   std::vector<Variant> variants;
   if (!has_quantised_product(flat)) return variants;
-  for (const ChannelLayout layout : {ChannelLayout::kPlain, ChannelLayout::kLast}) {
+  for (const ChannelLayout layout : {ChannelLayout::kLast, ChannelLayout::kPlain}) {
     Variant variant = Variant::plain("", flat);
     std::vector<ChannelLayout> layouts;
     if (layout == ChannelLayout::kLast) {
-      if (!is_image(flat->body->tensor_type())) break;
+      if (!is_image(flat->body->tensor_type())) continue;
       for (size_t i = 0; i < variant.inputs.size(); ++i)
         variant.inputs[i] = encoding_of(flat->params[i]->tensor_type(), layout);
       variant.outputs[0] = encoding_of(flat->body->tensor_type(), layout);

@@ -103,11 +103,12 @@ class NativeBackend : public Backend {
       if (option_symbolic == "on" || option_symbolic == "only")
         symbolic = symbolic_variants(flat, options.threads);
       if (option_symbolic == "only" && !symbolic.empty()) return symbolic;
-      std::vector<Variant> variants =
+      // Where nothing is measured the first one is taken.
+      std::vector<Variant> variants = dot_variants(quantised, options.threads);
+      std::vector<Variant> others =
           TRY(kernel_variants(flat, options.threads, option(target, "external") == "on"));
+      std::move(others.begin(), others.end(), std::back_inserter(variants));
       std::move(symbolic.begin(), symbolic.end(), std::back_inserter(variants));
-      for (Variant& variant : dot_variants(quantised, options.threads))
-        variants.push_back(std::move(variant));
       return variants;
     });
   }

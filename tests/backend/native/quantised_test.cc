@@ -23,6 +23,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Expr floats(std::vector<float> values) {
   const Shape shape{static_cast<int64_t>(values.size())};
@@ -100,7 +101,12 @@ TEST(Quantised, NumbersAtTheEdges) {
       for (int32_t zero : {0, 7}) {
         SCOPED_TRACE(to);
         const Expr x = var("x", {66});
-        check_with_inputs(function({x}, bytes(x, scale, zero, to)), {input}, {.tolerance = 0});
+        check_with_inputs(function({x}, bytes(x, scale, zero, to)), {input},
+                          {.tolerance = 0, .every_width = true});
+        check_with_inputs(function({x}, real(bytes(x, scale, zero, to), scale, zero)), {input},
+                          {.tolerance = 0, .every_width = true});
+        check_with_inputs(function({x}, real(bytes(x, scale, zero, to), scale, zero + 1)), {input},
+                          {.tolerance = 0, .every_width = true});
       }
 }
 
@@ -113,7 +119,7 @@ TEST(Quantised, IntegersEndWhereTheirTypesDo) {
       for (int32_t zero : {0, 7, 100}) {
         SCOPED_TRACE(fmt::format("{} {} {}", to, scale, zero));
         check_with_inputs(function({x}, bytes(real(x, scale, 120), 1, zero, to)), {input},
-                          {.tolerance = 0});
+                          {.tolerance = 0, .every_width = true});
       }
 }
 
@@ -241,6 +247,41 @@ TEST(Quantised, ProductsOfBytesByAnInstruction) {
   }
 }
 
+TEST(Quantised, HeavyWeightsOfBytesAreReadAhead) {
+  if (machine_intrinsics().empty())
+    GTEST_SKIP() << "this processor has no instruction for products of small integers";
+  const auto schedules = [](int64_t rows, int64_t columns) {
+    const Expr x = var("x", {rows, 512}, DType::kUInt8);
+    const Expr y = call("qnn.dense",
+                        {x, byte_weights({columns, 512}), make_scalar(0.02f),
+                         make_scalar(int32_t{117}), scales(columns), zeros(columns)},
+                        {{"weight_bits", int64_t{7}}});
+    std::string names;
+    for (const Variant& variant : dot_variants(function({x}, y), 2)) {
+      names += variant.name + "; ";
+      if (variant.name.ends_with(" ahead"))
+        check_variant(function({x}, y), variant, {.tolerance = 1e-5});
+    }
+    return names;
+  };
+  EXPECT_THAT(schedules(70, 512), HasSubstr(" tasks 1 steps 1 ahead"));
+  EXPECT_THAT(schedules(70, 256), Not(HasSubstr("ahead")));  // stay in a cache
+  EXPECT_THAT(schedules(7, 512), Not(HasSubstr("ahead")));   // one pass
+}
+
+TEST(Quantised, AnAddedTensorOfBytes) {
+  const Expr x = var("x", {1, 16, 9, 10}, DType::kUInt8),
+             r = var("r", {1, 32, 9, 10}, DType::kUInt8);
+  const Expr y = call("qnn.conv2d",
+                      {x, byte_weights({32, 16, 1, 1}), make_scalar(0.02f),
+                       make_scalar(int32_t{120}), scales(32), zeros(32)},
+                      {{"weight_bits", int64_t{7}}});
+  const Expr sum = call("add", {real(bytes(y, 0.05f, 120), 0.05f, 120), real(r, 0.03f, 5)});
+  const Function f = function({x, r}, bytes(sum, 0.06f, 7));
+  check_function(f, {.tolerance = 0.012, .every_width = true});
+  for (const Variant& variant : dot_variants(f, 2)) check_variant(f, variant, {.tolerance = 0.012});
+}
+
 TEST(Quantised, ConvolutionsByAnInstruction) {
   if (machine_intrinsics().empty())
     GTEST_SKIP() << "this processor has no instruction for products of small integers";
@@ -264,7 +305,7 @@ TEST(Quantised, ConvolutionsByAnInstruction) {
          {function({x}, y), function({x}, bytes(call("nn.relu", {biased}), 0.05f))}) {
       const std::vector<Variant> variants = dot_variants(f, 2);
       ASSERT_FALSE(variants.empty());
-      EXPECT_EQ(variants.back().outputs[0].layout, Layout::channels_last(4));
+      EXPECT_EQ(variants.front().outputs[0].layout, Layout::channels_last(4));
       for (const Variant& variant : variants) check_variant(f, variant, {.tolerance = 0.012});
     }
   }
