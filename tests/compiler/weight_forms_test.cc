@@ -12,6 +12,7 @@
 #include "ir/visitor.h"
 #include "measure/compile_ahead.h"
 #include "ops/interpreter.h"
+#include "runtime/thread_team.h"
 #include "targets/backends.h"
 #include "verify/comparison.h"
 #include "verify/synthetic.h"
@@ -68,6 +69,7 @@ class SharedWeights : public ::testing::Test {
   }
   static std::set<const void*> kept(const Kernel& kernel) {
     std::set<const void*> found;
+    const TeamScope team(1);  // which they were compiled for: oneDNN makes a saved one again
     const Result<SavedKernel> saved = kernel.save();
     if (!saved) return {&kernel};  // in a form of its own, which oneDNN cannot describe
     for (const SharedBytes& constant : saved->constants)
