@@ -40,7 +40,8 @@ bool is_host(const std::string& name) { return find_backend(name)->is_host(); }
 
 bool uses(const ProcessedCase& done, const std::string& target) {
   return std::any_of(done.backends.begin(), done.backends.end(), [&](const std::string& name) {
-    return target == kDefault ? !name.empty() && !is_host(name) : name == target;
+    if (target == kDefault) return !name.empty() && !is_host(name);
+    return name == target || name.starts_with(target + " ");  // with options
   });
 }
 
