@@ -24,7 +24,8 @@ Bound of_type(DType dtype) {
   return std::max(std::abs(static_cast<double>(range->low)), static_cast<double>(range->high));
 }
 
-/// Of min(x, c) or max(x, c): c, where it is a whole number far from the ends of int32.
+}  // namespace
+
 std::optional<int64_t> whole_limit(const Term& term) {
   if ((term->op != TermOp::kMin && term->op != TermOp::kMax) ||
       term->args[1]->op != TermOp::kConstant)
@@ -34,8 +35,6 @@ std::optional<int64_t> whole_limit(const Term& term) {
   if (value != std::trunc(value) || std::abs(value) >= 0x1p30) return std::nullopt;
   return static_cast<int64_t>(value);
 }
-
-}  // namespace
 
 Bound magnitude_of_values(const Tensor& values) {
   double most = 0;

@@ -45,6 +45,9 @@ class Magnitudes {
 /// Of all stages.
 Program simplified_by_magnitude(Program program);
 
+/// Of min(x, c) or max(x, c): c, where it is a whole number far from the ends of int32.
+std::optional<int64_t> whole_limit(const Term& term);
+
 /// The largest absolute value; nothing where some element is infinite or no number.
 std::optional<double> magnitude_of_values(const Tensor& values);
 

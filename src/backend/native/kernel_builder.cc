@@ -220,11 +220,6 @@ Result<tensor_program::Program> program_of_stages(const Function& function, cons
   return internal_error("native: no schedule '{}'", variant.name);
 }
 
-bool reads_ahead(const Variant& variant) {
-  const auto schedule = parse_stage_schedule(variant.name);
-  return schedule && schedule->ahead;
-}
-
 BuiltKernel build_stages(const tensor_program::Program& program, bool whole, bool ahead) {
   Translator translator(program, whole);
   BuiltKernel built;
@@ -253,9 +248,10 @@ BuiltKernel build_stages(const tensor_program::Program& program, bool whole, boo
 
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads) {
   if (variant.name.starts_with(kSymbolic)) return build_symbolic(function, variant.name, threads);
-  if (computes_stages(function) || parse_stage_schedule(variant.name))
+  const std::optional<StageSchedule> stages = parse_stage_schedule(variant.name);
+  if (stages || computes_stages(function))
     return build_stages(TRY(program_of_stages(function, variant, threads)),
-                        variant.name != kProgram, reads_ahead(variant));
+                        variant.name != kProgram, stages && stages->ahead);
   const Function collapsed = collapsed_for(function, variant);
   const KernelGroup group = TRY(analyse_group(collapsed));
   std::vector<ChannelLayout> params;

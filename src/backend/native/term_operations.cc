@@ -1,10 +1,12 @@
 #include "backend/native/term_operations.h"
 
-#include <cmath>
+#include <cstdlib>
 
 #include "backend/native/halide_conversions.h"
 #include "backend/native/halide_math.h"
 #include "base/check.h"
+#include "tensor_program/emitter.h"
+#include "tensor_program/magnitude.h"
 
 namespace collage::native {
 
@@ -43,12 +45,9 @@ HExpr remainder(const HExpr& a, const HExpr& b) {
 }
 
 /// The constant in min(x, constant) or max(x, constant), whole and within ±2^22.
-std::optional<int64_t> whole_limit(const tp::Term& term, tp::TermOp op) {
-  if (term->op != op || term->args[1]->op != tp::TermOp::kConstant) return std::nullopt;
-  const tp::Term& limit = term->args[1];
-  const double value = is_float(limit.dtype()) ? limit->real : static_cast<double>(limit->integer);
-  if (value != std::trunc(value) || std::abs(value) > 0x1p22) return std::nullopt;
-  return static_cast<int64_t>(value);
+std::optional<int64_t> near_limit(const tp::Term& term, tp::TermOp op) {
+  const auto limit = term->op == op ? tp::whole_limit(term) : std::nullopt;
+  return limit && std::abs(*limit) <= 1 << 22 ? limit : std::nullopt;
 }
 
 /// x and c of x + c, or of x for c = 0.
@@ -79,8 +78,8 @@ HExpr constant(const tp::TermNode& term) {
 }
 
 const tp::Term* saturated_by(const tp::TermNode& term) {
-  const bool is_small = is_integer(term.dtype) && dtype_size(term.dtype) <= 2;
-  if (term.op != tp::TermOp::kCast || !is_small || term.args[0].dtype() != DType::kInt32)
+  if (term.op != tp::TermOp::kCast || !tp::is_narrow_integer(term.dtype) ||
+      term.args[0].dtype() != DType::kInt32)
     return nullptr;
   const tp::Term& low = term.args[0];
   const auto is_end = [](const tp::Term& bound, tp::TermOp op, const tp::Term& end) {
@@ -94,8 +93,8 @@ const tp::Term* saturated_by(const tp::TermNode& term) {
 
 std::optional<RoundedWithin> rounded_within(const tp::Term& term) {
   if (term.dtype() != DType::kFloat32) return std::nullopt;
-  const auto low = whole_limit(term, tp::TermOp::kMax);
-  const auto high = low ? whole_limit(term->args[0], tp::TermOp::kMin) : std::nullopt;
+  const auto low = near_limit(term, tp::TermOp::kMax);
+  const auto high = low ? near_limit(term->args[0], tp::TermOp::kMin) : std::nullopt;
   if (!high || *low > *high || term->args[0]->args[0]->op != tp::TermOp::kRound)
     return std::nullopt;
   return RoundedWithin{term->args[0]->args[0]->args[0], *low, *high};
@@ -110,8 +109,7 @@ std::optional<Quantised> quantised_by(const tp::TermNode& term) {
     const int64_t low = tp::lowest(term.dtype)->integer, high = tp::highest(term.dtype)->integer;
     return Quantised{{rounded->args[0], low - added, high - added}, added};
   }
-  if (term.op != tp::TermOp::kCast || !is_integer(term.dtype) || dtype_size(term.dtype) > 2)
-    return std::nullopt;
+  if (term.op != tp::TermOp::kCast || !tp::is_narrow_integer(term.dtype)) return std::nullopt;
   const auto [integer, added] = without_constant(term.args[0]);
   const tp::Term within = made_integer(integer);
   const auto steps = within.defined() ? rounded_within(within) : std::nullopt;

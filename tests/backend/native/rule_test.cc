@@ -36,10 +36,6 @@ Expr conv(const Expr& x, int64_t channels) {
               {{"padding", Ints{1, 1, 1, 1}}});
 }
 
-Expr byte_weights(Shape shape) {
-  return make_constant(Tensor::zeros(DType::kInt8, std::move(shape)));
-}
-
 /// The first operators of `ops`, the last ones, and each alone.
 std::vector<std::string> parts_of_chain(const std::vector<std::string>& ops) {
   std::set<std::string> parts(ops.begin(), ops.end());
@@ -77,7 +73,7 @@ TEST(Rule, ChainsBetweenBytesAreOffered) {
               testing::IsSupersetOf({"nn.relu+qnn.quantize", "nn.relu", "qnn.quantize"}));
   // And what it adds to a chain, before it is said what its bytes stand for and after.
   const Expr r = var("r", {1, 16, 6, 6}, DType::kUInt8);
-  const Expr kept = byte_weights({16, 16, 3, 3});
+  const Expr kept = make_constant(Tensor::zeros(DType::kInt8, {16, 16, 3, 3}));
   const Expr z = call("qnn.conv2d", {x, kept, one, zero, one, zero});
   const Expr sum = call("add", {z, call("qnn.dequantize", {r, one, zero})});
   EXPECT_THAT(labels(function({x, r}, call("qnn.quantize", {sum, one, zero}))),
