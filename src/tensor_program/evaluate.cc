@@ -6,19 +6,13 @@
 #include <functional>
 #include <unordered_map>
 
-#include "ops/half.h"
-#include "runtime/dispatch.h"
+#include "ops/counter_random.h"
 #include "tensor_program/external.h"
 #include "tensor_program/symbols.h"
+#include "tensor_program/value.h"
 
 namespace collage::tensor_program {
 namespace {
-
-/// Reals in one, all else in the other.
-struct Value {
-  double real = 0;
-  int64_t integer = 0;
-};
 
 struct Array {
   Tensor tensor;
@@ -26,102 +20,37 @@ struct Array {
 };
 using Arrays = std::unordered_map<std::string, Array>;
 
-Value element(const Tensor& tensor, int64_t at) {
-  switch (tensor.dtype()) {
-    case DType::kFloat32:
-      return {static_cast<double>(tensor.data<float>()[at]), 0};
-    case DType::kInt32:
-      return {0, tensor.data<int32_t>()[at]};
-    default:
-      return is_float(tensor.dtype()) ? Value{tensor.element_as_double(at), 0}
-                                      : Value{0, tensor.element_as_int64(at)};
+/// Draws the changes that OperationNoise asks for, one after the other.
+class Disturber {
+ public:
+  Disturber(const OperationNoise& noise, uint64_t stream)
+      : noise_(noise), random_(noise.seed ^ mix_bits(stream)) {}
+
+  /// How far an operation's result may move, relative to it.
+  double largest(TermOp op, DType dtype) const {
+    // Evenly distributed, the largest change is sqrt(3) times the root mean square.
+    return noise_.relative && is_float(dtype) ? noise_.relative(op, dtype) * std::sqrt(3.0) : 0;
   }
-}
-
-Status store(Tensor& tensor, int64_t at, const Value& value) {
-  switch (tensor.dtype()) {
-    case DType::kFloat32:
-      tensor.data<float>()[at] = static_cast<float>(value.real);
-      return {};
-    case DType::kFloat64:
-      tensor.data<double>()[at] = value.real;
-      return {};
-    case DType::kFloat16:
-    case DType::kBFloat16:
-      tensor.data<uint16_t>()[at] = float_to_half(static_cast<float>(value.real), tensor.dtype());
-      return {};
-    case DType::kBool:
-      tensor.data<bool>()[at] = value.integer != 0;
-      return {};
-    default:
-      dispatch_integer(tensor.dtype(), [&]<typename T>(Tag<T>) {
-        tensor.data<T>()[at] = static_cast<T>(value.integer);
-      });
-      return {};
+  double operator()(double value, double largest) {
+    return largest == 0 ? value : value + value * largest * (2 * random_.uniform(drawn_++) - 1);
   }
-}
 
-/// As integers of the type wrap around.
-int64_t wrapped(int64_t value, DType dtype) {
-  return dispatch_integer(
-      dtype, [&]<typename T>(Tag<T>) { return static_cast<int64_t>(static_cast<T>(value)); });
-}
-
-double rounded(double value, DType dtype) {
-  if (dtype == DType::kFloat64) return value;
-  auto single = static_cast<float>(value);
-  if (is_half(dtype)) single = half_to_float(float_to_half(single, dtype), dtype);
-  return static_cast<double>(single);
-}
-
-double real_function(TermOp op, double x) {
-  switch (op) {
-    case TermOp::kExp:
-      return std::exp(x);
-    case TermOp::kLog:
-      return std::log(x);
-    case TermOp::kSqrt:
-      return std::sqrt(x);
-    case TermOp::kErf:
-      return std::erf(x);
-    case TermOp::kAbs:
-      return std::abs(x);
-    case TermOp::kCeil:
-      return std::ceil(x);
-    case TermOp::kFloor:
-      return std::floor(x);
-    case TermOp::kRound:
-      return std::nearbyint(x);
-    case TermOp::kTrunc:
-      return std::trunc(x);
-    case TermOp::kSin:
-      return std::sin(x);
-    case TermOp::kCos:
-      return std::cos(x);
-    case TermOp::kTanh:
-      return std::tanh(x);
-    default:
-      return x;
-  }
-}
-
-/// Sums, differences and products of integers wrap around.
-int64_t wrapping(TermOp op, int64_t a, int64_t b) {
-  const auto u = static_cast<uint64_t>(a), v = static_cast<uint64_t>(b);
-  const uint64_t result = op == TermOp::kAdd ? u + v : op == TermOp::kSubtract ? u - v : u * v;
-  return static_cast<int64_t>(result);
-}
+ private:
+  const OperationNoise& noise_;
+  RandomStream random_;
+  uint64_t drawn_ = 0;
+};
 
 /// The terms of one definition as a list of steps, each computed once a point.
 class Code {
  public:
-  Code(const Arrays& arrays, std::vector<std::string> variables)
-      : arrays_(arrays), variables_(std::move(variables)) {}
+  Code(const Arrays& arrays, std::vector<std::string> variables, Disturber& disturbed)
+      : arrays_(arrays), variables_(std::move(variables)), disturbed_(disturbed) {}
 
   /// The register that will hold the term.
   size_t add(const Term& term) {
     if (auto found = registers_.find(term.get()); found != registers_.end()) return found->second;
-    Step step{term, {}, nullptr, 0};
+    Step step{term, {}, nullptr, 0, disturbed_.largest(term->op, term.dtype())};
     for (const Term& arg : term->args) step.args.push_back(add(arg));
     if (term->op == TermOp::kLoad) step.array = &arrays_.at(term->name);
     if (term->op == TermOp::kVar)
@@ -144,6 +73,7 @@ class Code {
     std::vector<size_t> args;
     const Array* array;
     size_t variable;
+    double noise;  // of the result, at most, relative to it
   };
 
   Value compute(const Step& step, const std::vector<int64_t>& variables) {
@@ -206,73 +136,17 @@ class Code {
     }
     Value result;
     if (real) {
-      result.real = rounded(real_operation(term.op, a.real, b.real), term.dtype);
+      const double exact = real_operation(term.op, a.real, b.real);
+      result.real = rounded(disturbed_(exact, step.noise), term.dtype);
       return result;
     }
     return converted({0, integer_operation(term.op, a.integer, b.integer)}, DType::kInt64,
                      term.dtype);
   }
 
-  static double real_operation(TermOp op, double a, double b) {
-    switch (op) {
-      case TermOp::kAdd:
-        return a + b;
-      case TermOp::kSubtract:
-        return a - b;
-      case TermOp::kMultiply:
-        return a * b;
-      case TermOp::kDivide:
-      case TermOp::kQuotient:
-        return a / b;
-      case TermOp::kMin:
-        return std::min(a, b);
-      case TermOp::kMax:
-        return std::max(a, b);
-      case TermOp::kNegate:
-        return -a;
-      case TermOp::kPower:
-        return std::pow(a, b);
-      default:
-        return real_function(op, a);
-    }
-  }
-
-  static int64_t integer_operation(TermOp op, int64_t a, int64_t b) {
-    switch (op) {
-      case TermOp::kAdd:
-      case TermOp::kSubtract:
-      case TermOp::kMultiply:
-        return wrapping(op, a, b);
-      case TermOp::kNegate:
-        return wrapping(TermOp::kSubtract, 0, a);
-      case TermOp::kAbs:
-        return a < 0 ? wrapping(TermOp::kSubtract, 0, a) : a;
-      case TermOp::kMin:
-        return std::min(a, b);
-      case TermOp::kMax:
-        return std::max(a, b);
-      case TermOp::kDivide:
-        if (b == 0) return 0;
-        return b == -1 ? wrapping(TermOp::kSubtract, 0, a) : floor_div(a, b);
-      case TermOp::kModulo:
-        return b == 0 || b == -1 ? 0 : floor_mod(a, b);
-      default:
-        return a;
-    }
-  }
-
-  static Value converted(const Value& value, DType from, DType to) {
-    if (is_float(to)) {
-      const double real = is_float(from) ? value.real : static_cast<double>(value.integer);
-      return {rounded(real, to), 0};
-    }
-    const int64_t integer = is_float(from) ? integer_of(value.real, to) : value.integer;
-    if (to == DType::kBool) return {0, integer != 0};
-    return {0, wrapped(integer, to)};
-  }
-
   const Arrays& arrays_;
   std::vector<std::string> variables_;
+  Disturber& disturbed_;
   std::vector<Step> steps_;
   std::vector<Value> values_;
   std::unordered_map<const TermNode*, size_t> registers_;
@@ -293,29 +167,12 @@ Status for_each_point(const std::vector<int64_t>& extents, int64_t first, int64_
   }
 }
 
-/// What is there, combined with one more value.
-Value combined_value(Combine combine, DType dtype, const Value& old, const Value& next) {
-  const bool less = is_float(dtype) ? next.real < old.real : next.integer < old.integer;
-  switch (combine) {
-    case Combine::kSet:
-      return next;
-    case Combine::kSum:
-      return {old.real + next.real, wrapping(TermOp::kAdd, old.integer, next.integer)};
-    case Combine::kProduct:
-      return {old.real * next.real, wrapping(TermOp::kMultiply, old.integer, next.integer)};
-    case Combine::kMax:
-      return less ? old : next;
-    case Combine::kMin:
-      return less ? next : old;
-  }
-  return next;
-}
-
 constexpr int64_t kFewPoints = 4096;  // not worth a team of threads
 constexpr int64_t kParts = 64;
 
 /// Runs an update of the stage; or sets its value, an update of every point.
-Status run_update(const Arrays& arrays, const Stage& stage, const Update& update, Tensor& to) {
+Status run_update(const Arrays& arrays, const Stage& stage, const Update& update, Tensor& to,
+                  const OperationNoise& noise, uint64_t stream) {
   std::vector<std::string> names;
   std::vector<int64_t> extents;
   int64_t points = 1;
@@ -325,8 +182,12 @@ Status run_update(const Arrays& arrays, const Stage& stage, const Update& update
     points *= axis.extent;
   }
   const Shape shape = stage.shape();
+  const TermOp combining = update.combine == Combine::kProduct ? TermOp::kMultiply : TermOp::kAdd;
+  const bool adds = update.combine == Combine::kSum || update.combine == Combine::kProduct;
   const auto run = [&](int64_t first, int64_t last) -> Status {
-    Code code(arrays, names);
+    Disturber disturbed(noise, stream + static_cast<uint64_t>(first));
+    const double moves = adds ? disturbed.largest(combining, to.dtype()) : 0;
+    Code code(arrays, names, disturbed);
     std::vector<size_t> at;
     for (const Term& term : update.at) at.push_back(code.add(term));
     const size_t result = code.add(update.value);
@@ -343,7 +204,9 @@ Status run_update(const Arrays& arrays, const Stage& stage, const Update& update
       const Value& next = code.value(result);
       if (update.combine == Combine::kSet) return store(to, offset, next);
       const Value old = element(to, offset);
-      return store(to, offset, combined_value(update.combine, to.dtype(), old, next));
+      Value combined = combined_value(update.combine, to.dtype(), old, next);
+      combined.real = disturbed(combined.real, moves);
+      return store(to, offset, combined);
     });
   };
   const int64_t rows = extents.empty() ? 1 : extents[0];
@@ -382,25 +245,35 @@ Status run_external(const Arrays& arrays, const Stage& stage, Tensor& to) {
   return call_external(*function, inputs, {&result, 1});
 }
 
-Status run_stage(const Arrays& arrays, const Stage& stage, Tensor& to) {
+/// `stream`: of random numbers; those after it, of the next 2^56, are the stage's too.
+Status run_stage(const Arrays& arrays, const Stage& stage, Tensor& to, const OperationNoise& noise,
+                 uint64_t stream) {
+  constexpr uint64_t kOfUpdate = uint64_t{1} << 40;
   if (!stage.external.label.empty()) {
     TRY(run_external(arrays, stage, to));
   } else if (stage.value.defined() || stage.updates[0].combine != Combine::kSet) {
     const Term first =
         stage.value.defined() ? stage.value : neutral(stage.updates[0].combine, stage.dtype);
-    TRY(run_update(arrays, stage, {stage.indices(), {}, Combine::kSet, first}, to));
+    TRY(run_update(arrays, stage, {stage.indices(), {}, Combine::kSet, first}, to, noise, stream));
   } else {
     std::memset(to.raw(), 0, to.bytes());
   }
-  for (const Update& update : stage.updates) TRY(run_update(arrays, stage, update, to));
+  for (const Update& update : stage.updates)
+    TRY(run_update(arrays, stage, update, to, noise, stream += kOfUpdate));
   return {};
 }
 
 }  // namespace
 
 Result<std::vector<Tensor>> evaluate(const Program& program, std::span<const Tensor> params) {
+  return evaluate(program, params, OperationNoise());
+}
+
+Result<std::vector<Tensor>> evaluate(const Program& program, std::span<const Tensor> params,
+                                     const OperationNoise& noise) {
+  constexpr uint64_t kOfStage = uint64_t{1} << 56;
   TRY(verify(program));
-  if (!program.symbols.empty()) return evaluate(without_symbols(program), params);
+  if (!program.symbols.empty()) return evaluate(without_symbols(program), params, noise);
   Arrays arrays;
   size_t next = 0;
   for (const Buffer& buffer : program.buffers) {
@@ -415,10 +288,12 @@ Result<std::vector<Tensor>> evaluate(const Program& program, std::span<const Ten
     arrays[buffer.name] = {value, buffer.type.shape};
   }
   std::vector<Tensor> results;
+  uint64_t stream = 0;
   for (const Stage& stage : program.stages) {
     Tensor to = TRY(Tensor::allocate(stage.dtype, stage.shape()));
     arrays[stage.name] = {to, stage.shape()};  // updates may read it
-    TRY(run_stage(arrays, stage, to).with_context("stage " + stage.name));
+    TRY(run_stage(arrays, stage, to, noise, stream).with_context("stage " + stage.name));
+    stream += kOfStage;
     if (stage.is_result) results.push_back(to);
   }
   return results;

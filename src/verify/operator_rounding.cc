@@ -8,6 +8,7 @@
 #include "ir/op.h"
 #include "ir/work.h"
 #include "ops/type_rules.h"
+#include "tensor_program/call.h"
 
 namespace collage {
 
@@ -138,9 +139,35 @@ OperatorRounding operator_rounding(const CallNode& call) {
           std::hypot(one * std::max(least, std::sqrt(terms / 3)), stored)};
 }
 
+double operation_rounding(tensor_program::TermOp op, DType dtype) {
+  using tensor_program::TermOp;
+  const double one = rms_roundoff(unit_roundoff(dtype));
+  switch (op) {
+    case TermOp::kAdd:
+    case TermOp::kSubtract:
+    case TermOp::kMultiply:
+    case TermOp::kDivide:
+    case TermOp::kQuotient:
+    case TermOp::kSqrt:
+      return one;
+    case TermOp::kExp:
+    case TermOp::kErf:
+    case TermOp::kSin:
+    case TermOp::kCos:
+    case TermOp::kTanh:
+    case TermOp::kPower:
+      return kApproximation * one;
+    case TermOp::kLog:
+      return kLogarithm * one;
+    default:
+      return 0;
+  }
+}
+
 Continuity continuity(const CallNode& call) {
   if (kSteps.count(call.op->name) != 0) return Continuity::kSteps;
-  if (kJumps.count(call.op->name) != 0) return Continuity::kJumps;
+  if (kJumps.count(call.op->name) != 0 || call.op->name == tensor_program::kCallOp)
+    return Continuity::kJumps;
   bool reads_reals = false;
   for (const Expr& arg : call.args)
     for (const TensorType& leaf : arg->type().leaves())

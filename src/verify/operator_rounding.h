@@ -8,6 +8,7 @@
 #pragma once
 
 #include "ir/expr.h"
+#include "tensor_program/term.h"
 
 namespace collage {
 
@@ -23,6 +24,9 @@ struct OperatorRounding {
 // Zero for operators that only move, choose or compare.
 OperatorRounding operator_rounding(const CallNode& call);
 
+// The same of one operation of a tensor program: relative to its result, which is of that type.
+double operation_rounding(tensor_program::TermOp op, DType dtype);
+
 // How many terms an element of the result adds up, at most.
 double summands(const CallNode& call);
 // Convolutions, matrix products and attention: they multiply two tensors and add up.
@@ -32,7 +36,8 @@ bool multiplies(const CallNode& call);
 bool reads_all(const CallNode& call);
 
 // Where a small change of the operands can make a large one of the result.
-enum class Continuity { kContinuous, kJumps, kSteps };  // kSteps: constant between its jumps
+// kSteps: constant between its jumps. Tensor programs may jump anywhere.
+enum class Continuity { kContinuous, kJumps, kSteps };
 Continuity continuity(const CallNode& call);
 
 }  // namespace collage

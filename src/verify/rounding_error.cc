@@ -7,6 +7,8 @@
 #include "ir/visitor.h"
 #include "ir/work.h"
 #include "ops/interpreter.h"
+#include "tensor_program/call.h"
+#include "tensor_program/evaluate.h"
 #include "verify/noise.h"
 #include "verify/operator_rounding.h"
 #include "verify/quanta.h"
@@ -57,6 +59,17 @@ Result<Tensor> without_jumps(const Tensor& noisy, const Tensor& clean, Continuit
     if (!(std::abs(a - b) <= kJump * (std::abs(b) + size))) result.data<float>()[i] = b;
   }
   return result;
+}
+
+// A call of a tensor program, whose operations err by `times` what each rounds.
+Result<std::vector<Tensor>> evaluate_program(const CallNode& call,
+                                             std::span<const Tensor> arguments, double times,
+                                             uint64_t seed) {
+  const auto relative = [times](tensor_program::TermOp op, DType dtype) {
+    return times * operation_rounding(op, dtype);
+  };
+  return tensor_program::evaluate(TRY(tensor_program::program_of_call(call)), arguments,
+                                  {relative, seed});
 }
 
 }  // namespace
@@ -115,8 +128,11 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(Source source, d
     std::vector<Tensor> arguments(given.begin(), given.end());
     const OperatorRounding own = operator_rounding(call);
     const bool factors = multiplies(call);
+    const bool by_operation =
+        source == Source::kArithmetic && call.op->name == tensor_program::kCallOp;
     switch (source) {
       case Source::kArithmetic: {
+        if (by_operation) break;
         const size_t count =
             reads_all(call) ? arguments.size() : std::min<size_t>(1, arguments.size());
         for (size_t i = 0; i < count; ++i)
@@ -140,9 +156,11 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(Source source, d
       case Source::kQuanta:
         break;  // above
     }
-    std::vector<Tensor> results = TRY(evaluate_call(call, arguments));
+    std::vector<Tensor> results =
+        TRY(by_operation ? evaluate_program(call, arguments, amplitude, ++tensor)
+                         : evaluate_call(call, arguments));
     double relative = 0;
-    if (source == Source::kArithmetic) relative = amplitude * own.results;
+    if (source == Source::kArithmetic && !by_operation) relative = amplitude * own.results;
     if (source == Source::kTensors && own.results > 0) relative = stated;
     if (relative > 0)
       for (Tensor& result : results) result = TRY(noisy(result, relative));

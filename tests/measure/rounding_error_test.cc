@@ -7,9 +7,12 @@
 #include <cmath>
 
 #include "cost/task.h"
+#include "ir/op.h"
 #include "networks.h"
 #include "ops/random_inputs.h"
 #include "ops/registry.h"
+#include "tensor_program/call.h"
+#include "tensor_program/program_text.h"
 #include "verify/noise.h"
 #include "verify/synthetic.h"
 
@@ -167,6 +170,34 @@ TEST(RoundingErrors, GrowWithTheLengthOfSums) {
   EXPECT_GT(many, 5 * few);
   EXPECT_LT(many, 12 * few);
   EXPECT_LT(many, 1e-5);
+}
+
+TEST(RoundingErrors, OfAProgramAreThoseOfItsOperations) {
+  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
+  const auto of_program = [](const std::string& text) {
+    const tensor_program::Program program = tensor_program::parse_program(text).value();
+    const Expr x = parameter(program.buffers[0].type.shape);
+    return allowed(make_function({x}, call_of_program(program, {x}, "", "").value()));
+  };
+  const Expr x = parameter({64, 64}), long_rows = parameter({64, 4096});
+  const Expr large = call("add", {x, number(1000)});
+  const double cancelled = allowed(make_function({x}, call("subtract", {large, number(1000)})));
+  EXPECT_NEAR(of_program("program { param A: float32[64, 64]; "
+                         "result B[i:64, j:64] = A[i, j] + 1000.0f - 1000.0f; }"),
+              cancelled, 0.5 * cancelled);
+  EXPECT_LT(of_program("program { param A: float32[64, 64]; result B[i:64, j:64] = A[j, i]; }"),
+            1e-7);
+  const double sums =
+      allowed(make_function({long_rows}, call("sum", {long_rows}, {{"axis", Ints{1}}})));
+  const double summed =
+      of_program("program { param A: float32[64, 4096]; result B[i:64] = sum(k:4096) A[i, k]; }");
+  EXPECT_LT(summed, 2 * sums);
+  EXPECT_GT(summed, sums / 2);
+  // Approximations err by more than one rounding.
+  const double exponential = allowed(make_function({x}, call("exp", {x})));
+  EXPECT_NEAR(of_program("program { param A: float32[64, 64]; "
+                         "result B[i:64, j:64] = exp(A[i, j]); }"),
+              exponential, 0.3 * exponential);
 }
 
 TEST(RoundingErrors, GrowWithWhatAVariantRounds) {
