@@ -8,6 +8,7 @@
 #include "backend/native/conv_weights.h"
 #include "backend/native/external_product.h"
 #include "backend/native/generic_schedule.h"
+#include "backend/native/horizontal_reductions.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/pair_products.h"
 #include "backend/native/stage_schedule.h"
@@ -188,6 +189,7 @@ void finish(BuiltKernel& built, Translator& translator, std::vector<Func> output
     if (binding.ahead) read_ahead(built.pipeline, binding.buffer.param().name());
   }
   if (translator.multiplies_pairs()) lower_pair_products(built.pipeline);
+  reduce_horizontally(built.pipeline);
 }
 
 std::vector<Func> result_funcs(const tensor_program::Program& program, Translator& translator) {

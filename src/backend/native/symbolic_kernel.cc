@@ -2,6 +2,7 @@
 
 #include "backend/native/called_program.h"
 #include "backend/native/collapse.h"
+#include "backend/native/horizontal_reductions.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/merged_rows.h"
 #include "backend/native/symbolic_product.h"
@@ -120,6 +121,7 @@ Result<BuiltKernel> build_symbolic(const Function& flat, std::string_view varian
   fix_dense(func.output_buffer(), extents);
   built.result_types.push_back(func.types()[0]);
   built.pipeline = Halide::Pipeline(func);
+  reduce_horizontally(built.pipeline);
   return built;
 }
 

@@ -1,0 +1,85 @@
+#include "backend/native/horizontal_reductions.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace collage::native {
+namespace {
+
+namespace ir = Halide::Internal;
+using Halide::Expr;
+
+constexpr size_t kFewest = 8;
+
+bool is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
+
+/// The operands of nested operations of that kind; false where some is no load of the first one's
+/// array.
+template <typename Op>
+bool collect_loads(const Expr& value, std::vector<const ir::Load*>& loads) {
+  if (const auto* op = value.as<Op>())
+    return collect_loads<Op>(op->a, loads) && collect_loads<Op>(op->b, loads);
+  const auto* load = value.as<ir::Load>();
+  if (load == nullptr || !ir::is_const_one(load->predicate) ||
+      (!loads.empty() && load->name != loads[0]->name))
+    return false;
+  loads.push_back(load);
+  return true;
+}
+
+/// The elements of the vector, halves combined until one is left.
+template <typename Op>
+Expr combined(const Expr& vector) {
+  const int half = vector.type().lanes() / 2;
+  if (half == 0) return vector;
+  const std::string name = Halide::Internal::unique_name("halves");
+  const Expr whole = ir::Variable::make(vector.type(), name);
+  const Expr halves = Op::make(ir::Shuffle::make_slice(whole, 0, 1, half),
+                               ir::Shuffle::make_slice(whole, half, 1, half));
+  return ir::Let::make(name, vector, combined<Op>(halves));
+}
+
+class ReduceHorizontally : public ir::IRMutator {
+ protected:
+  using ir::IRMutator::visit;
+
+  Expr visit(const ir::Add* op) override { return reduced(op); }
+  Expr visit(const ir::Mul* op) override { return reduced(op); }
+  Expr visit(const ir::Max* op) override { return reduced(op); }
+  Expr visit(const ir::Min* op) override { return reduced(op); }
+
+ private:
+  template <typename Op>
+  Expr reduced(const Op* op) {
+    std::vector<const ir::Load*> loads;
+    if (op->type != Halide::Float(32) || !collect_loads<Op>(op, loads) || loads.size() < kFewest ||
+        !is_power_of_two(loads.size()))
+      return ir::IRMutator::visit(op);
+    // By their distance from the one that stands first.
+    std::vector<int64_t> at;
+    for (const ir::Load* load : loads) {
+      const Expr distance = ir::simplify(load->index - loads[0]->index);
+      const auto known = ir::as_const_int(distance);
+      if (!known) return ir::IRMutator::visit(op);
+      at.push_back(*known);
+    }
+    std::sort(at.begin(), at.end());
+    for (size_t i = 0; i < at.size(); ++i)
+      if (at[i] != at[0] + static_cast<int64_t>(i)) return ir::IRMutator::visit(op);
+    const int lanes = static_cast<int>(loads.size());
+    const Expr first = ir::simplify(loads[0]->index + static_cast<int>(at[0]));
+    const Expr vector = ir::Load::make(
+        op->type.with_lanes(lanes), loads[0]->name, ir::Ramp::make(first, 1, lanes),
+        loads[0]->image, loads[0]->param, ir::const_true(lanes), ir::ModulusRemainder());
+    return combined<Op>(vector);
+  }
+};
+
+}  // namespace
+
+void reduce_horizontally(Halide::Pipeline& pipeline) {
+  pipeline.add_custom_lowering_pass(new ReduceHorizontally);
+}
+
+}  // namespace collage::native
