@@ -213,10 +213,11 @@ const Stored& Emitter::reduce(const CallNode& node, int slot, Combine kind, cons
     add_update(part, variables(part.axes), inner / width,
                [&](const Term& r) { return r * to_int(width) + var("u"); });
     if (inner % width != 0) {
-      std::vector<Term> left = kept_at;
-      left.push_back(var(numbered("r", rank - 1)));
-      add_update(part, std::move(left), inner % width,
-                 [&](const Term& r) { return to_int(inner / width * width) + r; });
+      // Lanes that end where the row does; of what they read again nothing is taken.
+      add_update(part, variables(part.axes), 1,
+                 [&](const Term&) { return to_int(inner - width) + var("u"); });
+      Term& value = part.updates.back().value;
+      value = select(var("u") >= to_int(width - inner % width), value, neutral(kind, part.dtype));
     }
     std::vector<Term> sums;
     for (int i = 0; i < width; ++i) {
@@ -229,9 +230,11 @@ const Stored& Emitter::reduce(const CallNode& node, int slot, Combine kind, cons
     auto& schedule = program_.schedule;
     schedule.push_back({part.name, -1, PrimitiveKind::kVectorise, {"u"}, 16});
     schedule.push_back({part.name, -1, PrimitiveKind::kUnroll, {"u"}});
-    schedule.push_back({part.name, 0, PrimitiveKind::kReorder, {"u", walked}});
-    schedule.push_back({part.name, 0, PrimitiveKind::kVectorise, {"u"}, 16});
-    schedule.push_back({part.name, 0, PrimitiveKind::kUnroll, {"u"}});
+    for (int i = 0; i < static_cast<int>(part.updates.size()); ++i) {
+      schedule.push_back({part.name, i, PrimitiveKind::kReorder, {"u", walked}});
+      schedule.push_back({part.name, i, PrimitiveKind::kVectorise, {"u"}, 16});
+      schedule.push_back({part.name, i, PrimitiveKind::kUnroll, {"u"}});
+    }
   } else {
     part.name = stored->total + "_sum";
     add_update(part, kept_at, 0, {});

@@ -158,6 +158,14 @@ TEST(Emit, StatisticsBecomeStages) {
   EXPECT_THAT(text, HasSubstr("result y0[i0:3, i1:32] = exp(p0[i0, i1] - s0[i0]) * s1[i0];"));
 }
 
+TEST(Emit, ReductionsEndWithLanesThatEndWhereTheRowDoes) {
+  const Expr x = input("x", {3, 37});
+  const std::string text = emitted({x}, call("max", {x}, {{"axis", Ints{1}}}));
+  EXPECT_THAT(text, HasSubstr("stage s0_part[d0:3, u:16] = max(r1:2) p0[d0, r1 * 16 + u];"));
+  EXPECT_THAT(text, HasSubstr("update s0_part[d0, u] = max(r1:1) "
+                              "select(u >= 11, p0[d0, 21 + u], "));
+}
+
 TEST(Emit, MovesAreIndicesAlone) {
   const Expr x = input("x", {4, 6});
   const Expr y = call("transpose", {call("reshape", {x}, {{"newshape", Ints{4, 2, 3}}})},
