@@ -59,14 +59,16 @@ void split_into_lanes(tp::Program& program, const std::string& name, int width) 
   parts.updates.clear();
   vector.updates.clear();
   add(parts, {var(kLane)}, walked * lanes + var(kLane), extent / lanes);
-  // Of those that are left there are four at most; none, where the extent is less than one.
-  const Term first = extent / lanes * lanes + walked * width;
-  const Term at = tp::min(first, extent - width) + var(kLane);
-  add(vector, {var(kLane)}, at,
-      tp::min((extent % lanes + (width - 1)) / width, extent / width * kVectors));
-  if (!vector.updates.empty() && (along.size.defined() || along.extent % width != 0)) {
-    Term& value = vector.updates[0].value;
-    value = tp::select(at >= first, value, tp::neutral(update.combine, whole.dtype));
+  add(vector, {var(kLane)}, extent / lanes * lanes + walked * width + var(kLane),
+      extent % lanes / width);
+  // One more, where there is a vector and it does not end with one.
+  const size_t whole_vectors = vector.updates.size();
+  add(vector, {var(kLane)}, extent - width + var(kLane),
+      tp::min(tp::min(extent % width, 1), extent / width));
+  if (vector.updates.size() > whole_vectors) {
+    Term& value = vector.updates.back().value;
+    value = tp::select(var(kLane) >= width - extent % width, value,
+                       tp::neutral(update.combine, whole.dtype));
   }
   const auto read = [&](const Stage& from, const Term& lane) {
     std::vector<Term> index = whole.indices();

@@ -7,7 +7,8 @@
 //
 //   stage S_lanes[i:m, lane:32] = sum(r:n / 32) A[i, r * 32 + lane];
 //   stage S_vector[i:m, lane:8] = S_lanes[i, lane] + S_lanes[i, lane + 8] + …;
-//   update S_vector[i, lane] = sum(r:(n % 32 + 7) / 8) …     the vectors that are left
+//   update S_vector[i, lane] = sum(r:n % 32 / 8) …           the vectors that are left
+//   update S_vector[i, lane] = sum(r:min(n % 8, 1)) …        one more, where some are left still
 //   stage S[i:m] = S_vector[i, 0] + S_vector[i, 1] + …;
 //   update S[i] = sum(r:n) A[i, r];                          where n is less than 8, else none
 //
