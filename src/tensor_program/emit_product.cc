@@ -1,5 +1,6 @@
 // Emission of convolutions, products and attention: sums over the pairs of elements they multiply.
-// Those of quantised tensors are sums of int32, which are scaled where they are read.
+// Those of quantised tensors are sums of int32, which are scaled where they are read; products of
+// int32 are such sums, too.
 // A backend with a template for such an anchor binds it instead; what is emitted here says what the
 // template must compute.
 #include <algorithm>
@@ -41,7 +42,7 @@ Term factor(Emitter& e, const CallNode& call, size_t i, Coords at, const Term& c
 /// The result at those coordinates, of which `channel` is one.
 Term finished(Emitter& e, const CallNode& call, const std::string& stage, const Coords& at,
               const Term& channel) {
-  if (!is_quantised(call)) return read(stage, at);
+  if (!is_quantised(call)) return load(stage, call.tensor_type().dtype, at.logical);
   const Term sum = cast(DType::kFloat32, load(stage, DType::kInt32, at.logical));
   return sum * (parameter(e, call, 2, channel) * parameter(e, call, 4, channel));
 }
@@ -160,7 +161,10 @@ Status check_product(const CallNode& call) {
   for (size_t i = 0; i < 2; ++i)
     if (arg_shape(call, i).size() < 2 && !call.op->name.ends_with(".dense"))
       return unsupported("{} of a vector", call.op->name);
-  return is_quantised(call) ? Status() : check_float_args(call);
+  const bool integers = std::all_of(call.args.begin(), call.args.end(), [](const Expr& arg) {
+    return arg->tensor_type().dtype == DType::kInt32;
+  });
+  return is_quantised(call) || integers ? Status() : check_float_args(call);
 }
 
 }  // namespace

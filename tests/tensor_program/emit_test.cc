@@ -134,6 +134,14 @@ TEST(Emit, AQuantisedProductIsASumOfIntegers) {
 )");
 }
 
+TEST(Emit, AProductOfIntegersIsASumOfThem) {
+  register_all_ops();
+  const Expr x = make_var("x", TensorType{{4, 8}, DType::kInt32});
+  const Expr w = make_var("w", TensorType{{6, 8}, DType::kInt32});
+  EXPECT_THAT(emitted({x, w}, call("nn.dense", {x, w})),
+              HasSubstr("result s0[d0:4, d1:6] = sum(r0:8) p0[d0, r0] * p1[d1, r0];"));
+}
+
 TEST(Emit, AProductAloneIsTheResult) {
   const Expr a = input("a", {2, 4, 8}), b = input("b", {8, 5});
   EXPECT_EQ(emitted({a, b}, call("nn.matmul", {a, b})), R"(program {

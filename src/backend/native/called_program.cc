@@ -144,7 +144,7 @@ Result<Program> emitted_stages(const Function& flat, std::vector<ChannelLayout> 
   const bool calls = calls_program(flat);
   const Function function = calls ? flat : collapse_dims(flat, layouts.empty() ? 0 : 2);
   const bool row_stages =
-      !calls && !has_quantised_product(function) && TRY(analyse_group(function)).row_stages;
+      !calls && !has_integer_product(function) && TRY(analyse_group(function)).row_stages;
   const tensor_program::EmitForm form{.row_stages = row_stages, .layouts = std::move(layouts)};
   Program program = tensor_program::simplified_by_magnitude(
       TRY(tensor_program::emit(function, form).with_context("native")));

@@ -146,6 +146,13 @@ std::vector<const tp::Intrinsic*> machine_intrinsics() {
   return found;
 }
 
+bool multiplies_integers_faster() {
+  using Halide::Target;
+  const Halide::Target target = kernel_target();
+  return (target.has_feature(Target::AVX512_Zen4) || target.has_feature(Target::AVXVNNI)) &&
+         !target.has_feature(Target::AVX512_SapphireRapids);
+}
+
 bool can_use_intrinsic(const StagePlan& plan, const tp::Intrinsic& intrinsic) {
   return std::any_of(plan.sums.begin(), plan.sums.end(), [&](const TiledSum& sum) {
     return factors_of(plan, sum, intrinsic).has_value();

@@ -12,6 +12,10 @@ namespace collage::native {
 /// Those that are one instruction of this processor, in the order in which they are worth trying.
 std::vector<const tensor_program::Intrinsic*> machine_intrinsics();
 
+/// Whether this processor multiplies and adds 16-bit integers faster than real numbers, and has no
+/// matrix unit, which is faster still.
+bool multiplies_integers_faster();
+
 /// Has the sum be one of the intrinsic's: what is multiplied is copied first, as numbers of the
 /// operands' types, and what belongs to columns in panels of `width` of them, the terms that one
 /// instruction adds up next to one another.

@@ -9,6 +9,7 @@
 #include "backend/native/external_product.h"
 #include "backend/native/generic_schedule.h"
 #include "backend/native/horizontal_reductions.h"
+#include "backend/native/integer_products.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/pair_products.h"
 #include "backend/native/stage_schedule.h"
@@ -216,7 +217,9 @@ Result<tensor_program::Program> program_of_stages(const Function& function, cons
   if (const auto schedule = parse_stage_schedule(variant.name)) {
     std::vector<ChannelLayout> layouts;
     if (variant.outputs[0].layout != Layout()) layouts = layouts_of(variant);
-    const tensor_program::Program stages = TRY(emitted_stages(function, std::move(layouts)));
+    const Function computed =
+        schedule->integers ? TRY(with_integer_products(function)).function : function;
+    const tensor_program::Program stages = TRY(emitted_stages(computed, std::move(layouts)));
     return guarded_loops(TRY(with_schedule(stages, *schedule, threads)), true);
   }
   return internal_error("native: no schedule '{}'", variant.name);

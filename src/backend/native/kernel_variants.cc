@@ -4,6 +4,7 @@
 
 #include "backend/native/called_program.h"
 #include "backend/native/external_product.h"
+#include "backend/native/integer_products.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/real_products.h"
 #include "backend/native/stage_choices.h"
@@ -150,7 +151,7 @@ Variant variant_of(const StageSchedule& schedule, const Function& function) {
 
 std::vector<Variant> dot_variants(const Function& flat, int threads) {
   std::vector<Variant> variants;
-  if (!has_quantised_product(flat)) return variants;
+  if (!has_integer_product(flat)) return variants;
   for (const ChannelLayout layout : {ChannelLayout::kLast, ChannelLayout::kPlain}) {
     Variant variant = Variant::plain("", flat);
     std::vector<ChannelLayout> layouts;
@@ -218,14 +219,32 @@ Result<ScheduleSpace> kernel_schedules(const Function& function, int threads) {
   return space;
 }
 
+Result<std::vector<Variant>> integer_variants(const Function& function, int threads) {
+  std::vector<Variant> variants;
+  const Result<IntegerProducts> integers = with_integer_products(function);
+  if (!integers.ok()) return variants;
+  const tensor_program::Program stages = TRY(emitted_stages(integers->function));
+  for (const StageSchedule& schedule : integer_schedules(stages, threads)) {
+    variants.push_back(variant_of(schedule, function));
+    variants.back().lowered = true;
+    variants.back().rounding.fixed_point = integers->rounding;
+  }
+  return variants;
+}
+
 Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads) {
   if (computes_stages(function)) return std::vector<Variant>();
   const KernelGroup group = TRY(analyse_group(function));
   if (group.kind != KernelGroup::Kind::kMatmul) return std::vector<Variant>();
   const MatmulProblem problem =
       matmul_problem(TRY(analyse_group(collapsed_for(function, Variant::plain("", function)))));
-  if (!problem.constant_b || !problem.shape.is_streaming()) return std::vector<Variant>();
-  return matmul_variants(function, problem, threads, true);
+  if (!problem.constant_b) return std::vector<Variant>();
+  constexpr int64_t kFewRows = 8;  // of which weights take longer to read than to multiply
+  std::vector<Variant> variants;
+  if (problem.shape.m < kFewRows && problem.shape.has_heavy_b()) variants = matmul_variants(function, problem, threads, true);
+  std::vector<Variant> integers = TRY(integer_variants(function, threads));
+  std::move(integers.begin(), integers.end(), std::back_inserter(variants));
+  return variants;
 }
 
 }  // namespace collage::native

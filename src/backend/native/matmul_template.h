@@ -22,8 +22,8 @@ struct MatmulShape {
   std::vector<int64_t> batch;  ///< outermost first; may be empty
   int64_t m = 1, n = 1, k = 1;
 
-  /// Whether reading B is what takes the time: its bytes come from memory, for few rows.
-  bool is_streaming() const { return m <= 4 && k * n * 4 > (1 << 20); }
+  /// Whether the bytes of B come from memory.
+  bool has_heavy_b() const { return k * n * 4 > (1 << 20); }
 };
 
 struct MatmulProblem {

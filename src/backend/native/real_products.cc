@@ -75,11 +75,14 @@ Result<Function> with_real_products(const Function& flat) {
   return rewriter.rewrite(flat);
 }
 
-bool has_quantised_product(const Function& flat) {
+bool has_integer_product(const Function& flat) {
   const std::vector<Expr> order = post_order(flat->body);
   return std::any_of(order.begin(), order.end(), [](const Expr& node) {
     const auto* call = as<CallNode>(node);
-    return call != nullptr && call->op != nullptr && is_quantised_product(call->op->name);
+    if (call == nullptr || call->op == nullptr) return false;
+    return is_quantised_product(call->op->name) ||
+           (call->op->kind == FusionKind::kAnchor && call->type().is_tensor() &&
+            call->tensor_type().dtype == DType::kInt32);
   });
 }
 

@@ -19,6 +19,7 @@ Result<Function> with_real_products(const Function& flat);
 /// A kernel's function as it is compiled: flat, with such products.
 Result<Function> flattened(const Function& function);
 
-bool has_quantised_product(const Function& flat);
+/// Of quantised tensors, or of int32 (integer_products.h).
+bool has_integer_product(const Function& flat);
 
 }  // namespace collage::native

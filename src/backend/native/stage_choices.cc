@@ -71,6 +71,11 @@ std::optional<int64_t> number_of(std::string_view text) {
   return whole && value >= 0 && value <= INT32_MAX ? std::optional(value) : std::nullopt;
 }
 
+/// Whether the field of that name is either said or not.
+bool is_flag(std::string_view name) {
+  return name == "packed" || name == "scalar" || name == "ahead" || name == "integers";
+}
+
 /// Sets the field of that name, or says that there is none. Fields that may have no value have -1
 /// for that.
 bool set_field(StageSchedule& schedule, std::string_view name, int64_t value) {
@@ -90,7 +95,8 @@ bool set_field(StageSchedule& schedule, std::string_view name, int64_t value) {
   if (name == "packed") schedule.packed = value != 0;
   if (name == "scalar") schedule.scalar = value != 0;
   if (name == "ahead") schedule.ahead = value != 0;
-  return field != nullptr || name == "packed" || name == "scalar" || name == "ahead";
+  if (name == "integers") schedule.integers = value != 0;
+  return field != nullptr || is_flag(name);
 }
 
 /// Whether compiled code can be made of it, of any program.
@@ -105,6 +111,7 @@ std::string StageSchedule::to_string() const {
   const StageSchedule usual;
   std::string text = rows > 0 ? fmt::format("rows {}", rows) : "stages";
   if (packed) text += " packed";
+  if (integers) text += " integers";
   if (!intrinsic.empty()) text += " " + intrinsic;
   if (vectors != usual.vectors) text += fmt::format(" vectors {}", vectors);
   if (lines != usual.lines) text += fmt::format(" lines {}", lines);
@@ -129,7 +136,7 @@ std::optional<StageSchedule> parse_stage_schedule(std::string_view text) {
       schedule.intrinsic = name;
       continue;
     }
-    if (name == "packed" || name == "scalar" || name == "ahead") {
+    if (is_flag(name)) {
       set_field(schedule, name, 1);
       continue;
     }
@@ -212,6 +219,16 @@ std::vector<StageSchedule> dot_schedules(const tp::Program& program, int threads
     StageSchedule ahead{.ahead = true, .intrinsic = intrinsic->name, .steps = 1};
     ahead.tasks = 1;  // in which as many panels as possible follow one another
     schedules.push_back(std::move(ahead));
+  }
+  return schedules;
+}
+
+std::vector<StageSchedule> integer_schedules(const tp::Program& program, int threads) {
+  std::vector<StageSchedule> schedules;
+  if (!multiplies_integers_faster()) return schedules;
+  for (StageSchedule schedule : dot_schedules(program, threads)) {
+    schedule.integers = true;
+    schedules.push_back(std::move(schedule));
   }
   return schedules;
 }

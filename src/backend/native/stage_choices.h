@@ -9,6 +9,7 @@
 //   tasks 4      for each thread; 0: the loops of a stage are not divided among threads
 //   steps 8      of a sum are written out one after the other; 0: all of a few
 //   tile 6x2     sums are computed in tiles of so many rows and vectors
+//   integers     products of real numbers are of 16-bit integers (integer_products.h)
 //   dot_int16x2  products by this intrinsic (tensor_program/intrinsic.h), from copies
 //   ahead        constants that stay in no cache are read ahead (weights_ahead.h)
 //   scalar       sums are computed column by column, not in vectors of columns
@@ -31,7 +32,7 @@ namespace collage::native {
 
 struct StageSchedule {
   int64_t rows = 0;  ///< of the result, in a task; 0: stage by stage
-  bool packed = false, ahead = false;
+  bool packed = false, integers = false, ahead = false;
   std::string intrinsic = {};  ///< empty: none
   int64_t vectors = 1, lines = 1, steps = 4;
   std::optional<int64_t> tasks = {};
@@ -52,6 +53,10 @@ std::vector<StageSchedule> stage_schedules(const tensor_program::Program& progra
 /// Likewise those by instructions of this processor that multiply small integers; none where the
 /// program has no such products.
 std::vector<StageSchedule> dot_schedules(const tensor_program::Program& program, int threads);
+
+/// Likewise of a function of real numbers, by such instructions as multiply more integers at a time
+/// than real numbers. `program` is of its integer products.
+std::vector<StageSchedule> integer_schedules(const tensor_program::Program& program, int threads);
 
 /// The fields of a schedule in which those of one program may differ, and what each may be.
 struct StageDecision {
