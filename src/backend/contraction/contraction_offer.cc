@@ -49,6 +49,8 @@ bool follows_image(const EpilogueStep& step) {
 /// `function` is flat. `offered` are all integers or none.
 Result<Contraction> read(const Function& function, std::span<const Parts> offered) {
   Contraction c = TRY(read_contraction(function));
+  if (offered[0].integers && c.channels_last)
+    return unsupported("products of integers, which native computes");
   if (!offered[0].integers && c.pass_rows() < kFewestRows)
     return unsupported("{} rows", c.pass_rows());
   // Where rows of the result begin is kept in 32 bits.
@@ -66,11 +68,8 @@ Result<Contraction> read(const Function& function, std::span<const Parts> offere
 Variant variant_of(const Contraction& c, const Schedule& schedule, const Function& function) {
   Variant variant = plain_variant(schedule.to_string(), schedule.parts, function);
   // Weights of products are packed alike whatever the rows.
-  const Parts& parts = schedule.parts;
-  variant.weights = c.channels_last && !schedule.winograd
-                        ? fmt::format("contraction {}{}{}", parts.right, parts.integers ? "i" : "",
-                                      parts.coarse ? "c" : "")
-                        : "";
+  variant.weights =
+      c.channels_last ? fmt::format("contraction {}", schedule.parts.right) : std::string();
   // Transformed numbers are rounded, and the way back makes small differences of large results.
   if (schedule.winograd)
     variant.rounding.fixed_point = *schedule.winograd == winograd::Form::kTwo ? 0x1p-12 : 0x1p-11;
@@ -88,13 +87,13 @@ Variant variant_of(const Contraction& c, const Schedule& schedule, const Functio
 
 }  // namespace
 
-PartitionRulePtr make_contraction_rule(const std::string& name) {
-  const auto contractions = std::make_shared<AnchorEpiloguePartitionRule>(
-      name,
-      is_op_among({"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose",
-                   "nn.conv2d_transpose", "nn.conv3d_transpose", "nn.dense", "nn.matmul",
-                   "nn.batch_matmul"}),
-      starts, follows);
+PartitionRulePtr make_contraction_rule(const std::string& name, bool products) {
+  std::vector<std::string> anchors = {"nn.conv1d",           "nn.conv2d",
+                                      "nn.conv3d",           "nn.conv1d_transpose",
+                                      "nn.conv2d_transpose", "nn.conv3d_transpose"};
+  if (products) anchors.insert(anchors.end(), {"nn.dense", "nn.matmul", "nn.batch_matmul"});
+  const auto contractions =
+      std::make_shared<AnchorEpiloguePartitionRule>(name, is_op_among(anchors), starts, follows);
   const auto enlarging = std::make_shared<AnchorEpiloguePartitionRule>(
       name,
       is_op_among({"nn.conv1d", "nn.conv2d", "nn.conv3d"})(

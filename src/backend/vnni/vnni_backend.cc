@@ -24,7 +24,8 @@ class VnniBackend : public Backend {
   double vector_speedup() const override { return 2; }
 
   PartitionRulePtr partition_rule(const Target&) const override {
-    return contraction::make_contraction_rule(name());
+    // Products of integers are native's.
+    return contraction::make_contraction_rule(name(), false);
   }
 
   bool only_lowers() const override { return true; }

@@ -81,19 +81,6 @@ COLLAGE_VECTORS void copy_integers(const Source& source, int64_t count, float sc
   }
 }
 
-/// One pixel whose channels lie side by side; its blocks go `step` elements apart.
-COLLAGE_VECTORS void copy_row_of_integers(const float* row, int64_t channels, float scale,
-                                          int64_t step, uint16_t* to) {
-  const __m512 factor = _mm512_set1_ps(scale);
-  for (; channels > 0; channels -= kTileDepth, row += kTileDepth, to += step) {
-    const __m512 low = _mm512_maskz_loadu_ps(mask_of(channels), row),
-                 high = _mm512_maskz_loadu_ps(mask_of(channels - 16), row + 16);
-    auto* line = reinterpret_cast<__m256i*>(to);
-    _mm256_store_si256(line, integers(low, factor));
-    _mm256_store_si256(line + 1, integers(high, factor));
-  }
-}
-
 /// Without their signs floats have the order of their bits, with NaN above infinity.
 COLLAGE_VECTORS int32_t largest_bits(const Source& source, int64_t count) {
   const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
@@ -258,22 +245,14 @@ int64_t copy_bytes(const Extents& c, int64_t positions, int parts) {
 void copy_image(const Extents& c, const Geometry& g, const CopyFormat& format,
                 const Stretch& stretch, int64_t pitch, uint16_t* copy) {
   const int64_t row = format.parts * kTileDepth;  // elements
-  // In the order in which matrices lie in memory.
-  const bool by_rows = c.channels_last && format.scale != 0;
   for_each_line(c, g, stretch, [&](const Line& line) {
-    for (int64_t p = line.first; by_rows && p < line.last; ++p) {
-      const Source source = source_of(c, stretch.image, line.number,
-                                      line.pixel + (p - line.first) * c.taps.stride[2], 0);
-      copy_row_of_integers(source.low, c.in_channels, format.scale, pitch * row,
-                           copy + (p - stretch.begin) * row);
-    }
     for (int64_t b = stretch.blocks.begin; b < stretch.blocks.end; ++b) {
       uint16_t* origin = copy + (b * pitch - stretch.begin) * row;
       const auto zeros = [&](int64_t begin, int64_t end) {
         std::fill(origin + begin * row, origin + end * row, uint16_t{0});
       };
       zeros(line.begin, line.first);
-      if (line.last > line.first && !by_rows) {
+      if (line.last > line.first) {
         const Source source = source_of(c, stretch.image, line.number, line.pixel, b);
         uint16_t* to = origin + line.first * row;
         format.scale != 0 ? copy_integers(source, line.last - line.first, format.scale, to)
@@ -288,13 +267,6 @@ float largest_magnitude(const Extents& c, const Geometry& g, const Stretch& stre
   int32_t largest = 0;
   for_each_line(c, g, stretch, [&](const Line& line) {
     if (line.last <= line.first) return;
-    if (c.channels_last && c.taps.stride[2] == 1 && c.in_channels % kTileDepth == 0) {
-      const int64_t rows_of_32 = (line.last - line.first) * depth_blocks(c);
-      Source all = source_of(c, stretch.image, line.number, line.pixel, 0);
-      all.stride = kTileDepth;
-      largest = std::max(largest, largest_bits(all, rows_of_32));
-      return;
-    }
     for (int64_t b = stretch.blocks.begin; b < stretch.blocks.end; ++b)
       largest =
           std::max(largest, largest_bits(source_of(c, stretch.image, line.number, line.pixel, b),

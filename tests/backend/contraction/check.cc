@@ -1,7 +1,10 @@
 #include "backend/contraction/check.h"
 
+#include <algorithm>
+
 #include "backend/amx/amx_backend.h"
 #include "backend/vnni/vnni_backend.h"
+#include "ir/visitor.h"
 #include "kernels/contraction/processor.h"
 #include "ops/registry.h"
 #include "partition/rules/rule.h"
@@ -95,6 +98,14 @@ std::vector<Offer> amx_offers() {
   };
 }
 
+bool is_of_convolutions(const Function& function) {
+  const std::vector<Expr> order = post_order(function->body);
+  return std::any_of(order.begin(), order.end(), [](const Expr& expr) {
+    const auto* call = as<CallNode>(expr);
+    return call != nullptr && call->op != nullptr && call->op->name.starts_with("nn.conv");
+  });
+}
+
 }  // namespace
 
 void check_amx(const Function& function, std::vector<Tensor> inputs) {
@@ -103,8 +114,12 @@ void check_amx(const Function& function, std::vector<Tensor> inputs) {
 
 void check_contraction(const Function& function, std::vector<Tensor> inputs) {
   std::vector<Offer> offers = amx_offers();
-  offers.push_back(
-      {vnni_backend(), {"vnni", {}, {}}, true, {.mean = 0, .largest = 1.5e-3, .element = 1e-3}});
+  const Target vnni{"vnni", {}, {}};
+  if (is_of_convolutions(function)) {
+    offers.push_back({vnni_backend(), vnni, true, {.mean = 0, .largest = 1.5e-3, .element = 1e-3}});
+  } else {
+    EXPECT_FALSE(vnni_backend().lowered_variants(function, vnni, {1, ""}).ok());
+  }
   check_offers(offers, function, std::move(inputs));
 }
 

@@ -31,7 +31,7 @@ class DotProducts : public ::testing::Test {};
 // three, to within what each promises. Fails the test where one of them is not offered. Inputs are
 // random where none are given.
 void check_amx(const Function& function, std::vector<Tensor> inputs = {});
-// Those of amx and of vnni.
+// Those of amx and of vnni, which leaves products to native.
 void check_contraction(const Function& function, std::vector<Tensor> inputs = {});
 
 // The reason for which there is no variant; fails the test when there is one.

@@ -26,9 +26,7 @@ std::vector<Refused> refused_by_both() {
   add("nn.dense by weights that are computed", [](Graph& g) {
     return g.call("nn.dense", {g.input({16, 32}), g.input({32, 32})});
   });
-  add("8 channels", [](Graph& g) {
-    return g.call("nn.dense", {g.input({16, 8}), g.constant({32, 8})});
-  });
+  add("8 channels", [](Graph& g) { return conv(g, {{1, 8, 4, 4}, 32, {1, 1}}); });
   add("exp after nn.conv2d", [](Graph& g) {
     return g.call("exp", {conv(g, {{1, 32, 8, 8}, 32, {3, 3}})});
   });
@@ -55,8 +53,7 @@ TEST(Refusals, NameTheBackendThatWasAsked) {
 
 TEST(Refusals, NameTheBackendThatHasNoSuchVariant) {
   Graph graph;
-  const Function function =
-      graph.function(graph.call("nn.dense", {graph.input({16, 32}), graph.constant({32, 32})}));
+  const Function function = graph.function(conv(graph, {{1, 32, 4, 4}, 32, {1, 1}}));
   const Variant variant = Variant::plain("none", function);
   EXPECT_THAT(text_of(amx_backend().compile(function, variant, {"amx", {}, {}}, {2, ""})),
               StartsWith("amx: no variant none"));
@@ -64,6 +61,14 @@ TEST(Refusals, NameTheBackendThatHasNoSuchVariant) {
               StartsWith("vnni: no variant none"));
   EXPECT_EQ(text_of(vnni_backend().variants(function, {"vnni", {}, {}}, {2, ""})),
             "vnni: its integers need --max-error");
+}
+
+TEST(Refusals, OfProductsOfIntegersSayWhoComputesThem) {
+  Graph graph;
+  const Function function =
+      graph.function(graph.call("nn.dense", {graph.input({16, 32}), graph.constant({32, 32})}));
+  EXPECT_EQ(text_of(vnni_backend().lowered_variants(function, {"vnni", {}, {}}, {2, ""})),
+            "vnni: products of integers, which native computes");
 }
 
 }  // namespace

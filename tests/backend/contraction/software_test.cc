@@ -203,7 +203,7 @@ void compare_with_the_processor(const std::vector<Pair>& pairs) {
     for (const Function& function : every_kernel()) {
       auto variants = pair.lowered ? pair.real.lowered_variants(function, pair.target, {2, ""})
                                    : pair.real.variants(function, pair.target, {2, ""});
-      if (!variants.ok()) continue;  // attention, of which vnni and some numbers of parts have none
+      if (!variants.ok()) continue;  // of vnni products and attention, of some numbers of parts
       for (const Variant& variant : *variants) {
         expect_equal_bits(pair, function, variant);
         ++compared;

@@ -34,6 +34,15 @@ Function convolution(Graph& graph, const Shape& image, const Tensor& weights) {
                                    {{"padding", Ints{1, 1, 1, 1}}}));
 }
 
+// The pixels of an image that is a row of them, each multiplied by a matrix.
+Function of_pixels(Graph& graph, int64_t pixels, const Tensor& weights) {
+  const Expr image = graph.input({1, weights.shape()[1], 1, pixels});
+  return graph.function(graph.call("nn.conv2d", {image, make_constant(weights, "w")}));
+}
+Tensor random_weights(Graph& graph, int64_t outputs, int64_t inputs, double scale) {
+  return as<ConstantNode>(graph.constant({outputs, inputs, 1, 1}, scale))->value;
+}
+
 // The root of the mean of squared errors, as a part of that of the results.
 double relative_error(const Ran& ran) {
   double error = 0, size = 0;
@@ -55,10 +64,8 @@ Tensor filled(const Shape& shape, float value) {
 TEST_F(DotProducts, TheLargestSumsDoNotOverflow) {
   for (const float sign : {1.0f, -1.0f}) {
     Graph graph;
-    const Expr x = graph.input({20, 1000});
-    const Function function = graph.function(
-        graph.call("nn.dense", {x, make_constant(filled({48, 1000}, sign * 3), "w")}));
-    for (const Ran& ran : run_vnni(function, {filled({20, 1000}, 0.7f)}))
+    const Function function = of_pixels(graph, 20, filled({48, 1000, 1, 1}, sign * 3));
+    for (const Ran& ran : run_vnni(function, {filled({1, 1000, 1, 20}, 0.7f)}))
       for (int64_t i = 0; i < ran.result.size(); ++i)
         ASSERT_NEAR(ran.result.data<float>()[i], sign * 2100,
                     ran.is("coarse") ? 2100 / 2047.0 : 0.01);
@@ -79,9 +86,7 @@ TEST_F(DotProducts, TheLargestSumsOfAConvolutionDoNotOverflow) {
 TEST_F(DotProducts, FewRows) {
   for (int64_t rows = 1; rows < 8; ++rows) {
     Graph graph;
-    const Expr x = graph.input({rows, 200});
-    const Function function =
-        graph.function(graph.call("nn.dense", {x, graph.constant({300, 200}, 0.3)}));
+    const Function function = of_pixels(graph, rows, random_weights(graph, 300, 200, 0.3));
     const std::vector<Ran> runs = run_vnni(function, random_inputs(function));
     EXPECT_EQ(runs.size(), 2u);
     for (const Ran& ran : runs)
@@ -92,9 +97,7 @@ TEST_F(DotProducts, FewRows) {
 // bfloat16 errs by some 2e-3 on the same numbers.
 TEST_F(DotProducts, ErrAFifthOfBfloat16) {
   Graph graph;
-  const Expr x = graph.input({64, 512});
-  const Function function =
-      graph.function(graph.call("nn.dense", {x, graph.constant({96, 512}, 0.3)}));
+  const Function function = of_pixels(graph, 64, random_weights(graph, 96, 512, 0.3));
   for (const Ran& ran : run_vnni(function, random_inputs(function))) {
     const double error = relative_error(ran);
     EXPECT_LT(error, ran.is("coarse") ? 8e-4 : 4e-4);
@@ -116,21 +119,19 @@ TEST_F(DotProducts, ErrAThirdOfBfloat16InConvolutionsOrHalfOfItByFourByFour) {
 // Each column has a unit of its own, and so has the image.
 TEST_F(DotProducts, ColumnsOfVeryDifferentSize) {
   Graph graph;
-  const Expr x = graph.input({32, 64});
-  Tensor weights = as<ConstantNode>(graph.constant({40, 64}))->value.clone();
+  Tensor weights = random_weights(graph, 40, 64, 1).clone();
   for (int64_t n = 0; n < 40; ++n)
     for (int64_t k = 0; k < 64; ++k)
       weights.data<float>()[n * 64 + k] *= std::pow(10.0f, static_cast<float>(n) / 2 - 10);
-  const Function function =
-      graph.function(graph.call("nn.dense", {x, make_constant(weights, "w")}));
+  const Function function = of_pixels(graph, 32, weights);
   std::vector<Tensor> inputs = random_inputs(function);
   for (int64_t i = 0; i < inputs[0].size(); ++i) inputs[0].data<float>()[i] *= 1e-12f;
   const Ran ran = run_vnni(function, inputs).at(0);
   for (int64_t n = 0; n < 40; ++n) {
     double error = 0, size = 0;
     for (int64_t r = 0; r < 32; ++r) {
-      const double expected = static_cast<double>(ran.expected.data<float>()[r * 40 + n]);
-      error += std::pow(static_cast<double>(ran.result.data<float>()[r * 40 + n]) - expected, 2);
+      const double expected = static_cast<double>(ran.expected.data<float>()[n * 32 + r]);
+      error += std::pow(static_cast<double>(ran.result.data<float>()[n * 32 + r]) - expected, 2);
       size += expected * expected;
     }
     EXPECT_LT(std::sqrt(error / size), 1e-3) << n;
@@ -154,10 +155,8 @@ TEST_F(DotProducts, WhatIsNoNumberMakesNaN) {
 
 TEST_F(DotProducts, ZerosGiveZeros) {
   Graph graph;
-  const Expr x = graph.input({9, 32});
-  const Function function =
-      graph.function(graph.call("nn.dense", {x, graph.constant({16, 32}, 1)}));
-  const Ran ran = run_vnni(function, {Tensor::zeros(DType::kFloat32, {9, 32})}).at(0);
+  const Function function = of_pixels(graph, 9, random_weights(graph, 16, 32, 1));
+  const Ran ran = run_vnni(function, {Tensor::zeros(DType::kFloat32, {1, 32, 1, 9})}).at(0);
   for (int64_t i = 0; i < ran.result.size(); ++i) ASSERT_EQ(ran.result.data<float>()[i], 0);
 }
 
