@@ -175,7 +175,8 @@ std::vector<Variant> dot_variants(const Function& flat, int threads) {
 
 Result<Function> flattened_for(const Function& function, const Variant& variant) {
   const std::optional<StageSchedule> schedule = parse_stage_schedule(variant.name);
-  return schedule && !schedule->intrinsic.empty() ? inline_calls(function) : flattened(function);
+  const bool quantised = schedule && !schedule->intrinsic.empty() && !schedule->integers;
+  return quantised ? inline_calls(function) : flattened(function);
 }
 
 Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external) {
@@ -232,7 +233,8 @@ Result<std::vector<Variant>> integer_variants(const Function& function, int thre
   return variants;
 }
 
-Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads) {
+Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads,
+                                                     bool integers) {
   if (computes_stages(function)) return std::vector<Variant>();
   const KernelGroup group = TRY(analyse_group(function));
   if (group.kind != KernelGroup::Kind::kMatmul) return std::vector<Variant>();
@@ -241,9 +243,11 @@ Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, i
   if (!problem.constant_b) return std::vector<Variant>();
   constexpr int64_t kFewRows = 8;  // of which weights take longer to read than to multiply
   std::vector<Variant> variants;
-  if (problem.shape.m < kFewRows && problem.shape.has_heavy_b()) variants = matmul_variants(function, problem, threads, true);
-  std::vector<Variant> integers = TRY(integer_variants(function, threads));
-  std::move(integers.begin(), integers.end(), std::back_inserter(variants));
+  if (problem.shape.m < kFewRows && problem.shape.has_heavy_b())
+    variants = matmul_variants(function, problem, threads, true);
+  if (!integers) return variants;
+  std::vector<Variant> more = TRY(integer_variants(function, threads));
+  std::move(more.begin(), more.end(), std::back_inserter(variants));
   return variants;
 }
 

@@ -29,7 +29,9 @@ Result<Function> flattened_for(const Function& function, const Variant& variant)
 /// The schedules of what has no template (stage_choices.h).
 Result<ScheduleSpace> kernel_schedules(const Function& function, int threads);
 
-/// More ways, which halve the bytes that a product for few rows is made of: weights in bfloat16.
-Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads);
+/// More ways for products with constant weights: of few rows with weights in bfloat16, which halves
+/// the bytes that take the time, and, where `integers`, as integer_products.h has them.
+Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads,
+                                                     bool integers);
 
 }  // namespace collage::native

@@ -125,8 +125,12 @@ class NativeBackend : public Backend {
   bool lowers() const override { return true; }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions& options) const override {
-    const Function flat = TRY(flattened(function));
-    return guarded("native", [&] { return lowered_kernel_variants(flat, options.threads); });
+    const Function given = TRY(inline_calls(function));
+    const Function flat = TRY(with_real_products(given));
+    // Products of quantised tensors are of integers without rounding.
+    const bool integers = !has_integer_product(given);
+    return guarded("native",
+                   [&] { return lowered_kernel_variants(flat, options.threads, integers); });
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
