@@ -15,7 +15,9 @@ constexpr int64_t kFewestRows = 5;
 constexpr double kLargest = (1 << 15) - 1;
 /// The norm of a row of the data before it is rounded; that of a column may be as large.
 constexpr double kNorm = 46000;
-constexpr double kSumLimit = 0x1p31 - 1;
+/// Norms are computed in float32: what they may err by is left of 2^31, as far as a million terms.
+constexpr double kSumLimit = 0.99 * 0x1p31;
+constexpr int64_t kMostTerms = 1 << 20;
 constexpr float kLeast = 1e-30f;  // of a row's largest number: float32 holds the inverse
 
 /// A constant matrix by the columns of the result.
@@ -47,8 +49,8 @@ std::optional<Weights> weights_of(const CallNode& call) {
   const bool transposed = dense || call.attrs.flag("transpose_b");
   Weights weights{&constant->value, shape[0], shape[1], shape[1], 1, true};
   if (!transposed) weights = {&constant->value, shape[1], shape[0], 1, shape[1], false};
-  if (num_elements(call.tensor_type().shape) < kFewestRows * weights.columns) return std::nullopt;
-  return weights;
+  const bool few_rows = num_elements(call.tensor_type().shape) < kFewestRows * weights.columns;
+  return few_rows || weights.terms > kMostTerms ? std::nullopt : std::optional(weights);
 }
 
 /// Columns are whole vectors, in tiles of several where there are many.
