@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/integers.h"
 #include "ir/op.h"
@@ -20,16 +22,19 @@ constexpr double kSumLimit = 0.99 * 0x1p31;
 constexpr int64_t kMostTerms = 1 << 20;
 constexpr float kLeast = 1e-30f;  // of a row's largest number: float32 holds the inverse
 
-/// A constant matrix by the columns of the result.
+/// A constant matrix; its columns are those of the result.
 struct Weights {
   const Tensor* values = nullptr;
   int64_t columns = 0, terms = 0;
-  int64_t column_stride = 0, term_stride = 0;
   bool transposed = false;  ///< a column's terms lie side by side
 
+  /// Calls visit(column, term, element) in the order in which they lie in memory.
   template <typename Visit>
-  void for_each(int64_t column, const Visit& visit) const {
-    for (int64_t k = 0, at = column * column_stride; k < terms; ++k, at += term_stride) visit(at);
+  void for_each(const Visit& visit) const {
+    const float* element = values->data<float>();
+    for (int64_t i = 0; i < (transposed ? columns : terms); ++i)
+      for (int64_t j = 0; j < (transposed ? terms : columns); ++j, ++element)
+        visit(transposed ? i : j, transposed ? j : i, static_cast<double>(*element));
   }
 };
 
@@ -47,8 +52,8 @@ std::optional<Weights> weights_of(const CallNode& call) {
     return std::nullopt;
   const Shape& shape = constant->value.shape();
   const bool transposed = dense || call.attrs.flag("transpose_b");
-  Weights weights{&constant->value, shape[0], shape[1], shape[1], 1, true};
-  if (!transposed) weights = {&constant->value, shape[1], shape[0], 1, shape[1], false};
+  const Weights weights{&constant->value, shape[transposed ? 0 : 1], shape[transposed ? 1 : 0],
+                        transposed};
   const bool few_rows = num_elements(call.tensor_type().shape) < kFewestRows * weights.columns;
   return few_rows || weights.terms > kMostTerms ? std::nullopt : std::optional(weights);
 }
@@ -68,37 +73,40 @@ struct IntegerWeights {
 /// Half a unit for each element, by which rounding may change a vector of so many.
 double rounding_of_norm(int64_t terms) { return 0.5 * std::sqrt(static_cast<double>(terms)); }
 
-IntegerWeights rounded(const Weights& weights) {
-  const float* from = weights.values->data<float>();
+/// Nothing where some weight is infinite or no number.
+std::optional<IntegerWeights> rounded(const Weights& weights) {
   const double rounding = rounding_of_norm(weights.terms);
   const double norm_limit = kSumLimit / (kNorm + rounding) - rounding;
+  const auto there = static_cast<size_t>(weights.columns);
+  std::vector<double> largest(there), squares(there), units(there, 1);
+  weights.for_each([&](int64_t column, int64_t, double value) {
+    const auto j = static_cast<size_t>(column);
+    largest[j] = std::max(largest[j], std::abs(value));
+    squares[j] += value * value;
+  });
   IntegerWeights integers;
+  integers.units = Tensor::empty(DType::kFloat32, {weights.columns});
+  double largest_of_all = 0, largest_unit = 0;
+  for (size_t j = 0; j < there; ++j) {
+    if (!std::isfinite(squares[j])) return std::nullopt;
+    if (largest[j] > 0) {
+      units[j] = std::max(largest[j] / kLargest, std::sqrt(squares[j]) / norm_limit);
+      largest_unit = std::max(largest_unit, units[j]);
+      largest_of_all = std::max(largest_of_all, largest[j]);
+    }
+    integers.units.data<float>()[j] = static_cast<float>(units[j]);
+  }
+  integers.rounding =
+      std::max(rounding / kNorm, largest_of_all > 0 ? largest_unit / 2 / largest_of_all : 0.0);
   const int64_t columns = padded(weights.columns);
   integers.values =
       Tensor::zeros(DType::kInt32, weights.transposed ? Shape{columns, weights.terms}
                                                       : Shape{weights.terms, columns});
-  integers.units = Tensor::empty(DType::kFloat32, {weights.columns});
-  double largest_of_all = 0, largest_unit = 0;
-  for (int64_t j = 0; j < weights.columns; ++j) {
-    double largest = 0, squares = 0;
-    weights.for_each(j, [&](int64_t at) {
-      const double value = static_cast<double>(from[at]);
-      largest = std::max(largest, std::abs(value));
-      squares += value * value;
-    });
-    const double unit =
-        largest > 0 ? std::max(largest / kLargest, std::sqrt(squares) / norm_limit) : 1;
-    integers.units.data<float>()[j] = static_cast<float>(unit);
-    int32_t* to = integers.values.data<int32_t>() + (weights.transposed ? j * weights.terms : j);
-    weights.for_each(j, [&](int64_t at) {
-      *to = static_cast<int32_t>(std::lrint(static_cast<double>(from[at]) / unit));
-      to += weights.transposed ? 1 : columns;
-    });
-    largest_of_all = std::max(largest_of_all, largest);
-    if (largest > 0) largest_unit = std::max(largest_unit, unit);
-  }
-  integers.rounding =
-      std::max(rounding / kNorm, largest_of_all > 0 ? largest_unit / 2 / largest_of_all : 0.0);
+  int32_t* to = integers.values.data<int32_t>();
+  weights.for_each([&](int64_t column, int64_t term, double value) {
+    const int64_t at = weights.transposed ? column * weights.terms + term : term * columns + column;
+    to[at] = static_cast<int32_t>(std::lrint(value / units[static_cast<size_t>(column)]));
+  });
   return integers;
 }
 
@@ -144,18 +152,18 @@ Result<IntegerProducts> with_integer_products(const Function& flat) {
   Rewriter rewriter([&made](const Expr&, const Expr& rebuilt) -> Result<Expr> {
     const auto* call = as<CallNode>(rebuilt);
     const std::optional<Weights> weights = call != nullptr ? weights_of(*call) : std::nullopt;
-    if (!weights) return rebuilt;
-    const IntegerWeights integers = rounded(*weights);
-    made.rounding = std::max(made.rounding, integers.rounding);
+    const auto integers = weights ? rounded(*weights) : std::nullopt;
+    if (!integers) return rebuilt;
+    made.rounding = std::max(made.rounding, integers->rounding);
     const auto [data, unit] = TRY(rounded_data(call->args[0]));
-    Expr sums = TRY(make_call(call->op->name, {data, make_constant(integers.values)},
+    Expr sums = TRY(make_call(call->op->name, {data, make_constant(integers->values)},
                               attributes_of(*call), call->origin()));
     if (sums->type() != Type(TensorType{rebuilt->tensor_type().shape, DType::kInt32}))
       sums =
           TRY(call_of("strided_slice", {sums},
                       {{"begin", Ints{0}}, {"end", Ints{weights->columns}}, {"axes", Ints{-1}}}));
     const Expr reals = TRY(call_of("cast", {sums}, {{"dtype", std::string("float32")}}));
-    const Expr units = TRY(call_of("multiply", {unit, make_constant(integers.units)}));
+    const Expr units = TRY(call_of("multiply", {unit, make_constant(integers->units)}));
     return call_of("multiply", {reals, units});
   });
   made.function = TRY(rewriter.rewrite(flat));

@@ -89,6 +89,8 @@ TEST(IntegerProgram, IsOfConstantMatricesAndOfRowsEnough) {
   EXPECT_TRUE(refused({4, 32}, weights({32, 32})));
   EXPECT_TRUE(refused({16, 32}, var("w", {32, 32})));
   EXPECT_TRUE(refused({2, 16, 32}, weights({2, 32, 32})));
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(refused({16, 32}, make_constant(filled({32, 32}, infinity))));
 }
 
 TEST_F(IntegerProducts, MatchTheReference) {
