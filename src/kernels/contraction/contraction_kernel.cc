@@ -223,7 +223,7 @@ class ContractionCode {
   /// thread finds the channels in its own cache that it wrote there.
   Part part_of_copy(int64_t index, int64_t team) const {
     const Range positions{0, window_}, blocks{0, depth_blocks(c_)};
-    if (c_.channels_last || blocks.end < 4 * team) return {share(window_, index, team), blocks};
+    if (blocks.end < 4 * team) return {share(window_, index, team), blocks};
     return {positions, share(blocks.end, index, team)};
   }
   /// `first` is the geometry of the result and of the first image.
@@ -365,7 +365,6 @@ class ContractionCode {
       ending.columns[j] = step.columns.empty() ? kNothing : step.columns.data() + first;
       ending.exist[j] = mask_of(branch.out_channels - first);
     }
-    ending.pad = !c_.channels_last;
     ending.low = step.low;
     ending.high = step.high;
     return ending;

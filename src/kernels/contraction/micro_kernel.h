@@ -18,8 +18,7 @@ struct DotEnding {
   float* out[2];            ///< what the offsets are added to
   const float* tensor[2];   ///< likewise, or null
   const float* columns[2];  ///< 16 each
-  uint16_t exist[2];        ///< of the columns, a bit each
-  bool pad;                 ///< write zeros for those that do not
+  uint16_t exist[2];        ///< of the columns, a bit each; the others are zeros
   float low, high;
 };
 

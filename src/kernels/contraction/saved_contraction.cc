@@ -221,6 +221,7 @@ Status check_whole(const Contraction& c, const Schedule& schedule,
   if (c.addend && !adds_up(c)) return bad_model("a sum of two contractions that do not fit");
   if (!micro_kernel.multiplies(schedule.parts))
     return bad_model("products of numbers as {}", schedule.parts.name());
+  if (schedule.parts.integers && c.channels_last) return bad_model("a matrix of integers");
   if (schedule.winograd &&
       (!winograd::can_compute(c) || !schedule.parts.integers || schedule.parts.coarse))
     return bad_model("what Winograd's algorithm does not compute");

@@ -57,7 +57,6 @@ COLLAGE_VNNI void finish_tile(const Block& block, int rows, int down, int across
                columns = _mm512_loadu_ps(ending.columns[across]), low = _mm512_set1_ps(ending.low),
                high = _mm512_set1_ps(ending.high);
   const auto exist = static_cast<__mmask16>(ending.exist[across]);
-  const auto written = ending.pad ? static_cast<__mmask16>(0xffff) : exist;
   const float* tensor = ending.tensor[across];
   float* out = ending.out[across];
   const float* sums = block.c + across * kTileColumns;
@@ -70,7 +69,7 @@ COLLAGE_VNNI void finish_tile(const Block& block, int rows, int down, int across
         value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(exist, tensor + at));
       // In this order NaN stays.
       value = _mm512_min_ps(high, _mm512_max_ps(low, value));
-      _mm512_mask_storeu_ps(out + at, written, _mm512_maskz_mov_ps(exist, value));
+      _mm512_storeu_ps(out + at, _mm512_maskz_mov_ps(exist, value));
     }
 }
 
