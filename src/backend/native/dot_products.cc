@@ -36,9 +36,20 @@ struct Processors {
   Features but = {};
 };
 
+Features vnni_features() {
+  using Halide::Target;
+  return {Target::AVX512_Zen4, Target::AVX512_SapphireRapids, Target::AVXVNNI};
+}
+
+bool has_any(const Features& features) {
+  const Halide::Target target = kernel_target();
+  return std::any_of(features.begin(), features.end(),
+                     [&](Halide::Target::Feature feature) { return target.has_feature(feature); });
+}
+
 const std::map<std::string, Processors>& processors() {
   using Halide::Target;
-  const Features vnni = {Target::AVX512_Zen4, Target::AVX512_SapphireRapids, Target::AVXVNNI};
+  const Features vnni = vnni_features();
   static const std::map<std::string, Processors> table = {
       {"dot_uint8x4", {vnni}},
       {"dot_uint8x4_twice", {{Target::AVX2}, vnni}},
@@ -131,12 +142,6 @@ std::optional<std::pair<Term, int64_t>> sum_of_pairs(tp::Program& program, const
 }  // namespace
 
 std::vector<const tp::Intrinsic*> machine_intrinsics() {
-  const Halide::Target target = kernel_target();
-  const auto has_any = [&](const Features& features) {
-    return std::any_of(features.begin(), features.end(), [&](Halide::Target::Feature feature) {
-      return target.has_feature(feature);
-    });
-  };
   std::vector<const tp::Intrinsic*> found;
   for (const tp::Intrinsic& intrinsic : tp::intrinsics()) {
     const auto row = processors().find(intrinsic.name);
@@ -147,10 +152,7 @@ std::vector<const tp::Intrinsic*> machine_intrinsics() {
 }
 
 bool multiplies_integers_faster() {
-  using Halide::Target;
-  const Halide::Target target = kernel_target();
-  return (target.has_feature(Target::AVX512_Zen4) || target.has_feature(Target::AVXVNNI)) &&
-         !target.has_feature(Target::AVX512_SapphireRapids);
+  return has_any(vnni_features()) && !has_any({Halide::Target::AVX512_SapphireRapids});
 }
 
 bool can_use_intrinsic(const StagePlan& plan, const tp::Intrinsic& intrinsic) {

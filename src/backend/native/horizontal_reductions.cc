@@ -1,6 +1,7 @@
 #include "backend/native/horizontal_reductions.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,6 @@ namespace ir = Halide::Internal;
 using Halide::Expr;
 
 constexpr size_t kFewest = 8;
-
-bool is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 /// The operands of nested operations of that kind; false where some is no load of the first one's
 /// array.
@@ -54,7 +53,7 @@ class ReduceHorizontally : public ir::IRMutator {
   Expr reduced(const Op* op) {
     std::vector<const ir::Load*> loads;
     if (op->type != Halide::Float(32) || !collect_loads<Op>(op, loads) || loads.size() < kFewest ||
-        !is_power_of_two(loads.size()))
+        !std::has_single_bit(loads.size()))
       return ir::IRMutator::visit(op);
     // By their distance from the one that stands first.
     std::vector<int64_t> at;

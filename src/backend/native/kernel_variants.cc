@@ -225,7 +225,8 @@ Result<std::vector<Variant>> integer_variants(const Function& function, int thre
   const Result<IntegerProducts> integers = with_integer_products(function);
   if (!integers.ok()) return variants;
   const tensor_program::Program stages = TRY(emitted_stages(integers->function));
-  for (const StageSchedule& schedule : integer_schedules(stages, threads)) {
+  for (StageSchedule schedule : dot_schedules(stages, threads)) {
+    schedule.integers = true;
     variants.push_back(variant_of(schedule, function));
     variants.back().lowered = true;
     variants.back().rounding.fixed_point = integers->rounding;

@@ -5,6 +5,7 @@
 
 #include "backend/fingerprint.h"
 #include "backend/native/code_cache.h"
+#include "backend/native/dot_products.h"
 #include "backend/native/halide_guard.h"
 #include "backend/native/kernel_arguments.h"
 #include "backend/native/kernel_builder.h"
@@ -128,7 +129,7 @@ class NativeBackend : public Backend {
     const Function given = TRY(inline_calls(function));
     const Function flat = TRY(with_real_products(given));
     // Products of quantised tensors are of integers without rounding.
-    const bool integers = !has_integer_product(given);
+    const bool integers = multiplies_integers_faster() && !has_integer_product(given);
     return guarded("native",
                    [&] { return lowered_kernel_variants(flat, options.threads, integers); });
   }

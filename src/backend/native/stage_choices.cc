@@ -71,9 +71,13 @@ std::optional<int64_t> number_of(std::string_view text) {
   return whole && value >= 0 && value <= INT32_MAX ? std::optional(value) : std::nullopt;
 }
 
-/// Whether the field of that name is either said or not.
-bool is_flag(std::string_view name) {
-  return name == "packed" || name == "scalar" || name == "ahead" || name == "integers";
+/// The field of that name that is either said or not; null where it is none.
+bool* flag_of(StageSchedule& schedule, std::string_view name) {
+  return name == "packed"     ? &schedule.packed
+         : name == "integers" ? &schedule.integers
+         : name == "ahead"    ? &schedule.ahead
+         : name == "scalar"   ? &schedule.scalar
+                              : nullptr;
 }
 
 /// Sets the field of that name, or says that there is none. Fields that may have no value have -1
@@ -91,12 +95,10 @@ bool set_field(StageSchedule& schedule, std::string_view name, int64_t value) {
                    : name == "tile vectors" ? &schedule.tile_vectors
                    : name == "keep"         ? &schedule.keep
                                             : nullptr;
+  bool* flag = flag_of(schedule, name);
   if (field != nullptr) *field = value;
-  if (name == "packed") schedule.packed = value != 0;
-  if (name == "scalar") schedule.scalar = value != 0;
-  if (name == "ahead") schedule.ahead = value != 0;
-  if (name == "integers") schedule.integers = value != 0;
-  return field != nullptr || is_flag(name);
+  if (flag != nullptr) *flag = value != 0;
+  return field != nullptr || flag != nullptr;
 }
 
 /// Whether compiled code can be made of it, of any program.
@@ -136,8 +138,8 @@ std::optional<StageSchedule> parse_stage_schedule(std::string_view text) {
       schedule.intrinsic = name;
       continue;
     }
-    if (is_flag(name)) {
-      set_field(schedule, name, 1);
+    if (bool* flag = flag_of(schedule, name)) {
+      *flag = true;
       continue;
     }
     if (at == words.size()) return std::nullopt;
@@ -219,16 +221,6 @@ std::vector<StageSchedule> dot_schedules(const tp::Program& program, int threads
     StageSchedule ahead{.ahead = true, .intrinsic = intrinsic->name, .steps = 1};
     ahead.tasks = 1;  // in which as many panels as possible follow one another
     schedules.push_back(std::move(ahead));
-  }
-  return schedules;
-}
-
-std::vector<StageSchedule> integer_schedules(const tp::Program& program, int threads) {
-  std::vector<StageSchedule> schedules;
-  if (!multiplies_integers_faster()) return schedules;
-  for (StageSchedule schedule : dot_schedules(program, threads)) {
-    schedule.integers = true;
-    schedules.push_back(std::move(schedule));
   }
   return schedules;
 }

@@ -54,10 +54,6 @@ std::vector<StageSchedule> stage_schedules(const tensor_program::Program& progra
 /// program has no such products.
 std::vector<StageSchedule> dot_schedules(const tensor_program::Program& program, int threads);
 
-/// Likewise of a function of real numbers, by such instructions as multiply more integers at a time
-/// than real numbers. `program` is of its integer products.
-std::vector<StageSchedule> integer_schedules(const tensor_program::Program& program, int threads);
-
 /// The fields of a schedule in which those of one program may differ, and what each may be.
 struct StageDecision {
   std::string name;
