@@ -126,6 +126,12 @@ class Backend {
   virtual Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                                   const Target& target,
                                                   const CompileOptions& options) const = 0;
+  // The operators of which its kernels may give a number where the operator's definition gives NaN.
+  // A kernel with any of them is not used under `--accuracy strict`.
+  virtual std::vector<std::string_view> loses_nan() const { return {}; }
+  // The algorithms whose variants set Variant::spreads_nan, in words for the user; empty: it has
+  // none.
+  virtual std::string spreads_nan() const { return ""; }
   // A kernel with one input and one output that changes the encoding of a tensor, or why it cannot.
   virtual Result<std::unique_ptr<Kernel>> compile_conversion(const TensorType& type,
                                                              const Encoding& from,

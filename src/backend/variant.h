@@ -23,6 +23,15 @@ struct Variant {
   // The algorithm computes with fewer, larger-error operations (Winograd): left out under
   // `--accuracy strict`.
   bool relaxed = false;
+  // What it makes of numbers that are not finite, where that is not what the operators'
+  // definitions say. Either is allowed by default and left out under `--accuracy strict`.
+  //
+  // A result that should be NaN may be any number. Set by `offered_variants` (offer.h), from
+  // Backend::loses_nan.
+  bool loses_nan = false;
+  // A NaN or an infinity among the inputs may make NaN of results near by that should be numbers,
+  // or infinite (a tile of Winograd; an infinity that is cut into a sum of two numbers).
+  bool spreads_nan = false;
   // It computes in a smaller type than float32, somewhere inside or at its boundary: used only by
   // the user's leave (`--max-error`).
   bool lowered = false;
@@ -37,6 +46,7 @@ struct Variant {
     return name == other.name && inputs == other.inputs && outputs == other.outputs;
   }
   std::string to_string() const;  // "direct(float32:aBcd16b)->(float32:aBcd16b)"
+  bool keeps_nan() const { return !loses_nan && !spreads_nan; }
   // `rounding`; of a lowered or relaxed variant that states none: bfloat16's, or Winograd's.
   Rounding effective_rounding() const;
   // Plain encodings for every parameter and result of the function.

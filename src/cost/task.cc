@@ -57,6 +57,8 @@ json to_json(const Variant& v) {
   json result = {
       {"name", v.name}, {"inputs", inputs}, {"outputs", outputs}, {"relaxed", v.relaxed}};
   if (v.lowered) result["lowered"] = true;
+  if (v.loses_nan) result["loses_nan"] = true;
+  if (v.spreads_nan) result["spreads_nan"] = true;
   if (v.weights != kPlainWeights) result["weights"] = v.weights;
   if (!v.rounding.none())
     result["rounding"] = {{"sums", v.rounding.sums},
@@ -88,6 +90,8 @@ Result<Variant> variant_from_json(const json& j) {
   v.inputs = TRY(list_from<Encoding>(*TRY(fields.array("inputs")), encoding_from));
   v.relaxed = TRY(fields.flag("relaxed", false));
   v.lowered = TRY(fields.flag("lowered", false));
+  v.loses_nan = TRY(fields.flag("loses_nan", false));
+  v.spreads_nan = TRY(fields.flag("spreads_nan", false));
   v.weights = TRY(fields.text("weights", kPlainWeights));
   if (fields.has("rounding")) v.rounding = TRY(rounding_from_json(*TRY(fields.object("rounding"))));
   v.outputs = TRY(list_from<Encoding>(*TRY(fields.array("outputs")), encoding_from));

@@ -1,4 +1,5 @@
 // MeasuredCosts of what no worker is asked about.
+#include "backend/offer.h"
 #include "base/log.h"
 #include "base/no_exceptions.h"
 #include "cost/measured_costs.h"
@@ -15,9 +16,9 @@ Result<TargetCosts> MeasuredCosts::listed_here(const Function& function, const T
   const Backend* backend = find_backend(target.kind);
   if (backend == nullptr) return internal_error("no backend {}", target.kind);
   Result<std::vector<Variant>> variants = without_exceptions([&] {
-    return precision == Precision::kLowered
-               ? backend->lowered_variants(function, target, options_.compile)
-               : backend->variants(function, target, options_.compile);
+    return offered_variants(*backend,
+                            precision == Precision::kLowered ? Offer::kLowered : Offer::kFull,
+                            function, target, options_.compile);
   });
   TargetCosts entry;
   entry.target = target.to_string();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "backend/offer.h"
 #include "base/no_exceptions.h"
 #include "cover/tuning_task.h"
 #include "partition/rules/rule.h"
@@ -37,11 +38,13 @@ class Offers {
   std::string ask(const Function& function, const Target& target) const {
     const Backend* backend = find_backend(target.kind);
     if (backend == nullptr) return "there is no such backend";
-    Result<std::vector<Variant>> variants =
-        without_exceptions([&] { return backend->variants(function, target, compile_); });
+    const auto offered = [&](Offer offer) {
+      return without_exceptions(
+          [&] { return offered_variants(*backend, offer, function, target, compile_); });
+    };
+    Result<std::vector<Variant>> variants = offered(Offer::kFull);
     if (lowering_ && backend->lowers() && (!variants || variants->empty()))
-      variants =
-          without_exceptions([&] { return backend->lowered_variants(function, target, compile_); });
+      variants = offered(Offer::kLowered);
     if (variants) return variants->empty() ? "no variants" : "";
     const std::string prefix = backend->name() + ": ";
     const std::string& reason = variants.status().message();

@@ -126,6 +126,9 @@ void leave_out(const Function& function, TargetCosts& costs, const VariantDemand
   for (MeasuredVariant& row : costs.variants) {
     if (demands.strict_accuracy && row.variant.relaxed)
       row.cost = Invalid{"left out by strict accuracy"};
+    if (demands.strict_accuracy && !row.variant.keeps_nan())
+      row.cost = Invalid{row.variant.loses_nan ? "left out by strict accuracy: it may lose NaN"
+                                               : "left out by strict accuracy: it may spread NaN"};
     if (demands.deterministic && !row.repeatable)
       row.cost = Invalid{"its results differ in bits from run to run"};
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "backend/offer.h"
 #include "base/log.h"
 #include "cover/cover_problem.h"
 #include "ir/visitor.h"
@@ -140,8 +141,8 @@ class LightSearch : private CostEstimator {
     const Target& target = target_of(entry);
     TargetCosts costs;
     costs.target = target.to_string();
-    for (Variant& variant :
-         TRY(find_backend(target.kind)->variants(entry.function, target, options_.compile)))
+    for (Variant& variant : TRY(offered_variants(*find_backend(target.kind), Offer::kFull,
+                                                 entry.function, target, options_.compile)))
       costs.variants.push_back({std::move(variant), Unknown{}, true, true});
     entry.costs = std::make_shared<const TargetCosts>(std::move(costs));
     return {};

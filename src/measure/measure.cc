@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "backend/offer.h"
 #include "measure/compile_ahead.h"
 #include "measure/guarded_call.h"
 #include "measure/reference_cache.h"
@@ -222,8 +223,8 @@ Result<std::vector<TargetCosts>> list_variants(const Function& function, const M
     const auto named = task.named.find(text);
     Result<std::vector<Variant>> variants = guarded(hooks, [&]() -> Result<std::vector<Variant>> {
       if (task.only_named) return std::vector<Variant>();
-      return task.lowered ? backend->lowered_variants(function, target, task.options)
-                          : backend->variants(function, target, task.options);
+      return offered_variants(*backend, task.lowered ? Offer::kLowered : Offer::kFull, function,
+                              target, task.options);
     });
     if (!variants) {
       entry.refusal = variants.status().to_string();

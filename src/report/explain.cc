@@ -36,6 +36,15 @@ std::string cost_text(const json& entry) {
                      cost["p90"].get<double>(), cost["count"].get<int>());
 }
 
+// Empty where it keeps NaN.
+std::string nan_text(const json& kernel) {
+  const bool loses = kernel.contains("loses_nan"), spreads = kernel.contains("spreads_nan");
+  return loses && spreads ? "may lose or spread it"
+         : loses          ? "may lose it"
+         : spreads        ? "may spread it"
+                          : "";
+}
+
 std::string margin_text(const json& a, const json& b) {
   if (!has_cost(a) || !has_cost(b)) return "";
   double noise = margin_in_noise(a["cost_ms"], b["cost_ms"]);
@@ -186,6 +195,7 @@ std::string explain_plan(const json& report) {
                         (*in_situ)["ms"].get<double>(), (*in_situ)["ratio"].get<double>());
   text +=
       fmt::format("{:>10} {:>6}  {}\n", "ms", "share", "kernel: variant | runner-up, its margin");
+  size_t not_strict = 0;
   std::vector<const json*> order;
   for (const json& kernel : kernels) order.push_back(&kernel);
   std::stable_sort(order.begin(), order.end(), [](const json* a, const json* b) {
@@ -197,9 +207,12 @@ std::string explain_plan(const json& report) {
     if (const json* other = runner_up(*kernel))
       rival = text_of((*other)["target"]) + " " + algorithm((*other)["variant"]) + " " +
               margin_text(*kernel, *other);
-    text += fmt::format("{:>10.4f} {:>5.1f}%  {}: {} | {}\n", part,
+    std::string nan = nan_text(*kernel);
+    not_strict += !nan.empty();
+    if (!nan.empty()) nan = ", NaN: " + nan;
+    text += fmt::format("{:>10.4f} {:>5.1f}%  {}: {} | {}{}\n", part,
                         predicted > 0 ? 100 * part / predicted : 0, text_of((*kernel)["name"]),
-                        algorithm((*kernel)["variant"]), rival);
+                        algorithm((*kernel)["variant"]), rival, nan);
   }
   for (const json& c : conversions)
     text += fmt::format("{:>10.4f} {:>5.1f}%  {}: {} -> {}\n", c["predicted_ms"].get<double>(),
@@ -209,6 +222,9 @@ std::string explain_plan(const json& report) {
     text += fmt::format("{} alone: predicted {:.4f} ms in {} kernels, {} conversions\n",
                         text_of(plan["name"]), plan["predicted_ms"].get<double>(),
                         plan["kernels"].size(), plan["conversions"].size());
+  if (not_strict > 0)
+    text += fmt::format("{} kernels may lose or spread NaN; --accuracy strict leaves such out\n",
+                        not_strict);
   text += what_if_table(report);
   if (!report["rejections"].empty())
     text += fmt::format(
@@ -233,6 +249,7 @@ Result<const json*> find_kernel(const json& report, const std::string& name) {
 std::string explain_kernel(const json& report, const json& kernel) {
   std::string text = fmt::format("{} on {}\n", text_of(kernel["name"]), text_of(kernel["target"]));
   text += "  variant  " + text_of(kernel["variant"]) + "\n";
+  if (const std::string nan = nan_text(kernel); !nan.empty()) text += "  NaN      " + nan + "\n";
   for (const json& op : kernel["ops"])
     text += fmt::format("  node     {} {} {}\n", op["index"].get<size_t>(), text_of(op["op"]),
                         printable(text_of(op["onnx_node"]), 100));

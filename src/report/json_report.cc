@@ -119,6 +119,8 @@ json kernel_json(const ReportedKernel& kernel, const Roofs& roofs) {
                 {"inputs", inputs},
                 {"outputs", outputs},
                 {"alternatives", alternatives}};
+  if (kernel.variant.loses_nan) entry["loses_nan"] = true;
+  if (kernel.variant.spreads_nan) entry["spreads_nan"] = true;
   if (roofs.peaks != nullptr) {
     const Roof roof =
         roof_of(*roofs.peaks, least_work(kernel.function, kernel.variant), roofs.constants);

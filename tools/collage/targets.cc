@@ -18,6 +18,10 @@ Status targets() {
     fmt::print("{:<10} {:<12} {}{}\n", backend->name(),
                available.ok() ? "available" : "unavailable", backend->version(),
                available.ok() ? "" : "  " + available.message());
+    if (const auto operators = backend->loses_nan(); !operators.empty())
+      fmt::print("{:<10} may lose NaN in {}\n", "", fmt::join(operators, ", "));
+    if (const std::string algorithms = backend->spreads_nan(); !algorithms.empty())
+      fmt::print("{:<10} may spread NaN and infinity by {}\n", "", algorithms);
     for (const VirtualDevice& device : backend->devices())
       if (!is_host_memory(device)) fmt::print("{:<10} device {}\n", "", device_text(device));
   }

@@ -53,6 +53,8 @@ class AmxBackend : public Backend {
     return variants_of(function, {parts_of(target)}, options).with_context(name());
   }
 
+  std::string spreads_nan() const override { return "sums of products of parts"; }
+
   std::optional<PeakProbe> peak_probe(const Target&) const override {
     if (!matrix_unit().ok()) return std::nullopt;
     return PeakProbe{multiply_tiles_at_rest, 2 * kPeakRoundProducts};

@@ -113,6 +113,8 @@ Variant plain_variant(std::string name, const Parts& parts, const Function& func
   Variant variant = Variant::plain(std::move(name), function);
   variant.relaxed = parts.left == 2;
   variant.lowered = parts.left == 1;
+  // What is left of an infinity beside its first part is NaN; integers have one unit for many.
+  variant.spreads_nan = parts.left > 1 || parts.integers;
   if (parts.integers) {
     // Weights err most: half a unit of 12 bits, of coarse ones of 10.
     variant.rounding.fixed_point = parts.coarse ? 0x1p-11 : 0x1p-13;

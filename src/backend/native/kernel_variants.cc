@@ -51,7 +51,7 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
     for (const ConvChoice& choice : conv_choices(collapsed.value(), in, out, threads)) {
       if (!choice.winograd && most-- == 0) break;
       variant.name = choice.name;
-      variant.relaxed = choice.winograd.has_value();
+      variant.relaxed = variant.spreads_nan = choice.winograd.has_value();
       variant.weights = weight_form(choice, group.kind == KernelGroup::Kind::kDepthwise);
       variant.rounding = !choice.winograd                ? Rounding()
                          : choice.winograd->outputs == 2 ? rounding::kWinograd2
@@ -228,7 +228,7 @@ Result<std::vector<Variant>> integer_variants(const Function& function, int thre
   for (StageSchedule schedule : dot_schedules(stages, threads)) {
     schedule.integers = true;
     variants.push_back(variant_of(schedule, function));
-    variants.back().lowered = true;
+    variants.back().lowered = variants.back().spreads_nan = true;
     variants.back().rounding.fixed_point = integers->rounding;
   }
   return variants;

@@ -158,7 +158,7 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
   };
   Variant variant = encodings.variant(std::move(name), result);
   variant.weights = weight_form(p->given_weights, anchored.pd.weights_desc(), p->types.parts);
-  variant.relaxed = variant.name.starts_with("winograd");
+  variant.relaxed = variant.spreads_nan = variant.name.starts_with("winograd");
   if (variant.relaxed) variant.rounding = rounding::kWinograd4;
   return Implementation{std::move(variant), std::move(build)};
 }

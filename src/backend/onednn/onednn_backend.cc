@@ -151,6 +151,26 @@ class OneDnnBackend : public Backend {
     return variants_of(plan(function));
   }
 
+  std::vector<std::string_view> loses_nan() const override {
+    return {"nn.relu",
+            "clip",
+            "maximum",
+            "minimum",
+            "nn.hard_swish",
+            "nn.hard_sigmoid",
+            "nn.max_pool1d",
+            "nn.max_pool2d",
+            "nn.max_pool3d",
+            "nn.softmax",
+            "nn.log_softmax",
+            "nn.attention",
+            "max",
+            "min",
+            "nn.global_max_pool1d",
+            "nn.global_max_pool2d",
+            "nn.global_max_pool3d"};
+  }
+  std::string spreads_nan() const override { return "Winograd"; }
   bool lowers() const override { return has_isa(dnnl::cpu_isa::avx512_core_bf16); }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions& options) const override {

@@ -89,6 +89,25 @@ class OpenVinoBackend : public Backend {
     TRY(openvino::translate(flat));
     return std::vector<Variant>{plain_variant(function)};
   }
+  std::vector<std::string_view> loses_nan() const override {
+    return {"nn.relu",
+            "clip",
+            "maximum",
+            "minimum",
+            "nn.hard_swish",
+            "nn.hard_sigmoid",
+            "nn.max_pool1d",
+            "nn.max_pool2d",
+            "nn.max_pool3d",
+            "nn.softmax",
+            "nn.log_softmax",
+            "nn.attention",
+            "max",
+            "min",
+            "nn.global_max_pool1d",
+            "nn.global_max_pool2d",
+            "nn.global_max_pool3d"};
+  }
   bool lowers() const override { return openvino::has_bf16(); }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions&) const override {

@@ -28,6 +28,8 @@ class VnniBackend : public Backend {
     return contraction::make_contraction_rule(name(), false);
   }
 
+  std::string spreads_nan() const override { return "products of integers"; }
+
   bool only_lowers() const override { return true; }
   bool lowers() const override { return available().ok(); }
   Result<std::vector<Variant>> variants(const Function&, const Target&,
