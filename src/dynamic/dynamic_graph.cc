@@ -29,6 +29,14 @@ bool gives(const FlatNode& node, const std::string& name) {
   return std::find(outputs.begin(), outputs.end(), name) != outputs.end();
 }
 
+// That has a name: whoever is run is read.
+std::string first_output(const FlatNode& node) {
+  const auto& outputs = node.proto->output();
+  const auto named = std::find_if(outputs.begin(), outputs.end(),
+                                  [](const std::string& name) { return !name.empty(); });
+  return named == outputs.end() ? node.label : *named;
+}
+
 // Listed among those of the program as long as it is there.
 class ListedInfo {
  public:
@@ -184,12 +192,11 @@ Status DynamicGraph::run_stage(Specialisation& stage, TensorsByName& tensors) co
 }
 
 Result<DynamicGraph::LoopBody*> DynamicGraph::body_of(const FlatNode& node) {
-  std::unique_ptr<LoopBody>& body = bodies_[frontend::inner_prefix(node)];
+  std::unique_ptr<LoopBody>& body = bodies_[first_output(node)];
   if (body != nullptr) return body.get();
   auto made = std::make_unique<LoopBody>();
   made->proto = TRY(frontend::graph_attribute(*node.proto, "body"));
-  RemainingGraph graph =
-      TRY(context_.model->graph_inside(node, "body", frontend::inner_prefix(node), made->inputs));
+  RemainingGraph graph = TRY(context_.model->graph_inside(node, "body", made->inputs));
   const std::set<std::string> own(made->inputs.begin(), made->inputs.end());
   for (const std::string& name : graph.reads()) {
     const bool inside = own.count(name) != 0 || graph.constants.count(name) != 0 ||
@@ -283,9 +290,8 @@ Result<std::unique_ptr<DynamicGraph::Stage>> DynamicGraph::stage_after(const Sta
     auto branch = host.branches.find(i);
     if (branch != host.branches.end()) {
       std::vector<std::string> inputs;
-      RemainingGraph inner = TRY(
-          context_.model->graph_inside(late.node, branch->second ? "then_branch" : "else_branch",
-                                       frontend::inner_prefix(late.node), inputs));
+      RemainingGraph inner = TRY(context_.model->graph_inside(
+          late.node, branch->second ? "then_branch" : "else_branch", inputs));
       if (static_cast<int>(inner.outputs.size()) != late.node.proto->output_size())
         return Status(bad_model("a branch has {} outputs, the node {}", inner.outputs.size(),
                                 late.node.proto->output_size()))

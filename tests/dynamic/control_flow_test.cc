@@ -53,6 +53,37 @@ TEST(DynamicGraph, ConditionTakesItsBranch) {
   EXPECT_THAT(values_of(outputs[0]), ElementsAre(10, 12));
 }
 
+// The graphs of a function's condition that a run decides on, whose names are the caller's too.
+TEST(DynamicGraph, BranchesOfFunctionsDoNotMeetTheCallersNames) {
+  ModelBuilder more(17), less(17), m(17);
+  more.constant("t", Tensor::scalar<float>(100));
+  more.node("Add", {"a", "t"}, {"z"});
+  more.output("z", kFloat);
+  less.node("Neg", {"a"}, {"z"});
+  less.output("z", kFloat);
+  onnx::FunctionProto* function = m.proto().add_functions();
+  function->set_name("added");
+  function->set_domain("local");
+  function->add_input("a");
+  function->add_input("c");
+  function->add_output("y");
+  function->add_opset_import()->set_version(17);
+  onnx::NodeProto* condition = function->add_node();
+  condition->set_op_type("If");
+  condition->add_input("c");
+  condition->add_output("y");
+  NodeBuilder(condition).graph("then_branch", graph_of(more)).graph("else_branch", graph_of(less));
+  m.input("t", {"n"}).input("c", {}, kBool);
+  m.node("added", {"t", "c"}, {"z"}).domain("local");
+  m.node("Add", {"z", "t"}, {"sum"});
+  m.output("sum", kFloat);
+  DynamicProgram program = load(m);
+  EXPECT_THAT(values_of(run(program, {floats({2}, {1, 2}), Tensor::scalar<bool>(true)})[0]),
+              ElementsAre(102, 104));
+  EXPECT_THAT(values_of(run(program, {floats({2}, {1, 2}), Tensor::scalar<bool>(false)})[0]),
+              ElementsAre(0, 0));
+}
+
 // Doubles x until it is at least 100; stacks what it was.
 ModelBuilder& doubling(ModelBuilder& m, bool trip_count) {
   ModelBuilder body(17);

@@ -1,4 +1,4 @@
-// What concerns whole graphs: folding, functions, unsupported nodes, operator sets, names.
+// What concerns whole graphs: folding, unsupported nodes, operator sets, names.
 #include "frontend_onnx/model_builder.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
@@ -151,73 +151,6 @@ TEST(Names, OutputsThatAreInputsOrConstants) {
   ASSERT_EQ(results.size(), 2u);
   expect_values(results[0], {2}, {1, 2});
   expect_values(results[1], {1}, {7});
-}
-
-// scaled(x; factor) = x * factor, in a domain of its own.
-onnx::FunctionProto* add_scaled(ModelBuilder& m) {
-  onnx::FunctionProto* function = m.proto().add_functions();
-  function->set_name("scaled");
-  function->set_domain("local");
-  function->add_input("in");
-  function->add_output("out");
-  function->add_attribute("factor");
-  function->add_opset_import()->set_version(17);
-  onnx::NodeProto* constant = function->add_node();
-  constant->set_op_type("Constant");
-  constant->add_output("f");
-  onnx::AttributeProto* value = constant->add_attribute();
-  value->set_name("value_float");
-  value->set_type(onnx::AttributeProto::FLOAT);
-  value->set_ref_attr_name("factor");
-  onnx::NodeProto* multiply = function->add_node();
-  multiply->set_op_type("Mul");
-  multiply->add_input("in");
-  multiply->add_input("f");
-  multiply->add_output("out");
-  return function;
-}
-
-TEST(Functions, AreInlinedWithTheirAttributes) {
-  ModelBuilder m;
-  add_scaled(m);
-  m.input("x", {"2"});
-  m.node("scaled", {"x"}, {"a"}).domain("local").name("double").real("factor", 2);
-  m.node("scaled", {"a"}, {"y"}).domain("local").name("triple").real("factor", 3);
-  m.output("y");
-  EXPECT_THAT(m.ops(), ElementsAre("multiply", "multiply"));
-  expect_values(m.run({floats({2}, {1, 5})})[0], {2}, {6, 30});
-  Result<ImportedModel> model = m.import();
-  EXPECT_EQ(model->module.main()->body->origin(), "triple/Mul_1");
-}
-
-TEST(Functions, ThatCallThemselvesEnd) {
-  ModelBuilder m;
-  onnx::FunctionProto* function = m.proto().add_functions();
-  function->set_name("again");
-  function->set_domain("local");
-  function->add_input("in");
-  function->add_output("out");
-  function->add_opset_import()->set_version(17);
-  for (int i = 0; i < 2; ++i) {  // 2^depth calls without the limit
-    onnx::NodeProto* node = function->add_node();
-    node->set_op_type("again");
-    node->set_domain("local");
-    node->add_input(i == 0 ? "in" : "middle");
-    node->add_output(i == 0 ? "middle" : "out");
-  }
-  m.input("x", {"2"});
-  m.node("again", {"x"}, {"y"}).domain("local");
-  m.output("y");
-  expect_error(m.import(), ErrorCode::kBadModel, "functions call each other more than 32 deep");
-}
-
-TEST(Functions, WithTooManyArguments) {
-  ModelBuilder m;
-  add_scaled(m);
-  m.input("x", {"2"});
-  m.node("scaled", {"x", "x"}, {"y"}).domain("local").name("bad");
-  m.output("y");
-  expect_error(m.import(), ErrorCode::kBadModel, "node 'bad' (local::scaled): 2 inputs");
 }
 
 }  // namespace

@@ -44,8 +44,9 @@ Status import_if(GraphImporter& importer, const FlatNode& node) {
     return {};
   }
   const bool taken = TRY(scalar_value(constant->value, "the condition")) != 0;
-  InlinedGraph branch = TRY(inline_graph(
-      importer.model(), node, taken ? "then_branch" : "else_branch", inner_prefix(node)));
+  const Inlining& inlining = importer.inlining();
+  InlinedGraph branch = TRY(inline_graph(inlining, node, taken ? "then_branch" : "else_branch",
+                                         inlining.inner_prefix(*node.proto)));
   if (static_cast<int>(branch.outputs.size()) != node.proto->output_size())
     return bad_model("a branch has {} outputs, the node {}", branch.outputs.size(),
                      node.proto->output_size());
@@ -92,10 +93,14 @@ Status stack(GraphImporter& importer, const FlatNode& node, const std::vector<st
   attribute->set_name("axis");
   attribute->set_type(::onnx::AttributeProto::INT);
   attribute->set_i(axis);
+  concat.proto->add_output(output);
   std::vector<FlatNode> nodes;
+  // Bodies' names go on with a number.
+  const std::string own = importer.inlining().inner_prefix(*concat.proto) + "stack/";
+  const std::string axes = own + "axes";
+  importer.define(axes, make_constant(Tensor::from<int64_t>({1}, {axis}), node.label));
   for (const std::string& part : parts) {
-    const std::string axes = part + "/axes", wide = part + "/stacked";
-    importer.define(axes, make_constant(Tensor::from<int64_t>({1}, {axis}), node.label));
+    const std::string wide = own + std::to_string(nodes.size());
     FlatNode unsqueeze{std::make_shared<::onnx::NodeProto>(), kUnsqueezeByInput, node.label};
     unsqueeze.proto->set_op_type("Unsqueeze");
     unsqueeze.proto->add_input(part);
@@ -104,9 +109,16 @@ Status stack(GraphImporter& importer, const FlatNode& node, const std::vector<st
     concat.proto->add_input(wide);
     nodes.push_back(std::move(unsqueeze));
   }
-  concat.proto->add_output(output);
   nodes.push_back(std::move(concat));
   return importer.import_inlined(nodes, {});
+}
+
+// The body for one iteration: its names are its own.
+Result<InlinedGraph> inline_iteration(GraphImporter& importer, const FlatNode& node,
+                                      int64_t iteration) {
+  const Inlining& inlining = importer.inlining();
+  return inline_graph(inlining, node, "body",
+                      fmt::format("{}{}/", inlining.inner_prefix(*node.proto), iteration));
 }
 
 bool is_small(const ::onnx::GraphProto& body, int64_t iterations) {
@@ -139,8 +151,7 @@ Status import_loop(GraphImporter& importer, const FlatNode& node) {
   std::vector<std::vector<std::string>> stacked(
       static_cast<size_t>(body.output_size() - 1 - carried));
   for (int64_t trip = 0; trip < iterations; ++trip) {
-    InlinedGraph inner = TRY(inline_graph(importer.model(), node, "body",
-                                          fmt::format("{}{}/", inner_prefix(node), trip)));
+    InlinedGraph inner = TRY(inline_iteration(importer, node, trip));
     TRY(define_initializers(importer, inner));
     importer.define(inner.inputs[0], make_constant(Tensor::scalar<int64_t>(trip), node.label));
     importer.define(inner.inputs[1], make_constant(Tensor::scalar<bool>(true), node.label));
@@ -194,8 +205,7 @@ Status import_scan(GraphImporter& importer, const FlatNode& node) {
     state.push_back(node.proto->input(static_cast<int>(i)));
   std::vector<std::vector<std::string>> stacked(layout.stacked);
   for (int64_t step = 0; step < length; ++step) {
-    InlinedGraph inner = TRY(inline_graph(importer.model(), node, "body",
-                                          fmt::format("{}{}/", inner_prefix(node), step)));
+    InlinedGraph inner = TRY(inline_iteration(importer, node, step));
     TRY(define_initializers(importer, inner));
     for (size_t i = 0; i < state.size(); ++i) TRY(importer.rename(state[i], inner.inputs[i], node));
     for (size_t i = 0; i < layout.scanned; ++i)

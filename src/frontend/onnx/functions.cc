@@ -1,9 +1,7 @@
 #include "frontend/onnx/functions.h"
 
-#include <map>
-#include <tuple>
+#include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "frontend/onnx/limits.h"
@@ -23,49 +21,15 @@ std::string label_of(const NodeProto& node, const std::string& scope, size_t pos
   return scope.empty() ? own : scope + "/" + own;
 }
 
-// Names of the graph that belong to it and not to what is around it.
-void add_own_names(const ::onnx::GraphProto& graph, std::unordered_set<std::string>& own) {
-  for (const auto& input : graph.input()) own.insert(input.name());
-  for (const auto& tensor : graph.initializer()) own.insert(tensor.name());
-  for (const auto& tensor : graph.sparse_initializer()) own.insert(tensor.values().name());
-  for (const auto& node : graph.node())
-    for (const auto& name : node.output()) own.insert(name);
-}
-
-// What graphs in the node's attributes read from outside. Their depth is limited (kMaxGraphDepth).
-void rename_outer(::onnx::GraphProto& graph, std::unordered_set<std::string> own,
-                  const Rename& rename) {
-  add_own_names(graph, own);
-  const auto rename_one = [&](std::string* name) {
-    if (!name->empty() && own.count(*name) == 0) rename(name);
-  };
-  for (auto& output : *graph.mutable_output()) rename_one(output.mutable_name());
-  for (auto& node : *graph.mutable_node()) {
-    for (auto& name : *node.mutable_input()) rename_one(&name);
-    for (auto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_g()) rename_outer(*attribute.mutable_g(), own, rename);
-      for (auto& nested : *attribute.mutable_graphs()) rename_outer(nested, own, rename);
-    }
-  }
-}
-
 class Flattener {
  public:
-  Flattener(const ::onnx::ModelProto& model, FlatGraph& graph) : graph_(graph) {
-    for (const FunctionProto& function : model.functions())
-      functions_[{function.domain(), function.name(), function.overload()}] = &function;
-  }
-
-  const FunctionProto* find(const NodeProto& node) const {
-    auto it = functions_.find({node.domain(), node.op_type(), node.overload()});
-    return it == functions_.end() ? nullptr : it->second;
-  }
+  Flattener(const Inlining& inlining, FlatGraph& graph) : inlining_(inlining), graph_(graph) {}
 
   Status add(std::shared_ptr<NodeProto> node, int64_t opset, const std::string& scope,
              size_t position, int depth) {
     if (graph_.nodes.size() >= kMaxNodes)
       return bad_model("more than {} nodes once functions are inlined", kMaxNodes);
-    const FunctionProto* function = find(*node);
+    const FunctionProto* function = inlining_.function_of(*node);
     std::string label = label_of(*node, scope, position);
     if (function == nullptr) {
       graph_.nodes.push_back({std::move(node), opset, std::move(label)});
@@ -89,7 +53,11 @@ class Flattener {
                        call.output_size(), function.input_size(), function.output_size());
     if (++calls_ > kMaxNodes) return bad_model("more than {} function calls", kMaxNodes);
     const int64_t own_opset = TRY(standard_opset(function.opset_import()));
-    const std::string prefix = fmt::format("{}#{}/", label, calls_);
+    const bool is_read = std::any_of(call.output().begin(), call.output().end(),
+                                     [](const std::string& name) { return !name.empty(); });
+    if (!is_read) return {};
+    // A call inside may give the same output.
+    const std::string prefix = fmt::format("{}{}/", inlining_.inner_prefix(call), depth);
     std::unordered_map<std::string, std::string> names;
     for (int i = 0; i < function.input_size(); ++i)
       names[function.input(i)] = i < call.input_size() ? call.input(i) : "";
@@ -112,12 +80,12 @@ class Flattener {
     };
     size_t position = 0;
     for (const NodeProto& inner : function.node()) {
-      copied_bytes_ += inner.ByteSizeLong();
+      auto copy = std::make_shared<NodeProto>(inner);
+      rename_values(*copy, rename, prefix);
+      bind_attributes(*copy, attributes);
+      copied_bytes_ += copy->ByteSizeLong();
       if (copied_bytes_ > kMaxCopiedBytes)
         return bad_model("functions expand to more than {} bytes", kMaxCopiedBytes);
-      auto copy = std::make_shared<NodeProto>(inner);
-      rename_values(*copy, rename);
-      bind_attributes(*copy, attributes);
       TRY(add(std::move(copy), own_opset == 0 ? opset : own_opset, label, position++, depth + 1));
     }
     for (const auto& [from, to] : copies) {
@@ -130,12 +98,20 @@ class Flattener {
     return {};
   }
 
-  // An attribute that names one of the function takes its value, or goes when that has none.
+  // An attribute that names one of the function takes its value, or goes when that has none; so do
+  // those of nodes in graphs inside.
   static void bind_attributes(
       NodeProto& node, const std::unordered_map<std::string, const AttributeProto*>& values) {
     for (int i = node.attribute_size(); i-- > 0;) {
       AttributeProto* attribute = node.mutable_attribute(i);
-      if (attribute->ref_attr_name().empty()) continue;
+      if (attribute->ref_attr_name().empty()) {
+        if (attribute->has_g())
+          for (NodeProto& inner : *attribute->mutable_g()->mutable_node())
+            bind_attributes(inner, values);
+        for (auto& graph : *attribute->mutable_graphs())
+          for (NodeProto& inner : *graph.mutable_node()) bind_attributes(inner, values);
+        continue;
+      }
       auto it = values.find(attribute->ref_attr_name());
       if (it == values.end()) {
         node.mutable_attribute()->DeleteSubrange(i, 1);
@@ -147,24 +123,13 @@ class Flattener {
     }
   }
 
+  const Inlining& inlining_;
   FlatGraph& graph_;
-  std::map<std::tuple<std::string, std::string, std::string>, const FunctionProto*> functions_;
   size_t calls_ = 0;
   size_t copied_bytes_ = 0;
 };
 
 }  // namespace
-
-void rename_values(NodeProto& node, const Rename& rename) {
-  for (auto& name : *node.mutable_input())
-    if (!name.empty()) rename(&name);
-  for (auto& name : *node.mutable_output())
-    if (!name.empty()) rename(&name);
-  for (auto& attribute : *node.mutable_attribute()) {
-    if (attribute.has_g()) rename_outer(*attribute.mutable_g(), {}, rename);
-    for (auto& graph : *attribute.mutable_graphs()) rename_outer(graph, {}, rename);
-  }
-}
 
 std::string qualified_op(const NodeProto& node) {
   return is_standard_domain(node.domain()) ? node.op_type() : node.domain() + "::" + node.op_type();
@@ -174,10 +139,10 @@ std::string describe(const FlatNode& node) {
   return fmt::format("node '{}' ({})", node.label, qualified_op(*node.proto));
 }
 
-Result<FlatGraph> flatten(const ::onnx::ModelProto& model, ::onnx::GraphProto& graph, int64_t opset,
+Result<FlatGraph> flatten(const Inlining& inlining, ::onnx::GraphProto& graph, int64_t opset,
                           const std::string& scope) {
   FlatGraph flat;
-  Flattener flattener(model, flat);
+  Flattener flattener(inlining, flat);
   size_t position = 0;
   for (NodeProto& node : *graph.mutable_node())
     TRY(flattener.add(std::shared_ptr<NodeProto>(std::shared_ptr<void>(), &node), opset, scope,

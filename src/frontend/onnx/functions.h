@@ -1,16 +1,16 @@
 // The model as one flat list of nodes: calls of the model's own functions are replaced by their
-// bodies, attributes they refer to filled in. Values inside a call get names of their own, so that
-// two calls do not meet.
+// bodies, attributes they refer to filled in. Values inside a call get names of their own
+// (inlining.h).
 #pragma once
 
 #include <onnx/onnx-ml.pb.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "frontend/onnx/inlining.h"
 
 namespace collage::frontend {
 
@@ -30,12 +30,7 @@ std::string describe(const FlatNode& node);
 std::string qualified_op(const ::onnx::NodeProto& node);
 
 // The nodes of `graph`, the model's own or one inside an attribute. Labels start with `scope`.
-Result<FlatGraph> flatten(const ::onnx::ModelProto& model, ::onnx::GraphProto& graph, int64_t opset,
+Result<FlatGraph> flatten(const Inlining& inlining, ::onnx::GraphProto& graph, int64_t opset,
                           const std::string& scope = "");
-
-// Renames the values that a node reads and gives, those that graphs inside its attributes take from
-// outside included.
-using Rename = std::function<void(std::string* name)>;
-void rename_values(::onnx::NodeProto& node, const Rename& rename);
 
 }  // namespace collage::frontend

@@ -48,8 +48,8 @@ struct GraphImportOptions {
 
 class GraphImporter {
  public:
-  GraphImporter(const ::onnx::ModelProto& model, TensorData& data, GraphImportOptions options)
-      : model_(model), data_(data), options_(std::move(options)) {}
+  GraphImporter(const Inlining& inlining, TensorData& data, GraphImportOptions options)
+      : inlining_(inlining), data_(data), options_(std::move(options)) {}
 
   void define(const std::string& name, Expr value) { values_[name] = std::move(value); }
   // Somebody reads `name` in the end; values that nobody reads any more go, so that weights used
@@ -71,7 +71,7 @@ class GraphImporter {
   const std::unordered_set<std::string>& values_read() const { return read_; }
 
   // What control flow is built with (control_flow.h).
-  const ::onnx::ModelProto& model() const { return model_; }
+  const Inlining& inlining() const { return inlining_; }
   TensorData& data() { return data_; }
   Folder& folder() { return folder_; }
   void add_late(const FlatNode& node, Lateness why, std::string reason,
@@ -89,7 +89,7 @@ class GraphImporter {
   bool waits(const FlatNode& node) const;
   void release(const std::string& name);
 
-  const ::onnx::ModelProto& model_;
+  const Inlining& inlining_;
   TensorData& data_;
   GraphImportOptions options_;
   Folder folder_;

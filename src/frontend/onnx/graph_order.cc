@@ -10,29 +10,25 @@ namespace {
 constexpr size_t kGiven = ~size_t{0};
 
 // Names in a graph inside an attribute may refer to values outside it: those are inputs of the node
-// too. A name defined inside is not.
-void outer_names(const ::onnx::GraphProto& graph, std::vector<const std::string*>& names) {
-  std::vector<const ::onnx::GraphProto*> todo = {&graph};
-  std::unordered_set<std::string> inside;
-  std::vector<const std::string*> used;
-  while (!todo.empty()) {
-    const ::onnx::GraphProto* next = todo.back();
-    todo.pop_back();
-    for (const auto& input : next->input()) inside.insert(input.name());
-    for (const auto& tensor : next->initializer()) inside.insert(tensor.name());
-    for (const auto& tensor : next->sparse_initializer()) inside.insert(tensor.values().name());
-    for (const auto& output : next->output()) used.push_back(&output.name());
-    for (const auto& node : next->node()) {
-      for (const auto& name : node.input()) used.push_back(&name);
-      for (const auto& name : node.output()) inside.insert(name);
-      for (const auto& attribute : node.attribute()) {
-        if (attribute.has_g()) todo.push_back(&attribute.g());
-        for (const auto& nested : attribute.graphs()) todo.push_back(&nested);
-      }
+// too. A name that the graph, or one around it in `scopes`, defines is not.
+void outer_names(const ::onnx::GraphProto& graph,
+                 std::vector<std::unordered_set<std::string>>& scopes,
+                 std::vector<const std::string*>& names) {
+  scopes.push_back(own_names(graph));
+  const auto add = [&](const std::string& name) {
+    const bool own = std::any_of(scopes.begin(), scopes.end(),
+                                 [&](const auto& inside) { return inside.count(name) != 0; });
+    if (!name.empty() && !own) names.push_back(&name);
+  };
+  for (const auto& output : graph.output()) add(output.name());
+  for (const auto& node : graph.node()) {
+    for (const auto& name : node.input()) add(name);
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) outer_names(attribute.g(), scopes, names);
+      for (const auto& nested : attribute.graphs()) outer_names(nested, scopes, names);
     }
   }
-  for (const std::string* name : used)
-    if (!name->empty() && inside.count(*name) == 0) names.push_back(name);
+  scopes.pop_back();
 }
 
 // The error for nodes that wait for each other: follows unordered predecessors from `start` until
@@ -69,9 +65,10 @@ std::vector<const std::string*> used_names(const ::onnx::NodeProto& node) {
   std::vector<const std::string*> names;
   for (const auto& name : node.input())
     if (!name.empty()) names.push_back(&name);
+  std::vector<std::unordered_set<std::string>> scopes;
   for (const auto& attribute : node.attribute()) {
-    if (attribute.has_g()) outer_names(attribute.g(), names);
-    for (const auto& graph : attribute.graphs()) outer_names(graph, names);
+    if (attribute.has_g()) outer_names(attribute.g(), scopes, names);
+    for (const auto& graph : attribute.graphs()) outer_names(graph, scopes, names);
   }
   return names;
 }

@@ -87,7 +87,8 @@ Result<ImportedModel> Importer::run(::onnx::ModelProto& model) {
   initializers_ = TRY(check_initializers(graph, data_, options_.max_bytes));
   GraphImportOptions with;
   with.initializer = [this](const std::string& name) { return initializer(name); };
-  GraphImporter importer(model, data_, std::move(with));
+  const Inlining inlining(model);
+  GraphImporter importer(inlining, data_, std::move(with));
   for (const auto& [name, tensor] : initializers_) {
     given_.insert(name);
     importer.narrow().declare(name, tensor->data_type());
@@ -96,7 +97,7 @@ Result<ImportedModel> Importer::run(::onnx::ModelProto& model) {
   for (const auto& output : graph.output()) result_.output_names.push_back(output.name());
   if (result_.output_names.empty()) return bad_model("the graph has no outputs");
 
-  const FlatGraph flat = TRY(flatten(model, graph, result_.opset));
+  const FlatGraph flat = TRY(flatten(inlining, graph, result_.opset));
   std::vector<FlatNode> nodes;
   for (size_t i : TRY(import_order(flat, given_, result_.output_names)))
     nodes.push_back(flat.nodes[i]);

@@ -88,6 +88,7 @@ Status StagedModel::read() {
   written_ = std::filesystem::last_write_time(file_, missing);
   model_ = TRY(read_model_file(file_));
   const int64_t opset = TRY(standard_opset(model_->opset_import()));
+  inlining_.emplace(*model_);
   ::onnx::GraphProto& graph = *model_->mutable_graph();
   std::unordered_set<std::string> given;
   const Initializers initializers = TRY(check_initializers(graph, data_, options_.max_bytes));
@@ -113,7 +114,7 @@ Status StagedModel::read() {
     whole_.outputs.push_back(output.name());
   }
   if (whole_.outputs.empty()) return bad_model("the graph has no outputs");
-  const FlatGraph flat = TRY(flatten(*model_, graph, opset));
+  const FlatGraph flat = TRY(flatten(*inlining_, graph, opset));
   for (size_t i : TRY(import_order(flat, given, whole_.outputs))) {
     const FlatNode& node = flat.nodes[i];
     if (is_big_constant(node)) {
@@ -170,7 +171,7 @@ Result<ImportedStage> StagedModel::import(const RemainingGraph& rest,
   };
   with.in_stages = true;
   with.runs_on_host = options_.runs_on_host;
-  GraphImporter importer(*model_, data_, std::move(with));
+  GraphImporter importer(*inlining_, data_, std::move(with));
   for (const auto& [name, type] : types_) importer.narrow().declare(name, type);
   for (const auto& [name, value] : rest.constants)
     importer.define(name, make_constant(value, name));
@@ -205,9 +206,9 @@ Result<ImportedStage> StagedModel::import(const RemainingGraph& rest,
 }
 
 Result<RemainingGraph> StagedModel::graph_inside(const FlatNode& node, const std::string& attribute,
-                                                 const std::string& prefix,
                                                  std::vector<std::string>& inputs) {
-  InlinedGraph graph = TRY(inline_graph(*model_, node, attribute, prefix));
+  InlinedGraph graph =
+      TRY(inline_graph(*inlining_, node, attribute, inlining_->inner_prefix(*node.proto)));
   RemainingGraph result;
   for (auto& [name, proto] : graph.initializers) result.constants[name] = TRY(data_.take(proto));
   inputs = std::move(graph.inputs);

@@ -74,7 +74,7 @@ class StagedModel {
   Result<ImportedStage> import(const RemainingGraph& rest, const TensorsByName& tensors);
   // The graph inside an attribute of a node; its initializers are constants of it.
   Result<RemainingGraph> graph_inside(const FlatNode& node, const std::string& attribute,
-                                      const std::string& prefix, std::vector<std::string>& inputs);
+                                      std::vector<std::string>& inputs);
   bool has_initializer(const std::string& name) const { return names_.count(name) != 0; }
   // kBadModel where it was forgotten and the file has changed since.
   Result<Tensor> initializer(const std::string& name);
@@ -94,6 +94,7 @@ class StagedModel {
   StagedModelOptions options_;
   TensorData data_;
   std::unique_ptr<::onnx::ModelProto> model_;
+  std::optional<Inlining> inlining_;       // of `model_`
   std::unordered_set<std::string> names_;  // of initializers that nodes read, and of constants
   std::unordered_map<std::string, Tensor> initializers_, constants_;
   std::map<std::string, int32_t> types_;  // of initializers and inputs, as the model has them

@@ -15,12 +15,6 @@ Result<const ::onnx::GraphProto*> graph_attribute(const ::onnx::NodeProto& node,
   return bad_model("attribute '{}' is missing or is no graph", name);
 }
 
-std::string inner_prefix(const FlatNode& node) {
-  for (const std::string& output : node.proto->output())
-    if (!output.empty()) return output + "/";
-  return node.label + "/";
-}
-
 FlatNode identity_node(const std::string& from, const std::string& to, const FlatNode& like) {
   auto proto = std::make_shared<::onnx::NodeProto>();
   proto->set_op_type("Identity");
@@ -29,7 +23,7 @@ FlatNode identity_node(const std::string& from, const std::string& to, const Fla
   return {std::move(proto), like.opset, like.label};
 }
 
-Result<InlinedGraph> inline_graph(const ::onnx::ModelProto& model, const FlatNode& node,
+Result<InlinedGraph> inline_graph(const Inlining& inlining, const FlatNode& node,
                                   const std::string& attribute, const std::string& prefix) {
   // The nodes of the flat graph keep the copy alive that they point into.
   auto graph = std::make_shared<::onnx::GraphProto>(*TRY(graph_attribute(*node.proto, attribute)));
@@ -66,7 +60,7 @@ Result<InlinedGraph> inline_graph(const ::onnx::ModelProto& model, const FlatNod
     result.outputs.push_back(output.name());
   }
 
-  FlatGraph flat = TRY(flatten(model, *graph, node.opset, node.label));
+  FlatGraph flat = TRY(flatten(inlining, *graph, node.opset, node.label));
   std::unordered_set<std::string> made, given;
   for (const FlatNode& inner : flat.nodes)
     made.insert(inner.proto->output().begin(), inner.proto->output().end());

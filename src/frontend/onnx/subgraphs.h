@@ -21,16 +21,14 @@ struct InlinedGraph {
   std::vector<std::pair<std::string, ::onnx::TensorProto>> initializers;  // by their new names
 };
 
-// The graph in the attribute of that name. `model` has the functions that its nodes call.
-Result<InlinedGraph> inline_graph(const ::onnx::ModelProto& model, const FlatNode& node,
+// The graph in the attribute of that name. `prefix`: the node's (Inlining::inner_prefix), with what
+// tells copies apart.
+Result<InlinedGraph> inline_graph(const Inlining& inlining, const FlatNode& node,
                                   const std::string& attribute, const std::string& prefix);
 
 // The same graph; kBadModel where the node has none.
 Result<const ::onnx::GraphProto*> graph_attribute(const ::onnx::NodeProto& node,
                                                   const std::string& name);
-
-// What names inside the node's graphs may start with, and no other names do.
-std::string inner_prefix(const FlatNode& node);
 
 // A node that gives a value another name.
 FlatNode identity_node(const std::string& from, const std::string& to, const FlatNode& like);
