@@ -14,27 +14,23 @@ Result<Expr> ImageSampler::reflected(const Expr& x, int64_t extent) {
   return combine("add", TRY(node_.call("minimum", {rest, mirrored})), low);
 }
 
-Result<Expr> ImageSampler::padded(const Expr& x, int64_t extent) {
-  switch (mode_.beyond) {
-    case Beyond::kZeros:
-      return x;
-    case Beyond::kBorder:
-      return clipped(x, extent);
-    case Beyond::kReflection:
-      return reflected(x, extent);
-  }
-  return x;
+// The place, before it is split into taps, each of which is brought into the image. With the border
+// beyond it, all places farther out than the taps reach read the same, and none may be infinite,
+// which has no distance from its taps.
+Result<Expr> ImageSampler::centre(const Expr& x, int64_t extent) {
+  if (mode_.beyond != Beyond::kBorder) return x;
+  const int64_t reach = mode_.sampling == Sampling::kCubic ? 2 : 0;
+  return clipped(x, -reach, extent - 1 + reach);
 }
 
-// x is a whole number. With zeros for padding a tap outside has weight 0.
+// x is a whole number, or none: then the first pixel is read. With zeros beyond the image `holds`
+// says whether the tap is inside.
 Result<ImageSampler::Tap> ImageSampler::tap(const Expr& x, Expr weight, int64_t extent) {
-  Expr at = TRY(padded(x, extent));
-  Expr inside = TRY(clipped(at, extent));
-  if (mode_.beyond == Beyond::kZeros) {
-    Expr holds = TRY(node_.cast(TRY(node_.call("equal", {inside, at})), dtype_of(x)));
-    weight = weight == nullptr ? holds : TRY(node_.call("multiply", {weight, holds}));
-  }
-  return Tap{TRY(node_.cast(inside, DType::kInt64)), weight};
+  Expr at = mode_.beyond == Beyond::kReflection ? TRY(reflected(x, extent)) : x;
+  Expr inside = TRY(clipped(at, 0, extent - 1));
+  Expr holds;
+  if (mode_.beyond == Beyond::kZeros) holds = TRY(node_.call("equal", {inside, at}));
+  return Tap{TRY(node_.cast(inside, DType::kInt64)), std::move(weight), std::move(holds)};
 }
 
 // Keys' cubic convolution with a = -0.75, of the inner two or the outer two taps.
@@ -54,7 +50,7 @@ Result<Expr> ImageSampler::cubic_weight(const Expr& distance, bool near) {
 Result<std::vector<ImageSampler::Tap>> ImageSampler::taps(const Expr& x, int64_t extent) {
   if (mode_.sampling == Sampling::kNearest)
     return std::vector<Tap>{TRY(tap(TRY(node_.call("round", {x})), nullptr, extent))};
-  Expr within = TRY(padded(x, extent));
+  Expr within = TRY(centre(x, extent));
   Expr first = TRY(node_.call("floor", {within}));
   Expr after = TRY(node_.call("subtract", {within, first}));  // distance from the tap before
   Expr before = TRY(node_.call("subtract", {TRY(number(after, 1)), after}));
@@ -71,28 +67,34 @@ Result<std::vector<ImageSampler::Tap>> ImageSampler::taps(const Expr& x, int64_t
   return result;
 }
 
-// Over every combination of one tap an axis.
+// Over every combination of one tap an axis. What lies outside adds nothing, whatever is read in
+// its place: neither a NaN of the image nor the weight of a place that is infinite.
 Result<Expr> ImageSampler::weighted_sum(const Expr& image,
                                         const std::vector<std::vector<Tap>>& axes) {
   std::vector<size_t> chosen(axes.size(), 0);
   Expr sum;
   for (;;) {
-    Expr index, weight;
+    Expr index, weight, holds;
+    const auto join = [&](const char* op, Expr& all, const Expr& one) -> Status {
+      if (one != nullptr) all = all == nullptr ? one : TRY(node_.call(op, {all, one}));
+      return {};
+    };
     for (size_t axis = 0; axis < axes.size(); ++axis) {
       const Tap& tap = axes[axis][chosen[axis]];
       const auto extent = static_cast<double>(extents_[axis]);
       index = index == nullptr
                   ? tap.index
                   : TRY(node_.call("add", {TRY(combine("multiply", index, extent)), tap.index}));
-      if (tap.weight != nullptr)
-        weight = weight == nullptr ? tap.weight : TRY(node_.call("multiply", {weight, tap.weight}));
+      TRY(join("multiply", weight, tap.weight));
+      TRY(join("logical_and", holds, tap.holds));
     }
     Shape shape = shape_of(index);
     shape[1] = shape_of(image)[1];
     Expr value = TRY(node_.call("gather", {image, TRY(node_.broadcast_to(index, shape))},
                                 {{"axis", int64_t{2}}}));
     if (weight != nullptr) value = TRY(node_.call("multiply", {value, weight}));
-    sum = sum == nullptr ? value : TRY(node_.call("add", {sum, value}));
+    if (holds != nullptr) value = TRY(node_.call("where", {holds, value, TRY(number(value, 0))}));
+    TRY(join("add", sum, value));
     size_t axis = 0;
     while (axis < axes.size() && ++chosen[axis] == axes[axis].size()) chosen[axis++] = 0;
     if (axis == axes.size()) return sum;

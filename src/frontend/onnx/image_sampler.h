@@ -1,6 +1,9 @@
 // Reading an image at places between its pixels, as calls: what GridSample and DeformConv share.
 // Coordinates are in pixels, 0 the centre of the first; images are flattened, (batch, channels,
-// pixels), and coordinates (batch, 1, places), one tensor for each dimension of the image.
+// pixels), and coordinates (batch, 1, places), one tensor for each dimension of the image. Any
+// coordinate is allowed: NaN lies outside of an image with zeros beyond it, else it gives NaN, or
+// with kNearest the first pixel; what is infinite in pixels is as far out, and no number after
+// reflection.
 //
 //   ImageSampler sampler(node, {Sampling::kLinear, Beyond::kZeros, true}, {height, width});
 //   Expr values = TRY(sampler.read(image, {y, x}));  // (batch, channels, places)
@@ -35,17 +38,19 @@ class ImageSampler {
   struct Tap {
     Expr index;   // within the image
     Expr weight;  // null for 1
+    Expr holds;   // whether it is read at all; null for yes
   };
 
   Result<Expr> number(const Expr& like, double value) { return node_.scalar_like(like, value); }
   Result<Expr> combine(const char* op, const Expr& a, double b) {
     return node_.call(op, {a, TRY(number(a, b))});
   }
-  Result<Expr> clipped(const Expr& x, int64_t extent) {
-    return node_.call("clip", {x}, {{"a_min", 0.0}, {"a_max", static_cast<double>(extent - 1)}});
+  Result<Expr> clipped(const Expr& x, int64_t low, int64_t high) {
+    return node_.call("clip", {x},
+                      {{"a_min", static_cast<double>(low)}, {"a_max", static_cast<double>(high)}});
   }
   Result<Expr> reflected(const Expr& x, int64_t extent);
-  Result<Expr> padded(const Expr& x, int64_t extent);
+  Result<Expr> centre(const Expr& x, int64_t extent);
   Result<Tap> tap(const Expr& x, Expr weight, int64_t extent);
   Result<std::vector<Tap>> taps(const Expr& x, int64_t extent);
   Result<Expr> cubic_weight(const Expr& distance, bool near);
