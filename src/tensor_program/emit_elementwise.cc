@@ -136,13 +136,19 @@ Term clip(const Term& x, const CallNode& call) {
   return y;
 }
 
-/// A real as int32 within what the narrower type holds.
+/// A float32 as an integer: cut off, the nearest there is where it is out of range, and 0 where it
+/// is no number. Term kCast alone leaves that to the processor.
 Term saturated(const Term& x, DType to) {
-  const auto bound = [](const Term& limit) {
-    return constant(static_cast<double>(limit->integer), DType::kFloat32);
-  };
+  const auto bound = [](double limit) { return constant(limit, DType::kFloat32); };
   const Term number = select(is_nan(x), 0.0f, x);
-  return cast(DType::kInt32, clamp(number, bound(lowest(to)), bound(highest(to))));
+  const Term low = lowest(to), high = highest(to);
+  const auto least = static_cast<double>(low->integer), most = static_cast<double>(high->integer);
+  if (is_narrow_integer(to))
+    return cast(to, cast(DType::kInt32, clamp(number, bound(least), bound(most))));
+  // The largest of a wide type lies between two float32, of which `beyond` is the upper.
+  const Term beyond = bound(-least);
+  const Term inside = clamp(number, bound(least), beyond);
+  return select(inside < beyond, cast(to, inside), high);
 }
 
 Term emit_cast(Emitter& e, const CallNode& call, size_t, const Coords& at) {
@@ -150,9 +156,8 @@ Term emit_cast(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   Term x = arg(e, call, 0, at);
   // From and to half-width floats by way of float32, as the reference rounds.
   if (is_half(from) || is_half(to)) x = cast(DType::kFloat32, x);
-  if (is_float(x.dtype()) && is_narrow_integer(to)) x = saturated(x, to);
   if (to == DType::kBool) return from == DType::kBool ? x : x != zero(x.dtype());
-  return cast(to, x);
+  return is_float(x.dtype()) && is_integer(to) ? saturated(x, to) : cast(to, x);
 }
 
 Term first(Emitter& e, const CallNode& call, size_t, const Coords& at) {

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "backend/casts_at_limits.h"
 #include "backend/openvino/translate.h"
 #include "backend_openvino/run.h"
 #include "ops/cases.h"
@@ -17,7 +18,7 @@ namespace {
 const std::set<std::string> kRefused = {"left_shift",     "right_shift", "random.normal",
                                         "random.uniform", "reinterpret", "vision.roi_align"};
 
-class OpTest : public testing::TestWithParam<std::string> {};
+class OpTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(OpTest, MatchesTheInterpreterOrRefuses) {
   register_all_ops();
@@ -56,14 +57,30 @@ std::vector<std::string> ops_with_cases() {
   return {names.begin(), names.end()};
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   for (char& c : name)
     if (c == '.') c = '_';
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OpTest, testing::ValuesIn(ops_with_cases()), test_name);
+// Those that it takes; others differ by the types.
+TEST(Casts, AtTheLimitsOfTypesAreTheReferences) {
+  register_all_ops();
+  int taken = 0;
+  for (const testing::CastAtLimits& cast : testing::casts_at_limits()) {
+    SCOPED_TRACE(cast.name);
+    if (!openvino::can_translate(*as<CallNode>(cast.function->body)).ok()) continue;
+    ++taken;
+    const auto expected = interpret(cast.function, {&cast.input, 1});
+    const auto actual = run_openvino(cast.function, {&cast.input, 1});
+    ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status().to_string();
+    EXPECT_EQ(difference((*actual)[0], (*expected)[0]), "");
+  }
+  EXPECT_GE(taken, 12);  // of integers of 8, 32 and 64 bits
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpTest, ::testing::ValuesIn(ops_with_cases()), test_name);
 
 }  // namespace
 }  // namespace collage::test
