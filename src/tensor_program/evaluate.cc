@@ -204,7 +204,7 @@ Status run_update(const Arrays& arrays, const Stage& stage, const Update& update
       const Value& next = code.value(result);
       if (update.combine == Combine::kSet) return store(to, offset, next);
       const Value old = element(to, offset);
-      Value combined = combined_value(update.combine, to.dtype(), old, next);
+      Value combined = combined_value(update.combine, old, next);
       combined.real = disturbed(combined.real, moves);
       return store(to, offset, combined);
     });

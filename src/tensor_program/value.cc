@@ -97,6 +97,10 @@ double rounded(double value, DType dtype) {
   return static_cast<double>(single);
 }
 
+// NaN where an operand is.
+double larger(double a, double b) { return a < b || std::isnan(b) ? b : a; }
+double smaller(double a, double b) { return b < a || std::isnan(b) ? b : a; }
+
 double real_operation(TermOp op, double a, double b) {
   switch (op) {
     case TermOp::kAdd:
@@ -109,9 +113,9 @@ double real_operation(TermOp op, double a, double b) {
     case TermOp::kQuotient:
       return a / b;
     case TermOp::kMin:
-      return std::min(a, b);
+      return smaller(a, b);
     case TermOp::kMax:
-      return std::max(a, b);
+      return larger(a, b);
     case TermOp::kNegate:
       return -a;
     case TermOp::kPower:
@@ -155,8 +159,7 @@ Value converted(const Value& value, DType from, DType to) {
   return {0, wrapped(integer, to)};
 }
 
-Value combined_value(Combine combine, DType dtype, const Value& old, const Value& next) {
-  const bool less = is_float(dtype) ? next.real < old.real : next.integer < old.integer;
+Value combined_value(Combine combine, const Value& old, const Value& next) {
   switch (combine) {
     case Combine::kSet:
       return next;
@@ -165,9 +168,9 @@ Value combined_value(Combine combine, DType dtype, const Value& old, const Value
     case Combine::kProduct:
       return {old.real * next.real, wrapping(TermOp::kMultiply, old.integer, next.integer)};
     case Combine::kMax:
-      return less ? old : next;
+      return {larger(old.real, next.real), std::max(old.integer, next.integer)};
     case Combine::kMin:
-      return less ? next : old;
+      return {smaller(old.real, next.real), std::min(old.integer, next.integer)};
   }
   return next;
 }

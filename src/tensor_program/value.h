@@ -29,6 +29,6 @@ double real_operation(TermOp op, double a, double b);
 int64_t integer_operation(TermOp op, int64_t a, int64_t b);
 
 /// What is there, combined with one more value.
-Value combined_value(Combine combine, DType dtype, const Value& old, const Value& next);
+Value combined_value(Combine combine, const Value& old, const Value& next);
 
 }  // namespace collage::tensor_program

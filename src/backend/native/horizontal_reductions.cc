@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "backend/native/real_limits.h"
 
 namespace collage::native {
 namespace {
@@ -13,12 +16,32 @@ using Halide::Expr;
 
 constexpr size_t kFewest = 8;
 
+/// An operation that may be nested: its operands, and the same of others.
+template <typename Op>
+struct Nested {
+  static std::optional<Nested> of(const Expr& expr) {
+    const auto* op = expr.as<Op>();
+    return op == nullptr ? std::nullopt : std::optional(Nested{op->a, op->b});
+  }
+  Expr of(const Expr& x, const Expr& y) const { return Op::make(x, y); }
+  Expr a, b;
+};
+
+std::optional<Limit> same_as(const Limit& like, const Expr& expr) {
+  std::optional<Limit> found = limit_of(expr);
+  return found && found->name == like.name ? found : std::nullopt;
+}
+template <typename Op>
+std::optional<Nested<Op>> same_as(const Nested<Op>&, const Expr& expr) {
+  return Nested<Op>::of(expr);
+}
+
 /// The operands of nested operations of that kind; false where some is no load of the first one's
 /// array.
 template <typename Op>
-bool collect_loads(const Expr& value, std::vector<const ir::Load*>& loads) {
-  if (const auto* op = value.as<Op>())
-    return collect_loads<Op>(op->a, loads) && collect_loads<Op>(op->b, loads);
+bool collect_loads(const Op& like, const Expr& value, std::vector<const ir::Load*>& loads) {
+  if (const std::optional<Op> op = same_as(like, value))
+    return collect_loads(like, op->a, loads) && collect_loads(like, op->b, loads);
   const auto* load = value.as<ir::Load>();
   if (load == nullptr || !ir::is_const_one(load->predicate) ||
       (!loads.empty() && load->name != loads[0]->name))
@@ -29,31 +52,30 @@ bool collect_loads(const Expr& value, std::vector<const ir::Load*>& loads) {
 
 /// The elements of the vector, halves combined until one is left.
 template <typename Op>
-Expr combined(const Expr& vector) {
+Expr combined(const Op& like, const Expr& vector) {
   const int half = vector.type().lanes() / 2;
   if (half == 0) return vector;
   const std::string name = Halide::Internal::unique_name("halves");
   const Expr whole = ir::Variable::make(vector.type(), name);
-  const Expr halves = Op::make(ir::Shuffle::make_slice(whole, 0, 1, half),
-                               ir::Shuffle::make_slice(whole, half, 1, half));
-  return ir::Let::make(name, vector, combined<Op>(halves));
+  const Expr halves = like.of(ir::Shuffle::make_slice(whole, 0, 1, half),
+                              ir::Shuffle::make_slice(whole, half, 1, half));
+  return ir::Let::make(name, vector, combined(like, halves));
 }
 
 class ReduceHorizontally : public ir::IRMutator {
  protected:
   using ir::IRMutator::visit;
 
-  Expr visit(const ir::Add* op) override { return reduced(op); }
-  Expr visit(const ir::Mul* op) override { return reduced(op); }
-  Expr visit(const ir::Max* op) override { return reduced(op); }
-  Expr visit(const ir::Min* op) override { return reduced(op); }
+  Expr visit(const ir::Add* op) override { return reduced(op, Nested<ir::Add>::of(op)); }
+  Expr visit(const ir::Mul* op) override { return reduced(op, Nested<ir::Mul>::of(op)); }
+  Expr visit(const ir::Call* op) override { return reduced(op, limit_of(op)); }
 
  private:
-  template <typename Op>
-  Expr reduced(const Op* op) {
+  template <typename Node, typename Op>
+  Expr reduced(const Node* op, const std::optional<Op>& like) {
     std::vector<const ir::Load*> loads;
-    if (op->type != Halide::Float(32) || !collect_loads<Op>(op, loads) || loads.size() < kFewest ||
-        !std::has_single_bit(loads.size()))
+    if (op->type != Halide::Float(32) || !like || !collect_loads(*like, op, loads) ||
+        loads.size() < kFewest || !std::has_single_bit(loads.size()))
       return ir::IRMutator::visit(op);
     // By their distance from the one that stands first.
     std::vector<int64_t> at;
@@ -71,7 +93,7 @@ class ReduceHorizontally : public ir::IRMutator {
     const Expr vector = ir::Load::make(
         op->type.with_lanes(lanes), loads[0]->name, ir::Ramp::make(first, 1, lanes),
         loads[0]->image, loads[0]->param, ir::const_true(lanes), ir::ModulusRemainder());
-    return combined<Op>(vector);
+    return combined(*like, vector);
   }
 };
 

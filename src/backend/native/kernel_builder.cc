@@ -12,6 +12,7 @@
 #include "backend/native/integer_products.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/pair_products.h"
+#include "backend/native/real_limits.h"
 #include "backend/native/stage_schedule.h"
 #include "backend/native/symbolic_kernel.h"
 #include "backend/native/weights_ahead.h"
@@ -191,6 +192,7 @@ void finish(BuiltKernel& built, Translator& translator, std::vector<Func> output
   }
   if (translator.multiplies_pairs()) lower_pair_products(built.pipeline);
   reduce_horizontally(built.pipeline);
+  lower_limits(built.pipeline);
 }
 
 std::vector<Func> result_funcs(const tensor_program::Program& program, Translator& translator) {

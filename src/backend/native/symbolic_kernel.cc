@@ -5,6 +5,7 @@
 #include "backend/native/horizontal_reductions.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/merged_rows.h"
+#include "backend/native/real_limits.h"
 #include "backend/native/symbolic_product.h"
 #include "backend/native/symbolic_schedule.h"
 #include "tensor_program/emit.h"
@@ -122,6 +123,7 @@ Result<BuiltKernel> build_symbolic(const Function& flat, std::string_view varian
   built.result_types.push_back(func.types()[0]);
   built.pipeline = Halide::Pipeline(func);
   reduce_horizontally(built.pipeline);
+  lower_limits(built.pipeline);
   return built;
 }
 

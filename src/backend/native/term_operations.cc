@@ -4,6 +4,7 @@
 
 #include "backend/native/halide_conversions.h"
 #include "backend/native/halide_math.h"
+#include "backend/native/real_limits.h"
 #include "base/check.h"
 #include "tensor_program/emitter.h"
 #include "tensor_program/magnitude.h"
@@ -61,10 +62,6 @@ std::pair<tp::Term, int64_t> without_constant(const tp::Term& sum) {
 tp::Term made_integer(const tp::Term& term) {
   const bool is_cast = term->op == tp::TermOp::kCast && term.dtype() == DType::kInt32;
   return is_cast && term->args[0].dtype() == DType::kFloat32 ? term->args[0] : tp::Term();
-}
-
-bool is_real_constant(const HExpr& value) {
-  return value.type().is_float() && Halide::Internal::is_const(value);
 }
 
 }  // namespace
@@ -134,9 +131,9 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
     case tp::TermOp::kModulo:
       return remainder(a, b);
     case tp::TermOp::kMin:
-      return is_real_constant(b) ? number_or_smaller(b, a) : Halide::min(a, b);
+      return a.type().is_float() ? smaller(a, b) : Halide::min(a, b);
     case tp::TermOp::kMax:
-      return is_real_constant(b) ? number_or_larger(b, a) : Halide::max(a, b);
+      return a.type().is_float() ? larger(a, b) : Halide::max(a, b);
     case tp::TermOp::kEqual:
       return a == b;
     case tp::TermOp::kNotEqual:
@@ -211,9 +208,9 @@ HExpr combined(tp::Combine combine, const HExpr& a, const HExpr& b) {
     case tp::Combine::kProduct:
       return a * b;
     case tp::Combine::kMax:
-      return Halide::max(a, b);
+      return a.type().is_float() ? larger(a, b) : Halide::max(a, b);
     case tp::Combine::kMin:
-      return Halide::min(a, b);
+      return a.type().is_float() ? smaller(a, b) : Halide::min(a, b);
   }
   return a;
 }

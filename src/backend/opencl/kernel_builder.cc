@@ -4,6 +4,7 @@
 
 #include "backend/native/collapse.h"
 #include "backend/native/kernel_group.h"
+#include "backend/native/real_limits.h"
 #include "backend/opencl/lookup.h"
 #include "backend/opencl/packed_constants.h"
 #include "backend/opencl/prepare.h"
@@ -195,6 +196,7 @@ Result<native::BuiltKernel> build_kernel(const Function& flat, const Tile& tile)
     built.result_types.push_back(outputs[i].types()[0]);
   }
   built.pipeline = Halide::Pipeline(outputs);
+  native::lower_limits(built.pipeline);
   return built;
 }
 
