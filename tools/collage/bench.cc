@@ -131,7 +131,8 @@ Status bench_batches(const BenchOptions& options) {
   std::vector<RunFacts::Batch> batches;
   for (int64_t batch : options.batches) {
     timed.reset();  // one program at a time is in memory
-    timed.emplace(TRY(time_in_turns(TRY(with_batch(options, batch)))));
+    const BenchOptions one = TRY(with_batch(options, batch));
+    timed.emplace(TRY(time_in_turns(TRY(load(one)), one)));
     timed->facts.batch = batch;
     fmt::print("{}{}", batches.empty() ? batch_heading() : "", batch_lines(timed->facts));
     batches.push_back({batch, timed->facts.samples});
@@ -157,7 +158,14 @@ Status bench(const BenchOptions& options) {
   TRY(check_writable_file("--benchmark-out", options.benchmark));
   if (!options.against.empty()) return race_against(options);
   if (!options.batches.empty()) return bench_batches(options);
-  TimedModel timed = TRY(options.streams > 0 ? time_streams(options) : time_in_turns(options));
+  Result<Model> loaded = load(options);
+  if (!loaded) {
+    StagedProgram staged = TRY(in_stages(options, loaded.status()));
+    return bench_staged(staged, options);
+  }
+  Model model = TRY(std::move(loaded));
+  TimedModel timed = TRY(options.streams > 0 ? time_streams(std::move(model), options)
+                                             : time_in_turns(std::move(model), options));
   TRY(write_results(timed, options, rows_of(timed)));
   const RunFacts& facts = timed.facts;
   fmt::print("{}\n", summary(timed.model, timed.program.impl().report, facts));

@@ -2,6 +2,7 @@
 // and timed.
 #pragma once
 
+#include "dynamic_model.h"
 #include "machine/noise_gate.h"
 #include "options.h"
 #include "report/report.h"
@@ -35,9 +36,12 @@ struct TimedModel {
 NoiseGate gate_of(const Program& program, const BenchOptions& options);
 
 // bench_turns.cc: compiles the model and runs blocks of it in turns with those of other runtimes.
-Result<TimedModel> time_in_turns(const BenchOptions& options);
+Result<TimedModel> time_in_turns(Model model, const BenchOptions& options);
 // bench_streams.cc: several inferences at a time, likewise.
-Result<TimedModel> time_streams(const BenchOptions& options);
+Result<TimedModel> time_streams(Model model, const BenchOptions& options);
+// bench_staged.cc: whole runs in turns, and prints what came of them. kUsage for flags that want
+// one plan.
+Status bench_staged(StagedProgram& staged, const BenchOptions& options);
 // bench_batches.cc: the options that make `batch` the first dimension of the model's inputs. kUsage
 // where the model fixes it.
 Result<BenchOptions> with_batch(const BenchOptions& options, int64_t batch);

@@ -10,6 +10,7 @@
 #include "base/statistics.h"
 #include "base/stopwatch.h"
 #include "bench.h"
+#include "report/model_reference.h"
 
 namespace collage::tool {
 
@@ -107,17 +108,18 @@ class Streams {
 
 }  // namespace
 
-Result<TimedModel> time_streams(const BenchOptions& options) {
+Result<TimedModel> time_streams(Model model, const BenchOptions& options) {
   BenchOptions each = options;
   each.threads = std::max(1, thread_count(options) / options.streams);
-  Model model = TRY(load(options));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;
   facts.threads = each.threads;
   Streams streams = TRY(Streams::compile(model, each, inputs, &facts.compile_seconds));
-  Rivals rivals = TRY(Rivals::start(options.compare, options.model, model, inputs,
-                                    TRY(load_options(options)).constants, thread_count(options),
-                                    options.max_error, options.streams));
+  Rivals rivals = TRY(Rivals::start(
+      options.compare, options.model,
+      TRY(file_inputs(options.model, model.inputs(), inputs, TRY(load_options(options)).constants)),
+      model_reference(model, options.max_error).tolerance, thread_count(options), options.max_error,
+      options.streams));
 
   RunFacts::Throughput throughput;
   throughput.streams = options.streams;

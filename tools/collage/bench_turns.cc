@@ -7,6 +7,7 @@
 #include "base/statistics.h"
 #include "base/stopwatch.h"
 #include "bench.h"
+#include "report/model_reference.h"
 #include "select/cover_timing.h"
 #include "select/in_situ_costs.h"
 #include "select/prediction.h"
@@ -96,15 +97,15 @@ NoiseGate gate_of(const Program& program, const BenchOptions& options) {
   return gate;
 }
 
-Result<TimedModel> time_in_turns(const BenchOptions& options) {
-  Model model = TRY(load(options));
+Result<TimedModel> time_in_turns(Model model, const BenchOptions& options) {
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
-  Rivals rivals =
-      TRY(Rivals::start(options.compare, options.model, model, inputs,
-                        TRY(load_options(options)).constants, facts.threads, options.max_error, 0));
+  Rivals rivals = TRY(Rivals::start(
+      options.compare, options.model,
+      TRY(file_inputs(options.model, model.inputs(), inputs, TRY(load_options(options)).constants)),
+      model_reference(model, options.max_error).tolerance, facts.threads, options.max_error, 0));
   TimedModel timed{std::move(model),  std::move(program), std::move(inputs), {},
                    std::move(rivals), std::move(facts)};
   reset_peak_resident_bytes();

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "base/stopwatch.h"
 #include "dynamic/dynamic_program.h"
-#include "frontend/onnx/importer.h"
-#include "progress_line.h"
 #include "runtime/npy.h"
 #include "verify/comparison.h"
 
@@ -18,24 +15,7 @@ namespace {
 
 constexpr int kRuns = 20;
 
-// A program with what it is run on.
-struct Opened {
-  DynamicProgram program;
-  TensorsByName tensors;
-  std::unique_ptr<ProgressLine> progress;
-
-  std::vector<Tensor> inputs() const {
-    std::vector<Tensor> result;
-    for (const DynamicTensorInfo& info : program.inputs()) result.push_back(tensors.at(info.name));
-    return result;
-  }
-};
-
-Result<Opened> open(const SharedOptions& options) {
-  TRY(check_destinations(options));
-  if (!options.json.empty())
-    return unsupported("{}: --json: a model with data-dependent shapes has no report of one plan",
-                       options.model);
+Result<StagedProgram> open(const SharedOptions& options) {
   DynamicOptions dynamic;
   dynamic.program = TRY(program_options(options));
   const LoadOptions load = TRY(load_options(options));
@@ -50,23 +30,30 @@ Result<Opened> open(const SharedOptions& options) {
   for (auto& [name, tensor] : given) tensors[name] = std::move(tensor);
   auto progress = std::make_unique<ProgressLine>(options.progress);
   program.impl().context.progress = progress.get();
-  return Opened{std::move(program), std::move(tensors), std::move(progress)};
+  return StagedProgram{std::move(program), std::move(tensors), std::move(progress)};
 }
 
 }  // namespace
 
-bool is_dynamic(const SharedOptions& options, const Status& failure) {
-  if (failure.code() != ErrorCode::kUnsupported) return false;
-  const Result<LoadOptions> load = load_options(options);
-  if (!load) return false;
-  ImportOptions import;
-  import.shapes = load->shapes;
-  import.dims = load->dims;
-  import.constants = load->constants;
-  std::vector<UnsupportedNode> refused;
-  if (import_onnx(options.model, import, &refused)) return false;
-  return !refused.empty() && std::all_of(refused.begin(), refused.end(),
-                                         [](const UnsupportedNode& node) { return node.dynamic; });
+std::vector<Tensor> StagedProgram::inputs() const {
+  std::vector<Tensor> result;
+  for (const DynamicTensorInfo& info : program.inputs()) result.push_back(tensors.at(info.name));
+  return result;
+}
+
+std::vector<TensorInfo> StagedProgram::input_infos() const {
+  return infos_of(program.inputs(), inputs());
+}
+
+Result<StagedProgram> in_stages(const SharedOptions& options, const Status& failure) {
+  if (failure.code() != ErrorCode::kUnsupported) return failure;
+  Result<StagedProgram> staged = open(options);
+  if (!staged) return staged.status().code() == ErrorCode::kUnsupported ? failure : staged.status();
+  TRY(check_destinations(options));
+  if (!options.json.empty())
+    return unsupported("{}: --json: a model that runs in stages has no report of one plan",
+                       options.model);
+  return staged;
 }
 
 Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,
@@ -90,23 +77,22 @@ std::vector<TensorInfo> infos_of(const std::vector<DynamicTensorInfo>& declared,
   return infos;
 }
 
-Status run_dynamic(const SharedOptions& options) {
-  Opened opened = TRY(open(options));
-  const std::vector<Tensor> inputs = opened.inputs();
+Status run_staged(StagedProgram& staged, const SharedOptions& options) {
+  const std::vector<Tensor> inputs = staged.inputs();
   const Stopwatch compiling;
-  std::vector<Tensor> outputs = TRY(opened.program.run(inputs));
+  std::vector<Tensor> outputs = TRY(staged.program.run(inputs));
   const double first = compiling.seconds();
   std::vector<double> seconds;
   for (int i = 0; i < kRuns; ++i) {
     const Stopwatch watch;
-    outputs = TRY(opened.program.run(inputs));
+    outputs = TRY(staged.program.run(inputs));
     seconds.push_back(watch.seconds());
   }
   std::nth_element(seconds.begin(), seconds.begin() + kRuns / 2, seconds.end());
-  const std::vector<TensorInfo> infos = infos_of(opened.program.outputs(), outputs);
+  const std::vector<TensorInfo> infos = infos_of(staged.program.outputs(), outputs);
   if (!options.save_outputs.empty()) TRY(save_tensors(options.save_outputs, infos, outputs));
   size_t kernels = 0, interpreted = 0;
-  for (const SpecialisationInfo& made : opened.program.specialisations()) {
+  for (const SpecialisationInfo& made : staged.program.specialisations()) {
     if (made.interpreted) {
       ++interpreted;
       continue;
@@ -124,22 +110,26 @@ Status run_dynamic(const SharedOptions& options) {
   return {};
 }
 
-Status verify_dynamic(const SharedOptions& options) {
-  Opened opened = TRY(open(options));
-  const std::vector<Tensor> expected =
-      TRY(run_reference(opened.program.impl().context, opened.tensors));
-  const std::vector<Tensor> outputs = TRY(opened.program.run(opened.inputs()));
+Status verify_staged(StagedProgram& staged, const SharedOptions& options,
+                     const Expectation& expectation) {
+  const std::vector<Tensor> outputs = TRY(staged.program.run(staged.inputs()));
+  const size_t count = outputs.size();
+  const Expected expected =
+      expectation.is_given()
+          ? TRY(expectation.outputs(options, staged.input_infos(), staged.inputs(), count))
+          : Expected{"the reference interpreter",
+                     TRY(run_reference(staged.program.impl().context, staged.tensors))};
   std::string failure;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const std::string& name = opened.program.outputs()[i].name;
-    if (outputs[i].shape() != expected[i].shape()) {
-      failure =
-          fmt::format("output '{}' has shape {} instead of {}", name,
-                      shape_to_string(outputs[i].shape()), shape_to_string(expected[i].shape()));
+  for (size_t i = 0; i < count; ++i) {
+    const std::string& name = staged.program.outputs()[i].name;
+    const Tensor& wanted = expected.outputs[i];
+    if (outputs[i].shape() != wanted.shape()) {
+      failure = fmt::format("output '{}' has shape {} instead of {}", name,
+                            shape_to_string(outputs[i].shape()), shape_to_string(wanted.shape()));
       continue;
     }
     const Difference difference =
-        compare_tensors(outputs[i], expected[i], model_tolerance(options.max_error));
+        compare_tensors(outputs[i], wanted, model_tolerance(options.max_error));
     fmt::print("output {} '{}' {}: largest error {:.3g}, {:.3g} of the largest value{}\n", i, name,
                shape_to_string(outputs[i].shape()), difference.max_abs, difference.max_rel,
                difference.within ? "" : "  WRONG");
@@ -147,9 +137,9 @@ Status verify_dynamic(const SharedOptions& options) {
       failure = fmt::format("output '{}': {}", name, difference.reason);
   }
   if (!options.save_outputs.empty())
-    TRY(save_tensors(options.save_outputs, infos_of(opened.program.outputs(), outputs), outputs));
+    TRY(save_tensors(options.save_outputs, infos_of(staged.program.outputs(), outputs), outputs));
   if (!failure.empty()) return error(ErrorCode::kVerification, "{}: {}", options.model, failure);
-  fmt::print("{}: verified against the reference interpreter\n", options.model);
+  fmt::print("{}: verified against {}\n", options.model, expected.by);
   return {};
 }
 

@@ -2,15 +2,32 @@
 // them.
 #pragma once
 
+#include <collage/dynamic.h>
+
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "bucketing/states.h"
+#include "expectation.h"
 #include "options.h"
+#include "progress_line.h"
 
 namespace collage::tool {
 
-// Whether a model that could not be loaded can be run in stages.
-bool is_dynamic(const SharedOptions& options, const Status& failure);
+// A program that runs in stages, with what it is run on.
+struct StagedProgram {
+  DynamicProgram program;
+  TensorsByName tensors;
+  std::unique_ptr<ProgressLine> progress;
+
+  std::vector<Tensor> inputs() const;
+  std::vector<TensorInfo> input_infos() const;
+};
+
+// A model that could not be loaded for this reason, to be run in stages. Whether it can be, nobody
+// but the importer of its first stage decides; where it cannot, `failure` is what comes back.
+Result<StagedProgram> in_stages(const SharedOptions& options, const Status& failure);
 
 // Inputs by name that --inputs gives; kUsage for one that `infos` do not have.
 Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,
@@ -19,8 +36,9 @@ Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,
 std::vector<TensorInfo> infos_of(const std::vector<DynamicTensorInfo>& declared,
                                  const std::vector<Tensor>& outputs);
 
-Status run_dynamic(const SharedOptions& options);
-// Against the reference interpreter.
-Status verify_dynamic(const SharedOptions& options);
+Status run_staged(StagedProgram& staged, const SharedOptions& options);
+// Against what is expected, or the reference interpreter.
+Status verify_staged(StagedProgram& staged, const SharedOptions& options,
+                     const Expectation& expectation);
 
 }  // namespace collage::tool

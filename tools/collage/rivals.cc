@@ -8,7 +8,6 @@
 #include "base/statistics.h"
 #include "frontend/onnx/importer.h"
 #include "options.h"
-#include "report/model_reference.h"
 
 namespace collage::tool {
 
@@ -24,53 +23,52 @@ ScratchFolder::~ScratchFolder() {
   if (!path_.empty()) fs::remove_all(path_, ec);
 }
 
-namespace {
-
-// All inputs of the file, in its order.
-struct AllInputs {
-  std::vector<TensorInfo> infos;
-  std::vector<Tensor> tensors;
+std::vector<Shape> FileInputs::shapes() const {
   std::vector<Shape> shapes;
-};
+  for (const TensorInfo& info : infos) shapes.push_back(info.shape);
+  return shapes;
+}
 
-Result<AllInputs> all_inputs(const std::string& file, const Model& model,
-                             const std::vector<Tensor>& inputs,
-                             const std::map<std::string, Tensor>& constants) {
-  AllInputs all{model.inputs(), inputs, {}};
-  if (!constants.empty()) {
-    const ModelSummary summary = TRY(inspect_onnx(file));
-    for (size_t i = 0; i < summary.inputs.size(); ++i) {
-      const auto fixed = constants.find(summary.inputs[i].name);
-      if (fixed == constants.end()) continue;
-      const Tensor& value = fixed->second;
-      const auto place = static_cast<ptrdiff_t>(i);
-      all.infos.insert(all.infos.begin() + place, {fixed->first, value.shape(), value.dtype()});
-      all.tensors.insert(all.tensors.begin() + place, value);
-    }
+Result<FileInputs> file_inputs(const std::string& file, std::vector<TensorInfo> infos,
+                               std::vector<Tensor> tensors,
+                               const std::map<std::string, Tensor>& constants) {
+  FileInputs all{std::move(infos), std::move(tensors)};
+  if (constants.empty()) return all;
+  const ModelSummary summary = TRY(inspect_onnx(file));
+  for (size_t i = 0; i < summary.inputs.size(); ++i) {
+    const auto fixed = constants.find(summary.inputs[i].name);
+    if (fixed == constants.end()) continue;
+    const Tensor& value = fixed->second;
+    const auto place = static_cast<ptrdiff_t>(i);
+    all.infos.insert(all.infos.begin() + place, {fixed->first, value.shape(), value.dtype()});
+    all.tensors.insert(all.tensors.begin() + place, value);
   }
-  for (const TensorInfo& info : all.infos) all.shapes.push_back(info.shape);
   return all;
 }
 
-}  // namespace
+Result<RivalOutputs> rival_outputs(const std::string& runtime, const std::string& file,
+                                   const FileInputs& inputs, size_t outputs, int threads) {
+  Rivals rivals = TRY(Rivals::start({runtime}, file, inputs, {}, threads, 0, 0));
+  TRY(rivals.run(0, 0, 1));
+  return RivalOutputs{rivals.version(0), TRY(rivals.outputs(0, outputs))};
+}
 
 Result<Rivals> Rivals::start(const std::vector<std::string>& runtimes, const std::string& file,
-                             const Model& model, const std::vector<Tensor>& inputs,
-                             const std::map<std::string, Tensor>& constants, int threads,
+                             const FileInputs& inputs, const Tolerance& tolerance, int threads,
                              double max_error, int streams) {
   Rivals rivals;
   if (runtimes.empty()) return rivals;
-  rivals.tolerance_ = model_reference(model, max_error).tolerance;
+  rivals.tolerance_ = tolerance;
   rivals.scratch_ = std::make_unique<ScratchFolder>();
   if (rivals.scratch_->path().empty())
-    return internal_error("no folder for the inputs of --compare below {}",
+    return internal_error("no folder for the inputs of other runtimes below {}",
                           fs::temp_directory_path().string());
-  const AllInputs all = TRY(all_inputs(file, model, inputs, constants));
-  TRY(save_tensors(rivals.scratch_->path() / "inputs", all.infos, all.tensors));
+  const std::vector<Shape> shapes = inputs.shapes();
+  TRY(save_tensors(rivals.scratch_->path() / "inputs", inputs.infos, inputs.tensors));
   for (const std::string& runtime : runtimes) {
-    TRY(rivals.add(runtime, "f32", file, all.shapes, threads, streams));
+    TRY(rivals.add(runtime, "f32", file, shapes, threads, streams));
     if (max_error > 0 && runtime == "openvino")
-      TRY(rivals.add(runtime, "bf16", file, all.shapes, threads, streams));
+      TRY(rivals.add(runtime, "bf16", file, shapes, threads, streams));
   }
   return rivals;
 }
@@ -84,11 +82,15 @@ Status Rivals::add(const std::string& runtime, const std::string& precision,
   return {};
 }
 
-Result<RunFacts::OutputDifference> Rivals::difference(size_t rival,
-                                                      const std::vector<Tensor>& outputs) {
+Result<std::vector<Tensor>> Rivals::outputs(size_t rival, size_t count) {
   const std::string folder = scratch_->path() / ("outputs_" + std::to_string(rival));
   TRY(peers_[rival]->save_outputs(folder));
-  const std::vector<Tensor> theirs = TRY(load_tensors("--compare", folder, outputs.size()));
+  return load_tensors(names_[rival], folder, count);
+}
+
+Result<RunFacts::OutputDifference> Rivals::difference(size_t rival,
+                                                      const std::vector<Tensor>& outputs) {
+  const std::vector<Tensor> theirs = TRY(this->outputs(rival, outputs.size()));
   RunFacts::OutputDifference all;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Difference one = compare_tensors(outputs[i], theirs[i], tolerance_);

@@ -26,15 +26,34 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
+// All inputs of a model's file, in its order.
+struct FileInputs {
+  std::vector<TensorInfo> infos;
+  std::vector<Tensor> tensors;
+  std::vector<Shape> shapes() const;
+};
+// `infos` and `tensors` are those that the model asks for, `constants` those that the file has and
+// the model has not (LoadOptions).
+Result<FileInputs> file_inputs(const std::string& file, std::vector<TensorInfo> infos,
+                               std::vector<Tensor> tensors,
+                               const std::map<std::string, Tensor>& constants);
+
+// What another runtime makes of the file.
+struct RivalOutputs {
+  std::string version;
+  std::vector<Tensor> outputs;
+};
+Result<RivalOutputs> rival_outputs(const std::string& runtime, const std::string& file,
+                                   const FileInputs& inputs, size_t outputs, int threads);
+
 class Rivals {
  public:
-  // `constants`: of inputs that the file has and the model has not (LoadOptions).
+  // `tolerance`: of differences between outputs.
   // `streams` > 0: in their modes of throughput, with so many inferences at a time, on all of the
   // threads together. `max_error` > 0: OpenVINO in bfloat16 too, whatever its errors are: whoever
   // allows errors wants to know what it does with them.
   static Result<Rivals> start(const std::vector<std::string>& runtimes, const std::string& file,
-                              const Model& model, const std::vector<Tensor>& inputs,
-                              const std::map<std::string, Tensor>& constants, int threads,
+                              const FileInputs& inputs, const Tolerance& tolerance, int threads,
                               double max_error, int streams);
   bool none() const { return peers_.empty(); }
   size_t size() const { return peers_.size(); }
@@ -49,6 +68,8 @@ class Rivals {
   }
   // How far the outputs of its latest run are from these.
   Result<RunFacts::OutputDifference> difference(size_t rival, const std::vector<Tensor>& outputs);
+  // Those of its latest run.
+  Result<std::vector<Tensor>> outputs(size_t rival, size_t count);
   const std::string& version(size_t rival) const { return peers_[rival]->version(); }
 
  private:

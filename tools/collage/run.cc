@@ -19,7 +19,10 @@ Status run(const SharedOptions& options) {
   if (runs_artifact(options))
     return is_specialised(options.model) ? run_specialised(options) : run_artifact(options);
   Result<Model> loaded = load(options);
-  if (!loaded && is_dynamic(options, loaded.status())) return run_dynamic(options);
+  if (!loaded) {
+    StagedProgram staged = TRY(in_stages(options, loaded.status()));
+    return run_staged(staged, options);
+  }
   const Model model = TRY(std::move(loaded));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;

@@ -7,6 +7,7 @@
 
 #include "artifact.h"
 #include "dynamic_model.h"
+#include "expectation.h"
 #include "options.h"
 #include "report/model_reference.h"
 #include "report/report.h"
@@ -49,7 +50,7 @@ Status check_layerwise(const Program& program, const std::vector<Tensor>& inputs
 }
 
 struct VerifyOptions : SharedOptions {
-  std::string expect;
+  Expectation expectation;
   bool layerwise = false;
 };
 
@@ -57,10 +58,10 @@ struct VerifyOptions : SharedOptions {
 // some output says nothing, those of other ranges too.
 Result<std::vector<ReferenceInputs>> questions(const std::vector<Tensor>& inputs,
                                                ReferenceCheck& reference,
-                                               const VerifyOptions& options, size_t outputs) {
-  if (!options.expect.empty())
-    return std::vector<ReferenceInputs>{
-        {"the inputs given", inputs, TRY(load_tensors("--expect", options.expect, outputs))}};
+                                               const VerifyOptions& options,
+                                               const std::optional<Expected>& expected) {
+  if (expected)
+    return std::vector<ReferenceInputs>{{"the inputs given", inputs, expected->outputs}};
   std::vector<ReferenceInputs> all = {TRY(reference.given(0))[0]};
   if (!options.inputs.empty() || reference.silent(all).empty()) return all;
   const std::span<const ReferenceInputs> others = TRY(reference.seeded());
@@ -77,7 +78,7 @@ Difference worse_of(const Difference& a, const Difference& b) {
 }
 
 Status verify(const VerifyOptions& options) {
-  const std::string& expect = options.expect;
+  const Expectation& expectation = options.expectation;
   std::optional<OpenedArtifact> artifact;
   if (runs_artifact(options)) {
     if (options.layerwise)
@@ -85,11 +86,17 @@ Status verify(const VerifyOptions& options) {
           "{}: --layerwise wants --recompile: an artifact's kernels do not say what "
           "they compute",
           options.model);
+    if (!expectation.runtime.empty())
+      return usage_error("{}: --against wants the model's own file", options.model);
     artifact.emplace(TRY(open_artifact(options, EmbeddedWeights::kRead)));
   }
   Result<Model> loaded = artifact ? Result<Model>(artifact->model) : load(options);
-  if (!loaded && expect.empty() && is_dynamic(options, loaded.status()))
-    return verify_dynamic(options);
+  if (!loaded) {
+    StagedProgram staged = TRY(in_stages(options, loaded.status()));
+    if (options.layerwise)
+      return usage_error("{}: --layerwise: a model that runs in stages has no plan", options.model);
+    return verify_staged(staged, options, expectation);
+  }
   const Model model = TRY(std::move(loaded));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   ReferenceCheckOptions judging;
@@ -97,8 +104,10 @@ Status verify(const VerifyOptions& options) {
   const ModelReference held_to = model_reference(
       model, artifact ? artifact->loaded.file->manifest().max_error : options.max_error);
   ReferenceCheck reference(held_to.function, judging);
-  const std::vector<ReferenceInputs> all =
-      TRY(questions(inputs, reference, options, model.outputs().size()));
+  std::optional<Expected> expected;
+  if (expectation.is_given())
+    expected = TRY(expectation.outputs(options, model.inputs(), inputs, model.outputs().size()));
+  const std::vector<ReferenceInputs> all = TRY(questions(inputs, reference, options, expected));
   RunFacts facts;
   facts.threads = thread_count(options);
   std::optional<Program> program;
@@ -147,7 +156,7 @@ Status verify(const VerifyOptions& options) {
   if (options.layerwise) TRY(check_layerwise(*program, inputs, options));
   if (!failure.empty()) return error(ErrorCode::kVerification, "{}: {}", options.model, failure);
   fmt::print("{}: verified against {} ({}){}\n", options.model,
-             expect.empty() ? "the reference interpreter" : expect, held_to.bound,
+             expected ? expected->by : "the reference interpreter", held_to.bound,
              unproved.empty() ? "" : "; this proves nothing of some outputs: " + unproved);
   return {};
 }
@@ -161,8 +170,15 @@ Command add_verify(CLI::App& app) {
   add_compile_options(*command, *options);
   add_input_options(*command, *options);
   add_output_option(*command, *options);
-  command->add_option("--expect", options->expect,
-                      "a folder of expected outputs, 0_NAME.npy …, instead of the reference");
+  CLI::Option* expect =
+      command->add_option("--expect", options->expectation.folder,
+                          "a folder of expected outputs, 0_NAME.npy …, instead of the reference");
+  command
+      ->add_option("--against", options->expectation.runtime,
+                   "onnxruntime, openvino: what this runtime makes of the model's file, which it "
+                   "imports itself, instead of the reference")
+      ->check(CLI::IsMember({"onnxruntime", "openvino"}))
+      ->excludes(expect);
   command->add_flag("--layerwise", options->layerwise,
                     "find the first kernel whose own result is wrong");
   return {command, [options] { return verify(*options); }};
