@@ -1,5 +1,6 @@
 // Emission of element-wise and broadcasting operators.
 #include <cmath>
+#include <limits>
 
 #include "ops/half.h"
 #include "tensor_program/emitter.h"
@@ -60,7 +61,7 @@ Term binary(Emitter& e, const CallNode& call, size_t, const Coords& at) {
 
 Term sigmoid(const Term& x) { return 1.0f / (1.0f + exp(-x)); }
 
-Term softplus(const Term& x) { return max(x, 0.0f) + log(1.0f + exp(-abs(x))); }
+Term softplus(const Term& x) { return max(x, 0.0f) + log1p(exp(-abs(x))); }
 
 Term gelu_erf(const Term& x) { return 0.5f * x * (1.0f + erf(x * 0.707106781f)); }
 
@@ -70,13 +71,19 @@ Term gelu_tanh(const Term& x) {
   return x * sigmoid(2.0f * u);
 }
 
+/// The square root, but of -infinity infinity, as the power's definition says.
+Term root(const Term& x) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  return sqrt(select(x < -kLargest, -x, x));
+}
+
 /// Squares, cubes and roots need no exp and log.
 Term power_by_constant(const Term& x, double exponent) {
   if (exponent == 1.0) return x;
   if (exponent == 2.0) return x * x;
   if (exponent == 3.0) return x * x * x;
-  if (exponent == 0.5) return sqrt(x);
-  if (exponent == -0.5) return 1.0f / sqrt(x);
+  if (exponent == 0.5) return root(x);
+  if (exponent == -0.5) return 1.0f / root(x);
   if (exponent == -1.0) return 1.0f / x;
   return power(x, static_cast<float>(exponent));
 }
@@ -85,9 +92,7 @@ Term hard_sigmoid(const Term& x, float alpha, float beta) {
   return clamp(alpha * x + beta, 0.0f, 1.0f);
 }
 
-Term elu(const Term& x, float alpha) {
-  return select(x > 0.0f, x, alpha * (exp(min(x, 0.0f)) - 1.0f));
-}
+Term elu(const Term& x, float alpha) { return select(x > 0.0f, x, alpha * expm1(min(x, 0.0f))); }
 
 Term emit_power(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Term x = arg(e, call, 0, at);
@@ -128,6 +133,11 @@ Status check_where(const CallNode& call) {
   return check_movable_args(call);
 }
 
+Status check_clip(const CallNode& call) {
+  const double low = call.attrs.real("a_min"), high = call.attrs.real("a_max");
+  if (low == HUGE_VAL || high == -HUGE_VAL) return unsupported("clip from {} to {}", low, high);
+  return check_float_args(call);
+}
 Term clip(const Term& x, const CallNode& call) {
   const double low = call.attrs.real("a_min"), high = call.attrs.real("a_max");
   Term y = x;
@@ -178,7 +188,7 @@ void add_elementwise_rules(EmitTable& table) {
   add("nn.relu", check_ordered, UNARY(max(x, zero(x.dtype()))));
   add("nn.leaky_relu", check_float_args, UNARY(select(x < 0.0f, real(call, "alpha") * x, x)));
   add("nn.prelu", check_prelu, prelu);
-  add("clip", check_float_args, UNARY(clip(x, call)));
+  add("clip", check_clip, UNARY(clip(x, call)));
   add("sigmoid", check_float_args, UNARY(sigmoid(x)));
   add("tanh", check_float_args, UNARY(tanh(x)));
   add("exp", check_float_args, UNARY(exp(x)));

@@ -329,6 +329,7 @@ const std::vector<TermSpelling>& term_spellings() {
       {TermOp::kSin, "sin", 0, 1},       {TermOp::kCos, "cos", 0, 1},
       {TermOp::kTanh, "tanh", 0, 1},     {TermOp::kPower, "power", 0, 2},
       {TermOp::kIsNan, "is_nan", 0, 1},  {TermOp::kQuotient, "quotient", 0, 2},
+      {TermOp::kExpm1, "expm1", 0, 1},   {TermOp::kLog1p, "log1p", 0, 1},
   };
   return table;
 }

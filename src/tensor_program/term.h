@@ -42,7 +42,9 @@ enum class TermOp {
   kCast,
   kLikely,  ///< its argument; a hint that a condition mostly holds, or a value mostly matters
   kExp,
+  kExpm1,  ///< e^x - 1, exact where x is small
   kLog,
+  kLog1p,  ///< log(1 + x), exact where x is small
   kSqrt,
   kErf,
   kAbs,
@@ -127,7 +129,9 @@ Term quotient(const Term& a, const Term& b);  ///< of reals
 /// One of the functions of one argument: kExp … kTanh.
 Term function(TermOp op, const Term& x);
 inline Term exp(const Term& x) { return function(TermOp::kExp, x); }
+inline Term expm1(const Term& x) { return function(TermOp::kExpm1, x); }
 inline Term log(const Term& x) { return function(TermOp::kLog, x); }
+inline Term log1p(const Term& x) { return function(TermOp::kLog1p, x); }
 inline Term sqrt(const Term& x) { return function(TermOp::kSqrt, x); }
 inline Term erf(const Term& x) { return function(TermOp::kErf, x); }
 inline Term abs(const Term& x) { return function(TermOp::kAbs, x); }

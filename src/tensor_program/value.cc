@@ -19,8 +19,12 @@ double real_function(TermOp op, double x) {
   switch (op) {
     case TermOp::kExp:
       return std::exp(x);
+    case TermOp::kExpm1:
+      return std::expm1(x);
     case TermOp::kLog:
       return std::log(x);
+    case TermOp::kLog1p:
+      return std::log1p(x);
     case TermOp::kSqrt:
       return std::sqrt(x);
     case TermOp::kErf:

@@ -151,6 +151,8 @@ double operation_rounding(tensor_program::TermOp op, DType dtype) {
     case TermOp::kSqrt:
       return one;
     case TermOp::kExp:
+    case TermOp::kExpm1:
+    case TermOp::kLog1p:
     case TermOp::kErf:
     case TermOp::kSin:
     case TermOp::kCos:

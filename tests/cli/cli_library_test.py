@@ -148,6 +148,19 @@ def check_copies(folder):
     assert folder.outputs("libparts.a", "parts", len(expected))[0] == expected
 
 
+def check_ends(folder):
+    """Boxes as detectors decode them: what overflows is clipped."""
+    nodes = [helper.make_node("Exp", ["x"], ["e"], "exp"), helper.make_node("Mul", ["e", "scale"], ["s"], "scaled"),
+             helper.make_node("Clip", ["s", "low", "high"], ["y"], "clip")]
+    constants = {"scale": np.float32(16), "low": np.float32(0), "high": np.float32(640)}
+    x = np.float32([[90, 88.5, np.inf, -np.inf, 1, 88.3, 0, 3.5, 88.9, 1e30, -90]])
+    onnx.save(tiny_models.model(nodes, {"x": list(x.shape)}, {"y": list(x.shape)}, constants), folder.path("ends.onnx"))
+    same_bits(folder, "ends.onnx", {"x": x})
+    found, _ = folder.outputs("libnet.a", "net", 1)
+    with np.errstate(over="ignore"):
+        assert np.allclose(np.frombuffer(found[0], np.float32), np.clip(np.exp(x[0].astype(np.float64)) * 16, 0, 640)), found
+
+
 def check_halves(folder):
     onnx.save(tiny_models.in_float16(tiny_models.small_net()), folder.path("half.onnx"))
     same_bits(folder, "half.onnx", {"image": random(1, 3, 12, 12, dtype=np.float16)})
@@ -212,7 +225,7 @@ def check_hooks(_):
     assert len(wanted) > 30 and wanted == has, wanted ^ has
 
 
-CHECKS = (check_net, check_parts, check_copies, check_halves, check_program, check_two, check_refusals, check_hooks)
+CHECKS = (check_net, check_parts, check_copies, check_ends, check_halves, check_program, check_two, check_refusals, check_hooks)
 
 if __name__ == "__main__":
     listed = command.run(["targets"], ".", cache="/nonexistent").stdout

@@ -33,7 +33,9 @@ double cost_of(const tp::TermNode& node) {
     case TermOp::kLikely:
       return 0;
     case TermOp::kExp:
+    case TermOp::kExpm1:
     case TermOp::kLog:
+    case TermOp::kLog1p:
     case TermOp::kErf:
     case TermOp::kSin:
     case TermOp::kCos:

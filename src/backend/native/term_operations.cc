@@ -1,6 +1,10 @@
 #include "backend/native/term_operations.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <initializer_list>
+#include <optional>
 
 #include "backend/native/halide_conversions.h"
 #include "backend/native/halide_math.h"
@@ -64,6 +68,89 @@ tp::Term made_integer(const tp::Term& term) {
   return is_cast && term->args[0].dtype() == DType::kFloat32 ? term->args[0] : tp::Term();
 }
 
+bool is_one_of(const tp::Term& term, std::initializer_list<tp::TermOp> operations) {
+  return std::find(operations.begin(), operations.end(), term->op) != operations.end();
+}
+bool is_real_constant(const tp::Term& term) { return term->op == tp::TermOp::kConstant; }
+/// Whether an argument is a constant, of that size if one is given.
+bool has_constant(const tp::Term& term, std::optional<double> size = std::nullopt) {
+  return std::any_of(term->args.begin(), term->args.end(), [&](const tp::Term& arg) {
+    return is_real_constant(arg) && (!size || std::abs(arg->real) == *size);
+  });
+}
+bool is_scaled(const tp::Term& term) {
+  return is_one_of(term, {tp::TermOp::kMultiply, tp::TermOp::kDivide}) && has_constant(term);
+}
+bool is_sum(const tp::Term& term) {
+  return is_one_of(term, {tp::TermOp::kAdd, tp::TermOp::kSubtract});
+}
+
+/// Whether Halide or LLVM, which take real numbers for finite, would compute something else in
+/// place of the operation, and overflow, infinities and NaN make a difference:
+///   (x * 16) * 0.1 = x * 1.6, (x + c) - c = x         one operation for two
+///   (x + 1) * y = x * y + y                           infinite parts meet
+///   x * 0 = 0, x - x = 0, x / x = 1                   results for nothing
+/// It is then computed as it stands. All others may become one operation with what they are part
+/// of.
+bool loses_ends(const tp::TermNode& term) {
+  using tp::TermOp;
+  const tp::Term &a = term.args[0], &b = term.args[1];
+  const auto is_zero = [](const tp::Term& t) { return is_real_constant(t) && t->real == 0; };
+  const auto any_arg = [](const tp::Term& t, const auto& test) {
+    return std::any_of(t->args.begin(), t->args.end(), test);
+  };
+  switch (term.op) {
+    case TermOp::kAdd:
+      return std::any_of(term.args.begin(), term.args.end(), [](const tp::Term& arg) {
+        return arg->op == TermOp::kSubtract || (is_sum(arg) && has_constant(arg));
+      });
+    case TermOp::kSubtract:
+      return is_sum(a) || is_sum(b) || tp::same(a, b);
+    case TermOp::kMultiply: {
+      if (is_zero(a) || is_zero(b)) return true;
+      const bool by_constant = is_real_constant(a) || is_real_constant(b);
+      return std::any_of(term.args.begin(), term.args.end(), [&](const tp::Term& arg) {
+        if (is_sum(arg)) return has_constant(arg, 1) || (by_constant && any_arg(arg, is_scaled));
+        return by_constant && is_scaled(arg);
+      });
+    }
+    case TermOp::kDivide:
+      // Of numbers near the ends the reciprocal is none, or has fewer digits.
+      if (is_real_constant(b) && (std::abs(b->real) > 0x1p125 || std::abs(b->real) < 0x1p-125))
+        return true;
+      return is_zero(a) || tp::same(a, b) || (is_real_constant(b) && is_scaled(a));
+    default:
+      return false;
+  }
+}
+
+HExpr as_it_stands(tp::TermOp op, const HExpr& a, const HExpr& b) {
+  return op == tp::TermOp::kAdd        ? exact_sum(a, b)
+         : op == tp::TermOp::kSubtract ? exact_difference(a, b)
+         : op == tp::TermOp::kMultiply ? exact_product(a, b)
+                                       : nearest_quotient(a, b);
+}
+
+/// Of real numbers, as the operators of these names compare them; undefined for others.
+HExpr compared(tp::TermOp op, const HExpr& a, const HExpr& b) {
+  switch (op) {
+    case tp::TermOp::kEqual:
+      return equal_numbers(a, b);
+    case tp::TermOp::kNotEqual:
+      return !equal_numbers(a, b);
+    case tp::TermOp::kLess:
+      return less(a, b);
+    case tp::TermOp::kLessEqual:
+      return less_or_equal(a, b);
+    case tp::TermOp::kGreater:
+      return less(b, a);
+    case tp::TermOp::kGreaterEqual:
+      return less_or_equal(b, a);
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 HExpr constant(const tp::TermNode& term) {
@@ -119,6 +206,10 @@ std::optional<Quantised> quantised_by(const tp::TermNode& term) {
 HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
   const HExpr& a = args[0];
   const HExpr& b = args.size() > 1 ? args[1] : a;
+  if (a.type().is_float() && args.size() == 2) {
+    if (const HExpr result = compared(term.op, a, b); result.defined()) return result;
+    if (loses_ends(term)) return as_it_stands(term.op, a, b);
+  }
   switch (term.op) {
     case tp::TermOp::kAdd:
       return a + b;
@@ -162,8 +253,12 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
       return Halide::likely(a);
     case tp::TermOp::kExp:
       return vector_exp(a);
+    case tp::TermOp::kExpm1:
+      return vector_expm1(a);
     case tp::TermOp::kLog:
       return vector_log(a);
+    case tp::TermOp::kLog1p:
+      return vector_log1p(a);
     case tp::TermOp::kSqrt:
       return Halide::sqrt(a);
     case tp::TermOp::kErf:
@@ -185,7 +280,7 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
     case tp::TermOp::kTanh:
       return vector_tanh(a);
     case tp::TermOp::kPower:
-      return Halide::pow(a, b);
+      return vector_power(a, b);
     case tp::TermOp::kIsNan:
       return is_not_a_number(a);
     case tp::TermOp::kQuotient:
