@@ -16,10 +16,10 @@ const std::set<std::string> kRefused = [] {
       "acos acosh all any argmax argmin asin asinh atan atanh bitwise_and bitwise_not "
       "bitwise_or bitwise_xor broadcast_to cast ceil copy cos cosh cumsum equal erf "
       "expand_dims floor floor_mod full gather gather_nd greater greater_equal isinf "
-      "isnan left_shift less less_equal logical_and logical_not logical_or logical_xor "
+      "isnan left_shift less less_equal log logical_and logical_not logical_or logical_xor "
       "mod nn.batch_flatten nn.batch_norm nn.celu nn.depth_to_space nn.group_norm "
       "nn.instance_norm nn.l2_normalize nn.lrn nn.pad nn.prelu nn.rms_norm nn.selu "
-      "nn.shrink nn.softsign nn.space_to_depth nn.thresholded_relu not_equal one_hot "
+      "nn.shrink nn.softplus nn.softsign nn.space_to_depth nn.thresholded_relu not_equal one_hot "
       "power repeat reshape reverse reverse_sequence right_shift rsqrt scatter_elements "
       "scatter_nd sign sin sinh split squeeze stack take tan tile topk trilu trunc "
       "where random.normal random.uniform reinterpret vision.roi_align");
