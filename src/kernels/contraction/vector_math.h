@@ -5,10 +5,10 @@
 
 namespace collage::contraction {
 
-/// e^x, correct to 2^-23; x is held between -87 and 88.
+/// e^x, correct to 2^-23: 1e-38 below -87, infinite from 88.73.
 COLLAGE_VECTORS inline __m512 exponential(__m512 x) {
   // x = n log 2 + r, |r| <= log(2) / 2; the polynomial is the series of e^r, whose rest is 2^-26.
-  x = _mm512_max_ps(_mm512_set1_ps(-87.0f), _mm512_min_ps(_mm512_set1_ps(88.0f), x));
+  x = _mm512_max_ps(_mm512_set1_ps(-87.0f), _mm512_min_ps(_mm512_set1_ps(89.0f), x));
   const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)),
                                         _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);

@@ -131,6 +131,18 @@ TEST_F(Contractions, OneResidualTwice) {
   check_contraction(graph.function(graph.call("add", {y, r})));
 }
 
+// Large numbers below zero are multiplied with 0, not with the smallest logistic there is.
+TEST_F(Contractions, ActivationsEndAtZero) {
+  for (const Follow& activation :
+       {gelu("none"), gelu("tanh"), unary("nn.silu"), unary("sigmoid"), unary("tanh")}) {
+    Graph graph;
+    Expr y = graph.call("nn.dense", {graph.input({21, 48}), graph.constant({40, 48}, 0.2)});
+    y = graph.call("multiply", {y, graph.scalar(1e38f)});
+    y = graph.call("clip", {activation(graph, y, 1)}, {{"a_min", -3.0}, {"a_max", 1.0}});
+    check_contraction(graph.function(y));
+  }
+}
+
 // What is no number stays so, in its own results and in no others, through every step.
 TEST_F(MatrixUnit, NaNStaysNaN) {
   for (const Follow& follow :
