@@ -72,6 +72,12 @@ foreach(name operators functions)
   set_target_properties(collage_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endforeach()
 
+# Every backend's kernels are run as those of the host.
+add_library(collage_test_targets INTERFACE)
+target_sources(collage_test_targets INTERFACE ${PROJECT_SOURCE_DIR}/tests/backend/check.cc
+               ${PROJECT_SOURCE_DIR}/tests/backend/check_nan.cc)
+target_link_libraries(collage_test_targets INTERFACE collage_measure)
+
 # tests/backend/plugin tries the backend of a plugin that is named when it runs.
 add_library(collage_backend_plugin INTERFACE)
 target_link_libraries(collage_backend_plugin INTERFACE collage_targets)
