@@ -161,7 +161,8 @@ class Program {
   const std::vector<TensorInfo>& outputs() const;
   // Inputs in the order of inputs(), shapes and dtypes equal to theirs (kBadModel otherwise).
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
-  // The same into tensors of the caller, allocated with the shapes and dtypes of outputs().
+  // The same into tensors of the caller, allocated with the shapes and dtypes of outputs(); kBadModel
+  // where one overlaps an input or another output.
   Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
 
   // The model as this program computes it: every kernel a function that states its target and

@@ -34,7 +34,8 @@ class Context {
  public:
   // Inputs in the program's order, shapes and dtypes equal to its (kBadModel otherwise).
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
-  // The same into tensors of the caller, allocated with the outputs' shapes and dtypes.
+  // The same into tensors of the caller, allocated with the outputs' shapes and dtypes; kBadModel
+  // where one overlaps an input or another output.
   Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
 
   explicit Context(std::unique_ptr<Executor> executor);

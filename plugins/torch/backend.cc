@@ -33,6 +33,7 @@ class TorchBackend : public Backend {
   std::string version() const override { return COLLAGE_TORCH_VERSION; }
   Status available() const override { return kernel_maker().status(); }
   int priority() const override { return 60; }
+  bool brings_own_threads() const override { return true; }  // those of GCC's OpenMP library
 
   PartitionRulePtr partition_rule(const Target&) const override {
     auto calls = std::make_shared<OpPredicatePartitionRule>("torch.call", [](const CallNode& call) {

@@ -86,6 +86,7 @@ class AtenKernel : public Kernel {
     }
   }
   size_t constant_bytes() const override { return constant_bytes_; }
+  ThreadUse thread_use() const override { return ThreadUse::kOwnPool; }
   // Views of buffers are kept from one run to the next.
   Result<std::shared_ptr<Kernel>> twin() const override {
     auto made = std::make_shared<AtenKernel>(function_, variant_, threads_);

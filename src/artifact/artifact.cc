@@ -7,6 +7,7 @@
 #include "artifact/open_program.h"
 #include "base/no_exceptions.h"
 #include "runtime/executor.h"
+#include "runtime/of_process.h"
 
 namespace collage {
 
@@ -17,13 +18,20 @@ struct ArtifactImpl {
   std::vector<TensorInfo> inputs, outputs;
 };
 
-struct PoolImpl {
-  PoolImpl(Artifact shared, size_t most) : program(std::move(shared)), unmade(most) {}
-  const Artifact program;
+struct PoolOfContexts {
+  explicit PoolOfContexts(size_t most) : unmade(most) {}
   std::mutex mutex;
   std::condition_variable given_back;
   std::vector<Context> free;
   size_t unmade;  // contexts that may still be made
+};
+
+struct PoolImpl {
+  PoolImpl(Artifact shared, size_t most)
+      : program(std::move(shared)),
+        contexts([most] { return std::make_unique<PoolOfContexts>(most); }) {}
+  const Artifact program;
+  OfProcess<PoolOfContexts> contexts;  // threads of a parent process give none back
 };
 
 }  // namespace internal
@@ -40,7 +48,8 @@ std::vector<TensorInfo> infos(const std::vector<PlanSignature>& signatures) {
 // A context of the pool, for the time of a run.
 class Lease {
  public:
-  static Result<Lease> take(internal::PoolImpl& pool) {
+  static Result<Lease> take(internal::PoolImpl& impl) {
+    internal::PoolOfContexts& pool = impl.contexts.get();
     std::unique_lock lock(pool.mutex);
     pool.given_back.wait(lock, [&] { return !pool.free.empty() || pool.unmade > 0; });
     if (!pool.free.empty()) {
@@ -50,7 +59,7 @@ class Lease {
     }
     --pool.unmade;
     lock.unlock();
-    Result<Context> made = pool.program.make_context();
+    Result<Context> made = impl.program.make_context();
     if (made.ok()) return Lease(pool, std::move(made).value());
     lock.lock();
     ++pool.unmade;
@@ -70,8 +79,9 @@ class Lease {
   Context& context() { return context_; }
 
  private:
-  Lease(internal::PoolImpl& pool, Context context) : pool_(&pool), context_(std::move(context)) {}
-  internal::PoolImpl* pool_;
+  Lease(internal::PoolOfContexts& pool, Context context)
+      : pool_(&pool), context_(std::move(context)) {}
+  internal::PoolOfContexts* pool_;
   Context context_;
 };
 

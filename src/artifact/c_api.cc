@@ -122,6 +122,18 @@ TensorType type_of(const TensorDescription& wanted, const DLTensor& given) {
   return type;
 }
 
+// What is copied, since it does not lie densely, is looked at where it lies.
+Status check_apart(const collage_context& context, DLManagedTensor* const* inputs,
+                   DLManagedTensor* const* outputs) {
+  std::vector<TensorMemory> ins, outs;
+  for (size_t i = 0; i < context.inputs.size(); ++i) ins.push_back(memory_of(inputs[i]->dl_tensor));
+  for (size_t i = 0; i < context.outputs.size(); ++i)
+    outs.push_back(outputs[i] == nullptr ? TensorMemory() : memory_of(outputs[i]->dl_tensor));
+  return check_outputs_apart(
+      ins, outs, [&](size_t i) { return context.inputs[i].name; },
+      [&](size_t i) { return context.outputs[i].name; });
+}
+
 Status run(collage_context& context, DLManagedTensor* const* inputs, size_t num_inputs,
            DLManagedTensor** outputs, size_t num_outputs) {
   const std::vector<TensorDescription>&ins = context.inputs, &outs = context.outputs;
@@ -143,6 +155,7 @@ Status run(collage_context& context, DLManagedTensor* const* inputs, size_t num_
         TRY(borrow_dlpack(wanted, type_of(outs[i], wanted), "output '" + outs[i].name + "'"));
     is_copied[i] = results[i].raw() != static_cast<char*>(wanted.data) + wanted.byte_offset;
   }
+  TRY(check_apart(context, inputs, outputs));
   if (auto* fixed = std::get_if<Context>(&context.context)) {
     TRY(fixed->run(given, results));
   } else {

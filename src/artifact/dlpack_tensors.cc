@@ -53,6 +53,14 @@ Result<Tensor> borrow_dlpack(const DLTensor& given, const TensorType& type,
   return copy;
 }
 
+TensorMemory memory_of(const DLTensor& tensor) {
+  const auto rank = static_cast<size_t>(std::max(0, tensor.ndim));
+  TensorMemory memory{data_of(tensor), tensor.dtype.bits / 8u, {tensor.shape, rank}, {}};
+  if (tensor.strides != nullptr && !is_dense(tensor, Shape(tensor.shape, tensor.shape + rank)))
+    memory.strides = {tensor.strides, rank};
+  return memory;
+}
+
 void copy_to_dlpack(const Tensor& from, const DLTensor& to) {
   const Shape& shape = from.shape();
   copy_strided(shape, dtype_size(from.dtype()), from.raw(), 0, dense_strides(shape), data_of(to), 0,

@@ -4,6 +4,7 @@
 #include <collage/tensor.h>
 #include <dlpack/dlpack.h>
 
+#include "runtime/memory_overlap.h"
 #include "runtime/tensor_type.h"
 
 namespace collage {
@@ -13,6 +14,9 @@ namespace collage {
 // it.
 Result<Tensor> borrow_dlpack(const DLTensor& given, const TensorType& type,
                              const std::string& what);
+
+// Where its elements lie.
+TensorMemory memory_of(const DLTensor& tensor);
 
 // Writes the elements to where the other's strides say; types are equal.
 void copy_to_dlpack(const Tensor& from, const DLTensor& to);

@@ -8,6 +8,7 @@
 
 #include "artifact/portable_kernels.h"
 #include "base/printable.h"
+#include "runtime/openmp_calls.h"
 
 namespace collage {
 
@@ -47,6 +48,7 @@ Status load_library(const std::string& kernels) {
     }
     auto* add = reinterpret_cast<void (*)()>(dlsym(library, "collage_register_kernels"));
     if (add == nullptr) return internal_error("{} registers no kernels", file);
+    TRY(lead_openmp_calls(reinterpret_cast<const void*>(add)));
     add();
     return {};
   }

@@ -29,10 +29,8 @@ Status check_requirements(const Manifest& manifest) {
 Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry) {
   const EntryReader reader = [&](const std::string& name) { return file.entry(name); };
   const int threads = file.manifest().threads;
-  Result<LoadedPlan> loaded = internal_error("nothing was loaded");
-  run_with_team(threads, [&] {
-    loaded = without_exceptions([&] { return load_plan(reader, entry, threads); });
-  });
+  const TeamScope scope(threads);
+  Result<LoadedPlan> loaded = without_exceptions([&] { return load_plan(reader, entry, threads); });
   // What kernels were made of is not read again; weights are, in each run.
   for (const ManifestEntry& made_of : file.manifest().entries)
     if (made_of.name != kWeightsEntry) file.forget(made_of.name);

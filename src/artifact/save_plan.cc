@@ -45,9 +45,7 @@ Result<std::string> PlanSaver::description_of(const Plan& plan) {
 }
 
 Status PlanSaver::add(const std::string& entry, const Plan& plan) {
-  Result<std::string> description = internal_error("nothing was saved");
-  run_with_team(threads_, [&] { description = description_of(plan); });
-  add_text(entry, TRY(std::move(description)));
+  add_text(entry, TRY(run_with_team(threads_, [&] { return description_of(plan); })));
   return {};
 }
 

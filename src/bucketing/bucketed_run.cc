@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/memory_overlap.h"
+
 namespace collage {
 
 namespace {
@@ -17,13 +19,6 @@ Status check_inputs(const std::vector<DynamicTensorInfo>& declared,
                        dtype_name(declared[i].dtype));
   }
   return {};
-}
-
-bool shares_memory(const Tensor& a, const Tensor& b) {
-  const auto* first = static_cast<const char*>(a.raw());
-  const auto* other = static_cast<const char*>(b.raw());
-  return first != nullptr && other != nullptr && first < other + b.bytes() &&
-         other < first + a.bytes();
 }
 
 }  // namespace
@@ -56,8 +51,9 @@ Result<std::vector<Tensor>> run_bucketed(const BucketedInterface& interface, Sta
         PaddedShape::of(interface.outputs[i], results[i].shape(), sizes, padded);
     if (shape.is_padded()) results[i] = TRY(cut_tensor(results[i], shape));
     // An output that is an input, in other words.
-    if (std::any_of(tensors.begin(), tensors.end(),
-                    [&](const auto& input) { return shares_memory(results[i], input.second); }))
+    if (std::any_of(tensors.begin(), tensors.end(), [&](const auto& input) {
+          return overlap(memory_of(results[i]), memory_of(input.second));
+        }))
       results[i] = results[i].clone();
   }
   if (keeps) TRY(states.append(added, sizes, padded));

@@ -1,7 +1,6 @@
 #include "compiler/compile.h"
 
 #include <optional>
-#include <type_traits>
 
 #include "base/interrupt.h"
 #include "base/no_exceptions.h"
@@ -19,13 +18,11 @@ namespace collage {
 
 namespace {
 
-// Whatever computes while compiling does so with the program's team; the caller's own OpenMP
-// regions are not concerned.
+// Whatever computes while compiling does so with as many threads as the program.
 template <typename Body>
 auto with_team(const ProgramOptions& options, const Body& body) {
-  std::optional<std::invoke_result_t<Body>> result;
-  run_with_team(ThreadTeam(options.threads).size(), [&] { result.emplace(body()); });
-  return std::move(*result);
+  const TeamScope scope(ThreadTeam(options.threads).size());
+  return body();
 }
 
 Result<Program> make_program(const Model& model, const ProgramOptions& options,

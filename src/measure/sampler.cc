@@ -60,7 +60,8 @@ Sampler::~Sampler() = default;
 Sampler::Sampler(Sampler&&) noexcept = default;
 
 Status Sampler::run(const TimedKernel& kernel) {
-  const TeamScope scope(impl_->team.size());
+  const TeamHold hold(impl_->team.size());
+  TRY(hold.status());
   if (kernel.kernel->thread_use() != ThreadUse::kOwnPool) return Impl::Call(kernel).run();
   Status status;
   impl_->team.park([&] { status = Impl::Call(kernel).run(); });
@@ -68,7 +69,8 @@ Status Sampler::run(const TimedKernel& kernel) {
 }
 
 Result<double> Sampler::sample(const TimedKernel& timed, const TimedKernel* before) {
-  const TeamScope scope(impl_->team.size());
+  const TeamHold hold(impl_->team.size());
+  TRY(hold.status());
   if (timed.kernel->thread_use() != ThreadUse::kOwnPool)
     return impl_->sample(timed, before, impl_->evictor);
   Result<double> seconds = 0.0;

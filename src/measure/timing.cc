@@ -16,7 +16,7 @@ namespace collage {
 
 namespace {
 
-// Longer than idle libgomp and TBB workers spin.
+// Longer than idle workers of either pool spin.
 constexpr auto kSettle = std::chrono::milliseconds(15);
 
 struct State {
@@ -156,7 +156,8 @@ TimingOptions TimingOptions::of(Effort effort) {
 
 Result<std::vector<Result<Block>>> time_kernels(std::vector<TimedKernel>& kernels, ThreadTeam& team,
                                                 const TimingOptions& options, NoiseGate& gate) {
-  const TeamScope scope(team.size());
+  const TeamHold hold(team.size());
+  TRY(hold.status());
   // Idle threads of one pool spin for milliseconds and would steal the cores from the other:
   // kernels of the team are timed first, then, after a pause and with the team parked throughout,
   // those that bring their own threads.

@@ -56,7 +56,8 @@ size_t digest_of(const std::vector<GuardedBuffer>& outputs) {
 }  // namespace
 
 Status run_kernel(Kernel& kernel, const KernelArgs& args, ThreadTeam& team) {
-  const TeamScope scope(team.size());
+  const TeamHold hold(team.size());
+  TRY(hold.status());
   // Backends promise not to throw; those that do all the same must not take the worker along.
   try {
     const auto run = [&]() -> Status {

@@ -60,7 +60,7 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, 
       arenas_(std::move(arenas)),
       kernels_(std::move(kernels)),
       team_(threads),
-      running_(std::make_unique<std::mutex>()),
+      running_(std::make_unique<OfProcess<std::mutex>>()),
       addresses_(plan_->buffers.size()) {
   const auto in_arena = [&](const VirtualDevice& device, size_t offset) {
     const auto arena = std::find_if(arenas_.begin(), arenas_.end(),
@@ -84,8 +84,23 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, 
       groups_.push_back({bound_.size() - 1, bound_.size() - 1, use});
     groups_.back().end = bound_.size();
   }
+  uses_team_ = std::any_of(groups_.begin(), groups_.end(),
+                           [](const Group& group) { return group.use == ThreadUse::kTeam; });
   staged_inputs_.resize(plan_->inputs.size());
   staged_outputs_.resize(plan_->outputs.size());
+}
+
+// Those that the caller gave.
+Status Executor::check_apart(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  const auto lies = [](std::span<const Tensor> tensors, std::vector<TensorMemory>& memory) {
+    memory.clear();
+    for (const Tensor& tensor : tensors) memory.push_back(memory_of(tensor));
+  };
+  lies(inputs, input_memory_);
+  lies(outputs, output_memory_);
+  return check_outputs_apart(
+      input_memory_, output_memory_, [&](size_t i) { return plan_->inputs[i].name; },
+      [&](size_t i) { return plan_->outputs[i].name; });
 }
 
 Status Executor::bind(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
@@ -94,6 +109,7 @@ Status Executor::bind(std::span<const Tensor> inputs, std::span<Tensor> outputs)
                      plan_->inputs.size(), plan_->outputs.size(), inputs.size(), outputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     TRY(check_tensor(inputs[i], plan_->inputs[i], "input"));
+  TRY(check_apart(inputs, outputs));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const TensorType& type = plan_->outputs[i].type;
     if (!outputs[i].defined()) outputs[i] = TRY(Tensor::allocate(type.dtype, type.shape));
@@ -151,10 +167,8 @@ Status Executor::execute(std::vector<double>* seconds) {
       }
     }
   };
-  // Where nothing here uses the team, nothing woke it and there is nobody to park.
-  bool team_is_asleep = groups_.size() == 1 && groups_[0].use == ThreadUse::kOwnPool;
   for (const Group& group : groups_) {
-    if (group.use == ThreadUse::kOwnPool && !team_is_asleep) {
+    if (group.use == ThreadUse::kOwnPool) {
       team_.park([&] { run_group(group); });
     } else {
       run_group(group);
@@ -184,11 +198,9 @@ ThreadTeam* Executor::team() {
 
 template <typename Body>
 Status Executor::run_alone(const Body& body) {
-  const std::lock_guard lock(*running_);
-  Status status;
+  const std::lock_guard lock(running_->get());
   // Backends promise not to throw.
-  run_with_team(team_.size(), [&] { status = without_exceptions(body); });
-  return status;
+  return run_with_team(uses_team_ ? team_.size() : 1, [&] { return without_exceptions(body); });
 }
 
 Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {

@@ -1,9 +1,10 @@
 // Executor: runs a Plan. It owns the arena. Consecutive steps whose kernels bring their own threads
 // run inside one parked region of the team (see thread_team.h).
 //
-// Any thread may run it, with any OpenMP team of its own: kernels see the team that they were
-// compiled for. Runs of one executor that overlap take turns, since they share the arena and the
-// kernels. Executors of twins (Kernel::twin) of one plan share code and constants and run at once.
+// Any thread may run it: a run holds a team of the size that its kernels were compiled for. Runs of
+// one executor that overlap take turns, since they share the arena and the kernels; a child process
+// (fork) waits for no run of its parent. Executors of twins (Kernel::twin) of one plan share code
+// and constants and run at once.
 #pragma once
 
 #include <functional>
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include "runtime/device_memory.h"
+#include "runtime/memory_overlap.h"
+#include "runtime/of_process.h"
 #include "runtime/plan.h"
 #include "runtime/thread_team.h"
 
@@ -30,7 +33,8 @@ class Executor {
   // awake would disturb.
   ThreadTeam* team();
   // Inputs and outputs in the plan's order; shapes and dtypes must be the plan's (kBadModel
-  // otherwise). Outputs are allocated when undefined. Tensors that are not 64-byte aligned are
+  // otherwise), and no output may overlap an input or another output. Outputs are allocated when
+  // undefined. Tensors that are not 64-byte aligned are
   // copied.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   // The same, with the seconds every step took in `seconds` (one entry a step).
@@ -65,6 +69,7 @@ class Executor {
   // Alone on this executor, with its team.
   template <typename Body>
   Status run_alone(const Body& body);
+  Status check_apart(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
   Status bind(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   Status execute(std::vector<double>* seconds);
   Status synchronise();                          // waits for all devices
@@ -74,10 +79,12 @@ class Executor {
   std::vector<Arena> arenas_;
   Kernels kernels_;
   ThreadTeam team_;
-  std::unique_ptr<std::mutex> running_;  // locked by the run that is under way
-  std::vector<void*> addresses_;         // of every buffer
+  bool uses_team_ = false;
+  std::unique_ptr<OfProcess<std::mutex>> running_;  // locked by the run that is under way
+  std::vector<void*> addresses_;           // of every buffer
   std::vector<Bound> bound_;
   std::vector<Group> groups_;
+  std::vector<TensorMemory> input_memory_, output_memory_;  // of the run that is under way
   std::vector<Tensor> staged_inputs_, staged_outputs_;  // aligned stand-ins, made once when needed
 };
 

@@ -20,10 +20,10 @@ struct KernelArgs {
   void* workspace;       // workspace_bytes() bytes, contents undefined
 };
 
-// Whose threads a kernel computes with. The executor parks the OpenMP team around kernels that
+// Whose threads a kernel computes with. The executor parks the team around kernels that
 // bring their own.
 enum class ThreadUse {
-  kTeam,     // the process's OpenMP (libgomp) team, or none
+  kTeam,     // the team that the run holds, by OpenMP, or none
   kOwnPool,  // a pool of its own (TBB): idle team workers must be parked while it runs
 };
 

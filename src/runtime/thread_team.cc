@@ -1,20 +1,16 @@
 #include "runtime/thread_team.h"
 
-#include <linux/futex.h>
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <exception>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "runtime/team_pool.h"
+#include "runtime/team_region.h"
 
 namespace collage {
 
@@ -32,10 +28,6 @@ int cgroup_cores(int fallback) {
   return std::max(1, static_cast<int>(microseconds / period + 0.5));
 }
 
-void futex_wait(std::atomic<int>& word, int expected) {
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
-}
-
 // What the calling thread may run on beside the core that it runs on now.
 std::vector<int> other_cores() {
   cpu_set_t set;
@@ -48,26 +40,6 @@ std::vector<int> other_cores() {
   return cores;
 }
 
-// Waits until `word` is no longer `value`: at first awake but giving the core to whoever asks for
-// it, since waking from a futex would cost the next parallel region some 40 µs; after a while
-// asleep.
-void wait_while(std::atomic<int>& word, int value) {
-  using Clock = std::chrono::steady_clock;
-  constexpr auto kAwake = std::chrono::microseconds(2000);
-  const auto begin = Clock::now();
-  while (word.load(std::memory_order_acquire) == value) {
-    if (Clock::now() - begin < kAwake) {
-      sched_yield();
-    } else {
-      futex_wait(word, value);
-    }
-  }
-}
-
-void futex_wake_all(std::atomic<int>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1 << 30, nullptr, nullptr, 0);
-}
-
 }  // namespace
 
 int ThreadTeam::available_cores() {
@@ -77,63 +49,68 @@ int ThreadTeam::available_cores() {
   return std::max(1, std::min(cores, cgroup_cores(cores)));
 }
 
-TeamScope::TeamScope(int threads)
-    : threads_before_(omp_get_max_threads()), dynamic_before_(omp_get_dynamic()) {
-  omp_set_dynamic(0);
-  omp_set_num_threads(std::max(1, threads));
+TeamScope::TeamScope(int threads) : before_(here()), application_threads_(application_threads()) {
+  Place& place = here();
+  threads = std::max(1, threads);
+  if (place.region != nullptr || (place.team != nullptr && place.team->size() < threads))
+    place.team = nullptr;
+  place.region = nullptr;
+  place.threads = threads;
+  set_application_threads(threads);
 }
 
 TeamScope::~TeamScope() {
-  omp_set_num_threads(threads_before_);
-  omp_set_dynamic(dynamic_before_);
+  set_application_threads(application_threads_);
+  here() = before_;
 }
 
-void run_with_team(int threads, const std::function<void()>& body) {
-  const auto work = [&] {
-    const TeamScope scope(threads);
-    body();
-  };
-  if (!omp_in_parallel()) return work();
-  std::exception_ptr failure;
-  std::thread([&] {
-    try {
-      work();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  }).join();
-  if (failure) std::rethrow_exception(failure);
+TeamHold::TeamHold(int threads) : scope_(threads) {
+  Place& place = here();
+  if (place.team != nullptr || place.threads == 1) return;
+  taken_ = TeamPool::of_process().take(place.threads, !place.holds_team);
+  if (taken_->size() < place.threads) {
+    status_ = internal_error(
+        "a team of {} threads cannot be had: the system gives {} (ulimit -u, or the container's "
+        "limit of processes)",
+        place.threads, taken_->size());
+    return;
+  }
+  place.team = taken_;
+  place.holds_team = true;
+}
+
+TeamHold::~TeamHold() {
+  if (taken_ != nullptr) TeamPool::of_process().give_back(taken_);
 }
 
 ThreadTeam::ThreadTeam(int threads)
-    : size_(std::min(threads > 0 ? threads : available_cores(), omp_get_thread_limit())) {}
+    : size_(std::min({threads > 0 ? threads : available_cores(), omp_get_thread_limit(),
+                      WorkerTeam::kMostThreads})) {}
 
 void ThreadTeam::run(const std::function<void(int)>& body) {
   const TeamScope scope(size_);
-#pragma omp parallel num_threads(size_)
-  body(omp_get_thread_num());
+  const auto call = [](void* data) {
+    (*static_cast<const std::function<void(int)>*>(data))(here().index);
+  };
+  void* data = const_cast<std::function<void(int)>*>(&body);
+  const TeamRegion region(call, data, size_);
+  for (int index = current_region().count; index < size_; ++index)
+    body(index);  // no thread to be had
+  call(data);
 }
 
 void ThreadTeam::park(const std::function<void()>& body) {
-  if (size_ == 1) return body();
-  const TeamScope scope(size_);
-  std::atomic<int> parked{1};
-  std::exception_ptr failure;
-#pragma omp parallel num_threads(size_)
-  {
-    if (omp_get_thread_num() == 0) {
-      try {
-        body();
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      parked.store(0, std::memory_order_release);
-      futex_wake_all(parked);
-    } else {
-      wait_while(parked, 1);
+  struct Resting {
+    WorkerTeam* const team;
+    explicit Resting(WorkerTeam* t) : team(t) {
+      if (team != nullptr) team->rest(true);
     }
-  }
-  if (failure) std::rethrow_exception(failure);
+    ~Resting() {
+      if (team != nullptr) team->rest(false);
+    }
+  };
+  const Resting resting(here().team);
+  body();
 }
 
 void run_on_new_threads(int threads, const std::function<void(int)>& body) {

@@ -1,12 +1,13 @@
-// One team of threads for every backend: the OpenMP (libgomp) team of the thread that runs a
-// program. OpenMP keeps a team, and the size of the next one, for each thread that the application
-// starts. Kernels are compiled for one size and divide their workspace by it, so whoever runs one
-// sets the size first: with a TeamScope, or for a whole piece of work with run_with_team.
+// Teams of threads for every backend, from one pool of the process (runtime/team_pool.h): code
+// compiled with -fopenmp, oneDNN and OpenBLAS compute with them (runtime/openmp_calls.h). Kernels
+// are compiled for one size and divide their workspace by it, so whoever runs one says the size
+// first: with a TeamScope, or for a whole piece of work, with a team of its own, with
+// run_with_team.
 //
-// `run` computes with the team. `park` runs a function on the calling thread while the others give
-// their cores away (for 2 ms by yielding, then asleep on a futex): an idle libgomp worker would
-// otherwise spin for milliseconds and steal the core from a library that brings its own threads
-// (TBB). bench/threads_bench.cc measures what is left: 2–5% of kernels of 50 µs to 1 ms.
+// `run` computes with a team. `park` runs a function on the calling thread while the others give
+// their cores away (for 2 ms by yielding, then asleep on a futex): an idle worker would otherwise
+// stay awake and steal the core from a library that brings its own threads (TBB).
+// bench/threads_bench.cc measures what is left: 2–5% of kernels of 50 µs to 1 ms.
 //
 //   ThreadTeam team(2);
 //   team.run([&](int index) { work(index); });   // index in [0, size)
@@ -15,10 +16,14 @@
 
 #include <functional>
 
+#include "base/result.h"
+#include "runtime/worker_team.h"
+
 namespace collage {
 
-// Within it, OpenMP regions that the calling thread begins have `threads` threads (at least one);
-// afterwards as many as before. Begin and end it on the same thread.
+// Within it, parallel regions that the calling thread begins have `threads` threads (at least one);
+// afterwards as many as before. Each takes a team, unless the thread holds one (run_with_team).
+// Begin and end it on the same thread.
 class TeamScope {
  public:
   explicit TeamScope(int threads);
@@ -27,12 +32,32 @@ class TeamScope {
   TeamScope& operator=(const TeamScope&) = delete;
 
  private:
-  int threads_before_, dynamic_before_;
+  const Place before_;
+  const int application_threads_;
 };
 
-// Runs it within a TeamScope. Where the caller is itself inside an OpenMP region, whose own regions
-// would have one thread, it runs on a thread of the moment while the caller waits.
-void run_with_team(int threads, const std::function<void()>& body);
+// A TeamScope whose regions are computed by a team that the calling thread holds meanwhile. It
+// waits until the process has one (docs/threads.md).
+class TeamHold {
+ public:
+  explicit TeamHold(int threads);
+  ~TeamHold();
+  // kInternal where the system gives too few threads: then nothing may be run that counts on them.
+  const Status& status() const { return status_; }
+
+ private:
+  const TeamScope scope_;
+  WorkerTeam* taken_ = nullptr;
+  Status status_;
+};
+
+// `body()`, a Status or a Result, with a team held.
+template <typename Body>
+auto run_with_team(int threads, const Body& body) -> decltype(body()) {
+  const TeamHold hold(threads);
+  if (!hold.status().ok()) return hold.status();
+  return body();
+}
 
 // Any thread may use it, but one at a time.
 class ThreadTeam {

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "collage/version.h"
+#include "runtime/openmp_calls.h"
 #include "targets/backends.h"
 
 namespace collage {
@@ -56,6 +57,8 @@ Status load_plugin(const std::filesystem::path& library) {
     return refuse("is no plugin: COLLAGE_REGISTER stands nowhere in it");
   if (std::string_view(version()) != COLLAGE_VERSION)
     return refuse(fmt::format("was built for version {}, this is {}", version(), COLLAGE_VERSION));
+  // One that calls more of OpenMP than is led has threads of its own.
+  (void)lead_openmp_calls(reinterpret_cast<const void*>(add)).ok();
   try {
     const Registering now;
     add();

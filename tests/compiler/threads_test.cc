@@ -11,6 +11,7 @@
 #include "compiler/workload.h"
 #include "ir/text_parser.h"
 #include "partition/gather.h"
+#include "runtime/in_child.h"
 #include "targets/backends.h"
 
 namespace collage {
@@ -117,6 +118,25 @@ TEST_F(Threads, RunContextsOfOneProgram) {
       });
       for (const std::string& failure : failures) EXPECT_EQ(failure, "");
     }
+}
+
+// What was loaded and run before a fork gives the same bits in the child, by a program and by a
+// context of it.
+TEST_F(Threads, RunInAChildProcess) {
+  const Model model = load("mnist");
+  for (const std::string& name : toolchains()) {
+    SCOPED_TRACE(name);
+    Result<Rehearsed> made = Rehearsed::make(model, on({name}, 2), 1);
+    ASSERT_TRUE(made.ok()) << made.status().to_string();
+    ASSERT_EQ(made->run(0, 3), "");
+    EXPECT_EQ(testing::in_child([&] {
+                const std::string failure = made->run(0, 10) + made->run_in_context(0, 10);
+                if (!failure.empty()) fmt::print(stderr, "{}\n", failure);
+                return failure.empty() ? 0 : 1;
+              }),
+              0);
+    EXPECT_EQ(made->run(0, 3), "");
+  }
 }
 
 TEST_F(Threads, LeaveTheCallersTeamAlone) {

@@ -1,4 +1,4 @@
-// The blas backend: matrix products through CBLAS (OpenBLAS on the process's OpenMP team).
+// The blas backend: matrix products through CBLAS (OpenBLAS on the process's teams).
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 /// A turn at OpenBLAS's team. The library divides a product by a thread count that all host threads
-/// share, and keeps one set of buffers for its threads: a caller whose OpenMP team has another size
+/// share, and keeps one set of buffers for its threads: a caller whose team has another size
 /// changes the count and frees buffers that the team of another caller still uses. So calls that
 /// may start a team take turns; those of one thread, and those inside a parallel region, use
 /// neither.

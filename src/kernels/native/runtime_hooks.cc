@@ -1,4 +1,4 @@
-// What compiled kernels call: Halide's parallel loop on the process's OpenMP (libgomp) team,
+// What compiled kernels call: Halide's parallel loop on the team of the run,
 // scratch memory and error reports, and external functions, by their labels.
 //
 // Scratch blocks are kept per thread: a kernel asks for the same few sizes on every run, and fresh

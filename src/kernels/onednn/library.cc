@@ -1,9 +1,17 @@
 #include "kernels/onednn/library.h"
 
+#include <stdexcept>
+
+#include "runtime/openmp_calls.h"
+
 namespace collage::onednn {
 
 const dnnl::engine& engine() {
-  static const auto* instance = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  static const auto* instance = [] {
+    const Status led = lead_openmp_calls(reinterpret_cast<const void*>(&dnnl_version));
+    if (!led.ok()) throw std::runtime_error(led.to_string());
+    return new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return *instance;
 }
 

@@ -1,7 +1,7 @@
 // The oneDNN library at this backend's edge: the process's engine and stream, and exceptions turned
 // into a Status.
 //
-// oneDNN plans a primitive for the OpenMP team size at the moment it is made: make primitives
+// oneDNN plans a primitive for the team's size at the moment it is made: make primitives
 // within a TeamScope (runtime/thread_team.h), and run them within one of the same size. A
 // scratchpad of the library's belongs to the thread that made the primitive: kernels bring their
 // own (attributes).

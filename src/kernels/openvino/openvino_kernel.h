@@ -1,7 +1,7 @@
 // A model compiled by OpenVINO's CPU plugin, as a kernel. One inference request serves all its
 // runs; the caller's buffers are bound to it when their addresses change.
 //
-// It computes with TBB's threads: `run` must be called with the OpenMP team parked (the executor
+// It computes with TBB's threads: `run` must be called with the team parked (the executor
 // does).
 #pragma once
 

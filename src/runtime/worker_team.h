@@ -1,0 +1,117 @@
+// Threads that compute regions together with the thread that leads them. A region runs a function
+// once for each index of [0, count). The leader computes index 0; each worker begins with an index
+// of its own, and whoever is done takes one that nobody has begun. So a worker that does not get a
+// core holds nobody up unless it has begun. Where the calls of a region wait for one another
+// (barriers), no call ends before all have begun, each on a thread of its own: `count` is at most
+// the team's size.
+//
+// One thread at a time leads a team; between regions it may be another one.
+#pragma once
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace collage {
+
+// A word that threads wait for: at first awake, then asleep on a futex.
+class Signal {
+ public:
+  explicit Signal(uint32_t value = 0) : value_(value) {}
+  uint32_t value() const { return value_.load(std::memory_order_acquire); }
+  void set(uint32_t value) {
+    value_.store(value);
+    wake();
+  }
+  bool replace(uint32_t old, uint32_t value) { return value_.compare_exchange_strong(old, value); }
+  // Subtracts one; wakes at zero.
+  void count_down() {
+    if (value_.fetch_sub(1) == 1) wake();
+  }
+  // Until it is no longer `value`. `resting`: gives the core away from the beginning.
+  void wait_while(uint32_t value, const std::atomic<bool>* resting = nullptr);
+
+ private:
+  void wake();
+  std::atomic<uint32_t> value_;
+  std::atomic<uint32_t> sleepers_{0};
+};
+
+// A loop that a thread of a region computes a part of.
+struct TeamLoop {
+  long start = 0, end = 0, increment = 1;
+  long chunk = 0;       // iterations at a time; 0: a share for each thread
+  long next_chunk = 0;  // where chunks are dealt out beforehand
+};
+
+struct Region {
+  using Body = void (*)(void*);
+  Body body = nullptr;
+  void* data = nullptr;
+  int count = 1;
+  int threads = 1;      // of the leader's TeamScope
+  TeamLoop first_loop;  // where the region is one
+
+  // Of what the calls do together:
+  std::atomic<int> at_barrier{0};
+  Signal barriers;                   // passed
+  std::atomic<uint32_t> singles{0};  // begun
+  std::atomic<uint64_t> loop{0};     // the number of a loop << 40 | iterations begun
+};
+
+class WorkerTeam {
+ public:
+  static constexpr int kMostThreads = 1024;
+
+  WorkerTeam();
+  ~WorkerTeam();  // its workers end
+  WorkerTeam(const WorkerTeam&) = delete;
+  WorkerTeam& operator=(const WorkerTeam&) = delete;
+
+  int size() const { return size_; }  // the leader is one of them
+  // Starts workers, fewer where no thread is to be had; or ends some.
+  void resize(int size);
+  // The next leader: workers get its affinity.
+  void follow_caller();
+
+  // What `body(data)` reads with here(): the index. The leader computes index 0 between the two.
+  Region& begin(int count, int threads, Region::Body body, void* data, const TeamLoop& loop);
+  void end();
+
+  // While it is set, workers without work give their cores away at once.
+  void rest(bool resting) { resting_.store(resting, std::memory_order_relaxed); }
+
+ private:
+  struct Worker;
+  static void* work(void* worker);
+  bool start(Worker& worker);
+  void compute(int index);
+  bool take(int index);  // whether nobody had begun it
+  void help(int own);
+
+  std::unique_ptr<std::atomic<Worker*>[]> workers_;  // index 0 is the leader's: none
+  int size_ = 1;
+  uint32_t regions_ = 0;
+  std::atomic<bool> resting_{false};
+  std::atomic<int> count_{1};
+  Region region_;
+  Signal unfinished_;
+  cpu_set_t affinity_;  // of the workers
+};
+
+// Where the calling thread is.
+struct Place {
+  WorkerTeam* team = nullptr;  // that the thread leads
+  bool holds_team = false;     // here or further out, or computes for one that does
+  int threads = 0;             // of a TeamScope; 0: outside
+  Region* region = nullptr;
+  int index = 0;
+  uint32_t loops = 0, singles = 0;  // of the region, come by so far
+  TeamLoop loop;
+};
+Place& here();
+
+}  // namespace collage
