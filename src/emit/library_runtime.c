@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { LINE = 64, MOST_KEPT = 16, SPINS = 4096, HUGE_PAGE = 2 << 20 };
 
@@ -43,6 +44,7 @@ struct block {
 struct lane {
   struct context* context;
   pthread_t thread; /* not of the first lane, which is whoever runs the context */
+  unsigned seen;    /* loops begun before it */
   int in_loop;      /* a loop within a loop is not spread */
   int blocks;
   struct block* kept[MOST_KEPT];
@@ -78,7 +80,8 @@ struct context {
   atomic_llong next;
   atomic_int result;
 
-  int lanes; /* that have a thread */
+  pid_t process; /* whose threads they are */
+  int lanes;     /* that have a thread */
   struct lane lane[];
 };
 
@@ -116,7 +119,7 @@ static void take_tasks(struct context* c) {
 static void* work(void* argument) {
   struct lane* lane = argument;
   struct context* c = lane->context;
-  unsigned seen = 0;
+  unsigned seen = lane->seen;
   here = lane;
   lane->in_loop = 1;
   for (;;) {
@@ -286,20 +289,41 @@ static int processor_has(const char* feature) {
   return 1; /* one that no kernel uses */
 }
 
+/* Starts the threads of this process; returns how many there are, the caller's among them. */
+static int start(struct context* c, int threads) {
+  c->process = getpid();
+  pthread_mutex_init(&c->lock, NULL);
+  pthread_cond_init(&c->begun, NULL);
+  pthread_cond_init(&c->left, NULL);
+  c->open = c->stopping = 0;
+  atomic_store(&c->inside, 0);
+  for (c->lanes = 1; c->lanes < threads; ++c->lanes) {
+    struct lane* lane = &c->lane[c->lanes];
+    lane->seen = atomic_load(&c->loops);
+    if (pthread_create(&lane->thread, NULL, work, lane) != 0) break;
+  }
+  return c->lanes;
+}
+
+/* In a child process (fork) there are none, and the lock is as one of them left it. */
+static int is_in_child(const struct context* c) { return c->process != getpid(); }
+
 static void finish(struct context* c) {
   if (c == NULL) return;
-  pthread_mutex_lock(&c->lock);
-  c->stopping = 1;
-  pthread_cond_broadcast(&c->begun);
-  pthread_mutex_unlock(&c->lock);
-  for (int i = 1; i < c->lanes; ++i) pthread_join(c->lane[i].thread, NULL);
+  if (!is_in_child(c)) {
+    pthread_mutex_lock(&c->lock);
+    c->stopping = 1;
+    pthread_cond_broadcast(&c->begun);
+    pthread_mutex_unlock(&c->lock);
+    for (int i = 1; i < c->lanes; ++i) pthread_join(c->lane[i].thread, NULL);
+    pthread_cond_destroy(&c->begun);
+    pthread_cond_destroy(&c->left);
+    pthread_mutex_destroy(&c->lock);
+  }
   for (int i = 0; i < c->lanes; ++i)
     while (c->lane[i].blocks > 0) free(c->lane[i].kept[--c->lane[i].blocks]);
   if (c->staged != NULL)
     for (size_t i = 0; i < c->program->inputs + c->program->outputs; ++i) free(c->staged[i]);
-  pthread_cond_destroy(&c->begun);
-  pthread_cond_destroy(&c->left);
-  pthread_mutex_destroy(&c->lock);
   free(c->staged);
   free(c->tensors);
   free(c->arena);
@@ -324,22 +348,15 @@ static struct context* begin(const struct program* program, int threads) {
   struct context* c = calloc(1, sizeof(struct context) + (size_t)threads * sizeof(struct lane));
   if (c == NULL) return failed(NULL, "out of memory");
   c->program = program;
-  pthread_mutex_init(&c->lock, NULL);
-  pthread_cond_init(&c->begun, NULL);
-  pthread_cond_init(&c->left, NULL);
   for (int i = 0; i < threads; ++i) c->lane[i].context = c;
-  c->lanes = 1;
+  start(c, 1);
   const size_t tensors = program->inputs + program->outputs;
   c->tensors = calloc(tensors + 1, sizeof(char*));
   c->staged = calloc(tensors + 1, sizeof(char*));
   c->arena = allocate(program->arena_bytes);
   if (c->tensors == NULL || c->staged == NULL || c->arena == NULL)
     return failed(c, "out of memory");
-  for (; c->lanes < threads; ++c->lanes) {
-    struct lane* lane = &c->lane[c->lanes];
-    if (pthread_create(&lane->thread, NULL, work, lane) != 0)
-      return failed(c, "a thread cannot be started");
-  }
+  if (start(c, threads) < threads) return failed(c, "a thread cannot be started");
   return c;
 }
 
@@ -358,10 +375,31 @@ static char* tensor(struct context* c, size_t i, const void* given) {
   return c->staged[i];
 }
 
+static int overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes) {
+  const uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
+  return first < second + b_bytes && second < first + a_bytes;
+}
+
+/* Kernels write outputs while inputs are still read. */
+static int outputs_are_apart(struct context* c, const void* const* inputs, void* const* outputs) {
+  const struct program* program = c->program;
+  const size_t* bytes = program->bytes;
+  for (size_t o = 0; o < program->outputs; ++o)
+    for (size_t i = 0; i < program->inputs + o; ++i) {
+      const void* other = i < program->inputs ? inputs[i] : outputs[i - program->inputs];
+      if (!overlap(other, bytes[i], outputs[o], bytes[program->inputs + o])) continue;
+      snprintf(c->error, sizeof c->error, "'%s' overlaps '%s'",
+               program->names[program->inputs + o], program->names[i]);
+      return 0;
+    }
+  return 1;
+}
+
 static int run_kernels(struct context* c, const void* const* inputs, void* const* outputs) {
   const struct program* program = c->program;
   char **in = c->tensors, **out = c->tensors + program->inputs;
   const size_t* bytes = program->bytes;
+  if (!outputs_are_apart(c, inputs, outputs)) return 1;
   for (size_t i = 0; i < program->inputs; ++i) {
     if ((in[i] = tensor(c, i, inputs[i])) == NULL) return 1;
     copy(in[i], inputs[i], bytes[i]);
@@ -377,6 +415,7 @@ static int run_kernels(struct context* c, const void* const* inputs, void* const
 static int perform(struct context* c, const void* const* inputs, void* const* outputs) {
   snprintf(c->error, sizeof c->error, "a kernel failed");
   here = &c->lane[0];
+  if (is_in_child(c)) start(c, c->lanes); /* loops are right with fewer */
   const int code = run_kernels(c, inputs, outputs);
   here = NULL;
   snprintf(message, sizeof message, "%s", code != 0 ? c->error : "");

@@ -1,10 +1,12 @@
 /* Runs a library of `collage compile --emit library` on the files input0, input1 … and writes output0, output1 ….
  * Compiled with -DNAME=name -DHEADER="name.h". Exits with 1, saying why, where runs differ from one another: on
- * other numbers of threads, on several contexts at once, on tensors of other alignment. */
+ * other numbers of threads, on several contexts at once, on tensors of other alignment, in a child process. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include HEADER
 
 #define JOIN(a, b) a##_##b
@@ -73,6 +75,44 @@ static void* check_often(void* threads) {
   return NULL;
 }
 
+/* The context's threads are the parent's. */
+static void check_in_child(MY(context) * context) {
+  int status = 1;
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    for (int i = 0; i < kRuns; ++i) check(context, 0);
+    MY(free)(context);
+    _exit(0);
+  }
+  require(child > 0 && waitpid(child, &status, 0) == child && status == 0, "runs in a child process");
+}
+
+/* An output may lie in no input and in no other output. */
+static void check_overlaps(MY(context) * context) {
+  size_t bytes = 0;
+  for (int i = 0; i < kInputs; ++i) bytes += MY(input)(i)->bytes;
+  for (int i = 0; i < kOutputs; ++i) bytes += MY(output)(i)->bytes;
+  char* memory = allocate(bytes);
+  const void* from[kMost];
+  void* to[kMost];
+  for (int i = 0; i < kInputs; ++i) from[i] = inputs[i];
+  for (int i = 0; i < kOutputs; ++i) to[i] = expected[i];
+  const void* kept = from[0];
+  to[0] = memory;
+  if (kInputs > 0) {
+    from[0] = memcpy(memory, inputs[0], MY(input)(0)->bytes);
+    require(MY(run)(context, from, to) != 0 && strstr(MY(error)(), "overlaps") != NULL, "an output in an input");
+    require(memcmp(memory, inputs[0], MY(input)(0)->bytes) == 0, "an input changed");
+    from[0] = kept;
+  }
+  if (kOutputs > 1) {
+    to[1] = memory + MY(output)(0)->bytes - 1;
+    require(MY(run)(context, from, to) != 0 && strstr(MY(error)(), "overlaps") != NULL, "an output in another");
+  }
+  free(memory);
+}
+
 int main(void) {
   char file[32];
   require(kInputs <= kMost && kOutputs <= kMost, "more tensors than this program expects");
@@ -105,8 +145,11 @@ int main(void) {
     for (int i = 0; i < kOutputs; ++i) to[i] = expected[i];
     require(MY(run)(context, none, to) != 0 && strstr(MY(error)(), "is null") != NULL, "an input that is null");
   }
+  check_overlaps(context);
   check(context, 0);
   check(context, 12);
+  check_in_child(context);
+  check(context, 0);
   MY(free)(context);
   MY(free)(NULL);
   require(MY(create)(5000) == NULL && strlen(MY(error)()) > 0, "too many threads");
