@@ -1,6 +1,10 @@
 /* Loads an artifact of a model with one input (1, 3, 12, 12) and one output, runs it on inputs of
  * several forms, and prints the output's first value. Exits with 1, saying why, where anything is
  * wrong. */
+#define _DEFAULT_SOURCE
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "runtime_checks.h"
 
 enum { kChannels = 3, kSide = 12, kElements = kChannels * kSide * kSide };
@@ -51,6 +55,34 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 10; ++i)
     require(spread[2 * i] == ((float*)first->dl_tensor.data)[i] && spread[2 * i + 1] == 0,
             "an output with strides");
+
+  /* Outputs in the memory of an input. */
+  out_strides[1] = 1;
+  given = tensor(turned + 7, 2, out_shape, out_strides);
+  require(collage_context_run(context, &input, 1, &output, 1) == 3 &&
+              strstr(collage_last_error(), "overlaps that of input 'image'") != NULL,
+          "an output in an input");
+  out_strides[1] = 0;
+  given = tensor(spread, 2, out_shape, out_strides);
+  require(collage_context_run(context, &input, 1, &output, 1) == 3 &&
+              strstr(collage_last_error(), "its elements overlap one another") != NULL,
+          "an output whose elements are one");
+
+  /* The context's threads are the parent's. */
+  int status = 1;
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    for (int run = 0; run < 20; ++run) {
+      DLManagedTensor* third = NULL;
+      require(collage_context_run(context, &input, 1, &third, 1) == 0, "run in a child process");
+      require(memcmp(first->dl_tensor.data, third->dl_tensor.data, 10 * sizeof(float)) == 0,
+              "a child process changes the result");
+      third->deleter(third);
+    }
+    _exit(0);
+  }
+  require(child > 0 && waitpid(child, &status, 0) == child && status == 0, "a child process");
 
   shape[1] = 4;
   require(collage_context_run(context, &input, 1, &output, 1) == 3, "an input of another shape");

@@ -9,8 +9,10 @@ Takes the build that COLLAGE_BIN lies in (default build/release). What needs tor
 import ast
 import concurrent.futures
 import json
+import multiprocessing
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -103,6 +105,23 @@ def check_memory(folder):
     fixed = np.zeros((3, 5), np.float32)
     fixed.setflags(write=False)
     refused(TypeError, lambda: compiled.run({"x": x}, {"y": fixed}), "output 'y'", "writable")
+
+
+def check_overlaps(folder):
+    """An output lies in no input and in no other output, in programs and artifacts, whatever library the arrays are of."""
+    nodes = [onnx.helper.make_node(name, ["x"], [name]) for name in ("Relu", "Neg")]
+    compiled = program(folder, tiny_models.model(nodes, {"x": [4, 4]}, {"Relu": [4, 4], "Neg": [4, 4]}))
+    compiled.save(os.path.join(folder, "two.collage"))
+    memory = np.arange(64, dtype=np.float32) - 8
+    part = lambda first: memory[first:first + 16].reshape(4, 4)
+    for runs in (compiled, collage.load(os.path.join(folder, "two.collage"))):
+        for x, relu, neg, words in ((part(0), part(0), part(32), ("'Relu'", "'x'")), (part(0), part(32), part(15), ("'Neg'", "'x'")),
+                                    (part(0), part(32), part(40), ("'Neg'", "'Relu'")), (part(0), part(32), part(32), ("'Neg'", "'Relu'"))):
+            before = memory.copy()
+            wrong = refused(collage.Error, lambda: runs.run({"x": x}, {"Relu": relu, "Neg": neg}), "overlaps", *words)
+            assert wrong.code == collage.ErrorCode.BAD_MODEL and np.array_equal(memory, before)
+        runs.run({"x": part(0)}, {"Relu": part(16), "Neg": part(32)})
+        np.testing.assert_array_equal(part(32), -part(0))
 
 
 def check_refusals(folder):
@@ -241,6 +260,43 @@ def check_many_threads(folder):
     with concurrent.futures.ThreadPoolExecutor(len(images)) as threads:
         list(threads.map(run, range(len(images))))
     assert not wrong, f"{len(wrong)} runs gave other bits"
+
+
+def check_child_processes(folder):
+    """What was loaded and run before runs in child processes, of os.fork and of multiprocessing, with the kernels of every library."""
+    image = np.random.default_rng(0).random((1, 3, 12, 12), np.float32)
+    model = saved(folder, tiny_models.small_net())
+    for name in ("native", "onednn", "openvino", "reference"):
+        try:
+            compiled = collage.load(model).compile(targets=name, threads=2, database=os.path.join(folder, "costs.db"), effort="fast")
+        except collage.Error as wrong:
+            assert wrong.code == collage.ErrorCode.UNAVAILABLE, wrong
+            continue
+        compiled.save(os.path.join(folder, f"{name}.collage"))
+        loaded = collage.load(os.path.join(folder, f"{name}.collage"))
+        expected = compiled(image)
+        loaded(image)
+        same = lambda: all(np.array_equal(runs(image), expected) for runs in (compiled, loaded) for _ in range(20))
+        assert same(), name
+
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            os._exit(0 if same() else 1)
+        assert os.waitpid(child, 0)[1] == 0, f"{name}: a child process"
+
+        class Worker(multiprocessing.get_context("fork").Process):
+            def run(self):
+                signal.alarm(60)
+                sys.exit(0 if same() else 1)
+
+        workers = [Worker() for _ in range(2)]
+        for worker in workers:
+            worker.start()
+        assert same(), f"{name}: the parent"
+        for worker in workers:
+            worker.join()
+        assert [worker.exitcode for worker in workers] == [0, 0], f"{name}: processes of multiprocessing"
 
 
 def check_report(folder):
