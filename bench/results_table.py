@@ -22,9 +22,9 @@ def milliseconds(value):
 
 
 def faster_peer(report):
-    """Of the other runtimes the one with the lower median; None where none was timed."""
+    """Of the other runtimes the one with the lower median, of those whose outputs agree; None where there is none."""
     peers = [report.get("peers", {}).get(name, {}) for name in PEERS]
-    return min((peer for peer in peers if "median" in peer), key=lambda peer: peer["median"], default=None)
+    return min((peer for peer in peers if "speed_up" in peer), key=lambda peer: peer["median"], default=None)
 
 
 def speed_up(report):
@@ -34,8 +34,7 @@ def speed_up(report):
 
 def row(report, strict=None):
     peers = [report.get("peers", {}).get(name, {}).get("median") for name in PEERS]
-    singles, faster = report["single_backend_ms"], faster_peer(report)
-    best = min(singles, key=singles.get, default=None)
+    best, faster = report.get("best_single_backend"), faster_peer(report)
     cells = [report["model"].removesuffix(".onnx"), milliseconds(report["latency_ms"]["median"]),
              milliseconds(strict["latency_ms"]["median"]) if strict else "", *map(milliseconds, peers)]
     if faster is None:
@@ -44,7 +43,7 @@ def row(report, strict=None):
         ratio = faster["speed_up"]
         cells += [f"{ratio['median']:.2f}x", f"{ratio['low']:.2f}–{ratio['high']:.2f}{UNDECIDED.get(ratio['verdict'], '')}",
                   f"{faster['difference']['max_rel']:.0e}"]
-    cells.append(f"{best} {milliseconds(singles[best])}" if best else "none")
+    cells.append(f"{best['name']} {milliseconds(best['median'])}, {best['speed_up']['median']:.2f}x" if best else "none")
     return "| " + " | ".join(cells) + " |"
 
 

@@ -14,6 +14,9 @@ import statistics
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
+
+import no_telemetry  # before the runtime
 import numpy as np
 import onnxruntime
 

@@ -26,7 +26,7 @@ install(FILES ${COLLAGE_VENDOR_LIBRARIES} DESTINATION ${vendor_dir})
 
 # What `bench --compare` runs other runtimes with, by a Python of the user's that has them.
 set(COLLAGE_PEERS bench/peers/peer.py bench/peers/onnxruntime_peer.py bench/peers/openvino_peer.py bench/peers/tensor_files.py
-                  bench/peers/throughput.py)
+                  bench/peers/throughput.py bench/peers/no_telemetry.py)
 install(FILES ${COLLAGE_PEERS} DESTINATION ${CMAKE_INSTALL_DATADIR}/collage/peers)
 
 # The manual page and completions of shells are what the command says of itself.

@@ -86,7 +86,7 @@ target_link_libraries(collage_backend_plugin INTERFACE collage_targets)
 add_library(collage_test_runtime INTERFACE)
 target_sources(collage_test_runtime INTERFACE ${PROJECT_SOURCE_DIR}/tests/simulated/memory.cc)
 
-set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_DIR=${PROJECT_SOURCE_DIR} ORT_DISABLE_TELEMETRY=1)
 # Libraries of backends keep memory until the process ends, in ways that no list of their functions catches; the rooms below
 # them leak nothing. Rooms are linked whole into several programs' libraries: no violation of the one-definition rule. TBB,
 # OpenVINO's, loads libraries in a way (RTLD_DEEPBIND) that sanitizers refuse, unless it is told of them.

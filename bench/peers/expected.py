@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 
+import no_telemetry  # before the runtime
 import onnx
 import onnxruntime
 

@@ -5,23 +5,32 @@
     {"cmd": "load", "shapes": [[1, 3, 8, 8], …]}     {"ok": true, "version": …, "load_ms": …, "inputs": […], "outputs": […]}
     {"cmd": "inputs", "dir": D}                      {"ok": true, "count": …}     D/0_name.npy, D/1_name.npy …, by position
     {"cmd": "run", "warmup": 2, "iterations": 20}    {"ok": true, "samples_ms": […]}
+    {"cmd": "call"}                                  {"ok": true, "call_ms": …}   the median of a model of one operation
     {"cmd": "throughput", "seconds": 0.5}            {"ok": true, "inferences": …, "seconds": …}   with --streams alone
     {"cmd": "outputs", "dir": D}                     {"ok": true, "files": […]}   of the latest run
     {"cmd": "quit"}                                  ends the process, as does the end of its input
 
 `shapes` (optional) are those of the inputs, by position: the runtime compiles a model with dynamic dimensions for them alone, as
 Collage does. A command that fails answers {"ok": false, "error": …} and the process goes on. Inputs and outputs are bound once; only
-the inference call is timed. Two runtimes timed run by run disturb each other (idle workers spin), so a parent asks for
+the inference call is timed, from Python: no more of it than `call` tells is Python's and not the runtime's. Two runtimes timed run by run disturb each other (idle workers spin), so a parent asks for
 blocks of about 20 runs with 2 warm-ups and leaves 50 ms between the blocks.
 """
 
 import argparse
 import json
 import os
+import statistics
 import sys
+import tempfile
 import time
 
+import no_telemetry  # before any runtime
+import numpy as np
 import tensor_files
+
+# The ONNX model y = Relu(x), of one float: all that it takes is the way to the runtime and back.
+ONE_OPERATION = bytes.fromhex("080712003a330a0c0a0178120179220452656c751201675a0f0a0178120a0a08080112040a020801"
+                              "620f0a0179120a0a08080112040a02080142040a00100d")
 
 
 def runtime_class(name):
@@ -30,6 +39,18 @@ def runtime_class(name):
         return OnnxRuntimePeer
     from openvino_peer import OpenVinoPeer
     return OpenVinoPeer
+
+
+def milliseconds(infer, warmup, iterations):
+    """Of each timed call; `warmup` untimed ones are first."""
+    clock, samples = time.perf_counter_ns, []
+    for _ in range(warmup):
+        infer()
+    for _ in range(iterations):
+        start = clock()
+        infer()
+        samples.append((clock() - start) / 1e6)
+    return samples
 
 
 class Commands:
@@ -62,15 +83,15 @@ class Commands:
 
     def run(self, warmup=2, iterations=20):
         self._need_inputs()
-        infer, clock = self._peer.infer, time.perf_counter_ns
-        for _ in range(warmup):
-            infer()
-        samples = []
-        for _ in range(iterations):
-            start = clock()
-            infer()
-            samples.append((clock() - start) / 1e6)
-        return {"samples_ms": samples}
+        return {"samples_ms": milliseconds(self._peer.infer, warmup, iterations)}
+
+    def call(self, warmup=50, iterations=500):
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+            file.write(ONE_OPERATION)
+            file.flush()
+            peer = runtime_class(self._options.runtime)(file.name, self._options.threads, "f32")
+        peer.set_inputs([np.ones(1, np.float32)])
+        return {"call_ms": statistics.median(milliseconds(peer.infer, warmup, iterations))}
 
     def throughput(self, seconds):
         self._need_inputs()
@@ -89,7 +110,7 @@ class Commands:
 
 
 def serve(commands, requests, replies):
-    known = {name: getattr(commands, name) for name in ("load", "inputs", "run", "throughput", "outputs")}
+    known = {name: getattr(commands, name) for name in ("load", "inputs", "run", "call", "throughput", "outputs")}
     for line in requests:
         try:
             request = json.loads(line)

@@ -57,6 +57,20 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   return Program(std::move(impl));
 }
 
+Result<std::optional<Executor>> make_alone(const Model& model, const ProgramOptions& options,
+                                           const std::string& backend) {
+  const Candidates candidates = TRY(find_candidates(model.impl().module, options));
+  const auto context = TRY(CompileContext::open(model, options, candidates, nullptr));
+  const std::optional<CoverSearch> found = TRY(search(candidates, *context));
+  if (!found) return std::optional<Executor>();
+  for (const NamedCover& cover : found->covers) {
+    if (!cover.single_backend || cover.name != backend) continue;
+    const LoweredPlan lowered = TRY(context->lower_cover(cover, found->candidates));
+    return std::optional(TRY(Executor::create(lowered.plan, context->compile.threads)));
+  }
+  return std::optional<Executor>();
+}
+
 Result<CoverPrediction> predict(const Model& model, const ProgramOptions& options,
                                 Progress* progress) {
   if (options.max_error > 0)
@@ -83,6 +97,16 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
   });
   return_unused_memory();
   return program;
+}
+
+Result<std::optional<Executor>> compile_alone(const Model& model, const ProgramOptions& options,
+                                              const std::string& backend) {
+  return without_exceptions([&] {
+    register_all();
+    return with_team(options, [&]() -> Result<std::optional<Executor>> {
+      return make_alone(TRY(linked(model)), options, backend);
+    });
+  });
 }
 
 Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions& options,

@@ -186,6 +186,12 @@ Result<Module> load_text_as_is(const std::filesystem::path& path,
 Result<Program> compile_model(const Model& model, const ProgramOptions& options,
                               Progress* progress = nullptr);
 
+// The program of the single-backend cover that a report names (best_single_backend), from what the
+// compilation of that report measured; none where the search alone does not give it again (it was
+// lowered, or bred).
+Result<std::optional<Executor>> compile_alone(const Model& model, const ProgramOptions& options,
+                                              const std::string& backend);
+
 // What the cheapest cover is predicted to take: the search of compile_model, and nothing after it.
 Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions& options,
                                         Progress* progress = nullptr);

@@ -40,12 +40,22 @@ json speed_up_json(const SpeedUp& speed_up) {
           {"verdict", verdict_name(speed_up.verdict)}};
 }
 
+json difference_json(const RunFacts::OutputDifference& difference) {
+  json result = {{"max_abs", difference.max_abs},
+                 {"max_rel", difference.max_rel},
+                 {"within", difference.within}};
+  if (!difference.within) result["reason"] = difference.reason;
+  return result;
+}
+
 json throughput_json(const RunFacts::Throughput& throughput) {
   json peers = json::object();
-  for (const auto& [name, peer] : throughput.peers)
+  for (const auto& [name, peer] : throughput.peers) {
     peers[name] = {{"version", peer.version},
                    {"per_second", statistics_json(peer.per_second, 1)},
-                   {"speed_up", speed_up_json(peer.speed_up)}};
+                   {"difference", difference_json(peer.difference)}};
+    if (peer.speed_up) peers[name]["speed_up"] = speed_up_json(*peer.speed_up);
+  }
   return {{"streams", throughput.streams},
           {"threads_per_stream", throughput.threads_per_stream},
           {"programs", throughput.programs},
@@ -325,13 +335,11 @@ json what_if_json(const std::vector<RunFacts::WhatIf>& others) {
 json peer_json(const RunFacts::Peer& peer) {
   json result = peer.samples.empty() ? json{{"failure", peer.failure}} : latency_json(peer.samples);
   result["version"] = peer.version;
+  if (peer.call_seconds > 0) result["call_ms"] = 1e3 * peer.call_seconds;
   if (peer.speed_up) result["speed_up"] = speed_up_json(*peer.speed_up);
-  if (peer.difference) {
-    result["difference"] = {{"max_abs", peer.difference->max_abs},
-                            {"max_rel", peer.difference->max_rel},
-                            {"within", peer.difference->within}};
-    if (!peer.difference->within) result["difference"]["reason"] = peer.difference->reason;
-  }
+  if (peer.speed_up_without_call)
+    result["speed_up_without_call"] = speed_up_json(*peer.speed_up_without_call);
+  if (peer.difference) result["difference"] = difference_json(*peer.difference);
   return result;
 }
 
@@ -346,6 +354,10 @@ void add_run_facts(json& result, const RunFacts& facts) {
   if (!facts.what_if.empty()) result["what_if"] = what_if_json(facts.what_if);
   if (facts.verification) result["verification"] = verification_json(*facts.verification);
   for (const auto& [name, peer] : facts.peers) result["peers"][name] = peer_json(peer);
+  if (!facts.alone) return;
+  result["best_single_backend"] = latency_json(facts.alone->samples);
+  result["best_single_backend"]["name"] = facts.alone->name;
+  result["best_single_backend"]["speed_up"] = speed_up_json(facts.alone->speed_up);
 }
 
 }  // namespace

@@ -37,15 +37,28 @@ struct RunFacts {
     std::string version;
     std::vector<double> samples;  // seconds
     std::string failure;
-    std::optional<SpeedUp> speed_up;  // of this program over it
+    // Most of each sample that is no part of the runtime: calling it from another language.
+    double call_seconds = 0;
+    // Of this program over it, and over what its samples are without that. None where outputs
+    // differ.
+    std::optional<SpeedUp> speed_up, speed_up_without_call;
     std::optional<OutputDifference> difference;
   };
   std::map<std::string, Peer> peers;
+  // The best single backend's program, timed anew in turns with this one: when the cover was chosen
+  // the best of all was, so its figure of then is low by luck.
+  struct Alone {
+    std::string name;
+    std::vector<double> samples;  // seconds
+    SpeedUp speed_up;             // of this program over it
+  };
+  std::optional<Alone> alone;
   // Several inferences at a time, each by a stream of its own.
   struct PeerThroughput {
     std::string version;
-    std::vector<double> per_second;  // inferences, a turn each
-    SpeedUp speed_up;                // of this program over it
+    std::vector<double> per_second;   // inferences, a turn each
+    std::optional<SpeedUp> speed_up;  // of this program over it; none where outputs differ
+    OutputDifference difference;
   };
   struct Throughput {
     int streams = 0, threads_per_stream = 0;

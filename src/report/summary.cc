@@ -84,14 +84,13 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
                    [](const TimedCover& cover) { return cover.measured.has_value(); }))
     return text + " · one toolchain: --effort max times whole covers too";
   if (report.best_single_backend.empty()) return text + " · no single backend covers this model";
-  text += fmt::format(" · best single backend: {} {}", report.best_single_backend,
-                      milliseconds(report.best_single_seconds));
-  // The chosen cover and the single backend were timed interleaved, so their ratio means more than
-  // today's latency would.
-  for (const TimedCover& cover : report.covers)
-    if (cover.measured && cover.chosen)
-      text += fmt::format(" · {:.2f}x", report.best_single_seconds / cover.measured->median);
-  return text;
+  if (facts.alone)
+    return text + fmt::format(" · best single backend: {} {} · {:.2f}x", facts.alone->name,
+                              milliseconds(median(facts.alone->samples)),
+                              facts.alone->speed_up.ratio);
+  // No ratio: the chosen cover was the best of all then, so it would never be below 1.
+  return text + fmt::format(" · best single backend: {} {} while compiling",
+                            report.best_single_backend, milliseconds(report.best_single_seconds));
 }
 
 }  // namespace

@@ -109,6 +109,30 @@ def check_throughput(folder):
                 assert "--streams" in str(error), error
 
 
+def check_call(folder):
+    """What a call costs is known without a model, is less than any run of one, and leaves the loaded one alone."""
+    path = expect(folder, "mnist")
+    for runtime in ("onnxruntime", "openvino"):
+        with Peer(runtime, path, 1) as peer:
+            before = peer.call("call")["call_ms"]
+            peer.call("load")
+            peer.call("inputs", dir=os.path.join(folder, "inputs"))
+            peer.call("run", warmup=1, iterations=5)
+            assert before > 0 and peer.call("call")["call_ms"] > 0, runtime
+            (output,) = peer.call("outputs", dir=os.path.join(folder, "out", runtime))["files"]
+            assert np.load(output).size > 1, runtime
+
+
+def check_no_telemetry(folder):
+    """Runtimes are imported where nothing is reported of them, whatever the environment says."""
+    for module in ("onnxruntime_peer", "openvino_peer"):
+        script = ("import peer, sys, os; peer.runtime_class('" + module.removesuffix("_peer") + "'); "
+                  "print(os.environ['ORT_DISABLE_TELEMETRY'], os.environ['ORT_TELEMETRY_DISABLED'], sys.modules['openvino_telemetry'])")
+        result = subprocess.run([sys.executable, "-c", script], cwd=os.path.join(ROOT, "bench", "peers"), capture_output=True, text=True,
+                                env=os.environ | {"ORT_DISABLE_TELEMETRY": "0"})
+        assert result.stdout == "1 1 None\n", result
+
+
 def check_bad_requests(folder):
     """A refused command says why and leaves the peer in use; the end of its input ends it quietly."""
     path = expect(folder, "mnist")
@@ -150,7 +174,8 @@ def check_comparison(folder):
     assert python("bench/compare_outputs.py", os.path.join(folder, "none"), first).returncode == 2
 
 
-CHECKS = (check_peers_agree, check_new_inputs_count, check_shapes, check_throughput, check_bad_requests, check_comparison)
+CHECKS = (check_peers_agree, check_new_inputs_count, check_shapes, check_throughput, check_call, check_no_telemetry, check_bad_requests,
+          check_comparison)
 
 
 if __name__ == "__main__":

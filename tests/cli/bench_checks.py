@@ -29,7 +29,10 @@ def check_bench(bench):
     for peer in ("onnxruntime", "openvino"):
         entry = report["peers"][peer]
         assert entry["version"].startswith(peer) and entry["count"] >= 5, entry
-        assert re.search(rf"^over {peer} {ratio}; outputs differ by \S+ at most, \S+ of the largest value$", printed, re.MULTILINE), printed
+        call = r"\d+\.\d\dx without the (\d+\.\d+) ms that calling it from Python takes at most"
+        line = re.search(rf"^over {peer} {ratio}, {call}; outputs differ by \S+ at most, \S+ of the largest value$", printed, re.MULTILINE)
+        assert line and abs(float(line[2]) - entry["call_ms"]) < 1e-3, printed
+        assert 0 < entry["call_ms"] and entry["speed_up_without_call"]["median"] <= entry["speed_up"]["median"], entry
         assert entry["difference"]["within"] and 0 <= entry["difference"]["max_rel"] < 1e-4, entry
         assert entry["speed_up"]["turns"] == int(faster[1]) and entry["speed_up"]["verdict"] == "few turns", entry
 

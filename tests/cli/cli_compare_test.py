@@ -6,6 +6,7 @@ Prints one line a failure, then "N passed, N failed"; exits with 1 if anything f
 """
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -58,14 +59,34 @@ def check_comparison_tells_wrong_outputs(bench):
     shutil.copytree(os.path.dirname(command.PEERS["COLLAGE_PEERS"]), wrong)
     with open(os.path.join(wrong, "onnxruntime_peer.py"), "a") as file:
         file.write("\n    def outputs(self):\n        return [(v.name, 1.01 * o.numpy()) for v, o in zip(self._session.get_outputs(), self._outputs)]\n")
-    report, printed = bench.report("bench", name, "--iterations", "4", "--compare", "onnxruntime",
+    report, printed = bench.report("bench", name, "--iterations", "4", "--compare", "onnxruntime", status=1,
                                    COLLAGE_PEERS=os.path.join(wrong, "peer.py"))
     found = report["peers"]["onnxruntime"]["difference"]
     assert not found["within"] and "element" in found["reason"], found
     assert 0.009 < found["max_rel"] < 0.011 and ", which is too much: output 0 element" in printed, (found, printed)
+    assert "over onnxruntime no ratio; " in printed and "speed-up over" not in printed, printed
+    assert not any(key.startswith("speed_up") for key in report["peers"]["onnxruntime"]), report["peers"]
+    for flags in (("--streams", "1", "--duration", "0.1"), ("--batch", "2", "--iterations", "4")):
+        if flags[0] == "--batch":
+            name = bench.save("batch.onnx", tiny_models.small_net(batch="n"))
+        printed = bench.run("bench", name, "--compare", "onnxruntime", *flags, status=1, COLLAGE_PEERS=os.path.join(wrong, "peer.py"))
+        assert not re.search(r"over onnxruntime \d", printed), printed
 
 
-CHECKS = (check_comparison_decides, check_comparison_of_shapes, check_comparison_of_constants, check_comparison_tells_wrong_outputs)
+def check_single_backend_runs_again(bench):
+    """The backend that is fastest alone takes part in the turns: its figure is not the luckiest one of compiling, and none is printed without them."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    report, printed = bench.report("bench", name, "--iterations", "20", "--compare", "onnxruntime")
+    found = report["best_single_backend"]
+    assert found["name"] in report["single_backend_ms"] and found["count"] == report["latency_ms"]["count"], found
+    assert found["speed_up"]["turns"] == 10 and found["speed_up"]["low"] <= found["speed_up"]["median"], found
+    assert f"over {found['name']} alone {found['speed_up']['median']:.2f}x" in printed, printed
+    assert re.search(rf" · best single backend: {found['name']} \d+\.\d+ ms · {found['speed_up']['median']:.2f}x\n", printed), printed
+    report, printed = bench.report("bench", name, "--iterations", "20")
+    assert "best_single_backend" not in report and re.search(r" · best single backend: \w+ \d+\.\d+ ms while compiling\n", printed), printed
+
+
+CHECKS = (check_single_backend_runs_again, check_comparison_decides, check_comparison_of_shapes, check_comparison_of_constants, check_comparison_tells_wrong_outputs)
 
 
 if __name__ == "__main__":

@@ -129,6 +129,7 @@ Status bench_batches(const BenchOptions& options) {
   std::optional<TimedModel> timed;
   std::vector<BenchmarkRow> rows;
   std::vector<RunFacts::Batch> batches;
+  Status agree;
   for (int64_t batch : options.batches) {
     timed.reset();  // one program at a time is in memory
     const BenchOptions one = TRY(with_batch(options, batch));
@@ -138,9 +139,11 @@ Status bench_batches(const BenchOptions& options) {
     batches.push_back({batch, timed->facts.samples});
     std::fflush(stdout);
     for (BenchmarkRow& row : rows_of(*timed)) rows.push_back(std::move(row));
+    if (agree.ok()) agree = timed->rivals.agree();
   }
   timed->facts.batches = std::move(batches);
-  return write_results(*timed, options, rows);
+  TRY(write_results(*timed, options, rows));
+  return agree;
 }
 
 Status bench(const BenchOptions& options) {
@@ -173,16 +176,20 @@ Status bench(const BenchOptions& options) {
     fmt::print("{}", throughput_lines(*facts.throughput));
   } else {
     fmt::print("{}\n", statistics_line("collage", facts.samples));
+    if (facts.alone)
+      fmt::print("{}\n", statistics_line(facts.alone->name + " alone", facts.alone->samples));
     for (size_t i = 0; i < timed.rivals.size(); ++i) {
       const std::string& name = timed.rivals.name(i);
       fmt::print("{}\n", statistics_line(name, facts.peers.at(name).samples));
     }
+    if (facts.alone)
+      fmt::print("over {} alone {}\n", facts.alone->name, to_text(facts.alone->speed_up));
     if (!timed.rivals.none()) fmt::print("{}", rivals_text(facts, timed.rivals));
   }
   fmt::print("{}", memory_line(timed.program.impl().report.arena_bytes, facts.resident_bytes));
   if (options.layers || options.roofline || !options.profile.empty())
     TRY(show_layers(timed.program, timed.inputs, options));
-  return {};
+  return timed.rivals.agree();
 }
 
 }  // namespace

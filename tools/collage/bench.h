@@ -2,11 +2,14 @@
 // and timed.
 #pragma once
 
+#include <optional>
+
 #include "dynamic_model.h"
 #include "machine/noise_gate.h"
 #include "options.h"
 #include "report/report.h"
 #include "rivals.h"
+#include "runtime/executor.h"
 
 namespace collage::tool {
 
@@ -27,6 +30,7 @@ struct BenchOptions : SharedOptions {
 struct TimedModel {
   Model model;
   Program program;
+  std::optional<Executor> alone;  // the best single backend's program, where that is timed too
   std::vector<Tensor> inputs, outputs;
   Rivals rivals;
   RunFacts facts;

@@ -75,12 +75,8 @@ Status bench_staged(StagedProgram& staged, const BenchOptions& options) {
       all.insert(all.end(), block.begin(), block.end());
       medians[i].push_back(median(block));
     }
-  for (size_t i = 0; i < rivals.size(); ++i) {
-    RunFacts::Peer& peer = facts.peers[rivals.name(i)];
-    peer.version = rivals.version(i);
-    peer.speed_up = speed_up(medians[0], medians[1 + i]);
-    peer.difference = TRY(rivals.difference(i, outputs));
-  }
+  for (size_t i = 0; i < rivals.size(); ++i)
+    TRY(rivals.judge(i, medians[0], medians[1 + i], outputs, facts.peers[rivals.name(i)]));
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, infos_of(staged.program.outputs(), outputs), outputs));
   fmt::print("{}: runs in stages; the first run compiled, {:.1f} s\n{}\n", options.model, compiling,
@@ -88,7 +84,7 @@ Status bench_staged(StagedProgram& staged, const BenchOptions& options) {
   for (size_t i = 0; i < rivals.size(); ++i)
     fmt::print("{}\n", statistics_line(rivals.name(i), facts.peers.at(rivals.name(i)).samples));
   if (!rivals.none()) fmt::print("{}", rivals_text(facts, rivals));
-  return {};
+  return rivals.agree();
 }
 
 }  // namespace collage::tool

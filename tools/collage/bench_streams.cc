@@ -141,14 +141,15 @@ Result<TimedModel> time_streams(Model model, const BenchOptions& options) {
       inverse[i].push_back(1 / rate);
     }
   facts.resident_bytes = peak_resident_bytes();
+  std::vector<Tensor> outputs = streams.outputs();
   for (size_t i = 0; i < rivals.size(); ++i) {
     RunFacts::PeerThroughput& peer = throughput.peers[rivals.name(i)];
     peer.version = rivals.version(i);
-    peer.speed_up = speed_up(inverse[0], inverse[1 + i]);
+    peer.difference = TRY(rivals.difference(i, outputs));
+    if (peer.difference.within) peer.speed_up = speed_up(inverse[0], inverse[1 + i]);
   }
   facts.throughput = std::move(throughput);
-  std::vector<Tensor> outputs = streams.outputs();
-  return TimedModel{std::move(model),   streams.take_first(), std::move(inputs),
+  return TimedModel{std::move(model),   streams.take_first(), std::nullopt,    std::move(inputs),
                     std::move(outputs), std::move(rivals),    std::move(facts)};
 }
 

@@ -42,7 +42,9 @@ std::string throughput_lines(const RunFacts::Throughput& throughput) {
   for (const auto& [name, peer] : throughput.peers)
     text += fmt::format("{:<13} {:9.1f} inferences/s\n", name, median(peer.per_second));
   for (const auto& [name, peer] : throughput.peers)
-    text += fmt::format("over {} {}\n", name, to_text(peer.speed_up));
+    text += peer.speed_up ? fmt::format("over {} {}\n", name, to_text(*peer.speed_up))
+                          : fmt::format("over {} no ratio: outputs differ by too much: {}\n", name,
+                                        peer.difference.reason);
   return text;
 }
 

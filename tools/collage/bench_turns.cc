@@ -1,6 +1,9 @@
-// Latency of single inferences, beside other runtimes: blocks of runs, one runtime after the other,
-// with a pause between them, so that the idle threads of one do not disturb the next.
+// Latency of single inferences, beside other runtimes and the best single backend's program: blocks
+// of runs, one after the other, with a pause between them, so that the idle threads of one do not
+// disturb the next.
 
+#include <algorithm>
+#include <functional>
 #include <thread>
 
 #include "base/resident_memory.h"
@@ -22,14 +25,17 @@ constexpr int kFreshLooks = 2;  // after each block
 constexpr int kTurns = 10;      // beside other runtimes, at least: what an interval is made of
 
 Status run_turns(TimedModel& timed, const BenchOptions& options) {
-  auto& [model, program, inputs, outputs, rivals, facts] = timed;
+  Program& program = timed.program;
+  const std::vector<Tensor>& inputs = timed.inputs;
+  Rivals& rivals = timed.rivals;
+  RunFacts& facts = timed.facts;
   BlockOptions block;
   block.warm_ups = options.warm_ups;
   block.pause_ms = kPauseMs;
   // One run tells how many fit a block; slow models run fewer.
   std::vector<double> first;
   block.runs_per_block = 1;
-  TRY(run_block(*program.impl().executor, inputs, outputs, block, first));
+  TRY(run_block(*program.impl().executor, inputs, timed.outputs, block, first));
   const int least_blocks = rivals.none() ? 3 : kTurns;
   int fitting = static_cast<int>(0.6 / first[0]);
   if (!rivals.none())
@@ -47,23 +53,43 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
   if (options.fresh_costs)
     fresh.emplace(*program.impl().executor, facts.threads, program.impl().report.cache_state, gate);
   if (rivals.none()) block.gate = &gate;
-  std::vector<std::vector<double>> medians(1 + rivals.size());  // of each one's blocks
+  // Who takes turns, and what came of it; this program first.
+  struct Entrant {
+    std::function<Status(std::vector<double>&)> run;
+    std::vector<double>* samples;
+    std::vector<double> medians = {};  // of its blocks
+  };
+  const auto runs_of = [&](Executor& executor, std::vector<Tensor>& results) {
+    return [&](std::vector<double>& samples) {
+      return run_block(executor, inputs, results, block, samples);
+    };
+  };
+  std::vector<Entrant> entrants = {
+      {runs_of(*program.impl().executor, timed.outputs), &facts.samples}};
+  std::vector<Tensor> alone_outputs;
+  if (timed.alone) {
+    facts.alone.emplace().name = program.impl().report.best_single_backend;
+    entrants.push_back({runs_of(*timed.alone, alone_outputs), &facts.alone->samples});
+  }
+  const size_t first_rival = entrants.size();
+  for (size_t i = 0; i < rivals.size(); ++i)
+    entrants.push_back({[&, i](std::vector<double>& samples) -> Status {
+                          samples = TRY(rivals.run(i, options.warm_ups, block.runs_per_block));
+                          std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
+                          return {};
+                        },
+                        &facts.peers[rivals.name(i)].samples});
   for (int kept = 0; kept < blocks;) {
     // Inside the block of a peer nobody looks, so with peers a turn of all counts where it was
     // quiet before and after each block.
-    std::vector<std::vector<double>> turn(1 + rivals.size());
+    std::vector<std::vector<double>> turn(entrants.size());
     bool was_quiet = true;
     double seconds = 0;
     for (size_t k = 0; k < turn.size(); ++k) {  // there and back: none always follows the same
       const size_t i = kept % 2 == 0 ? k : turn.size() - 1 - k;
       gate.await(facts.threads);
       const Stopwatch watch;
-      if (i == 0) {
-        TRY(run_block(*program.impl().executor, inputs, outputs, block, turn[i]));
-      } else {
-        turn[i] = TRY(rivals.run(i - 1, options.warm_ups, block.runs_per_block));
-        std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
-      }
+      TRY(entrants[i].run(turn[i]));
       seconds += watch.seconds();
       was_quiet = was_quiet && (rivals.none() || gate.is_quiet_now(facts.threads));
     }
@@ -71,17 +97,15 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
     ++kept;
     for (int look = 0; fresh && look < kFreshLooks; ++look) TRY(fresh->look(inputs));
     for (size_t i = 0; i < turn.size(); ++i) {
-      std::vector<double>& all = i == 0 ? facts.samples : facts.peers[rivals.name(i - 1)].samples;
-      all.insert(all.end(), turn[i].begin(), turn[i].end());
-      medians[i].push_back(median(turn[i]));
+      Entrant& entrant = entrants[i];
+      entrant.samples->insert(entrant.samples->end(), turn[i].begin(), turn[i].end());
+      entrant.medians.push_back(median(turn[i]));
     }
   }
-  for (size_t i = 0; i < rivals.size(); ++i) {
-    RunFacts::Peer& peer = facts.peers[rivals.name(i)];
-    peer.version = rivals.version(i);
-    peer.speed_up = speed_up(medians[0], medians[1 + i]);
-    peer.difference = TRY(rivals.difference(i, outputs));
-  }
+  if (facts.alone) facts.alone->speed_up = speed_up(entrants[0].medians, entrants[1].medians);
+  for (size_t i = 0; i < rivals.size(); ++i)
+    TRY(rivals.judge(i, entrants[0].medians, entrants[first_rival + i].medians, timed.outputs,
+                     facts.peers[rivals.name(i)]));
   if (fresh)
     facts.fresh_in_situ_seconds =
         Correction().predict({fresh->seconds(), program.impl().report.switches});
@@ -102,11 +126,15 @@ Result<TimedModel> time_in_turns(Model model, const BenchOptions& options) {
   RunFacts facts;
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
+  std::optional<Executor> alone;
+  if (!options.compare.empty() && !program.impl().report.best_single_backend.empty())
+    alone = TRY(compile_alone(model, TRY(program_options(options)),
+                              program.impl().report.best_single_backend));
   Rivals rivals = TRY(Rivals::start(
       options.compare, options.model,
       TRY(file_inputs(options.model, model.inputs(), inputs, TRY(load_options(options)).constants)),
       model_reference(model, options.max_error).tolerance, facts.threads, options.max_error, 0));
-  TimedModel timed{std::move(model),  std::move(program), std::move(inputs), {},
+  TimedModel timed{std::move(model),  std::move(program), std::move(alone), std::move(inputs), {},
                    std::move(rivals), std::move(facts)};
   reset_peak_resident_bytes();
   TRY(run_turns(timed, options));

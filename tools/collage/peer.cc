@@ -128,6 +128,11 @@ Result<std::vector<double>> Peer::run(int warm_ups, int iterations) {
   return seconds;
 }
 
+Result<double> Peer::call_seconds() {
+  json reply = TRY(call({{"cmd", "call"}}));
+  return reply["call_ms"].get<double>() * 1e-3;
+}
+
 Result<double> Peer::throughput(double seconds) {
   json reply = TRY(call({{"cmd", "throughput"}, {"seconds", seconds}}));
   const double elapsed = reply["seconds"].get<double>();

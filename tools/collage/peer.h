@@ -34,6 +34,9 @@ class Peer {
   Status save_outputs(const std::string& folder);
   // Seconds of each timed run.
   Result<std::vector<double>> run(int warm_ups, int iterations);
+  // Seconds of one run of a model with a single operation, a median: no more of any run is the way
+  // from Python to the runtime and back.
+  Result<double> call_seconds();
   // Inferences a second of all streams, for that long.
   Result<double> throughput(double seconds);
 

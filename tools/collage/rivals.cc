@@ -78,7 +78,8 @@ Status Rivals::add(const std::string& runtime, const std::string& precision,
                    int streams) {
   peers_.push_back(TRY(Peer::start(runtime, file, shapes, threads, precision, streams)));
   TRY(peers_.back()->set_inputs(scratch_->path() / "inputs"));
-  names_.push_back(precision == "f32" ? runtime : runtime + " " + precision);
+  exact_.push_back(precision == "f32");
+  names_.push_back(exact_.back() ? runtime : runtime + " " + precision);
   return {};
 }
 
@@ -99,21 +100,54 @@ Result<RunFacts::OutputDifference> Rivals::difference(size_t rival,
     all.within = all.within && one.within;
     if (!one.within && all.reason.empty()) all.reason = fmt::format("output {} {}", i, one.reason);
   }
+  if (!all.within && exact_[rival]) differing_ += (differing_.empty() ? "" : ", ") + names_[rival];
   return all;
 }
+
+Status Rivals::judge(size_t rival, const std::vector<double>& own, std::vector<double> theirs,
+                     const std::vector<Tensor>& outputs, RunFacts::Peer& peer) {
+  peer.version = peers_[rival]->version();
+  peer.difference = TRY(difference(rival, outputs));
+  if (!peer.difference->within) return {};
+  peer.speed_up = speed_up(own, theirs);
+  peer.call_seconds = TRY(peers_[rival]->call_seconds());
+  for (double& median : theirs) median = std::max(0.0, median - peer.call_seconds);
+  peer.speed_up_without_call = speed_up(own, theirs);
+  return {};
+}
+
+Status Rivals::agree() const {
+  if (differing_.empty()) return {};
+  return internal_error("--compare: outputs differ too much for a comparison from those of {}",
+                        differing_);
+}
+
+namespace {
+
+// "1.24x (1.20 to 1.29 in 95%, 11 turns), 1.21x without the 0.003 ms that …".
+std::string ratio_text(const RunFacts::Peer& peer) {
+  return fmt::format("{}, {:.2f}x without the {:.3f} ms that calling it from Python takes at most",
+                     to_text(*peer.speed_up), peer.speed_up_without_call->ratio,
+                     1e3 * peer.call_seconds);
+}
+
+}  // namespace
 
 std::string rivals_text(const RunFacts& facts, const Rivals& rivals) {
   std::string text;
   const RunFacts::Peer* fastest = nullptr;
   for (size_t i = 0; i < rivals.size(); ++i) {
     const RunFacts::Peer& peer = facts.peers.at(rivals.name(i));
-    text += fmt::format("over {} {}", rivals.name(i), to_text(*peer.speed_up));
+    text += fmt::format("over {} {}", rivals.name(i),
+                        peer.difference->within ? ratio_text(peer) : "no ratio");
     text += fmt::format("; outputs differ by {:.3g} at most, {:.3g} of the largest value",
                         peer.difference->max_abs, peer.difference->max_rel);
     if (!peer.difference->within) text += ", which is too much: " + peer.difference->reason;
     text += "\n";
+    if (!peer.difference->within) continue;
     if (fastest == nullptr || median(peer.samples) < median(fastest->samples)) fastest = &peer;
   }
+  if (fastest == nullptr) return text;
   return text + fmt::format("speed-up over the faster of them: {}\n", to_text(*fastest->speed_up));
 }
 

@@ -70,6 +70,13 @@ class Rivals {
   Result<RunFacts::OutputDifference> difference(size_t rival, const std::vector<Tensor>& outputs);
   // Those of its latest run.
   Result<std::vector<Tensor>> outputs(size_t rival, size_t count);
+  // What turns with it showed: the medians of this program's blocks and of its own, and this
+  // program's outputs.
+  Status judge(size_t rival, const std::vector<double>& own, std::vector<double> theirs,
+               const std::vector<Tensor>& outputs, RunFacts::Peer& peer);
+  // Names those of whom `difference` said that it is too much. What a runtime computes in a
+  // precision that nobody asked of it ("openvino bf16") is no error.
+  Status agree() const;
   const std::string& version(size_t rival) const { return peers_[rival]->version(); }
 
  private:
@@ -80,10 +87,13 @@ class Rivals {
   std::unique_ptr<ScratchFolder> scratch_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::vector<std::string> names_;  // "openvino", "openvino bf16"
+  std::vector<bool> exact_;         // in the precision that the model has
+  std::string differing_;           // their names
   Tolerance tolerance_;             // of their outputs
 };
 
-// Speed-up and difference of outputs, a line for each of them, and the speed-up over the fastest.
+// Speed-up and difference of outputs, a line for each of them, and the speed-up over the fastest of
+// those whose outputs agree: how fast others are computed says nothing.
 std::string rivals_text(const RunFacts& facts, const Rivals& rivals);
 
 }  // namespace collage::tool
