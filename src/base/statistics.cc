@@ -15,7 +15,8 @@ double percentile(std::vector<double> sample, double fraction) {
   size_t below = static_cast<size_t>(std::floor(position));
   size_t above = std::min(below + 1, sample.size() - 1);
   double weight = position - static_cast<double>(below);
-  return sample[below] * (1 - weight) + sample[above] * weight;
+  // A weighted sum would round beside two equal values, and percentiles of one sample would cross.
+  return std::lerp(sample[below], sample[above], weight);
 }
 
 Interval median_interval(std::vector<double> sample) {

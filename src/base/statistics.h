@@ -6,6 +6,7 @@
 namespace collage {
 
 // Linear interpolation between closest ranks; `fraction` in [0, 1]. The sample must not be empty.
+// Never above that of a larger fraction.
 double percentile(std::vector<double> sample, double fraction);
 inline double median(const std::vector<double>& sample) { return percentile(sample, 0.5); }
 

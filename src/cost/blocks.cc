@@ -60,8 +60,9 @@ Measured of_blocks(std::vector<Block> blocks) {
     figure.samples += blocks[b].samples;
   }
   figure.median = median(medians);
-  figure.p10 = median(p10s);
-  figure.p90 = median(p90s);
+  // Between two blocks each is rounded by itself.
+  figure.p10 = std::min(median(p10s), figure.median);
+  figure.p90 = std::max(median(p90s), figure.median);
   if (blocks.size() > 1 || blocks[0].disturbed) figure.blocks = std::move(blocks);
   return figure;
 }

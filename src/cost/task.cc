@@ -127,7 +127,7 @@ Result<Block> block_from_json(const json& j) {
   block.samples = static_cast<int>(TRY(fields.integer("samples", 1, 100'000'000)));
   block.disturbed = TRY(fields.flag("disturbed", false));
   if (block.p10 > block.median || block.p90 < block.median)
-    return internal_error("its median {:g} is not between {:g} and {:g}", block.median, block.p10,
+    return internal_error("its median {} is not between {} and {}", block.median, block.p10,
                           block.p90);
   return block;
 }

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "base/json.h"
 #include "cost/task.h"
 
 namespace collage {
@@ -77,6 +78,25 @@ TEST(Blocks, WhatWasDisturbedMayBeAsFastAsItsFastest) {
   EXPECT_LT(likely_interval(of_blocks({disturbed(1)})).low, 0.85) << "slowed throughout";
   const Measured split = of_blocks({block_of({0.5, 0.5, 1, 1, 1, 1, 1})});
   EXPECT_LE(likely_interval(split).low, 0.5);
+}
+
+// Kernels of some 90 ns give the same few ticks of the clock again and again.
+TEST(Blocks, OfEqualSamplesAreReadAgain) {
+  std::mt19937 random(7);
+  for (int time = 0; time < 2000; ++time) {
+    std::vector<Block> blocks(1 + random() % 2);
+    for (Block& block : blocks) {
+      std::vector<double> samples(1 + random() % 60);
+      for (double& sample : samples) sample = 1e-9 * (80 + random() % 3 * 10);
+      block = block_of(samples);
+    }
+    for (const Measured& figure : {of_blocks({blocks[0]}), of_blocks(blocks)}) {
+      EXPECT_LE(figure.p10, figure.median);
+      EXPECT_LE(figure.median, figure.p90);
+      const Result<Cost> read = cost_from_json(parse_json(json_text(to_json(Cost(figure)))));
+      ASSERT_TRUE(read.ok()) << read.status().to_string();
+    }
+  }
 }
 
 TEST(Blocks, AreKeptAsJson) {
