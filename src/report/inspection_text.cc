@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "base/percent.h"
 #include "report/inspection.h"
 
 namespace collage {
@@ -100,8 +101,8 @@ std::string unsupported_text(const Inspection& inspection) {
 std::string host_text(const Inspection& inspection) {
   if (inspection.on_host.empty())
     return fmt::format("\nnothing has to run on {}\n", inspection.host);
-  return fmt::format("\non {}, which is slow: {}: {:.2g}% of the arithmetic\n", inspection.host,
-                     counts_text(inspection.on_host), 100 * inspection.host_share);
+  return fmt::format("\non {}, which is slow: {}: {} of the arithmetic\n", inspection.host,
+                     counts_text(inspection.on_host), percent_text(inspection.host_share));
 }
 
 json to_json(const std::map<std::string, Inspection::Work>& operators) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/percent.h"
 #include "base/statistics.h"
 #include "report/report.h"
 
@@ -64,7 +65,7 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
   if (!report.light)
     text += fmt::format(
         " ({}{})",
-        report.exact ? "exact search" : fmt::format("search within {:.2g}%", 100 * report.gap),
+        report.exact ? "exact search" : "search within " + percent_text(report.gap),
         report.truncated > 0 ? fmt::format(", {} candidates truncated", report.truncated) : "");
   if (!report.light) text += ", isolated costs " + milliseconds(report.isolated_seconds);
   if (report.overlap_seconds > 0)

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -12,10 +13,12 @@
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/name_supply.h"
+#include "base/percent.h"
 #include "base/printable.h"
 #include "base/regex.h"
 #include "base/result.h"
 #include "base/statistics.h"
+#include "base/time_left.h"
 
 namespace collage {
 namespace {
@@ -149,6 +152,39 @@ TEST(Statistics, PercentilesInterpolate) {
   EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
   EXPECT_DOUBLE_EQ(median({1, 2, 3, 4}), 2.5);
   EXPECT_DOUBLE_EQ(percentile({0, 10}, 0.1), 1);
+}
+
+TEST(Statistics, PercentilesOfOneSampleNeverCross) {
+  const double value = 9e-8;
+  for (size_t count = 1; count < 100; ++count)
+    for (int percent = 0; percent <= 100; ++percent)
+      EXPECT_EQ(percentile(std::vector<double>(count, value), 0.01 * percent), value) << count;
+}
+
+TEST(Percent, HasTwoDigitsOrAllInFrontOfThePoint) {
+  for (const auto& [part, text] : std::map<double, std::string>{{0, "0%"},
+                                                                {1.234e-4, "0.012%"},
+                                                                {0.0123, "1.2%"},
+                                                                {0.0999, "10%"},
+                                                                {0.5, "50%"},
+                                                                {0.999, "100%"},
+                                                                {1, "100%"},
+                                                                {12.34, "1234%"}})
+    EXPECT_EQ(percent_text(part), text);
+}
+
+TEST(TimeLeft, RisesByATenthAtMost) {
+  TimeLeft left;
+  double last = left.tell(10, 10, 128);  // quick pieces first
+  EXPECT_DOUBLE_EQ(last, 128);
+  for (size_t worked = 11; worked < 60; ++worked) {
+    const double elapsed = 10 + 5 * static_cast<double>(worked - 10);
+    const double now = left.tell(elapsed, worked, 138 - worked);
+    EXPECT_LE(now, 1.1 * last);
+    last = now;
+  }
+  EXPECT_DOUBLE_EQ(last, (10 + 5 * 49.0) / 59 * 79) << "it has come as far as the pieces say";
+  EXPECT_DOUBLE_EQ(left.tell(300, 137, 1), 300.0 / 137) << "downwards it follows at once";
 }
 
 TEST(Files, WrittenByManyThreadsAreWhole) {

@@ -13,6 +13,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/name_supply.h"
+#include "base/percent.h"
 #include "base/stopwatch.h"
 #include "cost/effort.h"
 #include "progress_line.h"
@@ -267,9 +268,9 @@ void warn_of_host_share(const CompileReport& report) {
   const HostShare share = host_share(report);
   if (share.share > kTolerated && !share.alone)
     log::warn(
-        "{:.2g}% of the arithmetic runs on {}, which is slow, since no other backend takes it: {} "
+        "{} of the arithmetic runs on {}, which is slow, since no other backend takes it: {} "
         "(collage inspect says why)",
-        100 * share.share, share.host, share.operators_text());
+        percent_text(share.share), share.host, share.operators_text());
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ void ProgressLine::update(std::string_view phase, size_t done, size_t total, siz
   if (phase_ != phase) {
     phase_ = phase;
     begin_ = now;
+    left_ = {};
     last_ = mode_ == Mode::kBar ? Clock::time_point() : now;
   }
   auto interval =
@@ -44,8 +45,7 @@ void ProgressLine::update(std::string_view phase, size_t done, size_t total, siz
   double elapsed = std::chrono::duration<double>(now - begin_).count();
   size_t worked = done > cached ? done - cached : 0;
   std::string left =
-      worked > 0 ? fmt::format(", about {:.0f} s left", elapsed / static_cast<double>(worked) *
-                                                            static_cast<double>(total - done))
+      worked > 0 ? fmt::format(", about {:.0f} s left", left_.tell(elapsed, worked, total - done))
                  : "";
   std::string line =
       fmt::format("{} {}/{} ({} known, {} refused){}", phase, done, total, cached, failed, left);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/progress.h"
+#include "base/time_left.h"
 
 namespace collage::tool {
 
@@ -21,7 +22,7 @@ class ProgressLine : public Progress {
   enum class Mode { kBar, kPlain, kNone } mode_;
   std::string phase_;
   Clock::time_point begin_, last_;
-  size_t cached_at_begin_ = 0;
+  TimeLeft left_;  // of the phase
 };
 
 }  // namespace collage::tool
