@@ -49,6 +49,18 @@ std::string described(const TensorInfo& info) {
   return std::string(dtype_name(info.dtype)) + " " + shape_to_string(info.shape);
 }
 
+// What is no array of numbers in CPU memory, and why where its dtype says: "ndarray of dtype >f4,
+// whose bytes are not in this machine's order".
+std::string described(nb::handle object) {
+  std::string text = nb::type_name(object.type()).c_str();
+  const nb::object dtype = nb::getattr(object, "dtype", nb::none());
+  if (dtype.is_none()) return text;
+  text += " of dtype " + std::string(nb::str(dtype).c_str());
+  const nb::object native = nb::getattr(dtype, "isnative", nb::none());
+  if (native.is(nb::bool_(false))) text += ", whose bytes are not in this machine's order";
+  return text;
+}
+
 template <typename AnyArray>
 bool fits(const AnyArray& array, const TensorInfo& info, const std::optional<DType>& dtype) {
   if (dtype != info.dtype || array.ndim() != info.shape.size()) return false;
@@ -65,7 +77,7 @@ Tensor view(nb::handle object, const TensorInfo& info, AnyArray& array, const ch
                              (may_copy ? "" : "a contiguous, writable ") +
                              "array in CPU memory (NumPy, or a tensor that speaks DLPack and "
                              "wants no gradient), got " +
-                             nb::type_name(object.type()).c_str();
+                             described(object);
     throw nb::type_error(text.c_str());
   }
   const std::optional<DType> dtype = dtype_of(array.dtype());
@@ -106,9 +118,8 @@ Tensor copy_of(nb::handle object, const std::string& role) {
   const std::optional<DType> dtype =
       nb::try_cast<Array>(object, array, true) ? dtype_of(array.dtype()) : std::nullopt;
   if (!dtype) {
-    const std::string text = role +
-                             ": expected an array in CPU memory of numbers or booleans, got " +
-                             nb::type_name(object.type()).c_str();
+    const std::string text =
+        role + ": expected an array in CPU memory of numbers or booleans, got " + described(object);
     throw nb::type_error(text.c_str());
   }
   return view_input(object, role, *dtype, array).clone();

@@ -133,6 +133,11 @@ def check_refusals(folder):
     assert refused(collage.Error, lambda: compiled(), "takes 1 inputs, not 0").code == bad
     assert refused(collage.Error, lambda: compiled.run({"z": 1}), "missing: x", "unknown: z").code == bad
     refused(TypeError, lambda: compiled([[1.0] * 5] * 3), "input 'x'", "got list")
+    foreign = np.zeros((3, 5), ">f4")
+    refused(TypeError, lambda: compiled(foreign), "input 'x'", "got ndarray of dtype >f4, whose bytes are not in this machine's order")
+    refused(TypeError, lambda: compiled.run({"x": np.zeros((3, 5), np.float32)}, {"y": foreign}), "output 'y'", "not in this machine's order")
+    refused(TypeError, lambda: collage.constant(foreign), "constant: ", "not in this machine's order")
+    refused(TypeError, lambda: compiled(np.array([["x"] * 5] * 3)), "got ndarray of dtype <U1")
     assert refused(collage.Error, lambda: collage.load(os.path.join(folder, "absent.onnx")), "absent.onnx").code == bad
     model = collage.load(saved(folder, tiny_models.small_net()))
     assert refused(collage.Error, lambda: model.compile(targets="nobody"), "nobody").code == collage.ErrorCode.USAGE
