@@ -31,6 +31,18 @@ def mutated(mutation):
     return text.replace(mutation["find"], mutation["replace"])
 
 
+def is_script(test):
+    return test.endswith(".py")
+
+
+def check_names(script):
+    """The checks of a test script, as they stand in it and in the scripts beside it that it takes some from."""
+    folder = os.path.dirname(os.path.join(TESTS, script))
+    imported = re.findall(r"^import (\w+_checks)$", read(TESTS, script), re.MULTILINE)
+    texts = [read(TESTS, script), *(read(folder, f"{name}.py") for name in imported)]
+    return {name for text in texts for name in re.findall(r"^def (check\w*)\(", text, re.MULTILINE)}
+
+
 def test_names(program):
     """The tests of a program as `Suite.Name`, as they stand in the sources."""
     names = set()
@@ -48,6 +60,8 @@ def patterns_without_a_test(mutation):
     """Those parts of the filter that no test in the sources fits, with or without its parameter."""
     if mutation["test"] == BY_PARAMETER:
         return []
+    if is_script(mutation["test"]):
+        return [name for name in mutation["filter"].split() if name not in check_names(mutation["test"])]
     names = test_names(mutation["test"])
     return [pattern for pattern in mutation["filter"].split(":")
             if not any(fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(f"All/{name}/0", pattern) for name in names)]
