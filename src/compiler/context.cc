@@ -62,6 +62,7 @@ ReferenceCheckOptions reference_options(const ProgramOptions& options) {
   ReferenceCheckOptions reference;
   reference.given = options.check_inputs;
   reference.all_ranges = options.max_error > 0 || options.effort == Effort::kMax;
+  if (options.strict_accuracy) reference.rounding = {};
   return reference;
 }
 

@@ -41,7 +41,7 @@ inline double median_seconds(const Cost& cost) {
 
 // Of how kernels are timed and checked: raised when figures change their meaning, or when kernels
 // pass that failed or the other way about. A part of every key.
-constexpr int kTimingMethod = 11;
+constexpr int kTimingMethod = 12;
 
 // What is in the caches when a kernel starts, see timing.h. A part of every key.
 enum class CacheState { kWarm, kCold, kStreaming };

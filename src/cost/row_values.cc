@@ -92,10 +92,8 @@ Result<CoverRow> cover_row_from_json(const json& j) {
 }
 
 json to_json(const CheckRow& value) {
-  return {{"error", value.error},
-          {"failure", value.failure},
-          {"silent", value.silent},
-          {"culprits", value.culprits},
+  return {{"error", value.error},          {"excused", value.excused}, {"seed", value.seed},
+          {"failure", value.failure},      {"silent", value.silent},   {"culprits", value.culprits},
           {"all_ranges", value.all_ranges}};
 }
 
@@ -103,6 +101,9 @@ Result<CheckRow> check_row_from_json(const json& j) {
   const JsonFields fields(j);
   CheckRow row;
   row.error = TRY(fields.number("error", kError));
+  row.excused = TRY(fields.flag("excused"));
+  row.seed =
+      static_cast<uint32_t>(TRY(fields.integer("seed", 0, std::numeric_limits<uint32_t>::max())));
   row.failure = TRY(fields.text("failure"));
   row.all_ranges = TRY(fields.flag("all_ranges"));
   for (const auto& [output, reason] : TRY(fields.object("silent"))->items()) {

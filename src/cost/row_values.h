@@ -62,8 +62,10 @@ inline constexpr double kMostError = 1e30;  // beyond it a row holds a failure i
 
 // What running a cover on one group of inputs showed (select/cover_checks.h).
 struct CheckRow {
-  double error = 0;     // the largest of any output, as a part of its largest value
-  std::string failure;  // why it is wrong whatever the user allows; empty where it is right
+  double error = 0;      // the largest of any output, as a part of the largest value like it
+  bool excused = false;  // beyond the tolerance, but no more than the reference itself moves
+  uint32_t seed = 0;     // of the seeded inputs
+  std::string failure;   // why it is wrong whatever the user allows; empty where it is right
   std::map<std::string, std::string> silent;  // outputs of which nothing is proved: why
   std::vector<std::string> culprits;          // what of a wrong cover is to blame
   bool all_ranges = false;                    // seeded inputs of every range were tried

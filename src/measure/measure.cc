@@ -187,6 +187,7 @@ class Measurement {
       return;
     }
     row.repeatable = trial->repeatable;
+    row.variant.loses_nan |= trial->loses_nan;
     row.tried = true;
     if (row.variant.lowered) row.error = trial->agreement.error;
     if (!task_.until_right)

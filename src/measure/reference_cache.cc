@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "ir/text_parser.h"
+#include "ir/visitor.h"
 #include "ir/work.h"
+#include "verify/check_seed.h"
 #include "verify/synthetic.h"
 
 namespace collage {
@@ -33,11 +35,18 @@ Result<RoundingErrors> on_synthetic_inputs(const Function& function) {
   std::optional<RoundingErrors> first;
   for (const SyntheticRange& range : kRanges) {
     RoundingErrors errors =
-        TRY(RoundingErrors::of(function, TRY(synthetic_inputs(function, 7, range))));
+        TRY(RoundingErrors::of(function, TRY(synthetic_inputs(function, check_seed(), range))));
     if (informative(errors.expected())) return errors;
     if (!first) first = std::move(errors);
   }
   return std::move(*first);
+}
+
+Result<RoundingErrors> on_ends(const Function& function) {
+  const uint64_t seed = check_seed();
+  const Function flat = TRY(inline_calls(function));
+  return RoundingErrors::of(
+      flat, TRY(with_ends(flat, TRY(synthetic_inputs(flat, seed + 1)), ends_to_check(flat), seed)));
 }
 
 ReferenceCache& ReferenceCache::instance() {
@@ -56,10 +65,14 @@ Result<std::shared_ptr<ReferenceResults>> ReferenceCache::results_of(const std::
     }
   }
   Function function = TRY(function_with_seeded_constants(text));
+  // Whole models are checked at some ends too (verify/reference_check.h).
+  constexpr double kMostWork = 1e9;  // multiplications and additions
   RoundingErrors errors = TRY(on_synthetic_inputs(function));
+  std::optional<RoundingErrors> at_ends;
+  if (function_flops(function) <= kMostWork) at_ends = TRY(on_ends(function));
   const double bytes = function_bytes(function);
-  auto results =
-      std::make_shared<ReferenceResults>(ReferenceResults{std::move(function), std::move(errors)});
+  auto results = std::make_shared<ReferenceResults>(
+      ReferenceResults{std::move(function), std::move(errors), std::move(at_ends)});
   const std::lock_guard lock(mutex_);
   entries_.push_front({text, results, bytes});
   bytes_ += bytes;

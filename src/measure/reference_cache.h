@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "verify/rounding_error.h"
@@ -15,6 +16,8 @@ namespace collage {
 struct ReferenceResults {
   Function function;  // with seeded constants
   RoundingErrors errors;
+  // On inputs that hold the ends of what numbers can be; none where the reference takes long.
+  std::optional<RoundingErrors> at_ends;
 };
 
 // Any number of threads; what it gives is changed by whoever asks for tolerances first, so that is
@@ -44,6 +47,8 @@ class ReferenceCache {
 
 // A function of that text, with seeded constants.
 Result<Function> function_with_seeded_constants(const std::string& text);
+// The reference's outputs where some inputs lie at the ends of what numbers can be.
+Result<RoundingErrors> on_ends(const Function& function);
 // The reference's outputs for seeded inputs. Of a few ranges the first that gives outputs with
 // enough elements that are neither zero nor NaN.
 Result<RoundingErrors> on_synthetic_inputs(const Function& function);

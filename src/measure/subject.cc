@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "measure/host_conversion.h"
-#include "measure/reference_cache.h"
+#include "verify/check_seed.h"
 #include "verify/comparison.h"
 #include "verify/synthetic.h"
 
@@ -12,16 +12,14 @@ namespace collage {
 
 Result<Subject> Subject::of_function(const MeasureTask& task) {
   Subject subject;
-  std::shared_ptr<ReferenceResults> results =
-      TRY(ReferenceCache::instance().results_of(task.function_text));
-  subject.function_ = results->function;
+  subject.results_ = TRY(ReferenceCache::instance().results_of(task.function_text));
+  subject.function_ = subject.results_->function;
   subject.options_ = task.options;
   for (const Expr& param : subject.function_->params)
     subject.input_types_.push_back(param->tensor_type());
   subject.output_types_ = subject.function_->result_type().leaves();
-  subject.errors_ = {results, &results->errors};
-  subject.inputs_ = subject.errors_->inputs();
-  subject.expected_ = subject.errors_->expected();
+  subject.inputs_ = subject.results_->errors.inputs();
+  subject.expected_ = subject.results_->errors.expected();
   return subject;
 }
 
@@ -35,14 +33,17 @@ Result<Subject> Subject::of_conversion(const MeasureTask& task) {
 }
 
 Result<std::shared_ptr<GuardedBuffer>> Subject::input(size_t index, const Encoding& encoding,
-                                                      GuardedBuffer::Side side) {
-  auto [it, inserted] = encoded_.try_emplace({index, encoding.to_string(), side});
+                                                      GuardedBuffer::Side side,
+                                                      TrialInputs inputs) {
+  auto [it, inserted] = encoded_.try_emplace({index, encoding.to_string(), side, inputs});
   if (inserted) {
     const TensorType& type = input_types_[index];
-    Tensor data = encoding == plain_encoding(type)
-                      ? inputs_[index]
-                      : TRY(convert_on_host(inputs_[index].raw(), type, plain_encoding(type),
-                                            encoding, options_));
+    const Tensor& plain =
+        inputs == TrialInputs::kEnds ? results_->at_ends->inputs()[index] : inputs_[index];
+    Tensor data =
+        encoding == plain_encoding(type)
+            ? plain
+            : TRY(convert_on_host(plain.raw(), type, plain_encoding(type), encoding, options_));
     auto buffer = std::make_shared<GuardedBuffer>(
         TRY(GuardedBuffer::allocate(data.bytes(), side, "input " + std::to_string(index))));
     if (data.bytes() > 0) std::memcpy(buffer->data(), data.raw(), data.bytes());
@@ -52,16 +53,24 @@ Result<std::shared_ptr<GuardedBuffer>> Subject::input(size_t index, const Encodi
   return it->second;
 }
 
-Result<std::vector<Tolerance>> Subject::tolerances(const Variant& variant) const {
-  if (errors_ != nullptr) return errors_->tolerances(variant.effective_rounding());
-  return std::vector<Tolerance>{
-      conversion_tolerance(output_types_[0].dtype, variant.outputs[0].dtype)};
+bool Subject::knows_ends(const Variant& variant) const {
+  return results_ != nullptr && results_->at_ends && !variant.lowered;
+}
+
+Result<Difference> Subject::compare(size_t output, const Tensor& actual, const Variant& variant,
+                                    TrialInputs inputs) const {
+  const Rounding rounding = variant.effective_rounding();
+  if (inputs == TrialInputs::kEnds)
+    return results_->at_ends->compare_at_ends(output, actual, rounding);
+  if (results_ != nullptr) return results_->errors.compare(output, actual, rounding);
+  return compare_tensors(actual, expected_[output],
+                         conversion_tolerance(output_types_[0].dtype, variant.outputs[0].dtype));
 }
 
 Result<Agreement> Subject::check_outputs(const Variant& variant,
-                                         const std::vector<GuardedBuffer>& outputs) const {
+                                         const std::vector<GuardedBuffer>& outputs,
+                                         TrialInputs inputs) const {
   Agreement worst;
-  const std::vector<Tolerance> allowed = TRY(tolerances(variant));
   for (size_t i = 0; i < output_types_.size(); ++i) {
     const TensorType& type = output_types_[i];
     const Encoding& encoding = variant.outputs[i];
@@ -73,12 +82,14 @@ Result<Agreement> Subject::check_outputs(const Variant& variant,
       data = converted.raw();
     }
     Tensor actual = Tensor::borrow(type.dtype, type.shape, data);
-    Difference difference = compare_tensors(actual, expected_[i], allowed[i]);
+    const Difference difference = TRY(compare(i, actual, variant, inputs));
     worst.error = std::max(worst.error, difference.rms_rel);
     worst.of_allowed = std::max(worst.of_allowed, difference.worst_of_allowed);
+    worst.loses_nan |= difference.lost_nan > 0;
     worst.mean_of_allowed = std::max(worst.mean_of_allowed, difference.mean_of_allowed);
     if (!difference.within)
-      return error(ErrorCode::kVerification, "wrong result: output {} {}", i, difference.reason);
+      return error(ErrorCode::kVerification, "wrong result: output {} {} (seed {})", i,
+                   difference.reason, check_seed());
     if (outputs[i].bytes() >
         static_cast<size_t>(num_elements(type.shape)) * dtype_size(encoding.dtype)) {
       // Readers of a blocked layout rely on its padding being zero.

@@ -4,7 +4,8 @@
 //
 // Inputs are seeded and respect what their uses demand (indices in range). Where the reference's
 // outputs are mostly zeros or NaN, so that agreement would prove little, other data is tried. What
-// a variant may err by follows from the function, the inputs and what the variant rounds.
+// a variant may err by follows from the function, the inputs and what the variant rounds. Besides,
+// some inputs lie at the ends of what numbers can be (TrialInputs::kEnds).
 #pragma once
 
 #include <map>
@@ -14,7 +15,7 @@
 #include "backend/compile_kernel.h"
 #include "cost/task.h"
 #include "measure/guarded_buffer.h"
-#include "verify/rounding_error.h"
+#include "measure/reference_cache.h"
 
 namespace collage {
 
@@ -23,7 +24,11 @@ struct Agreement {
   double error = 0;            // root mean square, as a part of that of the output
   double of_allowed = 0;       // of an element, as a part of what is allowed for it
   double mean_of_allowed = 0;  // root mean square, as a part of the allowed one
+  bool loses_nan = false;      // a number stands where NaN should, at the ends
 };
+
+// What it is tried with: seeded numbers, or with a few that lie at the ends of what numbers can be.
+enum class TrialInputs { kSeeded, kEnds };
 
 class Subject {
  public:
@@ -40,21 +45,27 @@ class Subject {
   }
   // Read-only; shared by all variants that ask for the same encoding.
   Result<std::shared_ptr<GuardedBuffer>> input(size_t index, const Encoding& encoding,
-                                               GuardedBuffer::Side side);
-  // What the variant's outputs may err by, before a change of their type.
-  Result<std::vector<Tolerance>> tolerances(const Variant& variant) const;
+                                               GuardedBuffer::Side side,
+                                               TrialInputs inputs = TrialInputs::kSeeded);
+  // Whether the variant is to be right at the ends: it computes in the function's own types, and
+  // the reference's results are known there.
+  bool knows_ends(const Variant& variant) const;
   // Whether raw outputs in the variant's encodings agree with the reference, the padding of blocked
   // layouts included; what is wrong when not.
-  Result<Agreement> check_outputs(const Variant& variant,
-                                  const std::vector<GuardedBuffer>& outputs) const;
+  Result<Agreement> check_outputs(const Variant& variant, const std::vector<GuardedBuffer>& outputs,
+                                  TrialInputs inputs = TrialInputs::kSeeded) const;
 
  private:
+  Result<Difference> compare(size_t output, const Tensor& actual, const Variant& variant,
+                             TrialInputs inputs) const;
+
   Function function_;
   CompileOptions options_;
   std::vector<TensorType> input_types_, output_types_;
   std::vector<Tensor> inputs_, expected_;
-  std::shared_ptr<RoundingErrors> errors_;  // null for a conversion
-  std::map<std::tuple<size_t, std::string, GuardedBuffer::Side>, std::shared_ptr<GuardedBuffer>>
+  std::shared_ptr<ReferenceResults> results_;  // null for a conversion
+  std::map<std::tuple<size_t, std::string, GuardedBuffer::Side, TrialInputs>,
+           std::shared_ptr<GuardedBuffer>>
       encoded_;
 };
 

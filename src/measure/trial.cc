@@ -25,11 +25,11 @@ Status check_guards(const Run& run) {
 
 // Outputs and workspace start as bytes of `leftover`: NaN, or huge numbers.
 Result<Run> run_once(Kernel& kernel, const Variant& variant, Subject& subject, ThreadTeam& team,
-                     Side side, unsigned char leftover) {
+                     Side side, unsigned char leftover, TrialInputs given = TrialInputs::kSeeded) {
   Run run;
   std::vector<void*> inputs, outputs;
   for (size_t i = 0; i < variant.inputs.size(); ++i) {
-    run.inputs.push_back(TRY(subject.input(i, variant.inputs[i], side)));
+    run.inputs.push_back(TRY(subject.input(i, variant.inputs[i], side, given)));
     inputs.push_back(run.inputs.back()->data());
   }
   for (size_t i = 0; i < variant.outputs.size(); ++i) {

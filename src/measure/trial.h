@@ -1,6 +1,8 @@
 // Trying one compiled kernel before it is believed: it runs twice, on different guarded buffers
 // with different leftovers in outputs and workspace, and both results must agree with the
-// reference. What survives is timed on other buffers, of ordinary memory.
+// reference; and once more on inputs some of which are infinite, NaN, denormal, the largest numbers
+// there are, or far larger than all others. What survives is timed on other buffers, of ordinary
+// memory.
 //
 // It sees: wrong values, NaN and infinity in the wrong places, elements and padding that were not
 // written, results that depend on the workspace's contents or on an earlier run, writes beside
@@ -25,6 +27,7 @@ struct Trial {
   bool repeatable = true;  // both runs gave the same bits
   size_t digest = 0;       // of the verified outputs
   Agreement agreement;     // of the first run
+  bool loses_nan = false;  // where it computes on NaN
 };
 
 // One run, with the team parked where the kernel brings its own threads. Backends promise not to

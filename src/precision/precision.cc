@@ -71,10 +71,10 @@ Status remeasure_lowered(const Remeasure& remeasure, double limit, const FindCov
 
 Result<double> run_and_compare(const NamedCover& cover, const Lower& lower_cover,
                                ReferenceCheck& reference, int threads) {
-  constexpr Tolerance kAny = {.of_largest = std::numeric_limits<double>::max()};
+  const Tolerance any = {.of_scale = std::numeric_limits<double>::max()};
   LoweredPlan lowered = TRY(lower_cover(cover));
   Executor executor = TRY(Executor::create(lowered.plan, threads));
-  return reference.error(executor, kAny);
+  return TRY(reference.error(executor, any)).error;
 }
 
 }  // namespace

@@ -12,23 +12,19 @@ ModelReference model_reference(const Model& model, double max_error) {
   if (impl.in_halves) {
     const DType half = *coarsest_half(*impl.in_halves);
     const Tolerance tolerance = half_tolerance(half, max_error);
-    return {impl.in_halves->main(), tolerance,
-            fmt::format("|a-b| <= {:.3g} max|b|, as the model rounds to {}", tolerance.of_largest,
-                        dtype_name(half))};
+    return {impl.in_halves->main(), tolerance, tolerance,
+            fmt::format("|a-b| <= {:.3g} of the largest value like b, as the model rounds to {}",
+                        tolerance.of_scale, dtype_name(half))};
   }
   const Function& main = impl.module.main();
-  if (quantises(main)) {
-    const Tolerance tolerance = quantised_tolerance(max_error);
-    return {
-        main, tolerance,
-        fmt::format(
-            "|a-b| <= {:.3g} max|b| besides what neighbours of its integers change, as the model "
-            "rounds to 8 bits",
-            tolerance.of_largest)};
-  }
-  return {main, model_tolerance(max_error),
-          max_error > 0 ? fmt::format("|a-b| <= {} max|b|", max_error)
-                        : "|a-b| <= 1e-4 max|b| + 1e-3 |b|"};
+  const Tolerance tolerance = model_tolerance(max_error);
+  const std::string bound = max_error > 0
+                                ? fmt::format("|a-b| <= {} of the largest value like b", max_error)
+                                : "|a-b| <= 1e-4 of the largest value like b + 1e-3 |b|";
+  if (quantises(main))
+    return {main, tolerance, quantised_tolerance(max_error),
+            bound + ", and what neighbours of its integers change"};
+  return {main, tolerance, tolerance, bound};
 }
 
 }  // namespace collage

@@ -3,7 +3,9 @@
 // simplified form; one that holds float16 or bfloat16 to the form that was imported, within what
 // rounding every tensor to these types makes, since its program computes in float32 (such a program
 // was held to float32's tolerance before, when it was chosen: verify/reference_check.h); a
-// quantised one to its simplified form, within what roundings to 8 bits make of one another.
+// quantised one to its simplified form. Besides, each element may be off by what roundings move it
+// by (verify/reference_check.h): of a quantised model by what neighbours of its integers make of
+// it.
 #pragma once
 
 #include <string>
@@ -16,7 +18,8 @@ namespace collage {
 struct ModelReference {
   Function function;
   Tolerance tolerance;
-  std::string bound;  // the tolerance in words: "|a-b| <= 0.01 max|b|, as the model rounds to …"
+  Tolerance of_peers;  // of what another runtime computes, where only its outputs are known
+  std::string bound;   // the tolerance in words: "|a-b| <= 0.01 s, as the model rounds to …"
 };
 
 // `max_error` as in ProgramOptions.

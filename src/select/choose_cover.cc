@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/interrupt.h"
@@ -22,7 +23,10 @@ struct Entry {   // a cover in the race
   CheckedCover checked;
   std::string text, key;  // in the database
   double predicted = 0;   // before it first ran; 0: it did not yet
-  bool is_checked = false;
+  std::optional<CoverCheck> check;
+  // It cannot be made.
+  bool is_broken = false;
+  bool is_checked() const { return check || is_broken; }
 };
 
 // Its figure, and what it teaches.
@@ -72,11 +76,11 @@ Entries enter_covers(const std::vector<NamedCover>& covers,
     std::string key = CostDatabase::key_of(text, options.context);
     const std::optional<CoverRow> row = find_value(database, "cover", key, cover_row_from_json);
     all.racers.push_back(row ? Racer{row->measured, ""} : Racer());
-    const std::optional<CoverCheck> check = checks.known(checked);
+    std::optional<CoverCheck> check = checks.known(checked);
     if (check) all.racers.back().failure = refusal(*check, options.max_error);
     all.entries.push_back({all.entry_of.size() - 1, parts_of(cover), std::move(checked),
                            std::move(text), std::move(key), row ? row->predicted : 0,
-                           check.has_value()});
+                           std::move(check)});
   }
   return all;
 }
@@ -195,15 +199,40 @@ class Choice {
         if (!one.measured || !one.failure.empty()) continue;
         if (!fastest || one.measured->median < all_.racers[*fastest].measured->median) fastest = c;
       }
-      if (!fastest || all_.entries[*fastest].is_checked) return fastest;
+      if (!fastest) return fastest;
+      if (all_.entries[*fastest].is_checked()) return most_accurate_where_excused(*fastest);
       alive_ = TRY(ready(*fastest));
     }
   }
 
+  // Where the reference itself moves by more than is allowed, covers differ in how much of that
+  // they do: of those that were timed, the one that errs least.
+  Result<std::optional<size_t>> most_accurate_where_excused(size_t fastest) {
+    const auto excused = [&](size_t c) {
+      return all_.entries[c].check && all_.entries[c].check->excused;
+    };
+    if (!excused(fastest)) return std::optional(fastest);
+    size_t best = fastest;
+    for (size_t c = 0; c < all_.racers.size(); ++c) {
+      const Racer& one = all_.racers[c];
+      if (!one.failure.empty() || (!one.measured && !options_.untimed)) continue;
+      if (!all_.entries[c].is_checked()) alive_ = TRY(ready(c));
+      if (one.failure.empty() && all_.entries[c].check->error < all_.entries[best].check->error)
+        best = c;
+    }
+    if (excused(best) && !std::exchange(warned_, true))
+      log::warn(
+          "this model makes much of the last digits: its outputs move by more than is allowed when "
+          "its numbers change in their last places; the most accurate cover, {}, errs by {:.2g} of "
+          "an output's values",
+          covers_[all_.entries[best].cover].name, all_.entries[best].check->error);
+    return std::optional(best);
+  }
+
   Result<std::optional<size_t>> first_right() {
     for (size_t c = 0; c < all_.entries.size(); ++c) {
-      if (!all_.entries[c].is_checked) alive_ = TRY(ready(c));
-      if (all_.racers[c].failure.empty()) return std::optional(c);
+      if (!all_.entries[c].is_checked()) alive_ = TRY(ready(c));
+      if (all_.racers[c].failure.empty()) return most_accurate_where_excused(c);
     }
     return std::optional<size_t>();
   }
@@ -223,12 +252,12 @@ class Choice {
       } else {
         checks_.remember_failure(entry.checked, failure);
       }
-    } else if (!entry.is_checked) {
-      const CoverCheck check = TRY(checks_.check(entry.checked, (*made)->executor));
-      failure = refusal(check, options_.max_error);
-      wrong = !check.failure.empty();
+    } else if (!entry.check) {
+      entry.check = TRY(checks_.check(entry.checked, (*made)->executor));
+      failure = refusal(*entry.check, options_.max_error);
+      wrong = !entry.check->failure.empty();
     }
-    entry.is_checked = true;
+    entry.is_broken = !made;
     if (failure.empty()) return made;
     const std::string text = fmt::format("{} is left out: {}", cover.name, failure);
     // In float32 wrong is news; beyond what the user allows is none.
@@ -296,7 +325,7 @@ class Choice {
     if (options_.max_error > 0 && !best.empty())
       return fmt::format(
           "no cover of this model is within the largest error allowed, {}: the best, {}, errs by "
-          "{:.2g} of an output's largest value, and a tenth is kept for other inputs",
+          "{:.2g} of an output's values, and a tenth is kept for other inputs",
           options_.max_error, best, least);
     return fmt::format("no cover of this model computes it right: {}",
                        all_.racers.empty() ? "" : all_.racers[0].failure);
@@ -327,6 +356,7 @@ class Choice {
   const Correction correction_;
   Entries all_;
   std::shared_ptr<Contender> alive_;  // the last that was checked
+  bool warned_ = false;               // that the model is excused
   Status lacking_;                    // of a cover whose memory cannot be had
 };
 

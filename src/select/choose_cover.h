@@ -2,7 +2,8 @@
 // times them end to end (race.h), and keeps the fastest. Figures are cached cover by
 // cover, so a warm compile lowers only the winner, and what they teach corrects predictions of
 // other models. A cover that was timed with other weights is checked with this model's before it is
-// chosen; where it is wrong the next one is taken.
+// chosen; where it is wrong the next one is taken. Where roundings alone move the model's outputs
+// by more than is allowed, the most accurate is taken, with a warning.
 #pragma once
 
 #include <functional>

@@ -7,19 +7,20 @@
 
 #include "base/hash.h"
 #include "ir/visitor.h"
-#include "verify/quanta.h"
+#include "verify/check_seed.h"
 
 namespace collage {
 
 namespace {
 
 // Raised when a check comes to mean something else: other inputs, another tolerance.
-constexpr int kCheck = 1;
+constexpr int kCheck = 2;
 
 // What is known on two groups of inputs: an output is silent where it is so on both.
 CoverCheck merged(const CoverCheck& a, const CoverCheck& b) {
   CoverCheck both = a.failure.empty() ? b : a;
   both.error = std::max(a.error, b.error);
+  both.excused = a.excused || b.excused;
   std::erase_if(both.silent, [&](const auto& output) {
     return !a.silent.contains(output.first) || !b.silent.contains(output.first);
   });
@@ -31,7 +32,7 @@ CoverCheck merged(const CoverCheck& a, const CoverCheck& b) {
 std::string refusal(const CoverCheck& check, double max_error) {
   if (!check.failure.empty()) return check.failure;
   if (max_error == 0 || check.error <= kOfMaxError * max_error) return "";
-  return fmt::format("errs by {:.2g} of the largest value", check.error);
+  return fmt::format("errs by {:.2g} of the largest value like it", check.error);
 }
 
 const std::string& CoverChecks::constants() {
@@ -47,8 +48,8 @@ const std::string& CoverChecks::constants() {
 }
 
 std::string CoverChecks::row_text(const CheckedCover& cover, size_t group) {
-  return fmt::format("{}\n{}\n{}\ncheck {} on {}", model_.structure, sha256_hex(cover.text),
-                     constants(), kCheck,
+  return fmt::format("{}\n{}\n{}\ncheck {}{} on {}", model_.structure, sha256_hex(cover.text),
+                     constants(), kCheck, reference_.is_strict() ? " strictly" : "",
                      group == 0 ? "seeded inputs" : reference_.given_digest(group - 1));
 }
 
@@ -93,22 +94,22 @@ Result<CoverCheck> CoverChecks::check(const CheckedCover& cover, Executor& execu
 
 Result<CoverCheck> CoverChecks::run(const CheckedCover& cover, size_t group, Executor& executor) {
   // The user's bound is held against the error, so that a row is good for any.
-  constexpr Tolerance kAny = {.of_largest = std::numeric_limits<double>::max()};
-  const Tolerance tolerance = cover.lowered                ? kAny
-                              : quantises(model_.function) ? quantised_tolerance()
-                                                           : model_tolerance();
+  const Tolerance tolerance =
+      cover.lowered ? Tolerance{.of_scale = std::numeric_limits<double>::max()} : model_tolerance();
   const auto answers = [&] {
     return group == 0 ? reference_.seeded() : reference_.given(group - 1);
   };
   TRY(answers());
-  const Result<double> error = group == 0
-                                   ? reference_.error(executor, tolerance)
-                                   : reference_.error_on_given(group - 1, executor, tolerance);
+  const Result<ProgramError> error =
+      group == 0 ? reference_.error(executor, tolerance)
+                 : reference_.error_on_given(group - 1, executor, tolerance);
   CoverCheck check;
-  if (error && *error > kMostError) {
+  check.seed = check_seed();
+  if (error && error->error > kMostError) {
     check.failure = "errs beyond measure";
   } else if (error) {
-    check.error = *error;
+    check.error = error->error;
+    check.excused = error->excused;
   } else {
     check.failure = error.status().to_string();
   }
@@ -119,7 +120,10 @@ Result<CoverCheck> CoverChecks::run(const CheckedCover& cover, size_t group, Exe
 }
 
 void CoverChecks::remember_failure(const CheckedCover& cover, const std::string& failure) {
-  put(cover, 0, {0, failure, {}, {}, true});
+  CoverCheck check;
+  check.failure = failure;
+  check.all_ranges = true;
+  put(cover, 0, check);
 }
 
 void CoverChecks::remember_culprits(const CheckedCover& cover,

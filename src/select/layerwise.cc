@@ -45,29 +45,30 @@ class Checker {
   Status check(const Step& step) {
     auto known = kernels_.find(step.name);
     std::vector<Tensor> arguments, expected;
-    std::vector<TensorType> types;  // of the results
-    std::vector<Tolerance> tolerances;
+    std::vector<TensorType> types;         // of the results
+    std::optional<RoundingErrors> errors;  // of a kernel
+    Tolerance of_conversion;
     for (BufferId id : step.inputs) arguments.push_back(values_[id]);
     if (known == kernels_.end()) {
       expected = arguments;
       const Buffer& source = plan_.buffers[step.inputs[0]];
       types = {source.type};
-      tolerances = {conversion_tolerance(source.encoding.dtype,
-                                         plan_.buffers[step.outputs[0]].encoding.dtype)};
+      of_conversion = conversion_tolerance(source.encoding.dtype,
+                                           plan_.buffers[step.outputs[0]].encoding.dtype);
     } else {
       const Function& function = known->second.function;
       // A buffer may hold a view of what the kernel before computed: the shape is the parameter's.
       for (size_t i = 0; i < arguments.size(); ++i)
         arguments[i] = arguments[i].reshaped(function->params[i]->tensor_type().shape);
-      RoundingErrors errors = TRY(RoundingErrors::of(function, arguments));
-      expected = errors.expected();
+      errors.emplace(TRY(RoundingErrors::of(function, arguments)));
+      expected = errors->expected();
       types = function->result_type().leaves();
-      tolerances = TRY(errors.tolerances(known->second.rounding));
     }
     std::vector<Tensor> actual = TRY(execute(step, arguments));
     for (size_t i = 0; i < actual.size(); ++i) {
       LayerDifference layer{step.name, step.target, i, types[i].shape,
-                            compare_tensors(actual[i], expected[i], tolerances[i])};
+                            errors ? TRY(errors->compare(i, actual[i], known->second.rounding))
+                                   : compare_tensors(actual[i], expected[i], of_conversion)};
       if (!layer.difference.within && !result_.first_wrong) result_.first_wrong = layer;
       if (layer.difference.worst_of_allowed > result_.worst.difference.worst_of_allowed)
         result_.worst = std::move(layer);

@@ -9,6 +9,7 @@
 
 #include "base/integers.h"
 #include "ops/quantised.h"
+#include "verify/magnitudes.h"
 
 namespace collage {
 
@@ -22,20 +23,21 @@ double rounding_of(DType dtype) {
 }  // namespace
 
 Tolerance conversion_tolerance(DType from, DType to) {
-  return {0, 0, std::max(rounding_of(from), rounding_of(to))};
+  return {.relative = std::max(rounding_of(from), rounding_of(to))};
 }
 
 Tolerance model_tolerance(double max_error) {
-  return max_error > 0 ? Tolerance{0, max_error, 0} : Tolerance{0, 1e-4, 1e-3};
+  return max_error > 0 ? Tolerance{.of_scale = max_error}
+                       : Tolerance{.of_scale = 1e-4, .relative = 1e-3};
 }
 
 Tolerance half_tolerance(DType half, double max_error) {
-  return {0, (half == DType::kBFloat16 ? 8e-2 : 1e-2) + max_error, 0};
+  return {.of_scale = (half == DType::kBFloat16 ? 8e-2 : 1e-2) + max_error, .mean = 0.25};
 }
 
 Tolerance quantised_tolerance(double max_error) {
-  constexpr double kOfLargest = 8e-2;
-  return {.of_largest = kOfLargest + max_error, .quanta = 256 * (kOfLargest + max_error)};
+  constexpr double kOfScale = 8e-2;
+  return {.of_scale = kOfScale + max_error, .quanta = 256 * (kOfScale + max_error), .mean = 0.5};
 }
 
 Tolerance kept_as(Tolerance tolerance, DType dtype) {
@@ -61,42 +63,26 @@ std::vector<T> of_parts(int64_t count, const Part& part) {
   return results;
 }
 
-// What the reference's finite elements amount to.
-struct Scale {
-  double largest = 0, squares = 0;
-};
-
-template <typename Element>
-Scale scale_of(int64_t count, const Element& expected) {
-  Scale all;
-  for (const Scale& part : of_parts<Scale>(count, [&](int64_t begin, int64_t end) {
-         Scale scale;
-         for (int64_t i = begin; i < end; ++i) {
-           const double b = expected(i);
-           if (!std::isfinite(b)) continue;
-           scale.largest = std::max(scale.largest, std::abs(b));
-           scale.squares += b * b;
-         }
-         return scale;
-       })) {
-    all.largest = std::max(all.largest, part.largest);
-    all.squares += part.squares;
-  }
-  return all;
-}
-
 // How far elements are from the reference's; -1: none.
 struct Errors {
-  double squares = 0;  // of the finite errors
-  int64_t count = 0;   // of these
-  double max_abs = 0;
+  double squares = 0;             // of the finite errors, as parts of the largest magnitude
+  double expected_squares = 0;    // of the reference's finite elements, likewise
+  double squares_of_allowed = 0;  // of the finite errors, as parts of what each may be
+  int64_t count = 0;              // of these
+  double max_abs = 0, max_rel = 0;
   double worst_of_allowed = 0;
-  int64_t worst = -1, first_wrong = -1;
+  int64_t worst = -1, first_wrong = -1, wrong = 0, judged = 0, lost_nan = 0;
 
   void add(const Errors& later) {
     squares += later.squares;
+    expected_squares += later.expected_squares;
+    squares_of_allowed += later.squares_of_allowed;
     count += later.count;
     max_abs = std::max(max_abs, later.max_abs);
+    max_rel = std::max(max_rel, later.max_rel);
+    wrong += later.wrong;
+    lost_nan += later.lost_nan;
+    judged += later.judged;
     if (later.worst_of_allowed > worst_of_allowed) {
       worst_of_allowed = later.worst_of_allowed;
       worst = later.worst;
@@ -105,73 +91,112 @@ struct Errors {
   }
 };
 
-template <typename Actual, typename Expected>
-Errors errors_of(int64_t count, const Actual& actual, const Expected& expected, double allowed,
-                 double relative) {
-  Errors all;
-  for (const Errors& part : of_parts<Errors>(count, [&](int64_t begin, int64_t end) {
-         Errors errors;
-         for (int64_t i = begin; i < end; ++i) {
-           const double a = actual(i), b = expected(i);
-           const double error = std::abs(a - b), limit = allowed + relative * std::abs(b);
-           const bool finite = std::isfinite(a) && std::isfinite(b);
-           const bool same = (std::isnan(a) && std::isnan(b)) || a == b;
-           const double of_allowed = same ? 0 : finite ? error / limit : kInfinity;
-           if (of_allowed > errors.worst_of_allowed) {
-             errors.worst_of_allowed = of_allowed;
-             errors.worst = i;
-           }
-           if (finite) errors.max_abs = std::max(errors.max_abs, error);
-           if (std::isfinite(error)) {
-             errors.squares += error * error;
-             ++errors.count;
-           }
-           const bool right = finite ? error <= limit : same;
-           if (!right && errors.first_wrong < 0) errors.first_wrong = i;
-         }
-         return errors;
-       }))
-    all.add(part);
-  return all;
+// What each element may be off.
+class Allowed {
+ public:
+  Allowed(const Tensor& expected, const Tolerance& tolerance)
+      : tolerance_(tolerance), magnitudes_(expected) {}
+  double scale(double b) const { return magnitudes_.scale(b); }
+  double largest() const { return magnitudes_.largest(); }
+  double of(int64_t i, double b) const {
+    const double size = std::abs(b), own = scale(b);
+    double allowed = std::max(tolerance_.absolute, times(tolerance_.of_scale, own) +
+                                                       times(tolerance_.relative, size) +
+                                                       times(tolerance_.of_moved, moved(i)));
+    if (std::isfinite(tolerance_.most)) allowed = std::min(allowed, tolerance_.most * (own + size));
+    return allowed;
+  }
+  bool anything(int64_t i) const { return std::isinf(moved(i)); }
+
+ private:
+  // Nothing of infinity is nothing.
+  static double times(double part, double whole) { return part == 0 ? 0 : part * whole; }
+  double moved(int64_t i) const {
+    return tolerance_.moved == nullptr ? 0 : (*tolerance_.moved)[static_cast<size_t>(i)];
+  }
+
+  const Tolerance& tolerance_;
+  const Magnitudes magnitudes_;
+};
+
+void judge(Errors& errors, int64_t i, double a, double b, const Allowed& allowed,
+           bool may_lose_nan) {
+  ++errors.judged;
+  if (std::isfinite(b) && allowed.largest() > 0) {
+    const double part = b / allowed.largest();
+    errors.expected_squares += part * part;
+  }
+  if (allowed.anything(i)) return;
+  if (may_lose_nan && std::isnan(b)) {
+    errors.lost_nan += !std::isnan(a);
+    return;
+  }
+  const bool finite = std::isfinite(a) && std::isfinite(b);
+  const double error = std::abs(a - b), limit = finite ? allowed.of(i, b) : 0;
+  const bool same = (std::isnan(a) && std::isnan(b)) || a == b;
+  const double of_allowed = same ? 0 : finite && limit > 0 ? error / limit : kInfinity;
+  if (of_allowed > errors.worst_of_allowed) {
+    errors.worst_of_allowed = of_allowed;
+    errors.worst = i;
+  }
+  if (finite) {
+    const double scale = allowed.scale(b);
+    errors.max_abs = std::max(errors.max_abs, error);
+    errors.max_rel = std::max(errors.max_rel, scale > 0 ? error / scale : error);
+    const double part = allowed.largest() > 0 ? error / allowed.largest() : 0;
+    errors.squares += part * part;
+    if (std::isfinite(of_allowed)) errors.squares_of_allowed += of_allowed * of_allowed;
+    ++errors.count;
+  }
+  if (finite ? error <= limit : same) return;
+  ++errors.wrong;
+  if (errors.first_wrong < 0) errors.first_wrong = i;
 }
 
+// `actual` and `expected` give elements by their position.
 template <typename Actual, typename Expected>
-void compare_floats(int64_t count, const Actual& actual, const Expected& expected,
-                    const Tolerance& tolerance, Difference& difference) {
-  const Scale scale = scale_of(count, expected);
-  const double allowed =
-      tolerance.absolute +
-      tolerance.of_rms *
-          std::sqrt(scale.squares / std::max<double>(1, static_cast<double>(count))) +
-      tolerance.of_largest * scale.largest;
-  const Errors errors = errors_of(count, actual, expected, allowed, tolerance.relative);
+void compare_numbers(int64_t count, const Actual& actual, const Expected& expected,
+                     const Allowed& allowed, const Tolerance& tolerance, Difference& difference) {
+  Errors errors;
+  for (const Errors& part : of_parts<Errors>(count, [&](int64_t begin, int64_t end) {
+         Errors some;
+         for (int64_t i = begin; i < end; ++i)
+           judge(some, i, actual(i), expected(i), allowed, tolerance.may_lose_nan);
+         return some;
+       }))
+    errors.add(part);
   difference.max_abs = errors.max_abs;
+  difference.max_rel = errors.max_rel;
   difference.worst_of_allowed = errors.worst_of_allowed;
+  difference.wrong = errors.wrong;
+  difference.lost_nan = errors.lost_nan;
+  difference.judged = errors.judged;
   if (errors.worst >= 0) {
     difference.worst_element = errors.worst;
     difference.worst_actual = actual(errors.worst);
     difference.worst_expected = expected(errors.worst);
   }
-  difference.max_rel = scale.largest > 0 ? difference.max_abs / scale.largest : difference.max_abs;
-  if (scale.squares > 0) difference.rms_rel = std::sqrt(errors.squares / scale.squares);
-  const double mean =
-      std::sqrt(errors.squares / std::max<double>(1, static_cast<double>(errors.count)));
-  difference.mean_of_allowed = mean == 0 ? 0 : mean / tolerance.mean;
+  if (errors.expected_squares > 0)
+    difference.rms_rel = std::sqrt(errors.squares / errors.expected_squares);
+  const double number = std::max<double>(1, static_cast<double>(errors.count));
+  const double mean = std::sqrt(errors.squares_of_allowed / number);
+  // What a few elements say of their mean.
+  const double limit = std::hypot(tolerance.mean, 1 / std::sqrt(number));
+  difference.mean_of_allowed = mean == 0 ? 0 : mean / limit;
   if (const int64_t i = errors.first_wrong; i >= 0) {
     const double a = actual(i), b = expected(i);
     difference.within = false;
     difference.reason = std::isfinite(a) && std::isfinite(b)
                             ? fmt::format("element {}: {:.9g} instead of {:.9g} (allowed {:.3g})",
-                                          i, a, b, allowed + tolerance.relative * std::abs(b))
+                                          i, a, b, allowed.of(i, b))
                             : fmt::format("element {}: {} instead of {}", i, a, b);
     return;
   }
-  if (mean <= tolerance.mean) return;
+  if (mean <= limit) return;
   difference.reason = fmt::format(
-      "errs by {:.3g} in root mean square (allowed {:.3g}), most in element {}: {:.9g} instead of "
-      "{:.9g}",
-      mean, tolerance.mean, difference.worst_element, difference.worst_actual,
-      difference.worst_expected);
+      "errs by {:.3g} of what each element may in root mean square (allowed {:.3g}), most in "
+      "element {}: {:.9g} instead of {:.9g}",
+      mean, limit, difference.worst_element, difference.worst_actual, difference.worst_expected);
   difference.within = false;
 }
 
@@ -184,14 +209,10 @@ std::string proves_nothing(const Tensor& expected) {
   if (count == 0) return "";
   int64_t nonzero = 0, nan = 0;
   const bool floats = is_float(expected.dtype());
-  const auto element = [&](int64_t i) {
-    return floats ? expected.element_as_double(i)
-                  : static_cast<double>(expected.element_as_int64(i));
-  };
-  const double first = element(0);
+  const double first = number_at(expected, 0);
   bool same = true;
   for (int64_t i = 0; i < count; ++i) {
-    const double value = element(i);
+    const double value = number_at(expected, i);
     nan += std::isnan(value);
     nonzero += value != 0 && !std::isnan(value);
     same = same && value == first;
@@ -213,24 +234,25 @@ Difference compare_tensors(const Tensor& actual, const Tensor& expected,
   };
   if (actual.dtype() != expected.dtype() || actual.shape() != expected.shape())
     return fail("shape or dtype differ");
-  if (expected.dtype() == DType::kFloat32) {
-    const float *a = actual.data<float>(), *b = expected.data<float>();
-    compare_floats(
-        count, [a](int64_t i) { return static_cast<double>(a[i]); },
-        [b](int64_t i) { return static_cast<double>(b[i]); }, tolerance, difference);
-    return difference;
-  }
-  if (is_float(expected.dtype())) {
-    compare_floats(
-        count, [&](int64_t i) { return actual.element_as_double(i); },
-        [&](int64_t i) { return expected.element_as_double(i); }, tolerance, difference);
-    return difference;
-  }
-  if (tolerance.quanta > 0 && holds_narrow_quanta(expected.dtype())) {
-    compare_floats(
-        count, [&](int64_t i) { return static_cast<double>(actual.element_as_int64(i)); },
-        [&](int64_t i) { return static_cast<double>(expected.element_as_int64(i)); },
-        Tolerance{.absolute = tolerance.quanta, .mean = tolerance.mean}, difference);
+  const bool real = is_float(expected.dtype());
+  if (real || (tolerance.quanta > 0 && holds_narrow_quanta(expected.dtype()))) {
+    // Integers have one unit, whatever their size.
+    const Tolerance of_integers{.moved = tolerance.moved,
+                                .of_moved = tolerance.of_moved,
+                                .absolute = tolerance.quanta,
+                                .mean = tolerance.mean};
+    const Tolerance& own = real ? tolerance : of_integers;
+    const Allowed allowed(expected, own);
+    if (expected.dtype() == DType::kFloat32) {
+      const float *a = actual.data<float>(), *b = expected.data<float>();
+      compare_numbers(
+          count, [a](int64_t i) { return static_cast<double>(a[i]); },
+          [b](int64_t i) { return static_cast<double>(b[i]); }, allowed, own, difference);
+    } else {
+      compare_numbers(
+          count, [&](int64_t i) { return number_at(actual, i); },
+          [&](int64_t i) { return number_at(expected, i); }, allowed, own, difference);
+    }
     return difference;
   }
   if (expected.dtype() == DType::kBool) {

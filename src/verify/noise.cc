@@ -20,54 +20,84 @@ inline uint32_t mix(uint32_t x) {
   return x;
 }
 
-// `read` and `write` take a position; the loop has no other state.
-template <typename Read, typename Write>
-void change(int64_t count, const Noise& noise, const Read& read, const Write& write) {
-  double largest = 0;
-  if (noise.of_largest > 0)
-    for (int64_t i = 0; i < count; ++i)
-      if (const double value = std::abs(static_cast<double>(read(i))); std::isfinite(value))
-        largest = std::max(largest, value);
-  // Evenly distributed between -1 and 1, the root mean square is 1 / sqrt(3).
-  const double relative = noise.relative * std::sqrt(3.0) * 0x1p-31;
-  const double absolute = noise.of_largest * largest * std::sqrt(3.0) * 0x1p-31;
-  const uint32_t salt = mix(static_cast<uint32_t>(noise.seed ^ (noise.seed >> 32)) + 0x9e3779b9U);
-#pragma omp parallel for schedule(static) if (count > 8192)
-  for (int64_t i = 0; i < count; ++i) {
-    const auto drawn = static_cast<double>(static_cast<int32_t>(
-        mix(static_cast<uint32_t>(i) ^ salt) + static_cast<uint32_t>(i >> 32)));
-    const auto value = static_cast<double>(read(i));
-    write(i, value == 0 ? value : value + drawn * (relative * value + absolute));
+// Of each position a number evenly distributed between -1 and 1 times the square root of 3, whose
+// root mean square is 1.
+class Draws {
+ public:
+  explicit Draws(uint64_t seed)
+      : salt_(mix(static_cast<uint32_t>(seed ^ (seed >> 32)) + 0x9e3779b9U)) {}
+  double at(int64_t i) const {
+    return static_cast<double>(static_cast<int32_t>(mix(static_cast<uint32_t>(i) ^ salt_) +
+                                                    static_cast<uint32_t>(i >> 32))) *
+           (1.7320508075688772 * 0x1p-31);
   }
+
+ private:
+  uint32_t salt_;
+};
+
+// A copy whose elements are change(i, value).
+template <typename Change>
+Result<Tensor> changed(const Tensor& tensor, const Change& change) {
+  const int64_t count = tensor.size();
+  Tensor result = TRY(Tensor::allocate(tensor.dtype(), tensor.shape()));
+  const auto each = [&](auto read, auto write) {
+#pragma omp parallel for schedule(static) if (count > 8192)
+    for (int64_t i = 0; i < count; ++i) write(i, change(i, static_cast<double>(read(i))));
+  };
+  if (tensor.dtype() == DType::kFloat32) {
+    const float* from = tensor.data<float>();
+    float* to = result.data<float>();
+    each([from](int64_t i) { return from[i]; },
+         [to](int64_t i, double value) { to[i] = static_cast<float>(value); });
+  } else if (tensor.dtype() == DType::kFloat64) {
+    const double* from = tensor.data<double>();
+    double* to = result.data<double>();
+    each([from](int64_t i) { return from[i]; }, [to](int64_t i, double value) { to[i] = value; });
+  } else {
+    const DType dtype = tensor.dtype();
+    const uint16_t* from = tensor.data<uint16_t>();
+    uint16_t* to = result.data<uint16_t>();
+    each([=](int64_t i) { return half_to_float(from[i], dtype); },
+         [=](int64_t i, double value) { to[i] = float_to_half(static_cast<float>(value), dtype); });
+  }
+  return result;
+}
+
+double largest_finite(const Tensor& tensor) {
+  double largest = 0;
+  for (int64_t i = 0, n = tensor.size(); i < n; ++i)
+    if (const double value = std::abs(tensor.element_as_double(i)); std::isfinite(value))
+      largest = std::max(largest, value);
+  return largest;
 }
 
 }  // namespace
 
 Result<Tensor> with_noise(const Tensor& tensor, const Noise& noise) {
   if (!is_float(tensor.dtype()) || (noise.relative == 0 && noise.of_largest == 0)) return tensor;
-  const int64_t count = tensor.size();
-  Tensor result = TRY(Tensor::allocate(tensor.dtype(), tensor.shape()));
-  if (tensor.dtype() == DType::kFloat32) {
-    const float* from = tensor.data<float>();
-    float* to = result.data<float>();
-    change(
-        count, noise, [from](int64_t i) { return from[i]; },
-        [to](int64_t i, double value) { to[i] = static_cast<float>(value); });
-  } else if (tensor.dtype() == DType::kFloat64) {
-    const double* from = tensor.data<double>();
-    double* to = result.data<double>();
-    change(
-        count, noise, [from](int64_t i) { return from[i]; },
-        [to](int64_t i, double value) { to[i] = value; });
-  } else {
-    const DType dtype = tensor.dtype();
-    const uint16_t* from = tensor.data<uint16_t>();
-    uint16_t* to = result.data<uint16_t>();
-    change(
-        count, noise, [=](int64_t i) { return half_to_float(from[i], dtype); },
-        [=](int64_t i, double value) { to[i] = float_to_half(static_cast<float>(value), dtype); });
-  }
-  return result;
+  const Draws draws(noise.seed);
+  const double absolute = noise.of_largest > 0 ? noise.of_largest * largest_finite(tensor) : 0;
+  return changed(tensor, [&](int64_t i, double value) {
+    if (value == 0 || !std::isfinite(value)) return value;
+    return value + draws.at(i) * (noise.relative * value + absolute);
+  });
+}
+
+Result<Tensor> with_noise_of_sizes(const Tensor& tensor, const Tensor& sizes, double times,
+                                   uint64_t seed) {
+  const Draws draws(seed);
+  const auto* size = sizes.data<double>();
+  return changed(tensor, [&](int64_t i, double value) {
+    return std::isfinite(value) && std::isfinite(size[i]) ? value + draws.at(i) * times * size[i]
+                                                          : std::nan("");
+  });
+}
+
+Result<Tensor> with_nothing_infinite(const Tensor& tensor) {
+  if (!is_float(tensor.dtype())) return tensor;
+  return changed(tensor,
+                 [](int64_t, double value) { return std::isfinite(value) ? value : std::nan(""); });
 }
 
 Result<Tensor> with_neighbours(const Tensor& tensor, uint32_t every, uint64_t seed) {

@@ -10,12 +10,21 @@ namespace collage {
 
 struct Noise {
   double relative = 0;    // root mean square of the change, relative to each element
-  double of_largest = 0;  // … relative to the largest finite magnitude; zeros stay zeros
+  double of_largest = 0;  // … relative to the largest finite magnitude
   uint64_t seed = 0;
 };
 
-// A copy with noise, evenly distributed; the tensor itself where it holds no real numbers.
+// A copy with noise, evenly distributed; the tensor itself where it holds no real numbers. Zeros,
+// infinities and NaN stay what they are.
 Result<Tensor> with_noise(const Tensor& tensor, const Noise& noise);
+
+// A copy to which noise is added whose root mean square is so many times what `sizes` holds for
+// each element, in float64; NaN where that, or the element, is not finite.
+Result<Tensor> with_noise_of_sizes(const Tensor& tensor, const Tensor& sizes, double times,
+                                   uint64_t seed);
+
+// A copy with NaN for infinities, which parts of what is cut into several numbers may make of them.
+Result<Tensor> with_nothing_infinite(const Tensor& tensor);
 
 // A copy in which one integer in `every`, on average, is one more or one less; the least and the
 // largest of the type move inwards. The tensor itself where it is of none of 8 or 16 bits.

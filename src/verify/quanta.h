@@ -21,9 +21,5 @@ bool quantises(const Function& function);
 Result<std::vector<Tensor>> interpret_with_neighbours(const Function& function,
                                                       std::span<const Tensor> inputs,
                                                       uint64_t seed);
-// The largest change of each output that they make, of real numbers or of integers.
-Result<std::vector<double>> moved_by_neighbours(const Function& function,
-                                                std::span<const Tensor> inputs,
-                                                std::span<const Tensor> expected);
 
 }  // namespace collage

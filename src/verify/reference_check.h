@@ -4,24 +4,32 @@
 //   1   between -1 and 1; programs are timed with these too
 //   2   between -0.01 and 0.01
 //   3   between -8 and 8, a quarter of them zero
+//   4   as the first, but for a few of each input: 1e5, -0 and denormal numbers
+//   5   under strict accuracy: besides infinities and NaN
 //
 // each from a seed of its own, integers as their uses can take them. The reference is slow, so it
 // runs when its answer is asked for, once for each inputs, and where it takes long on the first of
 // them alone. Two kinds of inputs prove little and are replaced or left out:
 //
-//   silent           some output is all zero, all NaN or all the same: other ranges are tried
-//   ill-conditioned  NaN or infinity where other ranges have none; or the reference's own outputs
-//                    differ by more than is allowed when its inputs change in their last digits
+//   silent     some output is all zero, all NaN or all the same: other ranges are tried
+//   overflow   NaN or infinity where other ranges have none: left out
+//
+// Seeds are drawn anew for every process (check_seed.h), so no kernel can know what it will be
+// checked on. Each element is judged by a scale of its own (comparison.h); where that refuses it,
+// by how far the reference itself moves there when its numbers change in their last places
+// (rounding_error.h), which is evaluated then.
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ir/expr.h"
 #include "runtime/executor.h"
-#include "verify/comparison.h"
+#include "verify/rounding_error.h"
 
 namespace collage {
 
@@ -29,17 +37,24 @@ struct ReferenceInputs {
   std::string name;  // "inputs between -1 and 1"
   std::vector<Tensor> inputs;
   std::vector<Tensor> expected;  // outputs of the reference
-  // Of a quantised function: the largest change of each that neighbours make (verify/quanta.h).
-  std::vector<double> moved = {};
+  // What roundings move, once that was asked for; by whoever compares (ReferenceCheck::compare).
+  std::shared_ptr<std::optional<RoundingErrors>> errors =
+      std::make_shared<std::optional<RoundingErrors>>();
+};
 
-  // What an output may be off, twice that change included.
-  Tolerance tolerance_of(size_t output, const Tolerance& tolerance) const;
+// How far a program's outputs are from the reference's, within what is allowed.
+struct ProgramError {
+  double error = 0;  // the largest, as a part of the largest of the values like it
+  // It is more than the tolerance, and excused by how far the reference itself moves.
+  bool excused = false;
 };
 
 struct ReferenceCheckOptions {
   std::vector<std::vector<Tensor>> given;  // the user's, each one tensor an input
   bool all_ranges = false;                 // however long the reference takes
   double seconds = 4;  // else: as many ranges as it can do in that time, but one at least
+  // What programs may round besides float32's arithmetic: by default Winograd's tiles.
+  Rounding rounding = rounding::kWinograd4;
 };
 
 class ReferenceCheck {
@@ -54,15 +69,20 @@ class ReferenceCheck {
   Result<std::span<const ReferenceInputs>> given(size_t position);
   const std::string& given_digest(size_t position) const { return given_digests_[position]; }
 
-  // The largest error of any output on the seeded inputs, or on those given at a position, as a
-  // part of its largest value. Fails (kVerification) where one is beyond the tolerance.
-  Result<double> error(Executor& executor, const Tolerance& tolerance);
-  Result<double> error_on_given(size_t position, Executor& executor, const Tolerance& tolerance);
+  // Whether an output agrees with what is expected of it, for what is allowed.
+  Result<Difference> compare(const ReferenceInputs& asked, size_t output, const Tensor& actual,
+                             const Tolerance& tolerance);
+  // The largest error of any output on the seeded inputs, or on those given at a position. Fails
+  // (kVerification) where one is beyond what is allowed.
+  Result<ProgramError> error(Executor& executor, const Tolerance& tolerance);
+  Result<ProgramError> error_on_given(size_t position, Executor& executor,
+                                      const Tolerance& tolerance);
 
   // Why agreement on these inputs proves nothing of an output, by its position; outputs that do not
   // depend on the inputs are left out.
   std::map<size_t, std::string> silent(std::span<const ReferenceInputs> inputs) const;
 
+  bool is_strict() const { return options_.rounding.none(); }
   bool wants_all_ranges() const { return options_.all_ranges; }
   bool tried_all_ranges() const { return tried_all_ranges_; }
   double seconds() const { return seconds_; }  // that checking took until now
@@ -70,9 +90,8 @@ class ReferenceCheck {
  private:
   Result<ReferenceInputs> ask(std::string name, std::vector<Tensor> inputs);
   Status ask_about_ranges();
-  Result<double> error_on(const ReferenceInputs& asked, Executor& executor,
-                          const Tolerance& tolerance);
-  Result<bool> is_ill_conditioned(const ReferenceInputs& asked, const Tolerance& tolerance);
+  Result<ProgramError> error_on(const ReferenceInputs& asked, Executor& executor,
+                                const Tolerance& tolerance);
 
   const Function function_;
   ReferenceCheckOptions options_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ir/op.h"
 #include "ir/visitor.h"
@@ -9,9 +10,11 @@
 #include "ops/interpreter.h"
 #include "tensor_program/call.h"
 #include "tensor_program/evaluate.h"
+#include "verify/magnitudes.h"
 #include "verify/noise.h"
 #include "verify/operator_rounding.h"
 #include "verify/quanta.h"
+#include "verify/tile_rounding.h"
 
 namespace collage {
 
@@ -20,14 +23,17 @@ namespace {
 // By how much kernels may exceed what was modelled: how sums are ordered and functions approximated
 // is the library's choice; a rounding that a variant states is known better.
 constexpr double kArithmeticMargin = 3, kStatedMargin = 2;
-// The largest error of many is at least so many times their root mean square.
-constexpr double kLeastPeak = 4;
+// The largest error of many may be so many times their root mean square.
+constexpr double kPeak = 4;
 // However exact the model takes a function to be: in units of the type's rounding.
-constexpr double kFloor = 4, kMeanFloor = 1;
+constexpr double kFloor = 4;
 // Beyond a quarter of the result nothing would be left of it.
 constexpr double kMost = 0.25;
-// Of what a few elements say about their root mean square.
-constexpr double kFewElements = 2;
+// Arithmetic of a function that is evaluated in no time.
+constexpr double kCheap = 1e7;
+constexpr int kFirstDraws = 1, kFirstCheapDraws = 4, kMostDraws = 8, kMostCheapDraws = 64;
+// More elements are not wrong by chance: so many, and one in so many.
+constexpr int64_t kChance = 8, kChanceOneIn = 64;
 
 bool holds_halves(const Function& function) {
   for (const Expr& expr : post_order(function->body))
@@ -36,26 +42,17 @@ bool holds_halves(const Function& function) {
   return false;
 }
 
-double rms_of(const Tensor& tensor) {
-  if (!is_float(tensor.dtype())) return 0;
-  double squares = 0;
-  const int64_t count = tensor.size();
-  for (int64_t i = 0; i < count; ++i)
-    if (const double value = tensor.element_as_double(i); std::isfinite(value))
-      squares += value * value;
-  return std::sqrt(squares / static_cast<double>(std::max<int64_t>(1, count)));
-}
-
 // What a noisy result becomes where the function jumps.
 Result<Tensor> without_jumps(const Tensor& noisy, const Tensor& clean, Continuity continuity) {
   if (!is_float(clean.dtype()) || continuity == Continuity::kSteps ||
       clean.dtype() != DType::kFloat32)
     return clean;
   constexpr float kJump = 1.0f / 16;
-  const auto size = static_cast<float>(rms_of(clean));
+  const Magnitudes sizes(clean);
   Tensor result = noisy.clone();
   for (int64_t i = 0, n = clean.size(); i < n; ++i) {
     const float a = noisy.data<float>()[i], b = clean.data<float>()[i];
+    const auto size = static_cast<float>(sizes.scale(static_cast<double>(b)));
     if (!(std::abs(a - b) <= kJump * (std::abs(b) + size))) result.data<float>()[i] = b;
   }
   return result;
@@ -72,6 +69,43 @@ Result<std::vector<Tensor>> evaluate_program(const CallNode& call,
                                   {relative, seed});
 }
 
+// What a kernel's output of that type may err by besides.
+Tolerance least_tolerance(DType dtype) {
+  const double unit = unit_roundoff(dtype);
+  // Less than the smallest normal number may be flushed to zero.
+  const double denormal = dtype == DType::kFloat32 ? 0x1p-126 : 0;
+  return {.of_scale = kFloor * unit, .relative = kFloor * unit, .absolute = denormal};
+}
+
+// How far elements of each group move, typically.
+std::vector<double> of_groups(const Tensor& expected, const Magnitudes& magnitudes,
+                              const std::vector<double>& moved, bool quantised) {
+  std::vector<std::vector<double>> members(magnitudes.groups());
+  const bool all_zero = magnitudes.largest() == 0;
+  for (int64_t i = 0, n = expected.size(); i < n; ++i) {
+    const double b = number_at(expected, i), by = moved[static_cast<size_t>(i)];
+    // Zeros stay what they are for reasons of their own.
+    if (std::isfinite(b) && std::isfinite(by) && (b != 0 || all_zero))
+      members[magnitudes.group(b)].push_back(by);
+  }
+  std::vector<double> typical;
+  for (std::vector<double>& group : members) {
+    double size = 0;
+    if (group.empty()) {
+    } else if (quantised) {  // few move, by much
+      for (const double by : group) size = std::hypot(size, by);
+      size = std::max(size / std::sqrt(static_cast<double>(group.size())),
+                      *std::max_element(group.begin(), group.end()) / kPeak);
+    } else {
+      const auto middle = group.begin() + static_cast<std::ptrdiff_t>(group.size() / 2);
+      std::nth_element(group.begin(), middle, group.end());
+      size = *middle;
+    }
+    typical.push_back(size);
+  }
+  return typical;
+}
+
 }  // namespace
 
 Result<RoundingErrors> RoundingErrors::of(const Function& function, std::vector<Tensor> inputs) {
@@ -85,34 +119,27 @@ Result<RoundingErrors> RoundingErrors::of(const Function& function, std::vector<
                         errors.jumping_[&call] = results;
                       return results;
                     }));
-  for (const Tensor& output : errors.expected_) errors.rms_.push_back(rms_of(output));
   errors.quantises_ = quantises(errors.function_);
+  errors.halves_ = holds_halves(errors.function_);
+  double work = 0;
+  for (const Expr& expr : post_order(errors.function_->body))
+    if (const auto* call = as<CallNode>(expr); call != nullptr && call->op != nullptr)
+      work += result_elements(*call) * summands(*call);
+  const bool cheap = work <= kCheap;
+  errors.draws_ = cheap ? kFirstCheapDraws : kFirstDraws;
+  errors.most_draws_ = cheap ? kMostCheapDraws : kMostDraws;
   return errors;
 }
 
-double RoundingErrors::amplitude(Source source) const {
-  if (source == Source::kQuanta) return 1;
-  const bool halves = holds_halves(function_);
-  if (source == Source::kArithmetic) return halves ? 2 : 64;  // times what rounding errs by
-  return halves ? 0x1p-6 : 0x1p-14;                           // largest error of one rounding
+double RoundingErrors::amplitude(const Source& source) const {
+  if (source.kind == Kind::kQuanta) return 1;
+  if (source.kind == Kind::kArithmetic) return halves_ ? 2 : 4;  // times what rounding errs by
+  return halves_ ? 0x1p-6 : 0x1p-14;                             // largest error of one rounding
 }
 
-int RoundingErrors::draws() const {
-  constexpr double kMany = 16, kExpensive = 1e9;
-  double fewest = kMany, flops = 0;
-  for (const Expr& expr : post_order(function_->body)) {
-    const auto* call = as<CallNode>(expr);
-    if (call == nullptr || call->op == nullptr || operator_rounding(*call).results == 0) continue;
-    const double elements = result_elements(*call);
-    if (elements > 0) fewest = std::min(fewest, elements);
-    flops += elements * summands(*call);
-  }
-  return fewest >= kMany ? 1 : flops > kExpensive ? 2 : 4;
-}
-
-Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(Source source, double amplitude,
-                                                                uint64_t seed) {
-  if (source == Source::kQuanta) return interpret_with_neighbours(function_, inputs_, seed);
+Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& source,
+                                                                double amplitude, uint64_t seed) {
+  if (source.kind == Kind::kQuanta) return interpret_with_neighbours(function_, inputs_, seed);
   uint64_t tensor = seed << 32;
   const double stated = rms_roundoff(amplitude);
   const auto noisy = [&](const Tensor& value, double relative,
@@ -120,7 +147,7 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(Source source, d
     return with_noise(value, {relative, of_largest, ++tensor});
   };
   std::vector<Tensor> inputs = inputs_;
-  if (source == Source::kTensors)
+  if (source.kind == Kind::kTensors)
     for (Tensor& input : inputs) input = TRY(noisy(input, stated));
   const auto evaluate = [&](const CallNode& call,
                             std::span<const Tensor> given) -> Result<std::vector<Tensor>> {
@@ -129,39 +156,46 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(Source source, d
     const OperatorRounding own = operator_rounding(call);
     const bool factors = multiplies(call);
     const bool by_operation =
-        source == Source::kArithmetic && call.op->name == tensor_program::kCallOp;
-    switch (source) {
-      case Source::kArithmetic: {
-        if (by_operation) break;
+        source.kind == Kind::kArithmetic && call.op->name == tensor_program::kCallOp;
+    const bool tiled = source.tile > 0 && can_be_tiled(call);
+    switch (source.kind) {
+      case Kind::kArithmetic: {
+        if (by_operation || tiled) break;
         const size_t count =
             reads_all(call) ? arguments.size() : std::min<size_t>(1, arguments.size());
         for (size_t i = 0; i < count; ++i)
           arguments[i] = TRY(noisy(arguments[i], amplitude * own.operands));
         break;
       }
-      case Source::kFactors:
-      case Source::kFixedPoint:
+      case Kind::kFactors:
+      case Kind::kFixedPoint:
         if (!factors) break;
         for (Tensor& argument : arguments)
-          argument = source == Source::kFactors
+          argument = source.kind == Kind::kFactors
                          ? TRY(noisy(argument, stated))
                          : TRY(noisy(argument, 0, amplitude / std::sqrt(3.0)));
         break;
-      case Source::kTensors:
+      case Kind::kTensors:
         if (!factors) break;
         for (size_t i = 0; i < std::min(arguments.size(), call.args.size()); ++i)
           if (call.args[i]->kind() == ExprKind::kConstant)
             arguments[i] = TRY(noisy(arguments[i], stated));
         break;
-      case Source::kQuanta:
+      case Kind::kQuanta:
         break;  // above
     }
     std::vector<Tensor> results =
         TRY(by_operation ? evaluate_program(call, arguments, amplitude, ++tensor)
                          : evaluate_call(call, arguments));
+    if (source.kind == Kind::kFactors && factors)
+      results[0] = TRY(with_nothing_infinite(results[0]));
+    if (tiled)
+      results[0] =
+          TRY(with_noise_of_sizes(results[0], TRY(sizes_of_tiles(call, arguments, source.tile)),
+                                  amplitude * own.operands, ++tensor));
     double relative = 0;
-    if (source == Source::kArithmetic && !by_operation) relative = amplitude * own.results;
-    if (source == Source::kTensors && own.results > 0) relative = stated;
+    if (source.kind == Kind::kArithmetic && !by_operation) relative = amplitude * own.results;
+    if (source.kind == Kind::kTensors && own.results > 0) relative = stated;
     if (relative > 0)
       for (Tensor& result : results) result = TRY(noisy(result, relative));
     if (const auto clean = jumping_.find(&call); clean != jumping_.end())
@@ -172,81 +206,144 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(Source source, d
   return interpret(function_, inputs, evaluate);
 }
 
-Result<const std::vector<RoundingErrors::Deviation>*> RoundingErrors::deviations(Source source) {
-  const auto known = known_.find(static_cast<int>(source));
-  if (known != known_.end()) return &known->second;
-  std::vector<Deviation> all(expected_.size());
+Status RoundingErrors::draw(const Source& source, Moves& moves) {
   const double size = amplitude(source);
-  for (int draw = 0, most = draws(); draw < most; ++draw) {
-    const std::vector<Tensor> noisy =
-        TRY(evaluate_with_noise(source, size, static_cast<uint64_t>(draw) + 1));
-    for (size_t o = 0; o < noisy.size(); ++o) {
-      const bool real = is_float(expected_[o].dtype());
-      if (!real && source != Source::kQuanta) continue;
-      const auto element = [real](const Tensor& values, int64_t i) {
-        return real ? values.element_as_double(i) : static_cast<double>(values.element_as_int64(i));
-      };
-      Deviation& deviation = all[o];
-      for (int64_t i = 0, n = noisy[o].size(); i < n; ++i) {
-        const double b = element(expected_[o], i);
-        const double moved = std::abs(element(noisy[o], i) - b) / size;
-        if (!std::isfinite(moved)) continue;
-        deviation.squares += moved * moved;
-        ++deviation.count;
-        const double scale = rms_[o] > 0 ? 1 + std::abs(b) / rms_[o] : 1;
-        deviation.peak = std::max(deviation.peak, moved / scale);
+  const std::vector<Tensor> noisy =
+      TRY(evaluate_with_noise(source, size, static_cast<uint64_t>(moves.draws) + 1));
+  const auto before = static_cast<double>(moves.draws);
+  const double old_part = std::sqrt(before / (before + 1)), new_part = std::sqrt(1 / (before + 1));
+  for (size_t o = 0; o < noisy.size(); ++o) {
+    const Tensor& expected = expected_[o];
+    if (!is_float(expected.dtype()) && source.kind != Kind::kQuanta) continue;
+    std::vector<double>& of = moves.of[o];
+    for (int64_t i = 0, n = expected.size(); i < n; ++i) {
+      const double a = number_at(noisy[o], i), b = number_at(expected, i);
+      double& by = of[static_cast<size_t>(i)];
+      // NaN marks what may be anything (with_noise_of_sizes, with_nothing_infinite).
+      const bool marks = source.tile > 0 || source.kind == Kind::kFactors;
+      if (marks && std::isnan(a) && !std::isnan(b)) {
+        by = std::numeric_limits<double>::infinity();
+      } else {
+        const double moved = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) / size : 0;
+        by = source.kind == Kind::kQuanta ? std::max(by, moved)
+                                          : std::hypot(by * old_part, moved * new_part);
       }
     }
   }
-  return &(known_[static_cast<int>(source)] = std::move(all));
+  ++moves.draws;
+  return {};
+}
+
+Result<const RoundingErrors::Moves*> RoundingErrors::moves(const Source& source) {
+  Moves& moves = known_[source];
+  if (moves.draws == 0)
+    for (const Tensor& output : expected_)
+      moves.of.emplace_back(static_cast<size_t>(output.size()), 0);
+  // Which integers become their neighbours is chance in every draw: more of them tell no more.
+  const int draws = source.kind == Kind::kQuanta ? std::min(draws_, kFirstCheapDraws) : draws_;
+  while (moves.draws < draws) TRY(draw(source, moves));
+  return &moves;
+}
+
+std::vector<RoundingErrors::Part> RoundingErrors::parts_of(const Rounding& rounding) const {
+  std::vector<Part> parts;
+  const auto add = [&](Kind kind, double times, int tile = 0) {
+    if (times > 0) parts.push_back({{kind, tile}, times});
+  };
+  // What a rounding to bfloat16 leaves is far above float32's.
+  if (rounding.tensors == 0)
+    add(Kind::kArithmetic, kArithmeticMargin * rounding.sums, tile_side(rounding));
+  add(Kind::kFactors, kStatedMargin * rounding.factors);
+  add(Kind::kFixedPoint, kStatedMargin * rounding.fixed_point);
+  add(Kind::kTensors, kStatedMargin * rounding.tensors);
+  if (quantises_) add(Kind::kQuanta, 1);
+  return parts;
+}
+
+Result<RoundingErrors::Movement> RoundingErrors::moved(size_t output, const Rounding& rounding) {
+  const Tensor& expected = expected_[output];
+  auto all = std::make_shared<std::vector<double>>(static_cast<size_t>(expected.size()), 0);
+  for (const Part& part : parts_of(rounding)) {
+    const std::vector<double>& of = TRY(moves(part.source))->of[output];
+    for (size_t i = 0; i < of.size(); ++i) (*all)[i] = std::hypot((*all)[i], part.times * of[i]);
+  }
+  const Magnitudes magnitudes(expected);
+  const std::vector<double> typical = of_groups(expected, magnitudes, *all, quantises_);
+  for (int64_t i = 0, n = expected.size(); i < n; ++i) {
+    const double b = number_at(expected, i);
+    if (std::isfinite(b))
+      (*all)[static_cast<size_t>(i)] =
+          std::max((*all)[static_cast<size_t>(i)], typical[magnitudes.group(b)]);
+  }
+  return Movement(std::move(all));
 }
 
 Result<std::vector<Tolerance>> RoundingErrors::tolerances(const Rounding& rounding) {
-  struct Part {
-    Source source;
-    double times;
-  };
-  const Part parts[] = {{Source::kArithmetic, kArithmeticMargin * rounding.sums},
-                        {Source::kFactors, kStatedMargin * rounding.factors},
-                        {Source::kFixedPoint, kStatedMargin * rounding.fixed_point},
-                        {Source::kTensors, kStatedMargin * rounding.tensors},
-                        {Source::kQuanta, quantises_ ? 1.0 : 0}};
-  // What a rounding to bfloat16 leaves is far above float32's.
-  const bool arithmetic_counts = rounding.tensors == 0;
-  std::vector<Tolerance> result(expected_.size());
-  std::vector<double> squares(expected_.size(), 0), few(expected_.size(), 0),
-      peaks(expected_.size(), 0);
-  for (const Part& part : parts) {
-    if (part.times == 0 || (part.source == Source::kArithmetic && !arithmetic_counts)) continue;
-    const std::vector<Deviation>& deviations_of = *TRY(deviations(part.source));
-    for (size_t o = 0; o < result.size(); ++o) {
-      const Deviation& d = deviations_of[o];
-      const double count = std::max(1.0, d.count);
-      squares[o] += part.times * part.times * d.squares / count;
-      peaks[o] += part.times * part.times * d.peak * d.peak;
-      few[o] += kFewElements * kFewElements * part.times * part.times * d.peak * d.peak / count;
-    }
-  }
-  for (size_t o = 0; o < result.size(); ++o) {
-    const double mean = std::sqrt(squares[o] + few[o]);
-    Tolerance& tolerance = result[o];
-    if (!is_float(expected_[o].dtype())) {
-      tolerance.quanta = std::sqrt(peaks[o]);
-      tolerance.mean = mean;
-      continue;
-    }
-    const double unit = unit_roundoff(expected_[o].dtype());
-    const double largest = std::max(kLeastPeak * std::sqrt(squares[o]), std::sqrt(peaks[o]));
-    tolerance.absolute = largest + kFloor * unit * rms_[o];
-    tolerance.relative = kFloor * unit + (rms_[o] > 0 ? largest / rms_[o] : 0);
-    tolerance.mean = mean + kMeanFloor * unit * rms_[o];
-    if (!rounding.none()) {
-      tolerance.absolute = std::min(tolerance.absolute, kMost * rms_[o]);
-      tolerance.relative = std::min(tolerance.relative, kMost);
-      tolerance.mean = std::min(tolerance.mean, kMost * rms_[o]);
-    }
-  }
+  std::vector<Tolerance> result;
+  for (size_t o = 0; o < expected_.size(); ++o) result.push_back(TRY(tolerance(o, rounding)));
   return result;
+}
+
+Result<Tolerance> RoundingErrors::tolerance(size_t output, const Rounding& rounding) {
+  const DType dtype = expected_[output].dtype();
+  Tolerance tolerance;
+  if (is_float(dtype)) {
+    tolerance = least_tolerance(dtype);
+    if (!rounding.none()) tolerance.most = kMost;
+  } else if (quantises_) {
+    tolerance.quanta = 1;  // either neighbour of a middle
+  } else {
+    return tolerance;
+  }
+  tolerance.moved = TRY(moved(output, rounding));
+  tolerance.of_moved = kPeak;
+  tolerance.mean = 1 / kPeak;
+  return tolerance;
+}
+
+Result<Difference> RoundingErrors::compare(size_t output, const Tensor& actual,
+                                           const Rounding& rounding) {
+  return while_in_doubt([&]() -> Result<Difference> {
+    return compare_tensors(actual, expected_[output], TRY(tolerance(output, rounding)));
+  });
+}
+
+Result<Difference> RoundingErrors::compare(size_t output, const Tensor& actual,
+                                           const Tensor& expected, const Rounding& rounding,
+                                           Tolerance tolerance) {
+  return while_in_doubt([&]() -> Result<Difference> {
+    tolerance.moved = TRY(moved(output, rounding));
+    tolerance.of_moved = kPeak;
+    tolerance.mean = std::min(tolerance.mean, 1 / kPeak);
+    if (quantises_) tolerance.quanta = std::max(tolerance.quanta, 1.0);
+    return compare_tensors(actual, expected, tolerance);
+  });
+}
+
+Result<Difference> RoundingErrors::compare_at_ends(size_t output, const Tensor& actual,
+                                                   const Rounding& rounding) {
+  const Tensor& expected = expected_[output];
+  Tolerance plain = model_tolerance();
+  plain.absolute = least_tolerance(expected.dtype()).absolute;
+  plain.quanta = quantises_ ? 1 : 0;
+  plain.may_lose_nan = true;
+  plain = kept_as(plain, expected.dtype());
+  const Difference difference = compare_tensors(actual, expected, plain);
+  if (difference.within || difference.judged == 0) return difference;
+  return compare(output, actual, expected, rounding, plain);
+}
+
+Result<Difference> RoundingErrors::while_in_doubt(
+    const std::function<Result<Difference>()>& compare) {
+  while (true) {
+    Difference difference = TRY(compare());
+    const bool numbers =
+        std::isfinite(difference.worst_actual) && std::isfinite(difference.worst_expected);
+    const bool by_chance = numbers && difference.judged > 0 &&
+                           difference.wrong <= kChance + difference.judged / kChanceOneIn;
+    if (difference.within || !by_chance || draws_ >= most_draws_) return difference;
+    draws_ = std::min(most_draws_, 4 * draws_);
+  }
 }
 
 }  // namespace collage

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "ir/op.h"
 #include "ir/visitor.h"
@@ -202,6 +203,44 @@ Result<std::vector<Tensor>> synthetic_inputs(const Function& function, uint64_t 
                          : TRY(integers(type, integer_range(type.dtype, uses, free), own_seed)));
   }
   return inputs;
+}
+
+namespace {
+
+std::vector<float> numbers_at(Ends ends) {
+  using Limits = std::numeric_limits<float>;
+  constexpr float kFar = 1e5f;
+  std::vector<float> numbers = {kFar, -0.0f, 3 * Limits::denorm_min(), -Limits::min() / 3};
+  if (ends != Ends::kOutlier)
+    numbers.insert(numbers.end(), {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()});
+  if (ends == Ends::kAll) numbers.insert(numbers.end(), {Limits::max(), -Limits::max()});
+  return numbers;
+}
+
+}  // namespace
+
+Result<std::vector<Tensor>> with_ends(const Function& function, std::vector<Tensor> inputs,
+                                      Ends ends, uint64_t seed) {
+  const std::vector<ValueRange> ranges = input_ranges(TRY(inline_calls(function)));
+  const std::vector<float> numbers = numbers_at(ends);
+  Random random{seed};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool any = ranges[i].low == ValueRange{}.low && ranges[i].high == ValueRange{}.high;
+    if (inputs[i].dtype() != DType::kFloat32 || inputs[i].size() == 0 || !any) continue;
+    inputs[i] = inputs[i].clone();
+    const auto size = static_cast<uint64_t>(inputs[i].size());
+    for (const float number : numbers) inputs[i].data<float>()[random.next() % size] = number;
+  }
+  return inputs;
+}
+
+Ends ends_to_check(const Function& function) {
+  for (const Expr& expr : post_order(function->body)) {
+    const auto* call = as<CallNode>(expr);
+    if (call != nullptr && call->op != nullptr && call->op->kind >= FusionKind::kReduction)
+      return Ends::kNotFinite;
+  }
+  return Ends::kAll;
 }
 
 }  // namespace collage

@@ -25,4 +25,18 @@ struct SyntheticRange {
 Result<std::vector<Tensor>> synthetic_inputs(const Function& function, uint64_t seed,
                                              const SyntheticRange& range = {});
 
+// Which ends of the numbers some elements of the inputs lie at.
+enum class Ends {
+  kOutlier,    // one far larger than all others, -0 and denormals
+  kNotFinite,  // infinities and NaN besides
+  kAll,        // and the largest finite numbers, whose sums and squares overflow
+};
+// The inputs with a few elements of each tensor of real numbers, where seeded places are, at these
+// ends; tensors whose uses demand a range of their own stay what they are.
+Result<std::vector<Tensor>> with_ends(const Function& function, std::vector<Tensor> inputs,
+                                      Ends ends, uint64_t seed);
+// The ends at which a function's kernels are checked: all where each element is computed by itself,
+// no overflow where many are added up, since that may happen in one order of additions alone.
+Ends ends_to_check(const Function& function);
+
 }  // namespace collage

@@ -13,7 +13,7 @@ Tensor floats(const std::vector<float>& values) {
 }
 
 bool within(const std::vector<float>& actual, const std::vector<float>& expected,
-            const Tolerance& tolerance = {1e-6, 1e-6, 1e-6}) {
+            const Tolerance& tolerance = {.of_scale = 1e-6, .relative = 1e-6}) {
   return compare_tensors(floats(actual), floats(expected), tolerance).within;
 }
 
@@ -29,16 +29,48 @@ TEST(Comparison, NanAndInfinityMustStandInTheSamePlaces) {
   EXPECT_FALSE(within({3e38f, 1}, {inf, 1}));
 }
 
-TEST(Comparison, IsRelativeToTheReferencesSize) {
-  Tolerance of_rms{1e-4, 0, 0};
-  EXPECT_TRUE(within({1.00005f, 1, 1}, {1, 1, 1}, of_rms));
-  EXPECT_FALSE(within({1.0002f, 1, 1}, {1, 1, 1}, of_rms));
-  EXPECT_TRUE(within({0.02f, 300, 300}, {0, 300, 300}, of_rms));
-  EXPECT_FALSE(within({1e-7f}, {0}, of_rms)) << "all zeros allow nothing";
+TEST(Comparison, IsRelativeToTheSizeOfElementsAlike) {
+  const Tolerance tolerance{.of_scale = 1e-4};
+  EXPECT_TRUE(within({1.00005f, 1, 1}, {1, 1, 1}, tolerance));
+  EXPECT_FALSE(within({1.0002f, 1, 1}, {1, 1, 1}, tolerance));
+  EXPECT_TRUE(within({0.02f, 300, 300}, {0, 300, 300}, tolerance));
+  EXPECT_FALSE(within({1e-7f}, {0}, tolerance)) << "all zeros allow nothing";
+}
+
+TEST(Comparison, AnOutlierIsNoScaleOfOthers) {
+  for (const float outlier : {-10000.0f, -3.4e38f, 1e6f}) {
+    std::vector<float> expected, wrong, right;
+    for (int i = 0; i < 300; ++i) {
+      const float value = std::sin(static_cast<float>(i));
+      expected.push_back(i % 3 == 0 ? outlier : value);
+      wrong.push_back(i % 3 == 0 ? outlier : 0.01f);
+      right.push_back(i % 3 == 0 ? outlier * (1 + 1e-6f) : value + 1e-5f);
+    }
+    EXPECT_FALSE(within(wrong, expected, model_tolerance())) << outlier;
+    EXPECT_TRUE(within(right, expected, model_tolerance())) << outlier;
+  }
+  EXPECT_FALSE(within({0.5f, -1e4f}, {0.4f, -1e4f}, model_tolerance()));
+}
+
+TEST(Comparison, LargeDoublesAllowNoMore) {
+  const Tensor expected = Tensor::from<double>({3}, {1e200, 1, -1e300});
+  const Tensor wrong = Tensor::from<double>({3}, {1e200, 2, -1e300});
+  EXPECT_TRUE(compare_tensors(expected, expected, model_tolerance()).within);
+  EXPECT_FALSE(compare_tensors(wrong, expected, model_tolerance()).within);
+  EXPECT_FALSE(std::isnan(compare_tensors(wrong, expected, model_tolerance()).rms_rel));
+}
+
+TEST(Comparison, WhatRoundingsMoveIsAllowedWhereTheyDo) {
+  Tolerance tolerance{.of_moved = 2};
+  tolerance.moved = std::make_shared<std::vector<double>>(std::vector<double>{0.1, 0, INFINITY});
+  EXPECT_TRUE(within({1.15f, 1, 7}, {1, 1, 1}, tolerance));
+  EXPECT_FALSE(within({1.25f, 1, 1}, {1, 1, 1}, tolerance));
+  EXPECT_FALSE(within({1, 1.15f, 1}, {1, 1, 1}, tolerance));
+  EXPECT_TRUE(within({1, 1, NAN}, {1, 1, 1}, tolerance)) << "may be anything";
 }
 
 TEST(Comparison, SaysWhichElementIsWrong) {
-  Difference difference = compare_tensors(floats({1, 2, 7}), floats({1, 2, 3}), {0, 0, 0});
+  Difference difference = compare_tensors(floats({1, 2, 7}), floats({1, 2, 3}), {});
   EXPECT_FALSE(difference.within);
   EXPECT_EQ(difference.reason, "element 2: 7 instead of 3 (allowed 0)");
   EXPECT_EQ(difference.max_abs, 4);
@@ -57,13 +89,14 @@ TEST(Comparison, LargeTensorsAreJudgedAsWhole) {
   EXPECT_EQ(difference.worst_element, 120000);
   EXPECT_EQ(difference.max_abs, 6);
   EXPECT_EQ(difference.max_rel, 2);
-  EXPECT_DOUBLE_EQ(difference.rms_rel, std::sqrt((1 + 36 + 16) / (199999 + 9.0)));
+  EXPECT_EQ(difference.wrong, 3);
+  EXPECT_NEAR(difference.rms_rel, std::sqrt((1 + 36 + 16) / (199999 + 9.0)), 1e-12);
 }
 
 TEST(Comparison, IntegersAndBoolsAreExact) {
   Tensor a = Tensor::from<int64_t>({2}, {1, 2}), b = Tensor::from<int64_t>({2}, {1, 3});
   EXPECT_TRUE(compare_tensors(a, a, {}).within);
-  EXPECT_FALSE(compare_tensors(a, b, {1, 1, 1}).within);
+  EXPECT_FALSE(compare_tensors(a, b, {.of_scale = 1, .relative = 1}).within);
   Tensor yes = Tensor::zeros(DType::kBool, {1}), odd = yes.clone();
   yes.data<uint8_t>()[0] = 1;
   odd.data<uint8_t>()[0] = 255;
@@ -72,24 +105,23 @@ TEST(Comparison, IntegersAndBoolsAreExact) {
 }
 
 TEST(Comparison, ManySmallErrorsShowInTheirMean) {
-  Tolerance tolerance{.of_rms = 1e-3};
-  tolerance.mean = 1e-4;
+  const Tolerance tolerance{.of_scale = 1e-3, .mean = 0.1};
   std::vector<float> expected(100, 1), all = expected, one = expected;
   for (float& value : all) value += 5e-4f;
   one[7] += 5e-4f;
   EXPECT_TRUE(within(one, expected, tolerance));
   Difference difference = compare_tensors(floats(all), floats(expected), tolerance);
   EXPECT_FALSE(difference.within);
-  EXPECT_NEAR(difference.mean_of_allowed, 5, 0.01);
-  EXPECT_EQ(difference.reason.substr(0, 58),
-            "errs by 0.0005 in root mean square (allowed 0.0001), most ");
+  EXPECT_NEAR(difference.mean_of_allowed, 5 / std::sqrt(2), 0.01) << "one in a hundred more";
+  EXPECT_EQ(difference.reason.substr(0, 66),
+            "errs by 0.5 of what each element may in root mean square (allowed ");
 }
 
-TEST(Comparison, TheUsersBudgetIsRelativeToTheLargestValue) {
+TEST(Comparison, TheUsersBudgetIsRelativeToTheLargestValueAlike) {
   EXPECT_TRUE(within({0.9f, 0, 100}, {0, 0, 100}, model_tolerance(1e-2)));
   EXPECT_FALSE(within({1.1f, 0, 100}, {0, 0, 100}, model_tolerance(1e-2)));
   EXPECT_FALSE(within({0.9f, 0, 100}, {0, 0, 100}, model_tolerance()));
-  Difference difference = compare_tensors(floats({3, 4}), floats({3, 5}), {1, 1, 1});
+  Difference difference = compare_tensors(floats({3, 4}), floats({3, 5}), {.of_scale = 1});
   EXPECT_FLOAT_EQ(static_cast<float>(difference.rms_rel), 1 / std::sqrt(34.f));
 }
 
@@ -108,8 +140,10 @@ TEST(Comparison, HalfPrecisionMayRoundOtherwise) {
 }
 
 TEST(Comparison, OtherDtypesOrShapesDiffer) {
-  EXPECT_FALSE(compare_tensors(floats({1, 2}), floats({1, 2}).reshaped({2, 1}), {1, 1, 1}).within);
-  EXPECT_FALSE(compare_tensors(Tensor::from<int64_t>({1}, {1}), floats({1}), {1, 1, 1}).within);
+  EXPECT_FALSE(
+      compare_tensors(floats({1, 2}), floats({1, 2}).reshaped({2, 1}), {.of_scale = 1}).within);
+  EXPECT_FALSE(
+      compare_tensors(Tensor::from<int64_t>({1}, {1}), floats({1}), {.of_scale = 1}).within);
 }
 
 TEST(Comparison, OutputsThatAreAllAlikeProveNothing) {

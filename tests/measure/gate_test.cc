@@ -21,9 +21,8 @@ using testing::Fault;
 using testing::on_trial_data;
 
 bool within(const std::vector<Tensor>& actual, RoundingErrors& errors, const Rounding& rounding) {
-  const std::vector<Tolerance> allowed = errors.tolerances(rounding).value();
   for (size_t o = 0; o < actual.size(); ++o)
-    if (!compare_tensors(actual[o], errors.expected()[o], allowed[o]).within) return false;
+    if (!errors.compare(o, actual[o], rounding).value().within) return false;
   return true;
 }
 
@@ -56,7 +55,9 @@ int check_faults(const Function& function, const std::vector<Fault>& faults,
     if (equal(wrong, errors.expected())) continue;
     ++telling;
     for (const Rounding& rounding : roundings)
-      EXPECT_FALSE(within(wrong, errors, rounding)) << fault.name;
+      EXPECT_FALSE(within(wrong, errors, rounding))
+          << fault.name << ", sums " << rounding.sums << ", factors " << rounding.factors << ", "
+          << errors.compare(0, wrong[0], rounding).value().mean_of_allowed << " of allowed";
   }
   return telling;
 }

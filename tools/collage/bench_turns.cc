@@ -133,7 +133,7 @@ Result<TimedModel> time_in_turns(Model model, const BenchOptions& options) {
   Rivals rivals = TRY(Rivals::start(
       options.compare, options.model,
       TRY(file_inputs(options.model, model.inputs(), inputs, TRY(load_options(options)).constants)),
-      model_reference(model, options.max_error).tolerance, facts.threads, options.max_error, 0));
+      model_reference(model, options.max_error).of_peers, facts.threads, options.max_error, 0));
   TimedModel timed{std::move(model),  std::move(program), std::move(alone), std::move(inputs), {},
                    std::move(rivals), std::move(facts)};
   reset_peak_resident_bytes();

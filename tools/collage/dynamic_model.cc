@@ -130,8 +130,8 @@ Status verify_staged(StagedProgram& staged, const SharedOptions& options,
     }
     const Difference difference =
         compare_tensors(outputs[i], wanted, model_tolerance(options.max_error));
-    fmt::print("output {} '{}' {}: largest error {:.3g}, {:.3g} of the largest value{}\n", i, name,
-               shape_to_string(outputs[i].shape()), difference.max_abs, difference.max_rel,
+    fmt::print("output {} '{}' {}: largest error {:.3g}, {:.3g} of the largest value like it{}\n",
+               i, name, shape_to_string(outputs[i].shape()), difference.max_abs, difference.max_rel,
                difference.within ? "" : "  WRONG");
     if (!difference.within && failure.empty())
       failure = fmt::format("output '{}': {}", name, difference.reason);
