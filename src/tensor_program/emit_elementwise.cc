@@ -94,6 +94,45 @@ Term hard_sigmoid(const Term& x, float alpha, float beta) {
 
 Term elu(const Term& x, float alpha) { return select(x > 0.0f, x, alpha * expm1(min(x, 0.0f))); }
 
+Term celu(const Term& x, float alpha) {
+  return select(x > 0.0f, x, alpha * expm1(min(x, 0.0f) / alpha));
+}
+Status check_celu(const CallNode& call) {
+  if (!(call.attrs.real("alpha") > 0))
+    return unsupported("nn.celu with alpha {}", call.attrs.real("alpha"));
+  return check_float_args(call);
+}
+
+/// From here on sinh and cosh are e^|x| / 2. That is taken as the quotient of e^(|x| / 2) and twice
+/// its reciprocal, since e^|x| is infinite before its half is.
+constexpr float kLargeExponent = 64;
+Term half_exp(const Term& size) {
+  const Term root = exp(0.5f * size);
+  return quotient(root, quotient(2.0f, root));
+}
+
+Term sinh(const Term& x) {
+  const Term size = abs(x), e = expm1(min(size, kLargeExponent));
+  const Term value = select(size > kLargeExponent, half_exp(size), 0.5f * (e + e / (e + 1.0f)));
+  return select(x < 0.0f, -value, value);
+}
+
+Term cosh(const Term& x) {
+  const Term size = abs(x), e = exp(min(size, kLargeExponent));
+  return select(size > kLargeExponent, half_exp(size), 0.5f * (e + 1.0f / e));
+}
+
+Term shrink(const Term& x, float beyond, float bias) {
+  return select(x < -beyond, x + bias, select(x > beyond, x - bias, 0.0f));
+}
+
+Term sign(const Term& x) {
+  const DType dtype = x.dtype();
+  const Term one = is_float(dtype) ? constant(1, dtype) : integer_constant(1, dtype);
+  // Zeros and what is no number are themselves.
+  return select(x > zero(dtype), one, select(x < zero(dtype), -one, x));
+}
+
 Term emit_power(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Term x = arg(e, call, 0, at);
   if (const auto* exponent = as<ConstantNode>(call.args[1]);
@@ -204,6 +243,9 @@ void add_elementwise_rules(EmitTable& table) {
   add("trunc", check_float_args, UNARY(trunc(x)));
   add("sin", check_float_args, UNARY(sin(x)));
   add("cos", check_float_args, UNARY(cos(x)));
+  add("sinh", check_float_args, UNARY(sinh(x)));
+  add("cosh", check_float_args, UNARY(cosh(x)));
+  add("sign", check_number, UNARY(sign(x)));
   add("reciprocal", check_float_args, UNARY(1.0f / x));
   add("nn.gelu", check_float_args,
       UNARY(call.attrs.string("approximate") == "tanh" ? gelu_tanh(x) : gelu_erf(x)));
@@ -212,10 +254,13 @@ void add_elementwise_rules(EmitTable& table) {
       UNARY(hard_sigmoid(x, real(call, "alpha"), real(call, "beta"))));
   add("nn.hard_swish", check_float_args, UNARY(x * hard_sigmoid(x, 1.0f / 6, 0.5f)));
   add("nn.elu", check_float_args, UNARY(elu(x, real(call, "alpha"))));
+  add("nn.selu", check_float_args, UNARY(real(call, "gamma") * elu(x, real(call, "alpha"))));
+  add("nn.celu", check_celu, UNARY(celu(x, real(call, "alpha"))));
   add("nn.softplus", check_float_args, UNARY(softplus(x)));
   add("nn.softsign", check_float_args, UNARY(x / (1.0f + abs(x))));
   add("nn.mish", check_float_args, UNARY(x * tanh(softplus(x))));
   add("nn.thresholded_relu", check_float_args, UNARY(select(x > real(call, "alpha"), x, 0.0f)));
+  add("nn.shrink", check_float_args, UNARY(shrink(x, real(call, "lambd"), real(call, "bias"))));
   add("copy", check_movable_args, first);
   add("cast", check_cast, emit_cast);
   add("nn.bias_add", check_float_args, bias_add);
