@@ -46,7 +46,7 @@ Result<std::vector<Tensor>> DynamicContextImpl::compute(TensorsByName tensors) {
   if (Executor* executor = TRY(executor_of(number)); executor != nullptr) {
     std::vector<Tensor> inputs, outputs(names.outputs.size());
     for (const std::string& name : names.inputs) inputs.push_back(TRY(take(name)));
-    TRY(executor->run(inputs, outputs));
+    TRY(executor->run_next(inputs, outputs));
     for (size_t i = 0; i < outputs.size(); ++i) tensors[names.outputs[i]] = std::move(outputs[i]);
   }
   std::vector<Tensor> results;

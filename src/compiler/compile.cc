@@ -137,7 +137,7 @@ const std::vector<TensorInfo>& Program::outputs() const { return impl_->outputs;
 Status Program::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
   return without_exceptions([&] {
     outputs.resize(impl_->outputs.size());
-    return impl_->executor->run(inputs, outputs);
+    return impl_->executor->run_next(inputs, outputs);
   });
 }
 

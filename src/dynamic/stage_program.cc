@@ -11,6 +11,7 @@
 #include "ir/visitor.h"
 #include "ir/work.h"
 #include "ops/interpreter.h"
+#include "runtime/run_number.h"
 
 namespace collage {
 
@@ -44,6 +45,7 @@ class Interpreted : public StageProgram {
   Interpreted(const frontend::ImportedStage& stage, const ProgramOptions& options)
       : model_(imported_model(stage)), options_(unmeasured(options, "reference")) {}
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
+    const RunNumber number(runs_++);
     return interpret(model_.module.main(), inputs);
   }
   // The reference's kernels, which are the interpreter.
@@ -56,6 +58,7 @@ class Interpreted : public StageProgram {
  private:
   ImportedModel model_;
   ProgramOptions options_;
+  uint64_t runs_ = 0;
 };
 
 class ComputedByOthers : public StageProgram {

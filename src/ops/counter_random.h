@@ -1,6 +1,7 @@
-// A counter-based generator: number `index` of a stream depends on the stream's key and on the
-// index alone, so any part of a stream can be had in any order, on any number of threads, and every
-// run gives the same. The bits are splitmix64's finaliser of key and index, each mixed in turn.
+// A counter-based generator: number `index` of a stream depends on the stream's key, on the number
+// of the run and on the index alone, so any part of a stream can be had in any order, on any number
+// of threads. The bits are splitmix64's finaliser of these, each mixed in turn; the first run, of
+// number 0, is not mixed in.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ constexpr uint64_t mix_bits(uint64_t x) {  // splitmix64
 
 class RandomStream {
  public:
-  explicit constexpr RandomStream(uint64_t key) : base_(mix_bits(key)) {}
+  explicit constexpr RandomStream(uint64_t key, uint64_t run = 0)
+      : base_(run == 0 ? mix_bits(key) : mix_bits(mix_bits(key) + run)) {}
 
   constexpr uint64_t bits(uint64_t index) const { return mix_bits(base_ + index); }
   // In [0, 1), a multiple of 2^-53.

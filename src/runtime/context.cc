@@ -13,7 +13,7 @@ Context::~Context() = default;
 Status Context::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
   return without_exceptions([&] {
     outputs.resize(executor_->plan().outputs.size());
-    return executor_->run(inputs, outputs);
+    return executor_->run_next(inputs, outputs);
   });
 }
 

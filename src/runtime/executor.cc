@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/no_exceptions.h"
 #include "runtime/huge_pages.h"
+#include "runtime/run_number.h"
 
 namespace collage {
 
@@ -207,6 +208,10 @@ Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) 
   return run(inputs, outputs, nullptr);
 }
 
+Status Executor::run_next(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  return run(inputs, outputs, nullptr, true);
+}
+
 Status Executor::run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                               std::vector<double>& seconds) {
   return run(inputs, outputs, &seconds);
@@ -228,8 +233,9 @@ Status Executor::walk(std::span<const Tensor> inputs, std::span<Tensor> outputs,
 }
 
 Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                     std::vector<double>* seconds) {
+                     std::vector<double>* seconds, bool counts) {
   return run_alone([&]() -> Status {
+    const RunNumber number(counts ? runs_++ : 0);
     if (seconds != nullptr) seconds->assign(plan_->steps.size(), 0.0);
     TRY(bind(inputs, outputs));
     TRY(execute(seconds));

@@ -37,6 +37,9 @@ class Executor {
   // undefined. Tensors that are not 64-byte aligned are
   // copied.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  // The same as one more run of a user's: it has the next number (run_number.h), from 0, where all
+  // others have 0.
+  Status run_next(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   // The same, with the seconds every step took in `seconds` (one entry a step).
   Status run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                       std::vector<double>& seconds);
@@ -65,7 +68,7 @@ class Executor {
   Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, int threads,
            Kernels kernels);
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::vector<double>* seconds);
+             std::vector<double>* seconds, bool counts = false);
   // Alone on this executor, with its team.
   template <typename Body>
   Status run_alone(const Body& body);
@@ -81,10 +84,11 @@ class Executor {
   ThreadTeam team_;
   bool uses_team_ = false;
   std::unique_ptr<OfProcess<std::mutex>> running_;  // locked by the run that is under way
-  std::vector<void*> addresses_;           // of every buffer
+  std::vector<void*> addresses_;                    // of every buffer
   std::vector<Bound> bound_;
   std::vector<Group> groups_;
   std::vector<TensorMemory> input_memory_, output_memory_;  // of the run that is under way
+  uint64_t runs_ = 0;                                       // that had numbers
   std::vector<Tensor> staged_inputs_, staged_outputs_;  // aligned stand-ins, made once when needed
 };
 

@@ -1,9 +1,10 @@
-// Random operators: they draw the same numbers in every run, others in every node, and as many of
-// each value as they should.
+// Random operators: they draw the same numbers in every run of the same number, others in every
+// node and in other runs, and as many of each value as they should.
 #include <cmath>
 
 #include "frontend_onnx/model_builder.h"
 #include "ops/random_inputs.h"
+#include "runtime/run_number.h"
 
 namespace collage {
 namespace {
@@ -54,20 +55,22 @@ TEST(Random, NumbersLikeATensor) {
   EXPECT_NEAR(mean_of(results[1]), 0, 0.02);
 }
 
-// Small tensors of random numbers are constants once the model is imported; larger ones stay calls.
-TEST(Random, SmallTensorsAreDrawnOnImport) {
-  for (const int64_t extent : {1 << 16, (1 << 16) + 1}) {
-    ModelBuilder m;
-    m.input("x", {"1"});
-    m.node("RandomUniform", {}, {"r"}).ints("shape", {extent});
-    m.node("Add", {"x", "r"}, {"y"});
-    m.output("y");
-    if (extent == 1 << 16) {
-      EXPECT_THAT(m.ops(), ElementsAre("add"));
-    } else {
-      EXPECT_THAT(m.ops(), ElementsAre("random.uniform", "add"));
-    }
+TEST(Random, NumbersAreDrawnInEveryRun) {
+  ModelBuilder m;
+  m.input("x", {"1"});
+  m.node("RandomUniform", {}, {"r"}).ints("shape", {4});
+  m.node("Add", {"x", "r"}, {"y"});
+  m.output("y");
+  EXPECT_THAT(m.ops(), ElementsAre("random.run", "random.uniform", "add"));
+  std::vector<std::vector<double>> runs;
+  for (const uint64_t number : {0, 1, 2, 1}) {
+    const RunNumber run(number);
+    runs.push_back(values_of(m.run({floats({1}, {0})})[0]));
   }
+  EXPECT_NE(runs[0], runs[1]);
+  EXPECT_NE(runs[1], runs[2]);
+  EXPECT_NE(runs[0], runs[2]);
+  EXPECT_EQ(runs[1], runs[3]);
 }
 
 TEST(Random, BernoulliDrawsOnesAsOftenAsAsked) {

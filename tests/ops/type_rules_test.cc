@@ -194,6 +194,7 @@ const std::vector<Bad>& bad_calls() {
       {"reinterpret", {{{2}, DType::kInt16}}, {{"dtype", DType::kFloat16}}, "the bits of float16"},
       {"random.uniform", {i({2})}, {{"shape", Ints{3}}}, "the key has shape (2)"},
       {"random.uniform", {f({})}, {{"shape", Ints{3}}}, "the key"},
+      {"random.uniform", {i({}), i({2})}, {{"shape", Ints{3}}}, "the run has shape (2)"},
       {"random.normal", {i({})}, {{"shape", Ints{3, -1}}}, "shape (3, -1)"},
       {"random.normal", {i({})}, {{"shape", Ints{kHuge, kHuge}}}, "too many elements"},
       {"random.normal", {i({})}, {{"shape", Ints{3}}, {"dtype", DType::kInt32}}, "type int32"},

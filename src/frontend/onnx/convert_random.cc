@@ -1,5 +1,5 @@
 // Random numbers. Each node draws from a stream of its own (ops/counter_random.h), whose key is its
-// attribute "seed" or, without one, made of the name of its output: every run gives the same.
+// attribute "seed" or, without one, made of the name of its output; each run draws anew.
 #include <bit>
 #include <string>
 
@@ -10,19 +10,25 @@ namespace collage::frontend {
 
 namespace {
 
+// The arguments of a random operator.
+Result<std::vector<Expr>> stream_of_key(NodeContext& node, int64_t key) {
+  return std::vector<Expr>{node.constant_of(Tensor::scalar<int64_t>(key)),
+                           TRY(node.call("random.run", {}))};
+}
+
 // The bits of the seed as a float; only Dropout has seeds of another kind.
-Result<Expr> key_of(NodeContext& node) {
+Result<std::vector<Expr>> stream_of(NodeContext& node) {
   int64_t key = 0;
   if (node.has_attr("seed")) {
     key = std::bit_cast<int32_t>(static_cast<float>(TRY(node.real("seed"))));
   } else {
     key = std::stoll(sha256_hex(node.output_name()).substr(0, 15), nullptr, 16);
   }
-  return node.constant_of(Tensor::scalar<int64_t>(key));
+  return stream_of_key(node, key);
 }
 
-Result<Expr> uniform(NodeContext& node, const Expr& key, const Shape& shape) {
-  return node.call("random.uniform", {key}, {{"shape", shape}});
+Result<Expr> uniform(NodeContext& node, const std::vector<Expr>& stream, const Shape& shape) {
+  return node.call("random.uniform", stream, {{"shape", shape}});
 }
 
 // The type of attribute "dtype", or the fallback.
@@ -36,7 +42,7 @@ Converter random(const char* op, const char* first, const char* second, double f
     const Shape shape = like ? node.shape(0) : TRY(node.ints("shape"));
     TRY(check_computed_shape(shape));
     const DType dtype = TRY(type_of(node, like ? node.dtype(0) : DType::kFloat32));
-    return node.call(op, {TRY(key_of(node))},
+    return node.call(op, TRY(stream_of(node)),
                      {{"shape", shape},
                       {first, TRY(node.real(first, 0.0))},
                       {second, TRY(node.real(second, fallback))},
@@ -47,7 +53,7 @@ Converter random(const char* op, const char* first, const char* second, double f
 // 1 with the probability that the data says.
 Result<Expr> convert_bernoulli(NodeContext& node) {
   const DType dtype = TRY(type_of(node, node.dtype(0)));
-  Expr drawn = TRY(uniform(node, TRY(key_of(node)), node.shape(0)));
+  Expr drawn = TRY(uniform(node, TRY(stream_of(node)), node.shape(0)));
   Expr chance = node.in(0);
   if (dtype_of(chance) == DType::kFloat64) drawn = TRY(node.cast(drawn, DType::kFloat64));
   chance = TRY(node.cast(chance, dtype_of(drawn)));
@@ -69,7 +75,7 @@ Result<Expr> convert_multinomial(NodeContext& node) {
   sums = TRY(node.call("strided_slice", {sums},
                        {{"begin", Ints{0}}, {"end", Ints{classes - 1}}, {"axes", Ints{1}}}));
   sums = TRY(node.reshape(sums, {batch, 1, classes - 1}));
-  Expr drawn = TRY(uniform(node, TRY(key_of(node)), {batch, count, 1}));
+  Expr drawn = TRY(uniform(node, TRY(stream_of(node)), {batch, count, 1}));
   Expr passed = TRY(node.call("less_equal", {sums, drawn}));
   return node.call("sum", {TRY(node.cast(passed, dtype))},
                    {{"axis", Ints{2}}, {"keepdims", false}});
@@ -92,11 +98,10 @@ Result<Expr> single_value(NodeContext& node, size_t input, DType dtype, const ch
 Result<Outputs> drop(NodeContext& node, const Expr& ratio, const Expr& training) {
   Expr one = TRY(node.scalar_like(ratio, 1));
   Expr scale = TRY(node.call("divide", {one, TRY(node.call("subtract", {one, ratio}))}));
-  int64_t seed = 0;
-  const bool seeded = node.has_attr("seed");
-  if (seeded) seed = TRY(node.integer("seed"));
-  Expr key = seeded ? node.constant_of(Tensor::scalar<int64_t>(seed)) : TRY(key_of(node));
-  Expr kept = TRY(node.call("greater_equal", {TRY(uniform(node, key, node.shape(0))), ratio}));
+  const std::vector<Expr> stream = node.has_attr("seed")
+                                       ? TRY(stream_of_key(node, TRY(node.integer("seed"))))
+                                       : TRY(stream_of(node));
+  Expr kept = TRY(node.call("greater_equal", {TRY(uniform(node, stream, node.shape(0))), ratio}));
   if (training != nullptr) {
     kept = TRY(node.call("logical_or", {kept, TRY(node.call("logical_not", {training}))}));
     scale = TRY(node.call("where", {training, scale, one}));

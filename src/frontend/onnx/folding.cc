@@ -44,7 +44,8 @@ double work_of(const CallNode& call) { return call.op->flops ? call_flops(call) 
 
 Result<Expr> Folder::fold(Expr expr) {
   const auto* call = as<CallNode>(expr);
-  if (call == nullptr || call->op == nullptr || !is_small(call->type()) ||
+  // A call of nothing says something of the run.
+  if (call == nullptr || call->op == nullptr || call->args.empty() || !is_small(call->type()) ||
       is_dequantised_tensor(*call))
     return expr;
   std::vector<Tensor> inputs;

@@ -95,12 +95,14 @@ void add_unary_cases(Cases& cases) {
 
 void add_random_cases(Cases& cases) {
   const OpArg key = arg(DType::kInt64, {}, {-1000, 1000});
+  cases.push_back({"random.run", {}, {}});
   cases.push_back({"random.uniform", {key}, {{"shape", Ints{2, 3, 5}}}});
+  cases.push_back({"random.uniform", {key, key}, {{"shape", Ints{37}}}});
   cases.push_back(
       {"random.uniform",
        {key},
        {{"shape", Ints{4099}}, {"low", -2.0}, {"high", 3.0}, {"dtype", DType::kFloat64}}});
-  cases.push_back({"random.normal", {key}, {{"shape", Ints{7, 1}}}});
+  cases.push_back({"random.normal", {key, key}, {{"shape", Ints{7, 1}}}});
   cases.push_back(
       {"random.normal", {key}, {{"shape", Ints{3, 4099}}, {"mean", 1.5}, {"scale", 0.25}}});
 }

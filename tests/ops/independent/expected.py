@@ -261,21 +261,29 @@ def mixed(x):
     return x ^ (x >> np.uint64(31))
 
 
-def drawn(key, numbers, bits):
+def drawn(key, run, numbers, bits):
     """In [0, 1), of so many bits."""
-    words = mixed(mixed(key.astype(np.uint64)) + numbers.astype(np.uint64))
+    base = mixed(key.astype(np.uint64))
+    if run:
+        base = mixed(base + np.asarray(run).astype(np.uint64))
+    words = mixed(base + numbers.astype(np.uint64))
     return (words >> np.uint64(64 - bits)) * 2.0 ** -bits
 
 
+@operator("random.run")
+def random_run(a):
+    return np.int64(0)
+
+
 @operator("random.uniform")
-def random_uniform(a, key):
-    numbers = drawn(key, np.arange(np.prod(a["shape"])), 24 if a["dtype"] == "float32" else 53)
+def random_uniform(a, key, run=0):
+    numbers = drawn(key, run, np.arange(np.prod(a["shape"])), 24 if a["dtype"] == "float32" else 53)
     return a["low"] + (a["high"] - a["low"]) * numbers.reshape(a["shape"])
 
 
 @operator("random.normal")
-def random_normal(a, key):
-    first, second = (drawn(key, np.arange(np.prod(a["shape"])) * 2 + i, 53) for i in range(2))
+def random_normal(a, key, run=0):
+    first, second = (drawn(key, run, np.arange(np.prod(a["shape"])) * 2 + i, 53) for i in range(2))
     numbers = np.sqrt(-2 * np.log(1 - first)) * np.cos(2 * np.pi * second)
     return a["mean"] + a["scale"] * numbers.reshape(a["shape"])
 
