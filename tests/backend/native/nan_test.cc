@@ -1,0 +1,57 @@
+// What reduces by the largest or the least keeps NaN, by vectors of either width and by their
+// rests, over rows, columns and windows.
+#include <limits>
+
+#include "backend/check.h"
+#include "check.h"
+
+namespace collage::native {
+namespace {
+
+/// Numbers, some of them infinite, with NaN of both signs every `every` elements.
+Tensor numbers_with_nan(Shape shape, int64_t every) {
+  Tensor tensor = testing::random_tensor(std::move(shape), 3);
+  float* x = tensor.data<float>();
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if (i % every == every / 2) x[i] = std::numeric_limits<float>::quiet_NaN();
+    if (i % every == every - 1) x[i] = -std::numeric_limits<float>::quiet_NaN();
+    if (i % 97 == 0) x[i] = i % 2 == 0 ? HUGE_VALF : -HUGE_VALF;
+  }
+  return tensor;
+}
+
+void check(const Expr& result, const std::vector<Expr>& params, int64_t every) {
+  std::vector<Tensor> inputs;
+  for (const Expr& param : params)
+    inputs.push_back(numbers_with_nan(param->tensor_type().shape, every++));
+  check_with_inputs(function(params, result), inputs, {.every_width = true});
+}
+
+TEST(Nan, StaysInTheLargestAndTheLeast) {
+  for (const char* op : {"max", "min"})
+    for (const Shape& shape : {Shape{5, 200}, Shape{40, 37}, Shape{3, 7, 16}, Shape{9, 5}})
+      for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
+        SCOPED_TRACE(fmt::format("{} of {} along {}", op, shape_to_string(shape), axis));
+        const Expr x = var("x", shape);
+        check(call(op, {x}, {{"axis", Ints{axis}}}), {x}, 61);
+      }
+}
+
+TEST(Nan, StaysInWindows) {
+  const Expr x = var("x", {1, 16, 13, 19});
+  const Attrs window = {{"pool_size", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"padding", Ints{1}}};
+  check(call("nn.max_pool2d", {x}, window), {x}, 83);
+  check(call("nn.global_max_pool2d", {x}), {x}, 500);
+}
+
+// Products of the same kernel, which a compiler may take for numbers.
+TEST(Nan, StaysInTheLargestOfWhatIsComputedThere) {
+  const Expr x = var("x", {6, 130}), y = var("y", {6, 130});
+  const Expr product = call("multiply", {call("add", {x, y}), y});
+  check(call("max", {product}, {{"axis", Ints{1}}}), {x, y}, 61);
+  check(call("max", {product}, {{"axis", Ints{0}}}), {x, y}, 61);
+  check(call("maximum", {product, x}), {x, y}, 61);
+}
+
+}  // namespace
+}  // namespace collage::native
