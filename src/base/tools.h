@@ -5,14 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_file.h"
 #include "base/result.h"
 
 namespace collage {
 
 bool is_on_path(const std::string& tool);
 
-// The command's first word is looked for on PATH. Where it fails, the error holds the line in
-// which it complained; nothing that it says reaches the terminal.
-Status run_tool(std::vector<std::string> command);
+// The command's first word is looked for on PATH. It inherits `files`, under their own paths. Where
+// it fails, the error holds the line in which it complained; nothing that it says reaches the
+// terminal. kUnavailable where the machine could not run it.
+Status run_tool(std::vector<std::string> command, const std::vector<const MemoryFile*>& files = {});
 
 }  // namespace collage

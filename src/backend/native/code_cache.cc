@@ -1,11 +1,9 @@
 #include "backend/native/code_cache.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -15,7 +13,6 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/scratch_folder.h"
 
 namespace collage::native {
 namespace {
@@ -28,39 +25,35 @@ std::atomic<int64_t> compiled{0};
 
 /// Halide prefetches past the second-level cache (`prefetchnta`): what is evicted from the first
 /// would be read from memory again.
-Status prefetch_into_caches(const fs::path& assembly) {
-  std::string text = TRY(read_file(assembly));
+std::string prefetching_into_caches(std::string assembly) {
   constexpr std::string_view past = "prefetchnta", into = "prefetcht0";
-  for (size_t at = 0; (at = text.find(past, at)) != std::string::npos; at += into.size())
-    text.replace(at, past.size(), into);
-  return write_file_atomically(assembly, text);
+  for (size_t at = 0; (at = assembly.find(past, at)) != std::string::npos; at += into.size())
+    assembly.replace(at, past.size(), into);
+  return assembly;
+}
+
+/// Where writing to a file fails, LLVM ends the process: it is given files in memory alone.
+Status compile_object(const CodePlatform& platform, BuiltPipeline built, const MemoryFile& object) {
+  Halide::Target target = platform.target.with_feature(Halide::Target::NoRuntime)
+                              .with_feature(Halide::Target::NoBoundsQuery);
+  if (!built.checked) target.set_feature(Halide::Target::NoAsserts);
+  if (built.strict) target.set_feature(Halide::Target::StrictFloat);
+  if (!built.prefetches) {
+    built.pipeline.compile_to_object(object.path(), built.inputs, kSymbol, target);
+    return {};
+  }
+  const MemoryFile assembly = TRY(kernel_file());
+  built.pipeline.compile_to_assembly(assembly.path(), built.inputs, kSymbol, target);
+  const std::string text = prefetching_into_caches(TRY(assembly.content()));
+  return assemble(TRY(MemoryFile::of("collage-kernel", text)), object);
 }
 
 Result<std::string> compile_library(const CodePlatform& platform,
                                     const std::function<Result<BuiltPipeline>()>& build) {
-  std::error_code code;
-  const ScratchFolder scratch =
-      TRY(ScratchFolder::create(fs::temp_directory_path(code), "collage-native-")
-              .with_context("native"));
-  const fs::path object = scratch.path() / "kernel.o", library = scratch.path() / "kernel.so";
-  TRY(guarded(platform.name, [&]() -> Status {
-    BuiltPipeline built = TRY(build());
-    Halide::Target target = platform.target.with_feature(Halide::Target::NoRuntime)
-                                .with_feature(Halide::Target::NoBoundsQuery);
-    if (!built.checked) target.set_feature(Halide::Target::NoAsserts);
-    if (built.strict) target.set_feature(Halide::Target::StrictFloat);
-    if (built.prefetches) {
-      const fs::path assembly = scratch.path() / "kernel.s";
-      built.pipeline.compile_to_assembly(assembly.string(), built.inputs, kSymbol, target);
-      TRY(prefetch_into_caches(assembly));
-      TRY(assemble(assembly, object));
-    } else {
-      built.pipeline.compile_to_object(object.string(), built.inputs, kSymbol, target);
-    }
-    return {};
-  }));
-  TRY(link_kernel(object, library, platform.hooks));
-  return read_file(library);
+  const MemoryFile object = TRY(kernel_file());
+  TRY(guarded(platform.name,
+              [&]() -> Status { return compile_object(platform, TRY(build()), object); }));
+  return link_kernel(object, platform.hooks);
 }
 
 bool owned_privately(const fs::path& folder) {

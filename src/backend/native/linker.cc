@@ -2,14 +2,11 @@
 
 #include <string>
 
-#include "base/files.h"
 #include "base/tools.h"
 #include "kernels/native/kernel_object.h"
 
 namespace collage::native {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr char kAssembler[] = "as", kLinker[] = "ld";
 
@@ -42,21 +39,27 @@ Status linking_available() {
   return {};
 }
 
-Status assemble(const fs::path& assembly, const fs::path& object) {
-  // What the assembly includes lies beside it.
-  return run_tool({kAssembler, "-I", assembly.parent_path().string(), "-o", object.string(),
-                   assembly.string()})
+Result<MemoryFile> kernel_file() {
+  constexpr size_t kMostBytes = size_t{16} << 20;
+  return MemoryFile::create("collage-kernel", kMostBytes).with_context("native: a kernel");
+}
+
+Status assemble(const MemoryFile& assembly, const MemoryFile& object) {
+  return run_tool({kAssembler, "-o", object.path(), assembly.path()}, {&assembly, &object})
       .with_context("native: a kernel");
 }
 
-Status link_kernel(const fs::path& object, const fs::path& library,
-                   const std::vector<Hook>& hooks) {
-  const fs::path stubs = library.parent_path() / "hooks.s",
-                 jumps = library.parent_path() / "hooks.o";
-  TRY(write_file_atomically(stubs, hook_stubs(object.filename().string(), hooks)));
-  TRY(assemble(stubs, jumps));
-  return run_tool({kLinker, "-shared", "-o", library.string(), object.string(), jumps.string()})
-      .with_context("native: a kernel");
+Result<std::string> link_kernel(const MemoryFile& object, const std::vector<Hook>& hooks) {
+  const MemoryFile stubs = TRY(MemoryFile::of("collage-kernel", hook_stubs(object.path(), hooks))
+                                   .with_context("native: a kernel"));
+  const MemoryFile jumps = TRY(kernel_file()), library = TRY(kernel_file());
+  // The stubs include the object.
+  TRY(run_tool({kAssembler, "-o", jumps.path(), stubs.path()}, {&stubs, &jumps, &object})
+          .with_context("native: a kernel"));
+  TRY(run_tool({kLinker, "-shared", "-o", library.path(), object.path(), jumps.path()},
+               {&object, &jumps, &library})
+          .with_context("native: a kernel"));
+  return library.content();
 }
 
 }  // namespace collage::native

@@ -1,14 +1,16 @@
 // From a kernel's object file to a library that can be loaded, by binutils; and what the library
-// asks of the process that loads it.
+// asks of the process that loads it. Everything on the way is a file in memory: a disk that is full
+// is none of a kernel's concern.
 //
 // A library finds the runtime's hooks (runtime_hooks.h) in a table of its own, which is filled once
 // it is loaded, and not among the symbols of the process: an application may have loaded Collage
 // without making its symbols global, as Python does.
 #pragma once
 
-#include <filesystem>
+#include <string>
 #include <vector>
 
+#include "base/memory_file.h"
 #include "base/result.h"
 #include "kernels/native/runtime_hooks.h"
 
@@ -17,10 +19,12 @@ namespace collage::native {
 /// Whether the assembler and the linker are on PATH; else what to install.
 Status linking_available();
 
-Status assemble(const std::filesystem::path& assembly, const std::filesystem::path& object);
+Status assemble(const MemoryFile& assembly, const MemoryFile& object);
 
-/// Writes `library`, and intermediate files beside it, where the object lies too.
-Status link_kernel(const std::filesystem::path& object, const std::filesystem::path& library,
-                   const std::vector<Hook>& hooks);
+/// The library that is linked from an object file.
+Result<std::string> link_kernel(const MemoryFile& object, const std::vector<Hook>& hooks);
+
+/// An empty file for what is made of a kernel on its way to a library.
+Result<MemoryFile> kernel_file();
 
 }  // namespace collage::native

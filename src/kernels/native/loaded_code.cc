@@ -1,17 +1,13 @@
 #include "kernels/native/loaded_code.h"
 
 #include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
 
-#include "base/files.h"
+#include "base/memory_file.h"
 
 namespace collage::native {
 namespace {
@@ -38,13 +34,11 @@ bool provide_hooks(void* library, const std::vector<Hook>& hooks) {
 
 Result<std::shared_ptr<const Code>> Code::load(SharedBytes library,
                                                const std::vector<Hook>& hooks) {
-  const int memory = memfd_create("collage-kernel", MFD_CLOEXEC);
-  if (memory < 0) return internal_error("native: memfd_create: {}", std::strerror(errno));
-  const bool written = write_all(memory, library.data.get(), library.bytes);
-  void* handle = written ? dlopen(unseen_path(memory).c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
-  const std::string reason = handle != nullptr ? "" : written ? dlerror() : "no memory";
-  close(memory);
-  if (handle == nullptr) return internal_error("native: cannot load a compiled kernel: {}", reason);
+  const MemoryFile file =
+      TRY(MemoryFile::of("collage-kernel", library.text()).with_context("native"));
+  void* handle = dlopen(unseen_path(file.descriptor()).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr)
+    return internal_error("native: cannot load a compiled kernel: {}", dlerror());
   auto* function = reinterpret_cast<int (*)(void**)>(dlsym(handle, kEntry));
   if (function == nullptr || !provide_hooks(handle, hooks)) {
     dlclose(handle);
