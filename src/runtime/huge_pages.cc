@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/integers.h"
+#include "base/machine_limits.h"
 
 namespace collage {
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kRegion = 4 * kHugePage;
+constexpr size_t kLarge = size_t{64} << 20;
 constexpr size_t kAlignment = 64;
 
 // A mapping that begins at a huge page's boundary.
@@ -26,9 +28,10 @@ class Region {
     region->size_ = round_up(bytes, kHugePage);
     region->mapped_ = region->size_ + kHugePage;
     void* memory = ::mmap(nullptr, region->mapped_, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-      return internal_error("out of memory: {} bytes: {}", bytes, std::strerror(errno));
+      return error(ErrorCode::kUnavailable, "out of memory: {} bytes: {}", bytes,
+                   std::strerror(errno));
     region->mapping_ = memory;
     region->begin_ =
         reinterpret_cast<char*>(round_up(reinterpret_cast<uintptr_t>(memory), kHugePage));
@@ -65,6 +68,10 @@ Result<std::shared_ptr<void>> allocate_on_huge_pages(size_t bytes) {
   bytes = std::max(bytes, kAlignment);
   std::lock_guard lock(mutex);
   if (bytes > kRegion / 2) {
+    // The system promises more than it has, and ends who uses it.
+    if (const uint64_t left = bytes < kLarge ? bytes : memory_left(); bytes > left)
+      return error(ErrorCode::kUnavailable, "out of memory: {} bytes, where {} are left", bytes,
+                   left);
     std::shared_ptr<Region> own = TRY(Region::create(bytes));
     void* block = own->take(bytes);
     return std::shared_ptr<void>(std::move(own), block);

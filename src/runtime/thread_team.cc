@@ -5,28 +5,15 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <fstream>
-#include <string>
 #include <vector>
 
+#include "base/machine_limits.h"
 #include "runtime/team_pool.h"
 #include "runtime/team_region.h"
 
 namespace collage {
 
 namespace {
-
-// Whole cores granted by the cgroup v2 quota ("max 100000" or "200000 100000"), or `fallback`.
-int cgroup_cores(int fallback) {
-  std::ifstream in("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (!(in >> quota >> period) || quota == "max" || period <= 0) return fallback;
-  char* end = nullptr;
-  double microseconds = std::strtod(quota.c_str(), &end);
-  if (end == quota.c_str() || microseconds <= 0) return fallback;
-  return std::max(1, static_cast<int>(microseconds / period + 0.5));
-}
 
 // What the calling thread may run on beside the core that it runs on now.
 std::vector<int> other_cores() {
@@ -42,12 +29,7 @@ std::vector<int> other_cores() {
 
 }  // namespace
 
-int ThreadTeam::available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  return std::max(1, std::min(cores, cgroup_cores(cores)));
-}
+int ThreadTeam::available_cores() { return collage::available_cores(); }
 
 TeamScope::TeamScope(int threads) : before_(here()), application_threads_(application_threads()) {
   Place& place = here();

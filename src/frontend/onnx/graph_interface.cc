@@ -1,26 +1,15 @@
 #include "frontend/onnx/graph_interface.h"
 
-#include <sys/sysinfo.h>
-
 #include <unordered_set>
 
+#include "base/machine_limits.h"
 #include "frontend/onnx/node_context.h"
 
 namespace collage::frontend {
 
-namespace {
-
-uint64_t default_max_bytes() {
-  struct sysinfo info = {};
-  if (::sysinfo(&info) != 0) return uint64_t{8} << 30;
-  return static_cast<uint64_t>(info.totalram) * info.mem_unit / 10 * 8;
-}
-
-}  // namespace
-
 Result<Initializers> check_initializers(::onnx::GraphProto& graph, TensorData& data,
                                         uint64_t max_bytes) {
-  const uint64_t limit = max_bytes != 0 ? max_bytes : default_max_bytes();
+  const uint64_t limit = max_bytes != 0 ? max_bytes : available_memory() / 10 * 8;
   uint64_t total = 0;
   Initializers result;
   for (::onnx::TensorProto& tensor : *graph.mutable_initializer()) {
