@@ -58,6 +58,19 @@ add_custom_target(collage_generated DEPENDS ${generated}/onnx/onnx-ml.pb.h)
 
 configure_file(cmake/version.h.in ${generated}/include/collage/version.h @ONLY)
 
+# collage_vendor_library(NAME LIBRARY...): libcollage_vendor_NAME.so, which holds nothing and needs the libraries. Loading it
+# loads them (src/base/library_beside.h), wherever the installation keeps them.
+set(COLLAGE_VENDOR_MODULES "")
+function(collage_vendor_library name)
+  set(source ${generated}/collage_vendor_${name}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// Needs what it is linked with.\n")
+  add_library(collage_vendor_${name} SHARED ${source})
+  target_link_options(collage_vendor_${name} PRIVATE -Wl,--no-as-needed)
+  target_link_libraries(collage_vendor_${name} PRIVATE ${ARGN})
+  set_target_properties(collage_vendor_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  set(COLLAGE_VENDOR_MODULES ${COLLAGE_VENDOR_MODULES} collage_vendor_${name} PARENT_SCOPE)
+endfunction()
+
 # Vendor libraries. Each one found becomes a target; a backend that asks for a missing one is left out of the build.
 set(HalideHelpers_DIR ${COLLAGE_SITE_PACKAGES}/halide/lib64/cmake/HalideHelpers)
 find_package(Halide 21 CONFIG QUIET PATHS ${COLLAGE_SITE_PACKAGES}/halide/lib64/cmake/Halide NO_DEFAULT_PATH)
@@ -77,7 +90,9 @@ endif()
 find_library(OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-openmp NO_CACHE)
 find_path(OPENBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas-openmp NO_CACHE)
 if(OPENBLAS_LIBRARY MATCHES openblas-openmp AND OPENBLAS_INCLUDE_DIR)
+  collage_vendor_library(blas ${OPENBLAS_LIBRARY})
+  # Its functions are found once it is loaded.
   add_library(collage_openblas INTERFACE)
   target_include_directories(collage_openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
-  target_link_libraries(collage_openblas INTERFACE ${OPENBLAS_LIBRARY})
+  add_dependencies(collage_openblas collage_vendor_blas)
 endif()

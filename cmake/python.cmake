@@ -49,5 +49,6 @@ install(FILES ${COLLAGE_VENDOR_LIBRARIES} DESTINATION collage/lib/collage COMPON
 foreach(name IN LISTS COLLAGE_KERNEL_LIBRARIES)
   install(TARGETS collage_kernels_${name}_lib LIBRARY DESTINATION collage/lib/collage COMPONENT python EXCLUDE_FROM_ALL)
 endforeach()
+install(TARGETS ${COLLAGE_VENDOR_MODULES} LIBRARY DESTINATION collage/lib/collage COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES include/collage/runtime.h DESTINATION collage/include/collage COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES ${COLLAGE_PEERS} DESTINATION collage/share/collage/peers COMPONENT python EXCLUDE_FROM_ALL)

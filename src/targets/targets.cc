@@ -225,10 +225,13 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
       targets.push_back(std::move(target));
   }
   if (requested.empty())
-    for (Backend* backend : all_backends())
-      if ((lowering || !backend->only_lowers()) && backend->available().ok())
-        for (const VirtualDevice& device : devices_to_use(*backend, declared))
-          targets.push_back({backend->name(), {}, device});
+    for (Backend* backend : all_backends()) {
+      if (backend->only_lowers() && !lowering) continue;
+      // A backend's library may be loaded to see whether it is available: of those in use alone.
+      const std::vector<VirtualDevice> devices = devices_to_use(*backend, declared);
+      if (devices.empty() || !backend->available().ok()) continue;
+      for (const VirtualDevice& device : devices) targets.push_back({backend->name(), {}, device});
+    }
   TRY(check_declared(declared, targets));
   std::erase_if(targets, [&](const Target& target) { return constraints.excludes(target); });
   std::stable_sort(targets.begin(), targets.end(), [](const Target& a, const Target& b) {

@@ -1,6 +1,5 @@
 #include "backend/blas/blas_backend.h"
 
-#include <cblas.h>
 #include <omp.h>
 
 #include "backend/blas/labels.h"
@@ -9,6 +8,7 @@
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "kernels/blas/loaders.h"
+#include "kernels/blas/openblas.h"
 #include "kernels/blas/product_kernel.h"
 #include "partition/rules/anchor_epilogue.h"
 
@@ -37,16 +37,9 @@ class BlasBackend : public Backend {
  public:
   std::string name() const override { return "blas"; }
   std::string version() const override {
-    return fmt::format("openblas-{}+{}", library_version(), source_fingerprint("blas"));
+    return fmt::format("openblas-{}+{}", openblas_version(), source_fingerprint("blas"));
   }
-  // Only the build of OpenBLAS on OpenMP computes with the process's team.
-  Status available() const override {
-    if (openblas_get_parallel() == OPENBLAS_OPENMP) return {};
-    return error(
-        ErrorCode::kUnavailable,
-        "this OpenBLAS has threads of its own: install libopenblas-openmp-dev and make it the "
-        "default (update-alternatives)");
-  }
+  Status available() const override { return openblas().status(); }
   int priority() const override { return 50; }
   // Slower than onednn and native on the products of transformers, by half and more.
   bool by_default() const override { return false; }
@@ -76,18 +69,6 @@ class BlasBackend : public Backend {
       if (variant == variant_of(method, function))
         return make_product_kernel(std::move(product), method);
     return unsupported("blas: no variant {}", variant.to_string());
-  }
-
- private:
-  /// "0.3.21" of "OpenBLAS 0.3.21 NO_LAPACKE …", asked for once: the library writes its answer into
-  /// one buffer for all threads.
-  static const std::string& library_version() {
-    static const std::string version = [] {
-      const std::string text = openblas_get_config();
-      const size_t begin = text.find(' ') + 1;
-      return text.substr(begin, text.find(' ', begin) - begin);
-    }();
-    return version;
   }
 };
 

@@ -1,10 +1,9 @@
 #include "backend/blas/labels.h"
 
-#include <cblas.h>
-
 #include <cstring>
 #include <limits>
 
+#include "kernels/blas/openblas.h"
 #include "kernels/blas/team_turn.h"
 #include "tensor_program/external.h"
 
@@ -43,10 +42,11 @@ Status product(std::span<const DLTensor> inputs, const DLTensor& destination, bo
     for (size_t i = 0; i < static_cast<size_t>(m); ++i)
       std::memcpy(c + i * row, inputs[2].ndim == 2 ? added + i * row : added, row * sizeof(float));
   }
+  const OpenBlas& library = *TRY(openblas());
   const auto turn = turn_at_team();
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans, m, n, k, 1.0f,
-              data(inputs[0]), k, data(inputs[1]), transposed ? k : n,
-              inputs.size() == 3 ? 1.0f : 0.0f, c, n);
+  library.sgemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans, m, n, k, 1.0f,
+                data(inputs[0]), k, data(inputs[1]), transposed ? k : n,
+                inputs.size() == 3 ? 1.0f : 0.0f, c, n);
   return {};
 }
 

@@ -1,8 +1,7 @@
 #include "kernels/blas/product_kernel.h"
 
-#include <cblas.h>
-
 #include "kernels/blas/loaders.h"
+#include "kernels/blas/openblas.h"
 #include "kernels/blas/team_turn.h"
 #include "ops/strided.h"
 #include "runtime/saved_fields.h"
@@ -21,7 +20,8 @@ CBLAS_TRANSPOSE transposed(bool yes) { return yes ? CblasTrans : CblasNoTrans; }
 
 class ProductKernel : public Kernel {
  public:
-  ProductKernel(Product product, Method method) : p_(std::move(product)), method_(method) {}
+  ProductKernel(const OpenBlas& library, Product product, Method method)
+      : library_(library), p_(std::move(product)), method_(method) {}
 
   Status prepare() {
     constants_ = TRY(gemm::kept_constants(p_, method_.repacked));
@@ -71,7 +71,8 @@ class ProductKernel : public Kernel {
     method.side_by_side = TRY(fields.flag("side_by_side"));
     if (method.vector && loaded.product.m != 1)
       return bad_model("a vector of {} rows", loaded.product.m);
-    auto kernel = std::make_shared<ProductKernel>(std::move(loaded.product), method);
+    auto kernel =
+        std::make_shared<ProductKernel>(*TRY(openblas()), std::move(loaded.product), method);
     kernel->constants_ = std::move(loaded.constants);
     if (kernel->p_.addend) kernel->addend_strides_ = gemm::addend_strides(kernel->p_);
     return std::shared_ptr<Kernel>(std::move(kernel));
@@ -83,12 +84,13 @@ class ProductKernel : public Kernel {
     const float beta = p_.addend ? 1.0f : 0.0f;
     const int b_columns = p_.transpose_b ? p_.k : p_.n;
     if (method_.vector) {
-      cblas_sgemv(CblasRowMajor, transposed(!p_.transpose_b), p_.transpose_b ? p_.n : p_.k,
-                  b_columns, p_.alpha, b, b_columns, a, 1, beta, c, 1);
+      library_.sgemv(CblasRowMajor, transposed(!p_.transpose_b), p_.transpose_b ? p_.n : p_.k,
+                     b_columns, p_.alpha, b, b_columns, a, 1, beta, c, 1);
       return;
     }
-    cblas_sgemm(CblasRowMajor, transposed(p_.transpose_a), transposed(p_.transpose_b), p_.m, p_.n,
-                p_.k, p_.alpha, a, p_.transpose_a ? p_.m : p_.k, b, b_columns, beta, c, p_.n);
+    library_.sgemm(CblasRowMajor, transposed(p_.transpose_a), transposed(p_.transpose_b), p_.m,
+                   p_.n, p_.k, p_.alpha, a, p_.transpose_a ? p_.m : p_.k, b, b_columns, beta, c,
+                   p_.n);
   }
 
   static const float* data(const Operand& operand, const std::shared_ptr<const void>& kept,
@@ -97,6 +99,7 @@ class ProductKernel : public Kernel {
                                                            : args.inputs[operand.param]);
   }
 
+  const OpenBlas& library_;
   Product p_;
   Method method_;
   gemm::OperandData constants_;
@@ -122,7 +125,7 @@ std::vector<Method> methods(const Product& p, int threads) {
 }
 
 Result<std::unique_ptr<Kernel>> make_product_kernel(Product product, const Method& method) {
-  auto kernel = std::make_unique<ProductKernel>(std::move(product), method);
+  auto kernel = std::make_unique<ProductKernel>(*TRY(openblas()), std::move(product), method);
   TRY(kernel->prepare());
   return std::unique_ptr<Kernel>(std::move(kernel));
 }

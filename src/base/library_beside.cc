@@ -1,0 +1,36 @@
+#include "base/library_beside.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+namespace collage {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The folder of the library that holds this code.
+fs::path own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr)
+    return {};
+  std::error_code code;
+  return fs::weakly_canonical(info.dli_fname, code).parent_path();
+}
+
+}  // namespace
+
+Result<void*> load_library_beside(const std::string& file) {
+  std::string reason = "there is no " + file;
+  for (const fs::path& folder : {own_folder(), own_folder() / "collage"}) {
+    std::error_code code;
+    if (!fs::exists(folder / file, code)) continue;
+    if (void* library = dlopen((folder / file).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    const char* why = dlerror();
+    reason = why != nullptr ? why : file + " cannot be loaded";
+  }
+  return error(ErrorCode::kUnavailable, "{}", reason);
+}
+
+}  // namespace collage

@@ -1,0 +1,71 @@
+#include "kernels/blas/openblas.h"
+
+#include <dlfcn.h>
+#include <openblas_config.h>
+#include <sys/mman.h>
+
+#include "base/library_beside.h"
+#include "runtime/openmp_calls.h"
+
+namespace collage::blas {
+namespace {
+
+/// "0.3.21" of "OpenBLAS 0.3.21 NO_LAPACKE …".
+std::string version_in(const std::string& text) {
+  const size_t name = text.find("OpenBLAS ");
+  if (name == std::string::npos) return "";
+  const size_t begin = text.find(' ', name) + 1;
+  return text.substr(begin, text.find(' ', begin) - begin);
+}
+
+/// Whether there is room for what the initialiser takes, which waits for ever where there is none.
+bool has_room() {
+  constexpr size_t kRoom = size_t{512} << 20;
+  void* room = mmap(nullptr, kRoom, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return false;
+  munmap(room, kRoom);
+  return true;
+}
+
+template <typename F>
+bool find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(library, name));
+  return function != nullptr;
+}
+
+Result<OpenBlas> load() {
+  if (!has_room())
+    return error(ErrorCode::kUnavailable, "OpenBLAS needs more memory than this process may have");
+  void* library = TRY(load_library_beside("libcollage_vendor_blas.so"));
+  OpenBlas found{};
+  decltype(&openblas_get_config) config = nullptr;
+  decltype(&openblas_get_parallel) parallel = nullptr;
+  if (!find(library, "cblas_sgemm", found.sgemm) || !find(library, "cblas_sgemv", found.sgemv) ||
+      !find(library, "openblas_get_config", config) ||
+      !find(library, "openblas_get_parallel", parallel))
+    return error(ErrorCode::kUnavailable, "what is installed as OpenBLAS is another library");
+  if (parallel() != OPENBLAS_OPENMP)
+    return error(
+        ErrorCode::kUnavailable,
+        "this OpenBLAS has threads of its own: install libopenblas-openmp-dev and make it the "
+        "default (update-alternatives)");
+  if (const std::string version = version_in(config()); version != openblas_version())
+    return error(ErrorCode::kUnavailable, "OpenBLAS is of version {}, this build for {}", version,
+                 openblas_version());
+  // It keeps threads of its own where its calls cannot be led: slower, not wrong.
+  (void)lead_openmp_calls(reinterpret_cast<const void*>(found.sgemm)).ok();
+  return found;
+}
+
+}  // namespace
+
+std::string openblas_version() { return version_in(OPENBLAS_VERSION); }
+
+Result<const OpenBlas*> openblas() {
+  static const Result<OpenBlas> loaded = load();
+  if (!loaded) return loaded.status();
+  return &*loaded;
+}
+
+}  // namespace collage::blas
