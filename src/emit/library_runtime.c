@@ -3,6 +3,7 @@
  * is compiled together with the code that library_source.cc writes behind it. */
 #include <cpuid.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,7 +30,8 @@ struct buffer {
   struct dimension* dim;
   void* padding;
 };
-_Static_assert(sizeof(struct dimension) == 16 && sizeof(struct buffer) == 56, "Halide's structures");
+_Static_assert(sizeof(struct dimension) == 16 && sizeof(struct buffer) == 56,
+               "Halide's structures");
 
 typedef int (*task_function)(void*, int, uint8_t*);
 
@@ -37,7 +39,8 @@ typedef int (*task_function)(void*, int, uint8_t*);
  * few sizes on every run. */
 struct block {
   size_t bytes;
-  char padding[LINE - sizeof(size_t)];
+  struct block* next; /* while it is in use: the one that was asked for before */
+  char padding[LINE - sizeof(size_t) - sizeof(struct block*)];
 };
 
 /* A thread of a context. */
@@ -48,6 +51,8 @@ struct lane {
   int in_loop;      /* a loop within a loop is not spread */
   int blocks;
   struct block* kept[MOST_KEPT];
+  struct block* used;
+  jmp_buf* landing; /* where it goes on when a kernel cannot have scratch memory */
 };
 
 /* What the code behind this file says of the program. */
@@ -79,6 +84,7 @@ struct context {
   long long end;
   atomic_llong next;
   atomic_int result;
+  atomic_int lacks; /* memory that a kernel asked for */
 
   pid_t process; /* whose threads they are */
   int lanes;     /* that have a thread */
@@ -107,11 +113,35 @@ static char* allocate(size_t bytes) {
 
 static void pause_a_little(void) { __builtin_ia32_pause(); }
 
+/* A task of the loop, or where there is none all kernels. They do not look whether they were given
+ * the scratch memory that they asked for: where it cannot be had, the thread leaves them. */
+static int with_landing(struct context* c, const int* task) {
+  struct lane* lane = here;
+  jmp_buf* const before = lane->landing;
+  struct block* const used = lane->used;
+  jmp_buf place;
+  if (_setjmp(place) != 0) {
+    lane->landing = before;
+    while (lane->used != used) {
+      struct block* block = lane->used;
+      lane->used = block->next;
+      free(block);
+    }
+    return -11;
+  }
+  lane->landing = &place;
+  const int code = task != NULL
+                       ? c->task(NULL, *task, c->closure)
+                       : c->program->run(c->tensors, c->tensors + c->program->inputs, c->arena);
+  lane->landing = before;
+  return code;
+}
+
 static void take_tasks(struct context* c) {
   for (;;) {
-    const long long i = atomic_fetch_add(&c->next, 1);
-    if (i >= c->end) return;
-    const int code = c->task(NULL, (int)i, c->closure);
+    const long long next = atomic_fetch_add(&c->next, 1);
+    if (next >= c->end) return;
+    const int task = (int)next, code = with_landing(c, &task);
     if (code != 0) atomic_store(&c->result, code);
   }
 }
@@ -194,9 +224,14 @@ void* halide_malloc(void* user, size_t bytes) {
     lane->kept[best] = lane->kept[--lane->blocks];
   } else {
     const size_t total = (bytes + sizeof(struct block) + 2 * LINE - 1) / LINE * LINE;
-    if (total < bytes || (block = aligned_alloc(LINE, total)) == NULL) return NULL;
+    if (total < bytes || (block = aligned_alloc(LINE, total)) == NULL) {
+      atomic_store(&lane->context->lacks, 1);
+      _longjmp(*lane->landing, 1);
+    }
     block->bytes = total - sizeof(struct block);
   }
+  block->next = lane->used;
+  lane->used = block;
   return block + 1;
 }
 
@@ -204,6 +239,11 @@ void halide_free(void* user, void* memory) {
   struct lane* lane = here;
   (void)user;
   if (memory == NULL) return;
+  for (struct block** link = &lane->used; *link != NULL; link = &(*link)->next)
+    if (*link == (struct block*)memory - 1) {
+      *link = (*link)->next;
+      break;
+    }
   if (lane->blocks == MOST_KEPT) {
     free(lane->kept[0]);
     lane->kept[0] = lane->kept[--lane->blocks];
@@ -406,7 +446,11 @@ static int run_kernels(struct context* c, const void* const* inputs, void* const
   }
   for (size_t i = 0; i < program->outputs; ++i)
     if ((out[i] = tensor(c, program->inputs + i, outputs[i])) == NULL) return 1;
-  if (program->run(in, out, c->arena) != 0) return 1;
+  atomic_store(&c->lacks, 0);
+  if (with_landing(c, NULL) != 0 || atomic_load(&c->lacks) != 0) {
+    if (atomic_load(&c->lacks) != 0) snprintf(c->error, sizeof c->error, "out of memory");
+    return 1;
+  }
   for (size_t i = 0; i < program->outputs; ++i)
     copy(outputs[i], out[i], bytes[program->inputs + i]);
   return 0;

@@ -24,7 +24,7 @@ class Code {
   Code& operator=(const Code&) = delete;
 
   /// One halide_buffer_t* an argument.
-  int call(void** args) const { return function_(args); }
+  int call(void** args) const { return call_compiled(function_, args); }
   const SharedBytes& library() const { return library_; }
 
  private:

@@ -40,9 +40,13 @@ Status NativeKernel::run(const KernelArgs& args) {
     if (argument.output >= 0)
       descriptors_.buffer(i).host = static_cast<uint8_t*>(args.outputs[argument.output]);
   }
-  if (const int code = code_->call(descriptors_.pointers()); code != 0) {
+  const uint64_t failures = scratch_failures();
+  const int code = code_->call(descriptors_.pointers());
+  if (scratch_failures() != failures)
+    return error(ErrorCode::kUnavailable,
+                 "native: out of memory for what a kernel keeps while it runs");
+  if (code != 0)
     return internal_error("native: a kernel failed with code {}: {}", code, take_kernel_error());
-  }
   return {};
 }
 

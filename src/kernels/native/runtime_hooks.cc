@@ -7,8 +7,12 @@
 
 #include <HalideRuntime.h>
 #include <omp.h>
+#include <setjmp.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -29,12 +33,42 @@ static_assert(sizeof(Header) == 64);
 constexpr size_t kMostKept = 16;
 
 struct ScratchPool {
-  std::vector<Header*> blocks;
+  std::vector<Header*> blocks;  // that are free
+  std::vector<Header*> in_use;  // in the order in which they were asked for
+  ScratchPool() { in_use.reserve(64); }
   ~ScratchPool() {
     for (Header* block : blocks) std::free(block);
   }
 };
 thread_local ScratchPool pool;
+
+/// Where a thread goes on when scratch memory cannot be had. All that it leaves is compiled code,
+/// in which nothing is to be destroyed but the scratch memory that it has.
+struct Landing {
+  jmp_buf place;
+  Landing* before;
+  size_t in_use;
+};
+thread_local Landing* landing = nullptr;
+std::atomic<uint64_t> failures{0};
+
+/// What `call` gives, which runs compiled code.
+template <typename Call>
+[[gnu::noinline]] int with_landing(Call call) {
+  Landing here;
+  here.before = landing;
+  here.in_use = pool.in_use.size();
+  if (_setjmp(here.place) != 0) {
+    landing = here.before;
+    for (; pool.in_use.size() > here.in_use; pool.in_use.pop_back()) std::free(pool.in_use.back());
+    last_error = "out of memory";
+    return halide_error_code_out_of_memory;
+  }
+  landing = &here;
+  const int code = call();
+  landing = here.before;
+  return code;
+}
 
 /// "cblas_sgemm 4x8 8x3 4x3": the label, and the shapes of inputs and destination; "-" is that of a
 /// scalar.
@@ -101,7 +135,7 @@ int run_parallel(void* context, halide_task_t task, int min, int size, uint8_t* 
   int result = 0;
 #pragma omp parallel for schedule(dynamic, 1) shared(result)
   for (int i = min; i < min + size; ++i) {
-    const int code = task(context, i, closure);
+    const int code = with_landing([&] { return task(context, i, closure); });
     if (code != 0) {
 #pragma omp atomic write
       result = code;
@@ -124,16 +158,23 @@ void* allocate_scratch(void*, size_t bytes) {
     blocks.pop_back();
   } else {
     const size_t total = (bytes + sizeof(Header) + 127) / 64 * 64;
-    block = static_cast<Header*>(std::aligned_alloc(64, total));
-    if (block == nullptr) return nullptr;
+    block = total < bytes ? nullptr : static_cast<Header*>(std::aligned_alloc(64, total));
+    if (block == nullptr) {
+      ++failures;
+      if (landing != nullptr) _longjmp(landing->place, 1);
+      return nullptr;
+    }
     block->bytes = total - sizeof(Header);
   }
+  pool.in_use.push_back(block);
   return block + 1;
 }
 
 void free_scratch(void*, void* memory) {
   if (memory == nullptr) return;
   Header* block = static_cast<Header*>(memory) - 1;
+  const auto used = std::find(pool.in_use.rbegin(), pool.in_use.rend(), block);
+  if (used != pool.in_use.rend()) pool.in_use.erase(std::next(used).base());
   auto& blocks = pool.blocks;
   blocks.push_back(block);
   if (blocks.size() > kMostKept) {
@@ -181,6 +222,12 @@ const std::vector<Hook>& runtime_hooks() {
   }();
   return *hooks;
 }
+
+int call_compiled(int (*code)(void**), void** arguments) {
+  return with_landing([&] { return code(arguments); });
+}
+
+uint64_t scratch_failures() { return failures; }
 
 void set_kernel_error(std::string message) { last_error = std::move(message); }
 

@@ -3,6 +3,7 @@
 // them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,12 @@ const std::vector<Hook>& runtime_hooks();
 
 /// Those of Halide's assertions (runtime_errors.cc).
 std::vector<Hook> assertion_hooks();
+
+/// Calls compiled code. It does not look whether it was given the scratch memory that it asked for,
+/// so where that cannot be had its thread leaves it at once: the call ends with an error, and
+/// `scratch_failures`, of the process, grows.
+int call_compiled(int (*code)(void**), void** arguments);
+uint64_t scratch_failures();
 
 /// Reports an error of a kernel on this thread.
 void set_kernel_error(std::string message);
