@@ -25,7 +25,9 @@ class Artifact {
   // Maps the file, which must not be changed while it is in use. kUnavailable: it was made by
   // another version, for another processor, or needs a library that is not here; kBadModel: it is
   // damaged or no artifact.
-  static Result<Artifact> load(const std::filesystem::path& path);
+  // `threads`: of each context; 0: those that it was compiled for where somebody chose them, else
+  // the cores that this process may use.
+  static Result<Artifact> load(const std::filesystem::path& path, int threads = 0);
   // From memory. It is copied unless it begins on a multiple of 64 bytes and `owner` keeps it.
   static Result<Artifact> load(const void* data, size_t bytes,
                                std::shared_ptr<const void> owner = nullptr);
@@ -41,8 +43,9 @@ class Artifact {
   std::shared_ptr<const internal::ArtifactImpl> impl_;
 };
 
-// Contexts for a server: runs on any number of threads, at most `most` at once; the others wait for
-// their turn. Contexts are made when they are first needed.
+// Contexts for a server: runs on any number of threads, at most `most` at once (0: as many as the
+// cores that this process may use have room for); the others wait for their turn. Contexts are made
+// when they are first needed.
 class ContextPool {
  public:
   ContextPool(Artifact program, size_t most);

@@ -44,8 +44,8 @@ class DynamicContext {
 // Cheap to copy (shared); any thread may use it.
 class DynamicArtifact {
  public:
-  // Errors as Artifact::load's; kUsage for a program of fixed shapes.
-  static Result<DynamicArtifact> load(const std::filesystem::path& path);
+  // Errors and `threads` as Artifact::load's; kUsage for a program of fixed shapes.
+  static Result<DynamicArtifact> load(const std::filesystem::path& path, int threads = 0);
   // From memory. It is copied unless it begins on a multiple of 64 bytes and `owner` keeps it.
   static Result<DynamicArtifact> load(const void* data, size_t bytes,
                                       std::shared_ptr<const void> owner = nullptr);

@@ -292,7 +292,6 @@ def _loaded_program(source: Union[Path, Bytes], contexts: int) -> Program:
     else:
         artifact, path = _core.load_artifact(source), _os.path.abspath(source)
         report_text = lambda: _embedded_report(path)
-    contexts = contexts or max(1, len(_os.sched_getaffinity(0)) // artifact.threads)
     return Program(_core.LoadedProgram(artifact, contexts), report_text)
 
 

@@ -1,5 +1,6 @@
 #include "collage/artifact.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
@@ -8,6 +9,7 @@
 #include "base/no_exceptions.h"
 #include "runtime/executor.h"
 #include "runtime/of_process.h"
+#include "runtime/thread_team.h"
 
 namespace collage {
 
@@ -87,17 +89,19 @@ class Lease {
 
 }  // namespace
 
-Result<Artifact> open_artifact(Result<std::shared_ptr<ArtifactFile>> file) {
+Result<Artifact> open_artifact(Result<std::shared_ptr<ArtifactFile>> opened, int threads) {
   auto impl = std::make_shared<internal::ArtifactImpl>();
-  impl->loaded = TRY(load_artifact(TRY(std::move(file))));
+  std::shared_ptr<ArtifactFile> file = TRY(std::move(opened));
+  file->use_threads(threads);
+  impl->loaded = TRY(load_artifact(std::move(file)));
   impl->inputs = infos(impl->loaded.plan->inputs);
   impl->outputs = infos(impl->loaded.plan->outputs);
   return Artifact(std::shared_ptr<const internal::ArtifactImpl>(std::move(impl)));
 }
 
-Result<Artifact> Artifact::load(const std::filesystem::path& path) {
+Result<Artifact> Artifact::load(const std::filesystem::path& path, int threads) {
   return without_exceptions(
-      [&] { return open_artifact(ArtifactFile::open(path)).with_context(path.string()); });
+      [&] { return open_artifact(ArtifactFile::open(path), threads).with_context(path.string()); });
 }
 
 Result<Artifact> Artifact::load(const void* data, size_t bytes, std::shared_ptr<const void> owner) {
@@ -117,7 +121,10 @@ Result<Context> Artifact::make_context() const {
 }
 
 ContextPool::ContextPool(Artifact program, size_t most)
-    : impl_(std::make_shared<internal::PoolImpl>(std::move(program), most > 0 ? most : 1)) {}
+    : impl_(std::make_shared<internal::PoolImpl>(
+          program, most > 0 ? most
+                            : static_cast<size_t>(std::max(
+                                  1, ThreadTeam::available_cores() / program.threads())))) {}
 
 Status ContextPool::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
   return without_exceptions([&]() -> Status {

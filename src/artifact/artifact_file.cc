@@ -75,6 +75,11 @@ Result<std::shared_ptr<ArtifactFile>> ArtifactFile::from_memory(const void* data
   return create({std::move(copy), bytes}, false);
 }
 
+int ArtifactFile::threads() const {
+  if (told_threads_ > 0) return told_threads_;
+  return manifest_.any_threads ? ThreadTeam::available_cores() : manifest_.threads;
+}
+
 Result<SharedBytes> ArtifactFile::unread_entry(const std::string& name) {
   const ManifestEntry* found = manifest_.find(name);
   if (found == nullptr) return bad_model("there is no entry '{}'", printable(name));
@@ -88,8 +93,8 @@ Result<SharedBytes> ArtifactFile::entry(const std::string& name) {
   Stopwatch watch;
   if (is_mapped_ && data.bytes > 0) map_pages(data.text().data(), data.bytes);
   map_seconds_ += watch.restart();
-  const int threads = std::min(manifest_.threads, ThreadTeam::available_cores());
-  if (checksum_of(data.text(), threads) != manifest_.find(name)->checksum)
+  const int team = std::min(threads(), ThreadTeam::available_cores());
+  if (checksum_of(data.text(), team) != manifest_.find(name)->checksum)
     return bad_model("entry '{}' is damaged: it does not fit its checksum", printable(name));
   check_seconds_ += watch.seconds();
   checked_.insert(name);

@@ -22,6 +22,11 @@ class ArtifactFile : public std::enable_shared_from_this<ArtifactFile> {
                                                            std::shared_ptr<const void> owner);
 
   const Manifest& manifest() const { return manifest_; }
+  // That its program runs with: those it was told, else those that it was compiled for where
+  // somebody chose them, else the cores that this process may use.
+  int threads() const;
+  // Before anything is loaded from it; 0: as it says itself.
+  void use_threads(int threads) { told_threads_ = threads; }
   // An entry's data, which keeps the file in memory. kBadModel: there is none, or it is damaged.
   Result<SharedBytes> entry(const std::string& name);
   // The same, neither read nor compared: for whoever needs to know what lies there, not its values.
@@ -49,6 +54,7 @@ class ArtifactFile : public std::enable_shared_from_this<ArtifactFile> {
   const SharedBytes content_;
   const Manifest manifest_;
   const bool is_mapped_;
+  int told_threads_ = 0;
   std::mutex mutex_;
   std::set<std::string> checked_;  // entries whose checksum was compared
   double map_seconds_ = 0, check_seconds_ = 0;

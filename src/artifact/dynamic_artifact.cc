@@ -61,9 +61,12 @@ Result<std::vector<Tensor>> DynamicContextImpl::compute(TensorsByName tensors) {
 
 }  // namespace internal
 
-Result<DynamicArtifact> open_dynamic_artifact(Result<std::shared_ptr<ArtifactFile>> file) {
+Result<DynamicArtifact> open_dynamic_artifact(Result<std::shared_ptr<ArtifactFile>> file,
+                                              int threads) {
   auto impl = std::make_shared<internal::DynamicArtifactImpl>();
-  impl->loaded = TRY(LoadedSpecialisations::load(TRY(std::move(file))));
+  std::shared_ptr<ArtifactFile> opened = TRY(std::move(file));
+  opened->use_threads(threads);
+  impl->loaded = TRY(LoadedSpecialisations::load(std::move(opened)));
   return DynamicArtifact(std::move(impl));
 }
 
@@ -82,9 +85,10 @@ Result<std::vector<Tensor>> DynamicContext::run(const std::vector<Tensor>& input
 
 void DynamicContext::reset() { impl_->states.reset(); }
 
-Result<DynamicArtifact> DynamicArtifact::load(const std::filesystem::path& path) {
-  return without_exceptions(
-      [&] { return open_dynamic_artifact(ArtifactFile::open(path)).with_context(path.string()); });
+Result<DynamicArtifact> DynamicArtifact::load(const std::filesystem::path& path, int threads) {
+  return without_exceptions([&] {
+    return open_dynamic_artifact(ArtifactFile::open(path), threads).with_context(path.string());
+  });
 }
 
 Result<DynamicArtifact> DynamicArtifact::load(const void* data, size_t bytes,

@@ -28,7 +28,7 @@ Status check_requirements(const Manifest& manifest) {
 
 Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry) {
   const EntryReader reader = [&](const std::string& name) { return file.entry(name); };
-  const int threads = file.manifest().threads;
+  const int threads = file.threads();
   const TeamScope scope(threads);
   Result<LoadedPlan> loaded = without_exceptions([&] { return load_plan(reader, entry, threads); });
   // What kernels were made of is not read again; weights are, in each run.

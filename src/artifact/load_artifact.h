@@ -15,7 +15,7 @@ struct LoadedArtifact {
   std::shared_ptr<ArtifactFile> file;
   std::shared_ptr<const Plan> plan;
   size_t packed_bytes = 0;  // of constants in their final form
-  int threads() const { return file->manifest().threads; }
+  int threads() const { return file->threads(); }
 };
 
 // What all that load from a file do first: kUnavailable where it was made for another version or

@@ -4,6 +4,7 @@
 
 #include "artifact/kernel_libraries.h"
 #include "artifact/saved_plan.h"
+#include "base/integers.h"
 #include "base/no_exceptions.h"
 #include "base/printable.h"
 #include "runtime/saved_fields.h"
@@ -41,6 +42,7 @@ class Loading {
     TRY(check_parts());
     for (const json& step : *TRY(fields.array("steps"))) TRY(read_step(step));
     TRY(load_kernels());
+    TRY(place_workspaces());
     size_t packed = weights_.bytes;
     for (size_t i = 0; i < saved_.size(); ++i) {
       size_t mapped = 0;
@@ -213,10 +215,23 @@ class Loading {
         without_exceptions([&] { return loaders_[i]->load(saved_[i], threads_); });
     if (!kernel.ok()) return std::move(kernel).status().with_context(printable(step.name));
     step.kernel = std::move(kernel).value();
-    if (const size_t bytes = step.kernel->workspace_bytes();
-        bytes > 0 && (step.workspace_offset % kArenaAlignment != 0 ||
-                      !lies_within(step.workspace_offset, bytes, plan_->arena_bytes)))
-      return bad_model("{}: its workspace lies outside the arena", printable(step.name));
+    return {};
+  }
+
+  // Of a kernel that was made for fewer threads the workspace may have grown: beyond all else then.
+  // One kernel of the host runs at a time.
+  Status place_workspaces() {
+    const size_t end = round_up(plan_->arena_bytes, kArenaAlignment);
+    for (Step& step : plan_->steps) {
+      const size_t bytes = step.kernel->workspace_bytes();
+      if (bytes == 0 || (step.workspace_offset % kArenaAlignment == 0 &&
+                         lies_within(step.workspace_offset, bytes, TRY(arena_bytes(step.device)))))
+        continue;
+      if (!is_host_memory(step.device) || bytes > static_cast<size_t>(most_bytes()) - end)
+        return bad_model("{}: its workspace lies outside the arena", printable(step.name));
+      step.workspace_offset = end;
+      plan_->arena_bytes = std::max(plan_->arena_bytes, end + bytes);
+    }
     return {};
   }
 

@@ -48,6 +48,7 @@ Result<Manifest> read_manifest(std::string_view text, size_t file_bytes) {
   manifest.version = TRY(fields.text("version"));
   manifest.model = TRY(fields.text("model"));
   manifest.threads = static_cast<int>(TRY(fields.integer("threads", 1, 1024)));
+  manifest.any_threads = TRY(fields.flag("any_threads", false));
   manifest.max_error = TRY(fields.number("max_error", {0, 1}));
   for (const json& feature : *TRY(fields.array("features")))
     manifest.features.push_back(TRY(text_of(feature)));
@@ -87,6 +88,7 @@ std::string manifest_text(const Manifest& manifest) {
               {"version", manifest.version},
               {"model", manifest.model},
               {"threads", manifest.threads},
+              {"any_threads", manifest.any_threads},
               {"max_error", manifest.max_error},
               {"features", manifest.features},
               {"loaders", manifest.loaders},

@@ -10,7 +10,9 @@
 
 namespace collage {
 
-Result<Artifact> open_artifact(Result<std::shared_ptr<ArtifactFile>> file);
-Result<DynamicArtifact> open_dynamic_artifact(Result<std::shared_ptr<ArtifactFile>> file);
+// `threads`: as of Artifact::load.
+Result<Artifact> open_artifact(Result<std::shared_ptr<ArtifactFile>> file, int threads = 0);
+Result<DynamicArtifact> open_dynamic_artifact(Result<std::shared_ptr<ArtifactFile>> file,
+                                              int threads = 0);
 
 }  // namespace collage

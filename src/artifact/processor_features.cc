@@ -33,4 +33,10 @@ std::vector<std::string> processor_features() {
   return found;
 }
 
+std::vector<std::string> code_features() {
+  std::vector<std::string> features = processor_features();
+  std::erase_if(features, [](const std::string& name) { return name.starts_with("amx"); });
+  return features;
+}
+
 }  // namespace collage

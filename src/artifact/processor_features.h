@@ -7,5 +7,8 @@
 namespace collage {
 
 std::vector<std::string> processor_features();  // "avx2", "avx512f" …, in a fixed order
+// Without the matrix unit, which no compiler uses of its own accord: kernels that use it ask for
+// it.
+std::vector<std::string> code_features();
 
 }  // namespace collage

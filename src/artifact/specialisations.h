@@ -49,7 +49,7 @@ class LoadedSpecialisations {
   const BucketedInterface& interface() const { return table_.interface; }
   const std::vector<std::string>& results() const { return table_.results; }
   const std::vector<PlanForShapes>& specialisations() const { return table_.specialisations; }
-  int threads() const { return file_->manifest().threads; }
+  int threads() const { return file_->threads(); }
   // The number of the one that serves these inputs; kUnavailable where none does.
   Result<size_t> find(const TensorsByName& inputs) const;
   // Its plan, loaded when it is first asked for; null where there is nothing to compute.

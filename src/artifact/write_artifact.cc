@@ -1,5 +1,9 @@
 #include "artifact/write_artifact.h"
 
+#include <elf.h>
+
+#include <algorithm>
+
 #include "artifact/artifact_file.h"
 #include "artifact/processor_features.h"
 #include "collage/version.h"
@@ -12,6 +16,14 @@ Status check_readable(const std::filesystem::path& path) {
   const std::shared_ptr<ArtifactFile> file = TRY(ArtifactFile::open(path));
   for (const ManifestEntry& entry : file->manifest().entries) TRY(file->entry(entry.name));
   return file->check_hashes();
+}
+
+// Whether kernels are of code that was compiled for this processor; others make theirs, or see
+// themselves whether they can run, where they are loaded.
+bool holds_code(const SavedPlans& saved) {
+  return std::any_of(saved.entries.begin(), saved.entries.end(), [](const ZipEntry& entry) {
+    return entry.name.starts_with("objects/") && entry.content.text().starts_with(ELFMAG);
+  });
 }
 
 }  // namespace
@@ -30,7 +42,8 @@ Status write_artifact(const std::filesystem::path& path, SavedPlans saved, const
   manifest.model = facts.model;
   manifest.threads = facts.threads;
   manifest.max_error = facts.max_error;
-  manifest.features = processor_features();
+  manifest.any_threads = facts.any_threads;
+  if (holds_code(saved)) manifest.features = code_features();
   manifest.loaders = std::move(saved.loaders);
   std::vector<ZipEntry> entries = std::move(saved.entries);
   entries.insert(entries.end(), more.begin(), more.end());

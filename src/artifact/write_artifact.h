@@ -16,6 +16,7 @@ struct PlanFacts {
   int threads = 1;
   std::string model;  // the file's name
   double max_error = 0;
+  bool any_threads = false;  // nobody chose them
 };
 
 // `more`: entries that running does not read, the module and the report. kUnsupported, naming the

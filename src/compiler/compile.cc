@@ -48,6 +48,7 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   impl->report = TRY(report_decision(candidates, decision, *context));
   impl->plan = decision.chosen.lowered.plan;
   impl->threads = context->compile.threads;
+  impl->any_threads = options.threads <= 0;
   impl->max_error = options.max_error;
   impl->executor = TRY(Executor::create(impl->plan, impl->threads));
   context->end_phase("report");

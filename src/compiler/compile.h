@@ -166,7 +166,8 @@ struct ProgramImpl {
   std::optional<Executor> executor;
   std::shared_ptr<const Plan> plan;  // the executor's
   int threads = 1;
-  double max_error = 0;  // that it was compiled with
+  bool any_threads = false;  // nobody chose them
+  double max_error = 0;      // that it was compiled with
   CompileReport report;
   bool keeps_weights = true;  // in what the report holds
 };

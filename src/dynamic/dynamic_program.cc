@@ -195,7 +195,8 @@ Status DynamicProgram::save(const std::filesystem::path& path) const {
     const CompiledSpecialisations program{impl_->interface, impl_->graph->outputs(),
                                           TRY(impl_->graph->compiled())};
     return write_artifact(path, program,
-                          {ThreadTeam(options.threads).size(), impl_->model, options.max_error});
+                          {ThreadTeam(options.threads).size(), impl_->model, options.max_error,
+                           options.threads <= 0});
   });
 }
 

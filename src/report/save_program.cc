@@ -17,7 +17,8 @@ Status save_program(const Program& program, const Model& model, const nlohmann::
   auto text = std::make_shared<const std::string>(json_text(report));
   entries.push_back({kReportEntry, {{text, text->data()}, text->size()}});
   return write_artifact(path, *impl.plan,
-                        {impl.threads, model.impl().path.filename().string(), impl.max_error},
+                        {impl.threads, model.impl().path.filename().string(), impl.max_error,
+                         impl.any_threads},
                         std::move(entries));
 }
 

@@ -97,7 +97,7 @@ Status finish(const SharedOptions& options, const OpenedArtifact& opened, const 
   fmt::print("{}  {} ({})\n{}\nmeasured {:.3f} ms ± {:.3f}, {} threads\n", options.model,
              kernels_of(*opened.loaded.plan), manifest.model, to_text(figures),
              1e3 * median(samples), 1e3 * (percentile(samples, 0.9) - percentile(samples, 0.1)) / 2,
-             manifest.threads);
+             opened.loaded.threads());
   return {};
 }
 
@@ -122,7 +122,7 @@ bool is_artifact(const std::string& path) {
   return std::filesystem::path(path).extension() == ".collage";
 }
 
-Status check_flags(const SharedOptions& options, int threads) {
+Status check_flags(const SharedOptions& options) {
   const bool compiles = !options.targets.empty() || !options.exclude.empty() ||
                         !options.pin.empty() || !options.memory.empty() ||
                         !options.devices.empty() || !options.config.empty() ||
@@ -133,9 +133,6 @@ Status check_flags(const SharedOptions& options, int threads) {
         "{}: is compiled already: its targets, shapes and precision stay, unless "
         "--recompile is given",
         options.model);
-  if (options.threads > 0 && options.threads != threads)
-    return usage_error("{}: was compiled for {} threads, not {} (see --recompile)", options.model,
-                       threads, options.threads);
   return {};
 }
 
@@ -166,7 +163,8 @@ Result<OpenedArtifact> open_artifact(const SharedOptions& options, EmbeddedWeigh
   const size_t before = anonymous_bytes();
   const Stopwatch watch;
   const std::shared_ptr<ArtifactFile> file = TRY(open_file(options.model));
-  TRY(check_flags(options, file->manifest().threads));
+  TRY(check_flags(options));
+  file->use_threads(options.threads);
   if (weights == EmbeddedWeights::kRead) TRY(file->check_hashes().with_context(options.model));
   Result<LoadedArtifact> loaded = load_artifact(file).with_context(options.model);
   if (!loaded) {

@@ -19,8 +19,8 @@ inline bool runs_artifact(const SharedOptions& options) {
 Result<Model> load_embedded(const std::string& path);
 Result<nlohmann::json> load_embedded_report(const std::string& path);
 
-// Refuses flags that only compiling heeds, and another number of threads.
-Status check_flags(const SharedOptions& options, int threads);
+// Refuses flags that only compiling heeds.
+Status check_flags(const SharedOptions& options);
 
 // An artifact that is loaded, and the model inside it.
 struct OpenedArtifact {

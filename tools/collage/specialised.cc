@@ -195,11 +195,14 @@ Status run_specialised(const SharedOptions& options) {
     return usage_error("{}: a program of several shapes has no {}", options.model,
                        options.json.empty() ? "--save-outputs without --inputs" : "--json");
   register_all();
+  TRY(check_flags(options));
+  if (!options.inputs.empty())
+    return run_given(options, TRY(DynamicArtifact::load(options.model, options.threads)));
+  const std::shared_ptr<ArtifactFile> file =
+      TRY(ArtifactFile::open(options.model).with_context(options.model));
+  file->use_threads(options.threads);
   const std::shared_ptr<LoadedSpecialisations> program =
-      TRY(LoadedSpecialisations::load(TRY(ArtifactFile::open(options.model)))
-              .with_context(options.model));
-  TRY(check_flags(options, program->threads()));
-  if (!options.inputs.empty()) return run_given(options, TRY(DynamicArtifact::load(options.model)));
+      TRY(LoadedSpecialisations::load(file).with_context(options.model));
   return time_each(*program);
 }
 
