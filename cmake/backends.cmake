@@ -21,8 +21,22 @@ set(COLLAGE_BACKEND_ROOMS_vnni backend/contraction kernels/contraction)
 
 list(JOIN COLLAGE_KERNELS "|" COLLAGE_KERNEL_NAMES)
 
-# A hash of each backend's sources, those of its kernels among them, is part of its version, hence of the keys of measured costs and of cached objects.
-set(COLLAGE_FINGERPRINTS "")
+# Hashes of sources (cmake/fingerprints.cmake). Of each backend's, those of its kernels among them: a part of its version,
+# hence of the keys of measured costs and of cached objects. Of all that measures and judges kernels, and of all that makes,
+# runs and judges programs: parts of the keys of what they find (src/cost/cost_keys.h).
+set(COLLAGE_JUDGES base runtime ir ops tensor_program partition kernels/memory kernels/reference machine verify cost measure)
+set(fingerprints "")
+set(fingerprinted "")
+
+# collage_fingerprint(NAME SOURCE...)
+function(collage_fingerprint name)
+  # The compiler and its flags decide how a source rounds.
+  set(also "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE} ${COLLAGE_SANITIZE}")
+  list(JOIN ARGN "|" sources)
+  string(APPEND fingerprints "${name}|${also}|${sources}\n")
+  set(fingerprints "${fingerprints}" PARENT_SCOPE)
+  set(fingerprinted ${fingerprinted} ${ARGN} PARENT_SCOPE)
+endfunction()
 
 foreach(name IN LISTS COLLAGE_BACKEND_SHARED)
   collage_room(backend/${name} DEPENDS backend kernels_${name})
@@ -45,15 +59,7 @@ foreach(name IN LISTS names)
     file(GLOB_RECURSE shared CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*)
     list(APPEND hashed ${shared})
   endforeach()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${hashed})
-  set(hashes "")
-  foreach(source IN LISTS hashed)
-    file(SHA256 ${source} hash)
-    string(APPEND hashes ${hash})
-  endforeach()
-  string(SHA256 hash "${hashes}")
-  string(SUBSTRING ${hash} 0 12 hash)
-  string(APPEND COLLAGE_FINGERPRINTS "    {\"${name}\", \"${hash}\"},\n")
+  collage_fingerprint(${name} ${hashed})
   set(missing "")
   foreach(library IN LISTS COLLAGE_BACKEND_NEEDS_${name})
     if(NOT TARGET ${library})
@@ -79,5 +85,26 @@ foreach(name IN LISTS names)
   string(TOUPPER ${name} upper)
   target_compile_definitions(collage_backends INTERFACE COLLAGE_WITH_${upper}=${built})
 endforeach()
-configure_file(${PROJECT_SOURCE_DIR}/cmake/fingerprints.h.in ${PROJECT_BINARY_DIR}/generated/backend_fingerprints.h @ONLY)
+set(judges "")
+foreach(room IN LISTS COLLAGE_JUDGES)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*)
+  list(APPEND judges ${sources})
+endforeach()
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/*.h ${PROJECT_SOURCE_DIR}/src/backend/*.cc)
+collage_fingerprint(judges ${judges} ${sources})
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.h ${PROJECT_SOURCE_DIR}/src/*.cc)
+# Those of backends are in their own.
+list(FILTER sources EXCLUDE REGEX "/src/(backend|kernels)/[^/]*/")
+collage_fingerprint(programs ${judges} ${sources})
+
+set(lists ${PROJECT_BINARY_DIR}/generated/fingerprints.txt)
+file(CONFIGURE OUTPUT ${lists} @ONLY CONTENT "@fingerprints@")
+list(REMOVE_DUPLICATES fingerprinted)
+add_custom_command(
+  OUTPUT ${PROJECT_BINARY_DIR}/generated/fingerprints.h
+  COMMAND ${CMAKE_COMMAND} -D LISTS=${lists} -D HEADER=${PROJECT_BINARY_DIR}/generated/fingerprints.h -P
+          ${PROJECT_SOURCE_DIR}/cmake/fingerprints.cmake
+  DEPENDS ${fingerprinted} ${lists} ${PROJECT_SOURCE_DIR}/cmake/fingerprints.cmake
+  COMMENT "Hashing sources")
+target_sources(collage_backend PRIVATE ${PROJECT_BINARY_DIR}/generated/fingerprints.h)
 target_include_directories(collage_backend PRIVATE ${PROJECT_BINARY_DIR}/generated)

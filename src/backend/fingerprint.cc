@@ -1,14 +1,17 @@
 #include "backend/fingerprint.h"
 
-// The one generated file; see cmake/backends.cmake.
-#include <backend_fingerprints.h>
+// Generated; see cmake/fingerprints.cmake.
+#include <fingerprints.h>
 
 namespace collage {
 
 std::string source_fingerprint(std::string_view backend) {
-  for (const auto& entry : kBackendFingerprints)
-    if (backend == entry.backend) return entry.hash;
+  for (const auto& entry : kFingerprints)
+    if (backend == entry.name) return entry.hash;
   return "";
 }
+
+std::string judges_fingerprint() { return source_fingerprint("judges"); }
+std::string programs_fingerprint() { return source_fingerprint("programs"); }
 
 }  // namespace collage

@@ -1,28 +1,18 @@
 #include "cost/build_identity.h"
 
 #include "backend/backend.h"
+#include "backend/fingerprint.h"
 #include "base/json_fields.h"
 #include "collage/version.h"
-#include "cost/cost.h"
 
 namespace collage {
 
 using nlohmann::json;
 
-namespace {
-
-// Of what compiler and worker say to one another (task.h): raised when it changes its meaning.
-constexpr int kWorkerProtocol = 1;
-
-}  // namespace
-
 json build_identity() {
   json backends = json::object();
   for (Backend* backend : all_backends()) backends[backend->name()] = backend->version();
-  return {{"version", COLLAGE_VERSION},
-          {"protocol", std::to_string(kWorkerProtocol)},
-          {"timing", std::to_string(kTimingMethod)},
-          {"backends", backends}};
+  return {{"version", COLLAGE_VERSION}, {"judges", judges_fingerprint()}, {"backends", backends}};
 }
 
 std::string identity_difference(const json& other) {
@@ -33,7 +23,7 @@ std::string identity_difference(const json& other) {
     return text ? *text : std::string("unknown");
   };
   for (const auto& [name, words] :
-       {std::pair{"version", "version"}, {"protocol", "protocol"}, {"timing", "timing method"}}) {
+       {std::pair{"version", "version"}, {"judges", "measuring and judging as build"}}) {
     const std::string theirs = shown(JsonFields(other), name), ours = shown(JsonFields(own), name);
     if (theirs != ours) return fmt::format("{} {}, not {}", words, theirs, ours);
   }

@@ -8,8 +8,8 @@
 
 namespace collage {
 
-// Of this process, once its backends are registered: the protocol between compiler and worker, the
-// version, the way of timing, and every backend's version.
+// Of this process, once its backends are registered: the version, the build of all that measures
+// and judges (what compiler and worker say to one another too), and every backend's version.
 nlohmann::json build_identity();
 
 // How another process's identity differs from this one's, in words: "version 0.2.0, not 0.1.0";

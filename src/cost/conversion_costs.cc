@@ -1,4 +1,5 @@
 // MeasuredCosts of conversions: all backends are rivals.
+#include <algorithm>
 #include <limits>
 
 #include "base/interrupt.h"
@@ -92,8 +93,13 @@ Result<ConversionRow> MeasuredCosts::ask_for_conversion(const std::string& kind,
       best = {entry.target, row.cost};
     }
   }
-  const std::string context = keys_.conversion_context(options_.converters);
-  database_.put(kind, CostDatabase::key_of(text, context), text, json_text(to_json(best)), context);
+  const std::string context = keys_.conversion_context(options_.converters),
+                    key = CostDatabase::key_of(text, context), value = json_text(to_json(best));
+  if (std::any_of(answer->begin(), answer->end(), blames_machine)) {
+    database_.remember(kind, key, value);
+  } else {
+    database_.put(kind, key, text, value, context);
+  }
   return best;
 }
 

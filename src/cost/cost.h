@@ -23,12 +23,14 @@ struct Measured {
   double seconds() const { return median + 0.1 * (p90 - median); }
 };
 struct Unknown {};
-// What ended the process in which a kernel was tried, where something did: a crash (or another
-// misdeed), no sign of life, or that memory ran out.
-enum class Death { kNone, kCrash, kSilence, kMemory };
+// What kept a kernel from being tried to its end, where something did: a crash of its process (or
+// another misdeed), no sign of life, that memory ran out, or that the machine lacked something else
+// (fault.h).
+enum class Death { kNone, kCrash, kSilence, kMemory, kMachine };
 struct Invalid {
   std::string reason;
   Death death = Death::kNone;
+  double waited = 0;  // seconds, of kSilence: who waits longer may see it end
 };
 using Cost = std::variant<Unknown, Measured, Invalid>;
 
@@ -38,10 +40,6 @@ inline double median_seconds(const Cost& cost) {
   const Measured* m = measured(cost);
   return m != nullptr ? m->median : 0;
 }
-
-// Of how kernels are timed and checked: raised when figures change their meaning, or when kernels
-// pass that failed or the other way about. A part of every key.
-constexpr int kTimingMethod = 12;
 
 // What is in the caches when a kernel starts, see timing.h. A part of every key.
 enum class CacheState { kWarm, kCold, kStreaming };

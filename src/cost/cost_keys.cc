@@ -2,13 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 
+#include "backend/fingerprint.h"
 #include "base/hash.h"
 
 namespace collage {
 
 namespace {
+
+// Lines that say which build of ours found something.
+std::string judged_by() { return "judged by " + judges_fingerprint(); }
+std::string made_by() { return "made and judged by " + programs_fingerprint(); }
 
 std::string backend_versions() {  // a line each
   std::string lines;
@@ -39,9 +45,11 @@ std::string processor_name() {
 
 CostKeys::CostKeys(int threads, CacheState cache)
     : processor_(fmt::format("{} threads={}", processor_name(), threads)),
-      machine_(fmt::format("{} {} {}", processor_, cache_state_name(cache), kTimingMethod)) {}
+      machine_(fmt::format("{} {}\n{}", processor_, cache_state_name(cache), judged_by())) {}
 
-std::string CostKeys::program_context() const { return processor_ + backend_versions(); }
+std::string CostKeys::program_context() const {
+  return fmt::format("{}\n{}{}", processor_, made_by(), backend_versions());
+}
 
 std::string CostKeys::conversion_context(const std::set<std::string>& converters) const {
   return fmt::format("{}{}\nby {}", machine_, backend_versions(), fmt::join(converters, ", "));
@@ -53,8 +61,14 @@ std::string CostKeys::function_context(const Target& target, bool lowered) const
 }
 
 std::string CostKeys::quarantine_context(const std::string& target) {
-  return fmt::format("{}\n{}\n{}", target, version_of(target.substr(0, target.find(' '))),
-                     processor_name());
+  return fmt::format("{}\n{}\n{}\n{}", target, version_of(target.substr(0, target.find(' '))),
+                     processor_name(), judged_by());
+}
+
+bool is_judged_here(const std::vector<std::string>& lines) {
+  return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line == judged_by() || line == made_by();
+  });
 }
 
 std::string CostKeys::conversion_text(const TensorType& type, const Encoding& from,

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "backend/backend.h"
 #include "cost/cost.h"
@@ -18,7 +19,8 @@ class CostKeys {
   CostKeys(int threads, CacheState cache);
 
   const std::string& processor() const { return processor_; }  // and threads
-  // What makes timings of whole programs comparable: processor, threads, versions of all backends.
+  // Of timings and checks of whole programs: processor, threads, this build of all that makes, runs
+  // and judges them, versions of all backends.
   std::string program_context() const;
   std::string conversion_context(const std::set<std::string>& converters) const;
   std::string function_context(const Target& target, bool lowered) const;
@@ -31,5 +33,8 @@ class CostKeys {
  private:
   std::string processor_, machine_;  // the latter with the cache state
 };
+
+// Whether a key's context, of lines, is of this build's judges (backend/fingerprint.h).
+bool is_judged_here(const std::vector<std::string>& lines);
 
 }  // namespace collage

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -90,7 +91,8 @@ Status CostDatabase::set_up() {
   TRY(execute("PRAGMA journal_mode=TRUNCATE"));
   TRY(execute("PRAGMA synchronous=FULL"));
   auto is_set_up = [&] {
-    return Statement(database_, "SELECT kind, key, text, context, value, written, used FROM costs")
+    return Statement(database_,
+                     "SELECT kind, key, text, context, value, written, used, seal FROM costs")
         .ready();
   };
   if (is_set_up()) return {};
@@ -105,12 +107,15 @@ Status CostDatabase::set_up() {
       TRY(execute("ALTER TABLE costs ADD COLUMN context TEXT NOT NULL DEFAULT ''"));
     if (!Statement(database_, "SELECT used FROM costs").ready())
       TRY(execute("ALTER TABLE costs ADD COLUMN used TEXT NOT NULL DEFAULT ''"));
+    if (!Statement(database_, "SELECT seal FROM costs").ready())
+      TRY(execute("ALTER TABLE costs ADD COLUMN seal TEXT NOT NULL DEFAULT ''"));
     return execute("PRAGMA user_version=1");
   });
 }
 
 Status CostDatabase::open_file(const std::filesystem::path& file, bool create) {
   path_ = file.string();
+  seal_ = RowSeal::of_user();
   auto close = [&](Status status) {
     sqlite3_close(database_);
     database_ = nullptr;
@@ -170,15 +175,40 @@ void CostDatabase::give_up(const std::string& why) {
   database_ = nullptr;
 }
 
+bool CostDatabase::is_foreign(const std::string& kind, const std::string& key,
+                              const std::string& value, const std::string& seal) {
+  if (seal == seal_->of(kind, key, value)) return false;
+  if (!seal.empty() && !std::exchange(told_of_foreign_, true))
+    log::warn(
+        "cost database {}: rows that were not written here (the first: {} {}) are measured "
+        "and checked again",
+        path_, kind, printable(key.substr(0, 12)));
+  return true;
+}
+
+bool CostDatabase::is_believed(const std::string& kind) const {
+  return believes_foreign_ && kind != "check" && kind != "quarantine";
+}
+
 std::optional<std::string> CostDatabase::find(const std::string& kind, const std::string& key) {
   if (auto it = memory_.find({kind, key}); it != memory_.end()) return it->second;
   if (database_ == nullptr) return std::nullopt;
   Statement select(database_,
-                   "SELECT value, max(written, used) < datetime('now', '-1 day') FROM costs "
+                   "SELECT value, max(written, used) < datetime('now', '-1 day'), seal FROM costs "
                    "WHERE kind=?1 AND key=?2",
                    kind, key);
   if (!select.row()) return std::nullopt;
+  if (is_foreign(kind, key, select.text(0), select.text(2)) && !is_believed(kind))
+    return std::nullopt;
   if (select.number(1) != 0) to_mark_used_.insert({kind, key});
+  return select.text(0);
+}
+
+std::optional<std::string> CostDatabase::find_foreign(const std::string& kind,
+                                                      const std::string& key) {
+  if (database_ == nullptr || memory_.count({kind, key}) != 0) return std::nullopt;
+  Statement select(database_, "SELECT value, seal FROM costs WHERE kind=?1 AND key=?2", kind, key);
+  if (!select.row() || !is_foreign(kind, key, select.text(0), select.text(1))) return std::nullopt;
   return select.text(0);
 }
 
@@ -187,11 +217,12 @@ void CostDatabase::put(const std::string& kind, const std::string& key, const st
   if (database_ != nullptr) {
     Statement upsert(
         database_,
-        "INSERT INTO costs(kind, key, text, value, context) VALUES(?1, ?2, ?3, ?4, ?5) ON "
-        "CONFLICT(kind, key) DO UPDATE SET value=excluded.value, context=excluded.context, "
-        "written=CURRENT_TIMESTAMP",
-        kind, key, text, value, context);
+        "INSERT INTO costs(kind, key, text, value, context, seal) VALUES(?1, ?2, ?3, ?4, ?5, ?6) "
+        "ON CONFLICT(kind, key) DO UPDATE SET value=excluded.value, context=excluded.context, "
+        "seal=excluded.seal, written=CURRENT_TIMESTAMP",
+        kind, key, text, value, context, seal_->of(kind, key, value));
     if (upsert.done()) {
+      memory_.erase({kind, key});
       if (++puts_ % kPutsBetweenLooks == 0) limit_size();
       return;
     }
@@ -199,6 +230,11 @@ void CostDatabase::put(const std::string& kind, const std::string& key, const st
     upsert.finalize();
     give_up(why);
   }
+  memory_[{kind, key}] = value;
+}
+
+void CostDatabase::remember(const std::string& kind, const std::string& key,
+                            const std::string& value) {
   memory_[{kind, key}] = value;
 }
 
@@ -219,10 +255,12 @@ std::vector<std::pair<std::string, std::string>> CostDatabase::values(const std:
   std::vector<std::pair<std::string, std::string>> found;
   if (database_ == nullptr) return found;
   Statement select(database_,
-                   "SELECT key, value FROM costs WHERE kind=?1 AND context=?2 "
+                   "SELECT key, value, seal FROM costs WHERE kind=?1 AND context=?2 "
                    "ORDER BY written DESC, key LIMIT 4000",
                    kind, context);
-  while (select.row()) found.emplace_back(select.text(0), select.text(1));
+  while (select.row())
+    if (!is_foreign(kind, select.text(0), select.text(1), select.text(2)) || is_believed(kind))
+      found.emplace_back(select.text(0), select.text(1));
   return found;
 }
 
@@ -257,11 +295,14 @@ void CostDatabase::limit_size() {
 
 Status CostDatabase::for_each(const std::function<Status(const CostRow&)>& visit) {
   Statement select(database_,
-                   "SELECT kind, key, text, context, value, written, used FROM costs "
+                   "SELECT kind, key, text, context, value, written, used, seal FROM costs "
                    "ORDER BY kind, key");
-  while (select.row())
-    TRY(visit({select.text(0), select.text(1), select.text(2), select.text(3), select.text(4),
-               select.text(5), select.text(6)}));
+  while (select.row()) {
+    CostRow row{select.text(0), select.text(1), select.text(2), select.text(3),
+                select.text(4), select.text(5), select.text(6)};
+    row.foreign = select.text(7) != seal_->of(row.kind, row.key, row.value);
+    TRY(visit(row));
+  }
   return select.finalize() ? Status() : failure();
 }
 
@@ -279,9 +320,10 @@ Status CostDatabase::failure() const {
 
 Status CostDatabase::insert(const CostRow& row) {
   Statement upsert(database_,
-                   "INSERT OR REPLACE INTO costs(kind, key, text, context, value, written, used) "
-                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                   row.kind, row.key, row.text, row.context, row.value, row.written, row.used);
+                   "INSERT OR REPLACE INTO costs(kind, key, text, context, value, written, used, "
+                   "seal) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                   row.kind, row.key, row.text, row.context, row.value, row.written, row.used,
+                   row.foreign ? "" : seal_->of(row.kind, row.key, row.value));
   return upsert.done() ? Status() : failure();
 }
 

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "backend/backend.h"
+#include "cost/cost_keys.h"
 #include "cost/row_values.h"
 
 namespace collage {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int kFormat = 1;
 constexpr size_t kMaxLine = size_t{64} << 20;
+constexpr const char* kNewest = "9999-12-31 23:59:59";  // a date
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -60,6 +62,7 @@ Result<CostRow> row_from_json(const json& line) {
   }
   if (!line.contains("value") || !line["value"].is_object()) return bad_model("no object 'value'");
   row.value = json_text(line["value"]);
+  row.foreign = true;
   if (!is_date(row.written)) return bad_model("'{}' is no date", row.written);
   if (Status status = check_row(row); !status.ok()) return bad_model("{}", status.message());
   return row;
@@ -98,12 +101,12 @@ bool is_stale(const CostRow& row) {
   // Functions and quarantine: target, version, machine. Others: machine, then a line a backend.
   if (row.context.empty()) return row.kind == "cover";  // of a set of covers, as once
   std::vector<std::string> lines = lines_of(row.context);
+  if (row.kind == "machine") return false;
+  if (!is_judged_here(lines)) return true;
   if (row.kind == "quarantine" || is_of_function(row, parse_json(row.value))) {
-    if (lines.size() < 2) return false;
     const Backend* backend = find_backend(lines[0].substr(0, lines[0].find(' ')));
     return backend == nullptr || backend->version() != lines[1];
   }
-  if (lines.size() < 2) return false;
   for (Backend* backend : all_backends())
     if (std::find(lines.begin(), lines.end(), backend->name() + " " + backend->version()) ==
         lines.end())
@@ -117,6 +120,7 @@ Result<DatabaseInfo> describe_database(CostDatabase& database) {
   TRY(database.for_each([&](const CostRow& row) -> Status {
     ++info.rows[row.kind];
     info.stale += is_stale(row);
+    info.foreign += row.foreign;
     if (info.oldest.empty() || row.written < info.oldest) info.oldest = row.written;
     info.newest = std::max(info.newest, row.written);
     if (row.kind != "function") return {};
@@ -158,7 +162,7 @@ Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in) {
                      json_text(head["collage_costs"]), kFormat);
   std::map<std::pair<std::string, std::string>, std::string> dates;
   TRY(database.for_each([&](const CostRow& row) -> Status {
-    dates[{row.kind, row.key}] = row.written;
+    dates[{row.kind, row.key}] = row.foreign ? row.written : kNewest;
     return {};
   }));
   ImportCounts counts;

@@ -15,6 +15,7 @@ struct DatabaseInfo {
   std::map<std::string, int64_t> targets;  // rows of functions by target
   int64_t variants = 0, invalid = 0;       // of functions
   int64_t stale = 0;                       // rows of versions that this build does not have
+  int64_t foreign = 0;                     // rows that were not written here
   std::string oldest, newest;              // dates; empty without rows
 };
 Result<DatabaseInfo> describe_database(CostDatabase& database);
@@ -26,9 +27,10 @@ bool is_stale(const CostRow& row);
 // Text, one row a line, after a line that says what it is.
 Status export_costs(CostDatabase& database, std::ostream& out);
 struct ImportCounts {
-  int64_t added = 0, replaced = 0, kept = 0;  // kept: the database's row is as new or newer
+  int64_t added = 0, replaced = 0, kept = 0;  // kept: the database's row was written here, or newer
 };
-// All rows, or none and kBadModel with the number of the first line that verify_costs would refuse.
+// They are foreign here (database.h). All rows, or none and kBadModel with the number of the first
+// line that verify_costs would refuse.
 Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in);
 
 struct PruneOptions {

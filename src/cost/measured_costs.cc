@@ -8,6 +8,7 @@
 #include "base/stopwatch.h"
 #include "cost/analytic.h"
 #include "cost/blocks.h"
+#include "cost/fault.h"
 #include "ir/text_printer.h"
 #include "ir/work.h"
 #include "machine/noise_gate.h"
@@ -19,21 +20,11 @@ using nlohmann::json;
 
 namespace {
 
-// Whether what was measured can be what this function's kernels are: a row may hold anything.
-Status check_fit(const TargetCosts& costs, const Function& function) {
-  std::vector<TensorType> inputs;
-  for (const Expr& param : function->params) inputs.push_back(param->tensor_type());
-  const std::vector<TensorType> outputs = function->result_type().leaves();
-  for (const MeasuredVariant& row : costs.variants)
-    if (!std::holds_alternative<Invalid>(row.cost))
-      TRY(check_fit(row.variant, inputs, outputs).with_context(row.variant.name));
-  return {};
-}
-
 TargetCosts refused(const std::string& target, const Status& why) {
   TargetCosts entry;
   entry.target = target;
   entry.refusal = why.to_string();
+  entry.death = fault_of(why).death;
   log::info("{}: {}", target, entry.refusal);
   return entry;
 }
@@ -50,6 +41,7 @@ MeasuredCosts::MeasuredCosts(CostDatabase& database, CostOptions options)
       worker_(options_.worker_command, options_.limits),
       keys_(options_.compile.threads, options_.cache),
       bounds_(options_.compile.threads) {
+  database_.believe_foreign(options_.frozen);
   for (const CoreFact& fact : kCoreFacts)
     usual_.*fact.value =
         find_value(database_, "machine", CostDatabase::key_of(fact.name, keys_.processor()),
@@ -69,14 +61,6 @@ void MeasuredCosts::learn_usual(const Conditions& conditions) {
   }
 }
 
-void MeasuredCosts::add_quarantine(MeasureTask& task, const std::string& text) {
-  for (const std::string& target : task.targets) {
-    const std::string key = CostDatabase::key_of(text, CostKeys::quarantine_context(target));
-    if (auto known = find_value(database_, "quarantine", key, quarantine_from_json))
-      task.skip.merge(*known);
-  }
-}
-
 Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
                                                            const std::string& text) {
   add_quarantine(task, text);
@@ -84,6 +68,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
   if (!task.until_right && !task.list_only) turn = turn_to_measure();  // else nothing is timed
   // Recorded at once: a run that is ended by hand because something hangs does not hang again.
   return worker_.measure(std::move(task), [&](const std::string& subject, const Invalid& how) {
+    if (is_of_machine(how.death)) return;
     std::string context = CostKeys::quarantine_context(subject.substr(0, subject.find('|')));
     std::string key = CostDatabase::key_of(text, context);
     Quarantine known =
@@ -107,75 +92,6 @@ Result<std::optional<std::vector<TargetCosts>>> MeasuredCosts::ask(MeasureTask t
   for (const std::string& target : task.targets)
     refusals.push_back(refused(target, answer.status()));
   return std::optional(std::move(refusals));
-}
-
-void MeasuredCosts::put_costs(const std::string& kind, const std::string& text,
-                              const Target& target, Precision precision, const TargetCosts& costs) {
-  const std::string context = context_of(target, precision);
-  database_.put(kind, CostDatabase::key_of(text, context), text, json_text(to_json(costs)),
-                context);
-}
-
-std::optional<TargetCosts> MeasuredCosts::find_costs(const std::string& kind,
-                                                     const std::string& text, const Target& target,
-                                                     Precision precision,
-                                                     const Function* function) {
-  const auto decode = [&](const json& value) -> Result<TargetCosts> {
-    TargetCosts costs = TRY(target_costs_from_json(value));
-    if (costs.target != target.to_string())
-      return internal_error("it is of the target '{}', not '{}'", costs.target, target.to_string());
-    if (function != nullptr) TRY(check_fit(costs, *function));
-    return costs;
-  };
-  return find_value(database_, kind, CostDatabase::key_of(text, context_of(target, precision)),
-                    decode);
-}
-
-std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
-                                                        const Target& target, bool of_any_care,
-                                                        Precision precision,
-                                                        const Function* function) {
-  std::optional<TargetCosts> known = find_costs("function", text, target, precision, function);
-  if (!known) return std::nullopt;
-  if (!of_any_care) {
-    // Care is for what was timed.
-    bool timed = std::any_of(known->variants.begin(), known->variants.end(),
-                             [](const MeasuredVariant& v) { return measured(v.cost); });
-    bool careless = known->effort < options_.effort ||
-                    (options_.effort == Effort::kMax && known->conditions.disturbed &&
-                     !measured_now_.count(context_of(target, precision) + text));
-    if (timed && careless) return std::nullopt;
-  }
-  return known;
-}
-
-std::optional<TargetCosts> MeasuredCosts::find_offer(const std::string& text, const Target& target,
-                                                     const Function* function) {
-  std::optional<TargetCosts> known =
-      find_function(text, target, options_.frozen, Precision::kFull, function);
-  if (known) return known;
-  known = find_costs("trial", text, target, Precision::kFull, function);
-  if (known)
-    for (MeasuredVariant& row : known->variants) row.tried = false;  // its cost is wanted
-  return known;
-}
-
-size_t MeasuredCosts::count_unknown(const std::string& text, const std::vector<Target>& targets,
-                                    Precision precision) {
-  return static_cast<size_t>(
-      std::count_if(targets.begin(), targets.end(), [&](const Target& target) {
-        return !find_function(text, target, options_.frozen, precision);
-      }));
-}
-
-bool MeasuredCosts::is_known(const Function& function, const Target& target) {
-  return tensor_program::is_local(function) ||
-         count_unknown(canonical_text(function), {target}) == 0;
-}
-
-bool MeasuredCosts::is_offer_known(const Function& function, const std::string& text,
-                                   const Target& target) {
-  return tensor_program::is_local(function) || find_offer(text, target).has_value();
 }
 
 double MeasuredCosts::seconds_per_measurement() {
@@ -346,6 +262,7 @@ void MeasuredCosts::count_invalid(const TargetCosts& costs) {
     counts_.crashed += death == Death::kCrash;
     counts_.silent += death == Death::kSilence;
     counts_.out_of_memory += death == Death::kMemory;
+    counts_.lacking += death == Death::kMachine;
   };
   count(costs.death);
   for (const MeasuredVariant& row : costs.variants) {
@@ -404,8 +321,9 @@ std::optional<Cost> MeasuredCosts::add_to_row(const KernelQuestion& kernel, cons
     if (blocks.size() >= kMostKeptBlocks) blocks.erase(blocks.begin());
     blocks.push_back(blocks_of(*after)[0]);
     *cost = of_blocks(std::move(blocks));
-  } else if (std::holds_alternative<Invalid>(*again)) {
-    *cost = *again;
+  } else if (const auto* invalid = std::get_if<Invalid>(again);
+             invalid != nullptr && !is_of_machine(invalid->death)) {
+    *cost = *invalid;
   } else {
     return std::nullopt;
   }
@@ -436,7 +354,8 @@ Result<std::vector<TargetCosts>> MeasuredCosts::kernel_costs(
 }
 
 double MeasuredCosts::kernel_estimate(const Function& function, const TargetCosts& costs,
-                                      size_t) const {
+                                      size_t variant) const {
+  if (const double elsewhere = costs.variants[variant].elsewhere; elsewhere > 0) return elsewhere;
   const Result<Target> target = Target::parse(costs.target);
   const Backend* backend = target ? find_backend(target->kind) : nullptr;
   if (backend == nullptr || backend->is_host()) return analytic_seconds(function);

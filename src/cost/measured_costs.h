@@ -34,6 +34,7 @@ struct CostCounts {
   int disturbed = 0;                          // of those measured: while the machine was busy
   int tried = 0;                              // functions and conversions, without timing them
   int crashed = 0, silent = 0, out_of_memory = 0;  // of those invalid, what ended their worker
+  int lacking = 0;  // of those invalid: for what else the machine lacked
 };
 
 // Functions that a worker does not have (tensor_program/external_call.h) are not measured: the
@@ -137,7 +138,10 @@ class MeasuredCosts : public CostEstimator {
   std::optional<TargetCosts> find_function(const std::string& text, const Target& target,
                                            bool of_any_care, Precision precision,
                                            const Function* function = nullptr);
-  // The same, or at least which variants there are.
+  // What a foreign row says: which variants there are, and what they took elsewhere.
+  std::optional<TargetCosts> find_hints(const std::string& text, const Target& target,
+                                        const Function* function);
+  // What is known, or at least which variants there are.
   std::optional<TargetCosts> find_offer(const std::string& text, const Target& target,
                                         const Function* function = nullptr);
   Result<TargetCosts> offer(const Function& function, const std::string& text,
@@ -146,8 +150,11 @@ class MeasuredCosts : public CostEstimator {
   std::optional<TargetCosts> find_costs(const std::string& kind, const std::string& text,
                                         const Target& target, Precision precision,
                                         const Function* function = nullptr);
+  // In memory alone where they are of what the machine lacked (fault.h).
   void put_costs(const std::string& kind, const std::string& text, const Target& target,
                  Precision precision, const TargetCosts& costs);
+  // Of what was silent for less than a worker may be silent now.
+  bool may_end(const Invalid& invalid) const;
   std::optional<ConversionRow> find_conversion(const std::string& kind, const std::string& text);
   // Measured or, with the kind "trial", tried.
   Result<ConversionRow> ask_for_conversion(const std::string& kind, const TensorType& type,

@@ -156,8 +156,11 @@ bool is_of_function(const CostRow& row, const json& value) {
 Status check_row_value(const CostRow& row) {
   const json value = parse_json(row.value);
   if (!value.is_object()) return internal_error("its value is no JSON object");
-  if (is_of_function(row, value))
-    return check_target(row, TRY(target_costs_from_json(value)).target);
+  if (is_of_function(row, value)) {
+    const TargetCosts costs = TRY(target_costs_from_json(value));
+    if (blames_machine(costs)) return internal_error("it blames the machine, which no row does");
+    return check_target(row, costs.target);
+  }
   if (row.kind == "conversion" || row.kind == "trial")
     return conversion_row_from_json(value).status();
   if (row.kind == "quarantine") return quarantine_from_json(value).status();

@@ -1,8 +1,10 @@
 #include "cost/task.h"
 
+#include <algorithm>
 #include <array>
 
 #include "cost/blocks.h"
+#include "cost/fault.h"
 #include "runtime/saved_fields.h"
 
 namespace collage {
@@ -14,8 +16,10 @@ namespace {
 constexpr JsonFields::Range kSeconds{0, 3e7};  // a year
 constexpr JsonFields::Range kPart{0, 1e30};    // of another number
 
-constexpr std::array<std::pair<Death, const char*>, 3> kDeaths = {
-    {{Death::kCrash, "crash"}, {Death::kSilence, "silence"}, {Death::kMemory, "memory"}}};
+constexpr std::array<std::pair<Death, const char*>, 4> kDeaths = {{{Death::kCrash, "crash"},
+                                                                   {Death::kSilence, "silence"},
+                                                                   {Death::kMemory, "memory"},
+                                                                   {Death::kMachine, "machine"}}};
 
 const char* death_name(Death death) {
   for (const auto& [known, name] : kDeaths)
@@ -101,12 +105,14 @@ Result<Variant> variant_from_json(const json& j) {
 json to_json(const Invalid& invalid) {
   json result = {{"invalid", invalid.reason}};
   if (invalid.death != Death::kNone) result["death"] = death_name(invalid.death);
+  if (invalid.waited > 0) result["waited"] = invalid.waited;
   return result;
 }
 
 Result<Invalid> invalid_from_json(const json& j) {
   const JsonFields fields(j);
-  return Invalid{TRY(fields.text("invalid")), TRY(death_from(fields))};
+  return Invalid{TRY(fields.text("invalid")), TRY(death_from(fields)),
+                 TRY(fields.number("waited", kSeconds, 0.0))};
 }
 
 namespace {
@@ -173,6 +179,15 @@ Result<CoreState> core_state_from_json(const json& j) {
   return CoreState{TRY(fields.number("contention", kPart, 0.0)),
                    TRY(fields.number("core_to_core", kSeconds, 0.0)),
                    TRY(fields.number("memory", kSeconds, 0.0))};
+}
+
+bool blames_machine(const TargetCosts& costs) {
+  // A target that was silent is in quarantine, which knows for how long.
+  return is_of_machine(costs.death) || costs.death == Death::kSilence ||
+         std::any_of(costs.variants.begin(), costs.variants.end(), [](const MeasuredVariant& row) {
+           const auto* invalid = std::get_if<Invalid>(&row.cost);
+           return invalid != nullptr && is_of_machine(invalid->death);
+         });
 }
 
 json to_json(const TargetCosts& costs) {

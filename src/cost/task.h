@@ -7,7 +7,7 @@
 //                     {"timing": [subject]}  it times these together; which one at the moment is
 //                                            in the memory it shares with the compiler (worker.h)
 //                     {"fault": text}        what a fatal access hit, just before it dies
-//                     {"done": [TargetCosts]} or {"failed": reason}, once for each task, in order
+//                     {"done": [TargetCosts]} or {"failed": Invalid}, once for each task, in order
 //
 // Before the first task both say which build they are (build_identity.h).
 // A subject is "target" or "target|variant".
@@ -33,6 +33,7 @@ struct MeasuredVariant {
   bool repeatable = true;  // equal inputs gave equal bits
   bool tried = false;      // it was compiled, and computed right; the cost may be unknown
   double error = 0;        // of a lowered variant: root mean square, relative to the result's
+  double elsewhere = 0;    // seconds that a foreign row (database.h) says; 0: none does
   // What blame and quarantine are recorded under.
   std::string subject(const std::string& target) const {
     return target + "|" + variant.to_string();
@@ -50,6 +51,9 @@ struct TargetCosts {
   double seconds = 0;  // that measuring took, all in all
   Conditions conditions;
 };
+
+// Whether something of it is for what the machine lacked (fault.h): then it is not kept.
+bool blames_machine(const TargetCosts& costs);
 
 // The fastest of those that were measured and that `counts(row)` takes, the first of equals; null
 // where there is none.

@@ -15,14 +15,16 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <set>
 
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/machine_limits.h"
 #include "base/stopwatch.h"
 #include "cost/build_identity.h"
+#include "cost/fault.h"
+#include "cost/own_time.h"
 
 extern char** environ;
 
@@ -36,35 +38,28 @@ constexpr int kMaxRestarts = 24;  // crashes within one task before the rest of 
 constexpr size_t kMaxLine = size_t{256} << 20;
 constexpr const char* kPreparing = "preparing";
 
-// Of a worker that nobody here killed: where SIGKILL ended it, the system did, as it does when the
-// memory of the machine or container is used up.
-Invalid describe_exit(int status, bool out_of_memory) {
-  if (!WIFSIGNALED(status))
-    return {
-        fmt::format("exited with status {} in the middle of a measurement", WEXITSTATUS(status)),
-        out_of_memory ? Death::kMemory : Death::kCrash};
-  const int signal = WTERMSIG(status);
-  return {fmt::format("{}killed by signal {} ({})", out_of_memory ? "out of memory: " : "", signal,
-                      strsignal(signal)),
-          out_of_memory || signal == SIGKILL ? Death::kMemory : Death::kCrash};
-}
-
-// Whether a subject that died so may do better the next time, with the machine less busy.
-bool may_be_chance(Death death) { return death == Death::kSilence || death == Death::kMemory; }
-
-// 80% of what this machine, or the container, has.
-size_t default_memory() {
-  size_t bytes =
-      static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  std::ifstream in("/sys/fs/cgroup/memory.max");
-  if (size_t limit = 0; in >> limit) bytes = std::min(bytes, limit);
-  return bytes / 5 * 4;
-}
-
 bool same_targets(const std::vector<TargetCosts>& costs, const MeasureTask& task) {
   return std::equal(
       costs.begin(), costs.end(), task.targets.begin(), task.targets.end(),
       [](const TargetCosts& entry, const std::string& target) { return entry.target == target; });
+}
+
+// What a worker answers of a task that it cannot begin.
+std::vector<TargetCosts> refusals(const MeasureTask& task, const Invalid& why) {
+  std::vector<TargetCosts> entries;
+  for (const std::string& target : task.targets) {
+    TargetCosts& entry = entries.emplace_back();
+    entry.target = target;
+    entry.refusal = why.reason;
+    entry.death = why.death;
+    log::info("{}: {}", target, entry.refusal);
+  }
+  return entries;
+}
+
+std::vector<TargetCosts> given_up(const MeasureTask& task, Invalid why) {
+  why.reason = "measuring worker " + why.reason;
+  return refusals(task, why);
 }
 
 // While one is alive, writing to a pipe that nobody reads fails instead of killing the process. A
@@ -203,7 +198,7 @@ Status Worker::spawn() {
   rlimit none{0, 0};
   ::prlimit(pid_, RLIMIT_CORE, &none, nullptr);
   if (kLimitsWorkerMemory) {
-    rlim_t bytes = limits_.memory_bytes > 0 ? limits_.memory_bytes : default_memory();
+    rlim_t bytes = limits_.memory_bytes > 0 ? limits_.memory_bytes : available_memory() / 5 * 4;
     rlimit memory{bytes, bytes};
     ::prlimit(pid_, RLIMIT_DATA, &memory, nullptr);
   }
@@ -231,7 +226,10 @@ bool Worker::send(const json& message) {
 bool Worker::read_line(std::string& line, Invalid& how) {
   // Silence is counted in steps, so that time in which this process itself was stopped (a shell's
   // Ctrl-Z, a suspended machine) is not held against the worker.
-  double silent = 0;
+  // Nor is time in which it waited for a processor, up to ten times its limit.
+  constexpr double kMostTimes = 10;
+  double silent = 0, waited = 0;
+  OwnTime own_time(pid_);
   const double patience = std::clamp(limits_.silence_seconds / 2, 0.05, 1.0);
   uint32_t beats = shared_->beats.load();
   while (true) {
@@ -259,7 +257,7 @@ bool Worker::read_line(std::string& line, Invalid& how) {
       if (n < 0 && errno == EINTR) continue;
       if (n > 0) {
         buffer_.append(chunk, static_cast<size_t>(n));
-        silent = 0;
+        silent = waited = 0;
         continue;
       }
     }
@@ -273,27 +271,36 @@ bool Worker::read_line(std::string& line, Invalid& how) {
       ::waitpid(pid_, &status, 0);
       pid_ = -1;
       stop();
-      how = ended ? describe_exit(status, shared_->out_of_memory.load() != 0)
+      how = ended ? fault_of_exit(status, shared_->lacked.load())
                   : Invalid{"closed the way to its parent", Death::kCrash};
       return false;
     }
     if (uint32_t now = shared_->beats.load(); now != beats) {
       beats = now;
-      silent = 0;
+      silent = waited = 0;
     }
-    silent += std::min(watch.seconds(), 2 * patience);
-    if (silent > limits_.silence_seconds) {
-      stop();
-      how = {fmt::format("no sign of life for {:g} s", limits_.silence_seconds), Death::kSilence};
-      return false;
+    const double passed = std::min(watch.seconds(), 2 * patience);
+    waited += passed;
+    silent += own_time.of(passed);
+    const double limit = limits_.silence_seconds;
+    if (silent > limit) {
+      how = {fmt::format("no sign of life for {:g} s", limit), Death::kSilence, limit};
+    } else if (waited > kMostTimes * limit) {
+      how = {fmt::format("no sign of life for {:g} s, in which it had the processor for {:g} s",
+                         waited, silent),
+             Death::kMachine};
+    } else {
+      continue;
     }
+    stop();
+    return false;
   }
 }
 
 Result<Worker::Reply> Worker::exchange(const std::vector<MeasureTask>& tasks) {
   TRY(start());
   shared_->running = -1;
-  shared_->out_of_memory = 0;
+  shared_->lacked = 0;
   Reply reply;
   json message = json::array();
   for (const MeasureTask& task : tasks) message.push_back(to_json(task));
@@ -316,8 +323,10 @@ Result<Worker::Reply> Worker::exchange(const std::vector<MeasureTask>& tasks) {
       reply.while_timing = true;
     } else if (event.contains("fault") && event["fault"].is_string()) {
       fault = event["fault"].get<std::string>();
-    } else if (event.contains("failed") && event["failed"].is_string()) {
-      reply.answers.push_back(internal_error("{}", event["failed"].get<std::string>()));
+    } else if (event.contains("failed")) {
+      Result<Invalid> why = invalid_from_json(event["failed"]);
+      if (!why) why = Invalid{"a failure without a reason", Death::kCrash};
+      reply.answers.push_back(refusals(tasks[reply.answers.size()], *why));
       if (reply.answers.size() == tasks.size()) return reply;
     } else if (event.contains("done") && event["done"].is_array()) {
       std::vector<TargetCosts> answer;
@@ -377,8 +386,7 @@ Result<std::vector<TargetCosts>> Worker::measure(MeasureTask task, const OnDeath
       task.skip[suspect] = reply.how;
       continue;
     }
-    if (!task.skip.emplace(reply.subject, reply.how).second)
-      return internal_error("measuring worker {}", reply.how.reason);
+    if (!task.skip.emplace(reply.subject, reply.how).second) return given_up(task, reply.how);
     if (reply.subject != kPreparing) record(reply.subject, reply.how);
   }
   return internal_error("measuring worker died {} times on one sub-graph", kMaxRestarts);
@@ -395,7 +403,7 @@ Result<std::vector<TargetCosts>> Worker::measure_one_by_one(MeasureTask task, co
                                                             const OnDeath& on_death) {
   task.only = "nothing";
   Reply all = TRY(exchange({task}));
-  if (all.died) return internal_error("measuring worker {}", death.how.reason);
+  if (all.died) return given_up(task, death.how);
   std::vector<TargetCosts> costs = TRY(std::move(all.answers[0]));
   for (TargetCosts& entry : costs)
     for (MeasuredVariant& row : entry.variants) {

@@ -10,9 +10,9 @@ namespace collage {
 inline constexpr int kTasksFd = 3, kEventsFd = 4, kSharedFd = 5;
 
 struct SharedWithWorker {
-  std::atomic<int32_t> running;         // what is timed at the moment: a position in "timing"
-  std::atomic<uint32_t> beats;          // grows with every batch of runs
-  std::atomic<uint32_t> out_of_memory;  // an allocation failed since a subject was begun
+  std::atomic<int32_t> running;  // what is timed at the moment: a position in "timing"
+  std::atomic<uint32_t> beats;   // grows with every batch of runs
+  std::atomic<uint32_t> lacked;  // since a subject was begun: bits of Lack (fault.h)
 };
 
 }  // namespace collage

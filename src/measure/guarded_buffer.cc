@@ -36,6 +36,7 @@ struct Slot {
 std::array<Slot, 512> slots;
 std::mutex slots_mutex;
 int report_fd = -1;
+void (*before_report)() = nullptr;
 
 size_t append(char* line, size_t at, size_t capacity, const char* text) {
   for (; *text != '\0' && at + 1 < capacity; ++text) line[at++] = *text;
@@ -44,6 +45,7 @@ size_t append(char* line, size_t at, size_t capacity, const char* text) {
 
 // Writes what is known of the address, then lets the access happen again without this handler.
 void report_fault(int signal, siginfo_t* info, void*) {
+  if (before_report != nullptr) before_report();
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   for (const Slot& slot : slots) {
     const uintptr_t begin = slot.begin.load(), end = slot.end.load();
@@ -72,11 +74,13 @@ Result<GuardedBuffer> GuardedBuffer::allocate(size_t bytes, Side side, const std
   GuardedBuffer buffer;
   void* memory = ::mmap(nullptr, inner + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    return internal_error("out of memory: {} bytes for {}: {}", bytes, name, std::strerror(errno));
+    return error(ErrorCode::kUnavailable, "out of memory: {} bytes for {}: {}", bytes, name,
+                 std::strerror(errno));
   buffer.begin_ = static_cast<char*>(memory);
   buffer.mapped_ = inner + 2 * page;
   if (::mprotect(buffer.begin_ + page, inner, PROT_READ | PROT_WRITE) != 0)
-    return internal_error("out of memory: {} bytes for {}: {}", bytes, name, std::strerror(errno));
+    return error(ErrorCode::kUnavailable, "out of memory: {} bytes for {}: {}", bytes, name,
+                 std::strerror(errno));
   buffer.bytes_ = bytes;
   buffer.data_ = buffer.begin_ + page;
   if (side == Side::kEnd) buffer.data_ += inner - round_up(bytes, kAlignment);
@@ -143,8 +147,9 @@ Status GuardedBuffer::check() const {
   return error(ErrorCode::kVerification, "wrote {} {}", side, name);
 }
 
-void report_faults_to(int fd) {
+void report_faults_to(int fd, void (*before)()) {
   report_fd = fd;
+  before_report = before;
   // A stack of its own, so that an overflow of the main thread's stack can be reported too.
   static std::array<char, 64 << 10> stack;
   stack_t own{};

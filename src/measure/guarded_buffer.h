@@ -49,7 +49,8 @@ class GuardedBuffer {
 };
 
 // Makes a fatal access write one line of JSON to `fd`, {"fault": "accessed memory behind output
-// 0"}, before it kills the process. For the worker.
-void report_faults_to(int fd);
+// 0"}, before it kills the process. `before`, if any, is called first, in the signal's
+// handler. For the worker.
+void report_faults_to(int fd, void (*before)() = nullptr);
 
 }  // namespace collage

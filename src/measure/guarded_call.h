@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "base/result.h"
 #include "measure/measure.h"
@@ -18,6 +19,8 @@ auto guarded(const MeasureHooks& hooks, F&& call) -> decltype(call()) {
   } catch (const std::bad_alloc&) {
     hooks.give_up("out of memory (bad_alloc)");
     return internal_error("out of memory (bad_alloc)");
+  } catch (const std::system_error& failure) {  // no thread, as a rule
+    return error(ErrorCode::kUnavailable, "{}", failure.what());
   } catch (const std::exception& exception) {
     return internal_error("threw an exception: {}", exception.what());
   } catch (...) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "backend/offer.h"
+#include "cost/fault.h"
 #include "measure/compile_ahead.h"
 #include "measure/guarded_call.h"
 #include "measure/reference_cache.h"
@@ -98,7 +99,7 @@ class Survivors {
       for (size_t o = 0; o < trial.outputs.size(); ++o)
         std::memcpy(trial.outputs[o].data(), timed[i].outputs[o].data, trial.outputs[o].bytes());
       if (status.ok()) status = check_after_timing(trial, row.variant, *survivor.subject);
-      row.cost = status.ok() ? Cost(of_blocks({*blocks[i]})) : Cost(Invalid{status.to_string()});
+      row.cost = status.ok() ? Cost(of_blocks({*blocks[i]})) : Cost(fault_of(status));
     }
     return {};
   }
@@ -183,7 +184,7 @@ class Measurement {
     });
     if (has_children()) hooks_.give_up("left a child process behind");
     if (!trial) {
-      row.cost = Invalid{trial.status().to_string()};
+      row.cost = fault_of(trial.status());
       return;
     }
     row.repeatable = trial->repeatable;
@@ -229,6 +230,7 @@ Result<std::vector<TargetCosts>> list_variants(const Function& function, const M
     });
     if (!variants) {
       entry.refusal = variants.status().to_string();
+      entry.death = fault_of(variants.status()).death;
       continue;
     }
     if (named != task.named.end())

@@ -4,6 +4,7 @@
 #include <exception>
 #include <new>
 #include <string_view>
+#include <system_error>
 
 namespace collage {
 
@@ -69,7 +70,9 @@ Status run_kernel(Kernel& kernel, const KernelArgs& args, ThreadTeam& team) {
     team.park([&] { status = run(); });
     return status;
   } catch (const std::bad_alloc&) {
-    throw;  // for whoever owns the process to judge
+    throw;                                      // for whoever owns the process to judge
+  } catch (const std::system_error& failure) {  // no thread, as a rule
+    return error(ErrorCode::kUnavailable, "{}", failure.what());
   } catch (const std::exception& exception) {
     return internal_error("threw an exception: {}", exception.what());
   } catch (...) {

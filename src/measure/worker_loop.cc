@@ -8,10 +8,13 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <new>
+#include <system_error>
 
 #include "base/files.h"
 #include "cost/build_identity.h"
+#include "cost/fault.h"
 #include "cost/worker_channel.h"
 #include "measure/guarded_buffer.h"
 #include "measure/measure.h"
@@ -22,15 +25,41 @@ using nlohmann::json;
 
 namespace {
 
-std::atomic<uint32_t>* failed_allocations = nullptr;
+std::atomic<uint32_t>* lacked = nullptr;
 
 [[noreturn]] void note_failed_allocation() {
-  failed_allocations->store(1);
+  lacked->fetch_or(kLacksMemory);
   throw std::bad_alloc();
 }
 
+// Libraries end a process that lacks something: OpenMP where it cannot start a thread, LLVM where
+// it cannot write.
+void note_exit() { lacked->fetch_or(lacking_now(/*in_signal=*/false)); }
+
+// Or they use memory that they were not given.
+void note_fault() { lacked->fetch_or(lacking_now(/*in_signal=*/true)); }
+
+void note_abort(int signal) {
+  note_fault();
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+// Of an exception that nobody caught.
+[[noreturn]] void note_exception() {
+  try {
+    if (std::current_exception() != nullptr) std::rethrow_exception(std::current_exception());
+  } catch (const std::bad_alloc&) {
+    lacked->fetch_or(kLacksMemory);
+  } catch (const std::system_error&) {  // no thread, as a rule
+    lacked->fetch_or(kLacksThreads);
+  } catch (...) {
+  }
+  std::abort();
+}
+
 json to_json(const Result<std::vector<TargetCosts>>& costs) {
-  if (!costs) return {{"failed", costs.status().to_string()}};
+  if (!costs) return {{"failed", to_json(fault_of(costs.status()))}};
   json list = json::array();
   for (const TargetCosts& entry : *costs) list.push_back(collage::to_json(entry));
   return {{"done", list}};
@@ -57,7 +86,6 @@ int run_worker() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   FILE* in = ::fdopen(kTasksFd, "r");
   if (in == nullptr || ::fcntl(kEventsFd, F_GETFD) < 0) return 1;
-  report_faults_to(kEventsFd);
   auto send = [&](const json& event) {
     const std::string line = json_text(event) + "\n";
     return write_all(kEventsFd, line.data(), line.size());
@@ -66,7 +94,7 @@ int run_worker() {
   NoiseGate gate;
   MeasureHooks hooks;
   hooks.begin = [&](const std::string& subject) {
-    if (failed_allocations != nullptr) failed_allocations->store(0);
+    if (lacked != nullptr) lacked->store(0);
     send({{"begin", subject}});
   };
   hooks.timing = [&](const std::vector<std::string>& subjects) { send({{"timing", subjects}}); };
@@ -80,9 +108,13 @@ int run_worker() {
     auto* shared = static_cast<SharedWithWorker*>(memory);
     hooks.running = &shared->running;
     hooks.beats = &shared->beats;
-    failed_allocations = &shared->out_of_memory;
+    lacked = &shared->lacked;
     std::set_new_handler(note_failed_allocation);
+    std::set_terminate(note_exception);
+    std::atexit(note_exit);
+    ::signal(SIGABRT, note_abort);
   }
+  report_faults_to(kEventsFd, lacked != nullptr ? note_fault : nullptr);
   char* line = nullptr;
   size_t capacity = 0;
   while (::getline(&line, &capacity, in) > 0) {

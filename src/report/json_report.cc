@@ -242,7 +242,8 @@ json estimates_json(const CompileReport& report) {
           {"invalid", report.estimates.invalid},
           {"crashed", report.estimates.crashed},
           {"timed_out", report.estimates.silent},
-          {"out_of_memory", report.estimates.out_of_memory}};
+          {"out_of_memory", report.estimates.out_of_memory},
+          {"lacking", report.estimates.lacking}};
 }
 
 json memory_json(const CompileReport& report, const RunFacts& facts) {

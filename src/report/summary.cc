@@ -23,7 +23,8 @@ std::string refused_for_deaths(const CostCounts& counts) {
   std::string text;
   for (const auto& [count, words] : {std::pair{counts.crashed, "crashed"},
                                      {counts.silent, "gave no sign of life"},
-                                     {counts.out_of_memory, "ran out of memory"}})
+                                     {counts.out_of_memory, "ran out of memory"},
+                                     {counts.lacking, "lacked what the machine could not give"}})
     if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, words);
   if (text.empty()) return text;
   return "refused kernels: " + text +

@@ -13,9 +13,6 @@ namespace collage {
 
 namespace {
 
-// Raised when a check comes to mean something else: other inputs, another tolerance.
-constexpr int kCheck = 2;
-
 // What is known on two groups of inputs: an output is silent where it is so on both.
 CoverCheck merged(const CoverCheck& a, const CoverCheck& b) {
   CoverCheck both = a.failure.empty() ? b : a;
@@ -48,8 +45,8 @@ const std::string& CoverChecks::constants() {
 }
 
 std::string CoverChecks::row_text(const CheckedCover& cover, size_t group) {
-  return fmt::format("{}\n{}\n{}\ncheck {}{} on {}", model_.structure, sha256_hex(cover.text),
-                     constants(), kCheck, reference_.is_strict() ? " strictly" : "",
+  return fmt::format("{}\n{}\n{}\ncheck{} on {}", model_.structure, sha256_hex(cover.text),
+                     constants(), reference_.is_strict() ? " strictly" : "",
                      group == 0 ? "seeded inputs" : reference_.given_digest(group - 1));
 }
 
@@ -82,10 +79,7 @@ Result<CoverCheck> CoverChecks::check(const CheckedCover& cover, Executor& execu
   std::optional<CoverCheck> result;
   for (size_t group = 0; group < groups(); ++group) {
     std::optional<CoverCheck> one = find(cover, group);
-    if (!one) {
-      one = TRY(run(cover, group, executor));
-      put(cover, group, *one);
-    }
+    if (!one) one = TRY(run(cover, group, executor));
     result = result ? merged(*result, *one) : *one;
     if (!result->failure.empty()) break;
   }
@@ -112,10 +106,13 @@ Result<CoverCheck> CoverChecks::run(const CheckedCover& cover, size_t group, Exe
     check.excused = error->excused;
   } else {
     check.failure = error.status().to_string();
+    // Memory that is missing now says nothing of later runs.
+    if (error.status().code() == ErrorCode::kUnavailable) return check;
   }
   check.all_ranges = reference_.tried_all_ranges();
   for (const auto& [output, reason] : reference_.silent(TRY(answers())))
     check.silent[model_.output_names.at(output)] = reason;
+  put(cover, group, check);
   return check;
 }
 

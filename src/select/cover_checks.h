@@ -59,6 +59,7 @@ class CoverChecks {
   std::string row_text(const CheckedCover& cover, size_t group);
   std::optional<CoverCheck> find(const CheckedCover& cover, size_t group);
   void put(const CheckedCover& cover, size_t group, const CoverCheck& check);
+  // Keeps what it finds, but for what the machine lacked.
   Result<CoverCheck> run(const CheckedCover& cover, size_t group, Executor& executor);
 
   ReferenceCheck& reference_;

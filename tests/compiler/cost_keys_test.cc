@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "backend/fingerprint.h"
 #include "compiler/fault_backend.h"
 #include "cost/blocks.h"
 #include "cost/measured_costs.h"
@@ -89,6 +90,23 @@ TEST_F(CostKeys, OfConversionsHoldThreadsAndAllVersions) {
   testing::fault_version() = "1";
   options_.compile.threads = 2;
   EXPECT_FALSE(is_known(plain, last));
+}
+
+TEST_F(CostKeys, HoldTheBuildOfAllThatJudges) {
+  using Keys = collage::CostKeys;
+  const Keys keys(1, CacheState::kWarm);
+  const Target target = Target::parse("faulty").value();
+  for (const std::string& context :
+       {keys.function_context(target, false), keys.function_context(target, true),
+        keys.conversion_context({"faulty"}), Keys::quarantine_context("faulty")})
+    EXPECT_NE(context.find("\njudged by " + judges_fingerprint()), std::string::npos) << context;
+  EXPECT_NE(keys.program_context().find("\nmade and judged by " + programs_fingerprint()),
+            std::string::npos);
+  for (const std::string& hash : {judges_fingerprint(), programs_fingerprint()})
+    EXPECT_EQ(hash.size(), 12u);
+  EXPECT_NE(judges_fingerprint(), programs_fingerprint());
+  EXPECT_TRUE(is_judged_here({"x", "judged by " + judges_fingerprint()}));
+  EXPECT_FALSE(is_judged_here({"x", "judged by 0123456789ab"}));
 }
 
 // A kernel in every cover of a long search is measured again and again; what was written reads

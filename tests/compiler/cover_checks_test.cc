@@ -229,6 +229,22 @@ TEST_F(CoverChecks, ADamagedRowIsNotKnown) {
   }
 }
 
+// Somebody who imports a database, or edits one, gets no program that this machine did not check.
+TEST_F(CoverChecks, ACheckThatWasNotMadeHereIsMadeAgain) {
+  const Model large = model(9);
+  EXPECT_FALSE(uses(compiled(large, kWrongAboveTwo), "faulty"));
+  for (CostRow& row : rows("check")) {
+    nlohmann::json value = nlohmann::json::parse(row.value);
+    value["error"] = 0;
+    value["failure"] = "";
+    row.value = value.dump();
+    row.foreign = true;
+    ASSERT_TRUE(CostDatabase::open(options_.database)->insert(row).ok());
+  }
+  options_.frozen_costs = true;  // which believes what others measured
+  EXPECT_FALSE(uses(compiled(large, kWrongAboveTwo), "faulty"));
+}
+
 // An error within float32's tolerance for whole models, and beyond the user's.
 constexpr const char* kSlightlyWrong = "-fault=wrong_by_half_a_thousandth -above=2 -only=1";
 

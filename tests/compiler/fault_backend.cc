@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -95,6 +96,34 @@ const std::map<std::string, Fault>& faults() {
        [](const Buffers&) {
          swallow_memory(size_t{64} << 20);
          return Status();
+       }},
+      {"needs_memory",
+       [](const Buffers&) {
+         constexpr size_t kNeeded = size_t{1500} << 20;
+         ::operator delete(::operator new(kNeeded));
+         return Status();
+       }},
+      {"slow_to_begin",
+       [](const Buffers&) {
+         static const bool waited = [] {
+           std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+           return true;
+         }();
+         return waited ? Status() : internal_error("it did not begin");
+       }},
+      {"unavailable",
+       [](const Buffers&) { return error(ErrorCode::kUnavailable, "no space left on the disk"); }},
+      {"crash_without_memory",
+       [](const Buffers&) -> Status {
+         const rlimit little{1 << 20, 1 << 20};
+         ::setrlimit(RLIMIT_AS, &little);
+         die_by(SIGABRT);
+       }},
+      {"exit_without_disk",
+       [](const Buffers&) -> Status {
+         // As a library does that cannot write a file.
+         ::setenv("TMPDIR", "/nonexistent", 1);
+         std::exit(1);
        }},
       {"fork",
        [](const Buffers&) {

@@ -10,6 +10,7 @@
 #include "compiler/compile.h"
 #include "compiler/fault_backend.h"
 #include "cost/measured_costs.h"
+#include "cost/rows_of_kind.h"
 #include "ops/interpreter.h"
 #include "verify/comparison.h"
 #include "verify/synthetic.h"
@@ -57,6 +58,9 @@ const Way kOtherWays[] = {
     {"-fault=segv -after=9", "killed by signal 11"},
     {"-fault=hang -after=9", "no sign of life for"},
     {"-fault=exit -after=9", "exited with status 0"},
+    {"-fault=unavailable", "no space left on the disk"},
+    {"-fault=crash_without_memory", "out of memory: killed by signal 6"},
+    {"-fault=exit_without_disk", "temporary files is full: exited with status 1"},
     {"-fault=nan -after=9", "after many runs: wrong result"},
     {"-fault=error -after=9", "an ordinary failure"},
     {"-fault=byte_past_output -after=9", "wrote behind output 0"},
@@ -168,6 +172,52 @@ TEST_F(Faults, OfMemoryAndTimeAreTriedOnceMore) {
     }
   expect_verdict({"-fault=segv -once=1", "killed by signal 11"}, kShapes[0]);
   expect_verdict({"-fault=uncaught_bad_alloc", "out of memory: killed by signal 6"}, kShapes[0]);
+}
+
+// What a kernel was refused for because the machine lacked it is no news to the next process, which
+// finds it there.
+TEST_F(Faults, OfTheMachineAreNotKept) {
+  struct Lack {
+    const char *options, *verdict;
+    const char *memory, *seconds;  // that the next process may use
+  };
+  for (const Lack& lack : {Lack{"-fault=unavailable -once=1", "no space left", "1000", "2"},
+                           Lack{"-fault=slow_to_begin", "no sign of life for 2 s", "1000", "20"},
+                           Lack{"-fault=needs_memory", "memory|bad_alloc", "8000", "2"}}) {
+    if (!kLimitsWorkerMemory && std::string_view(lack.memory) != "1000") continue;
+    expect_verdict({lack.options, lack.verdict}, kShapes[0]);
+    ::setenv("COLLAGE_MEASURE_MEMORY", lack.memory, 1);
+    ::setenv("COLLAGE_MEASURE_TIMEOUT", lack.seconds, 1);
+    expect_verdict({lack.options, ""}, kShapes[0]);
+    ::setenv("COLLAGE_MEASURE_MEMORY", "1000", 1);
+    ::setenv("COLLAGE_MEASURE_TIMEOUT", "2", 1);
+  }
+  for (const CostRow& row : testing::rows_of_kind(folder_ / "cache" / "costs.db", "quarantine"))
+    EXPECT_THAT(row.value, ::testing::HasSubstr("no sign of life")) << "alone of them is kept";
+}
+
+// Its figures and verdicts are somebody's word.
+TEST_F(Faults, AnEditedRowIsMeasuredAndJudgedAgain) {
+  const fs::path file = folder_ / "cache" / "costs.db";
+  // Which a whole model may err by: what refuses it is the judgement of kernels.
+  const Way wrong{"-fault=wrong_by_half_a_thousandth", "wrong result"};
+  expect_verdict(wrong, kShapes[0]);
+  int edited = 0;
+  for (CostRow& row : testing::rows_of_kind(file, "function")) {
+    nlohmann::json value = nlohmann::json::parse(row.value);
+    for (auto& variant : value["variants"])
+      if (variant["variant"]["name"] == "bad") {
+        variant["cost"] = {{"median", 1e-8}, {"p10", 1e-8}, {"p90", 1e-8}, {"samples", 100}};
+        ++edited;
+      }
+    row.value = value.dump();
+    row.foreign = true;
+    ASSERT_TRUE(CostDatabase::open(file)->insert(row).ok());
+  }
+  EXPECT_EQ(edited, 1);
+  expect_verdict(wrong, kShapes[0]);
+  for (const CostRow& row : testing::rows_of_kind(file, "function"))
+    EXPECT_FALSE(row.foreign) << "what was found here takes its place";
 }
 
 TEST_F(Faults, AreCounted) {

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "backend/fingerprint.h"
 #include "base/hash.h"
 #include "cost/database_tools.h"
 #include "cost/task.h"
@@ -36,7 +37,7 @@ class Database : public ::testing::Test {
   }
   static std::string context(const std::string& version = "") {
     return "reference\n" + (version.empty() ? find_backend("reference")->version() : version) +
-           "\nthis machine";
+           "\nthis machine\njudged by " + judges_fingerprint();
   }
   // A row as measuring writes it.
   static void put(CostDatabase& database, const std::string& text, const std::string& value,
@@ -172,21 +173,71 @@ TEST_F(Database, ExportAndImportGiveTheSameRows) {
   EXPECT_EQ(import_costs(*other, again)->kept, 5);
 }
 
-TEST_F(Database, ImportTakesTheNewerOfTwoRows) {
+TEST_F(Database, ImportTakesTheNewerOfTwoForeignRowsAndNoneForOnesOwn) {
   auto database = CostDatabase::open(file());
+  const std::string key = CostDatabase::key_of("a", context());
   put(*database, "a", quarantine("here"));
   std::ostringstream out;
   ASSERT_TRUE(export_costs(*database, out).ok());
-  for (auto [year, expected] : {std::pair{"1999", "here"}, {"2999", "there"}}) {
+  const auto import = [&](const char* year, const char* reason) {
     std::string text = out.str();
-    text.replace(text.find("here"), 4, "there");
-    size_t date = text.find("\"written\":\"") + 11;
-    text.replace(date, 4, year);
+    text.replace(text.find("here"), 4, reason);
+    text.replace(text.find("\"written\":\"") + 11, 4, year);
     std::istringstream in(text);
-    ASSERT_TRUE(import_costs(*database, in).ok());
-    auto row = database->find("quarantine", CostDatabase::key_of("a", context()));
-    EXPECT_THAT(*row, HasSubstr(expected));
+    return import_costs(*database, in).value();
+  };
+  EXPECT_EQ(import("2999", "else").kept, 1);
+  EXPECT_EQ(database->find("quarantine", key), quarantine("here"));
+  ASSERT_TRUE(database->remove("quarantine", key).ok());
+  EXPECT_EQ(import("2020", "there").added, 1);
+  EXPECT_EQ(import("1999", "else").kept, 1);
+  EXPECT_EQ(database->find_foreign("quarantine", key), quarantine("there"));
+  EXPECT_EQ(import("2021", "anew").replaced, 1);
+  EXPECT_EQ(database->find_foreign("quarantine", key), quarantine("anew"));
+}
+
+// Rows that were imported, edited or copied from another user's file.
+TEST_F(Database, ARowThatWasNotWrittenHereIsForeign) {
+  const auto edit = [&](const std::string& sql) {
+    const std::string command = "import sqlite3; d=sqlite3.connect('" + file().string() +
+                                "'); d.execute( + sql + ); d.commit()";
+    return std::system(("python3 -c \"" + command + "\"").c_str()) == 0;
+  };
+  const auto is_foreign = [&](const std::string& kind) {
+    auto database = CostDatabase::open(file());
+    const bool found = database->find(kind, "k").has_value();
+    EXPECT_NE(found, database->find_foreign(kind, "k").has_value());
+    EXPECT_EQ(describe_database(*database)->foreign, found ? 0 : 1);
+    database->believe_foreign(true);
+    const bool is_checkable = kind == "check" || kind == "quarantine";
+    EXPECT_EQ(database->find(kind, "k").has_value(), found || !is_checkable) << kind;
+    return !found;
+  };
+  for (const std::string& kind : kRowKinds) {
+    fs::remove(file());
+    CostDatabase::open(file())->put(kind, "k", "text", "value");
+    EXPECT_FALSE(is_foreign(kind));
+    ASSERT_TRUE(edit("update costs set value = 'other'"));
+    EXPECT_TRUE(is_foreign(kind)) << "edited";
+    CostDatabase::open(file())->put(kind, "k", "text", "value");
+    EXPECT_FALSE(is_foreign(kind)) << "found again here";
+    ASSERT_TRUE(edit("update costs set seal = ''"));
+    EXPECT_TRUE(is_foreign(kind)) << "of a build that seals nothing";
+    CostDatabase::open(file())->put(kind, "k", "text", "value");
+    ::setenv("COLLAGE_CACHE", (folder_ / "another user's").c_str(), 1);
+    EXPECT_TRUE(is_foreign(kind)) << "of another user";
+    ::unsetenv("COLLAGE_CACHE");
   }
+}
+
+TEST_F(Database, WhatIsRememberedIsInMemoryAlone) {
+  auto database = CostDatabase::open(file());
+  database->put("function", "k", "text", "kept");
+  database->remember("function", "k", "of this moment");
+  EXPECT_EQ(database->find("function", "k"), "of this moment");
+  EXPECT_EQ(CostDatabase::open(file())->find("function", "k"), "kept");
+  database->put("function", "k", "text", "anew");
+  EXPECT_EQ(database->find("function", "k"), "anew");
 }
 
 TEST_F(Database, ImportRefusesWhatIsNotWholeAndThenAddsNothing) {

@@ -78,8 +78,7 @@ TEST_F(WorkerOfAnotherBuild, IsRefused) {
     EXPECT_THAT(status.message(), HasSubstr(words)) << path;
   };
   differs("/version", "99.1", "version 99.1, not ");
-  differs("/protocol", "0", "protocol 0, not ");
-  differs("/timing", "3", "timing method 3, not ");
+  differs("/judges", "3", "measuring and judging as build 3, not ");
   differs("/backends/reference", "0.0", "its backend reference is of version 0.0, not ");
   differs("/backends", json::object(), "it lacks the backend reference");
   differs("/backends", "all", "which backends");

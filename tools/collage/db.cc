@@ -46,14 +46,15 @@ Status info(const DbOptions& options) {
                                   {"variants", info.variants},
                                   {"invalid", info.invalid},
                                   {"stale", info.stale},
+                                  {"foreign", info.foreign},
                                   {"oldest", info.oldest},
                                   {"newest", info.newest}}));
   fmt::print("{} of at most {}\n", megabytes(info.bytes), megabytes(database_limit()));
   for (const auto& [kind, rows] : info.rows) fmt::print("{:<12} {:>8} rows\n", kind, rows);
   for (const auto& [target, rows] : info.targets)
     fmt::print("  {:<10} {:>8} functions\n", target, rows);
-  fmt::print("{} variants, {} of them invalid; {} rows of other versions\n", info.variants,
-             info.invalid, info.stale);
+  fmt::print("{} variants, {} of them invalid; {} rows of other versions, {} not written here\n",
+             info.variants, info.invalid, info.stale, info.foreign);
   if (!info.oldest.empty()) fmt::print("from {} to {} UTC\n", info.oldest, info.newest);
   return {};
 }

@@ -1,0 +1,66 @@
+#include "cost/row_seal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "base/temporary_name.h"
+
+namespace collage {
+
+namespace {
+
+constexpr size_t kKeyBytes = 32;
+
+std::string random_key() {
+  std::string key(kKeyBytes, '\0');
+  for (size_t had = 0; had < key.size();) {
+    const ssize_t n = ::getrandom(key.data() + had, key.size() - had, 0);
+    if (n > 0) had += static_cast<size_t>(n);
+  }
+  return key;
+}
+
+// Made under another name and linked: of several processes, the first one's stays, whole.
+Result<std::string> key_in(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "seal.key", made = temporary_name(file);
+  if (Result<std::string> key = read_file(file); key && key->size() == kKeyBytes) return key;
+  const int fd = ::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return internal_error("cannot make {}", made.string());
+  const std::string key = random_key();
+  const bool written = write_all(fd, key.data(), key.size()) && ::fsync(fd) == 0;
+  ::close(fd);
+  if (written) (void)::link(made.c_str(), file.c_str());
+  ::unlink(made.c_str());
+  const std::string kept = TRY(read_file(file));
+  return kept.size() == kKeyBytes ? Result<std::string>(kept)
+                                  : internal_error("{} is no key", file.string());
+}
+
+}  // namespace
+
+RowSeal RowSeal::of_user() {
+  const Result<std::filesystem::path> folder = cache_folder();
+  Result<std::string> key = folder ? key_in(*folder) : folder.status();
+  if (key) return RowSeal(std::move(key).value());
+  log::warn("what is measured now is measured again by the next process: {}",
+            key.status().to_string());
+  return RowSeal(random_key());
+}
+
+std::string RowSeal::of(const std::string& kind, const std::string& key,
+                        const std::string& value) const {
+  const std::string text = kind + "\n" + key + "\n" + value;
+  unsigned char digest[EVP_MAX_MD_SIZE] = {};
+  unsigned int length = 0;
+  HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest, &length);
+  return fmt::format("{:02x}", fmt::join(digest, digest + length, ""));
+}
+
+}  // namespace collage

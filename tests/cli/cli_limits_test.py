@@ -1,0 +1,95 @@
+"""What the machine lacks is an error or of no matter, and never the end of the process, nor a property of a kernel.
+
+    python tests/cli/cli_limits_test.py
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import onnx
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import checks
+import command
+import tiny_models
+
+# Mounts a small file system that is full, and runs what follows with its temporary files there.
+ON_A_FULL_DISK = """
+mount -t tmpfs -o size=64k none "$0" || exit 77
+dd if=/dev/zero of="$0/fill" bs=4k status=none 2>/dev/null
+TMPDIR="$0" exec "$@"
+"""
+
+
+def run_with(prefix, arguments, folder, **options):
+    environment = dict(os.environ, COLLAGE_CACHE=os.path.join(folder, "cache"))
+    return subprocess.run([*prefix, command.COLLAGE, *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=300, **options)
+
+
+def small_model(folder):
+    onnx.save(tiny_models.small_net(), os.path.join(folder, "net.onnx"))
+    return ["run", "net.onnx", "--targets", "native", "--effort", "fast", "--progress", "none", "--db", "costs.db", "--json", "report.json"]
+
+
+def report_of(folder):
+    with open(os.path.join(folder, "report.json")) as file:
+        return json.load(file)
+
+
+def expect_native(folder):
+    report = report_of(folder)
+    assert report["estimates"]["crashed"] == report["estimates"]["lacking"] == 0, report["estimates"]
+    assert any(kernel["target"].startswith("native") for kernel in report["kernels"]), report["kernels"]
+
+
+def check_full_folder_of_temporary_files(folder):
+    """Kernels are compiled all the same: none is refused, in this run or the next."""
+    arguments, full = small_model(folder), os.path.join(folder, "full")
+    os.mkdir(full)
+    prefix = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", ON_A_FULL_DISK, full]
+    result = run_with(prefix, arguments, folder)
+    if result.returncode in (1, 77) and ("unshare" in result.stderr or "mount" in result.stderr):
+        print("skipped: no file system may be mounted here")
+        return
+    assert result.returncode == 0, f"{result.returncode}: {result.stderr}"
+    expect_native(folder)
+    assert run_with([], [*arguments, "--frozen-costs"], folder).returncode == 0
+
+
+def check_missing_folder_of_temporary_files(folder):
+    result = run_with(["env", "TMPDIR=/nonexistent"], small_model(folder), folder)
+    assert result.returncode == 0, f"{result.returncode}: {result.stderr}"
+    expect_native(folder)
+
+
+def limited(what, amount):
+    return lambda: resource.setrlimit(what, (amount, amount))
+
+
+def check_little_address_space(folder):
+    """No library of a backend that is off is loaded, let alone one that waits for memory for ever."""
+    result = run_with([], ["--version"], folder, preexec_fn=limited(resource.RLIMIT_AS, 500 << 20))
+    assert result.returncode == 0, f"{result.returncode}: {result.stderr}"
+    maps = subprocess.run(["ldd", command.COLLAGE], capture_output=True, text=True).stdout
+    assert "openblas" not in maps, maps
+
+
+def check_too_little_for_a_library(folder):
+    """One that was asked for and cannot be had is an error."""
+    result = run_with([], ["run", *small_model(folder)[1:2], "--targets", "blas"], folder,
+                      preexec_fn=limited(resource.RLIMIT_AS, 500 << 20))
+    assert result.returncode == 5, f"{result.returncode}: {result.stderr}"
+    assert "more memory than this process may have" in result.stderr, result.stderr
+
+
+CHECKS = (check_full_folder_of_temporary_files, check_missing_folder_of_temporary_files, check_little_address_space,
+          check_too_little_for_a_library)
+
+if __name__ == "__main__":
+    sys.exit(checks.run(CHECKS, sys.argv[1:]))
