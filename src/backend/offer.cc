@@ -7,10 +7,8 @@
 
 namespace collage {
 
-namespace {
-
-Result<bool> calls_any_of(const Function& function,
-                          const std::vector<std::string_view>& operators) {
+Result<bool> may_lose_nan(const Backend& backend, const Function& function) {
+  const std::vector<std::string_view> operators = backend.loses_nan();
   if (operators.empty()) return false;
   const Function flat = TRY(inline_calls(function));
   const std::vector<Expr> nodes = post_order(flat->body);
@@ -21,15 +19,13 @@ Result<bool> calls_any_of(const Function& function,
   });
 }
 
-}  // namespace
-
 Result<std::vector<Variant>> offered_variants(const Backend& backend, Offer offer,
                                               const Function& function, const Target& target,
                                               const CompileOptions& options) {
   std::vector<Variant> variants =
       TRY(offer == Offer::kLowered ? backend.lowered_variants(function, target, options)
                                    : backend.variants(function, target, options));
-  if (TRY(calls_any_of(function, backend.loses_nan())))
+  if (TRY(may_lose_nan(backend, function)))
     for (Variant& variant : variants) variant.loses_nan = true;
   return variants;
 }

@@ -7,6 +7,10 @@
 
 namespace collage {
 
+// Whether the backend's kernels of the function may lose NaN: it calls one of the operators that
+// Backend::loses_nan names.
+Result<bool> may_lose_nan(const Backend& backend, const Function& function);
+
 enum class Offer { kFull, kLowered };  // Backend::variants or Backend::lowered_variants
 
 // The backend's variants, each marked with whether it may lose NaN; or why it has none.

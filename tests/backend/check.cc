@@ -374,6 +374,7 @@ void check_variant(const Backend& backend, const Target& target, const CompileOp
     ASSERT_EQ(got.size(), expected.size());
     for (size_t i = 0; i < got.size(); ++i) expect_close(expected[i], got[i], tolerance);
   }
+  check_nan(backend, **kernel, function, variant, inputs);
   // Tasks of native's convolutions may write the same rows, each rounding them in its own way: the
   // last one to write decides on the bits.
   const TeamScope in_order(backend.name() == "native" ? 1 : options.threads);

@@ -79,11 +79,17 @@ std::vector<Tensor> run_guarded(Kernel& kernel, const Function& function, const 
                                 const std::vector<Tensor>& inputs, int leftovers = 0xff);
 
 // Fails the test where the variant cannot be compiled, or one of two runs is wrong, or its twin or
-// the kernel saved and loaded gives other bits.
+// the kernel saved and loaded gives other bits, or NaN among the inputs makes NaN of other results
+// than it should and the backend does not say so.
 void check_variant(const Backend& backend, const Target& target, const CompileOptions& options,
                    const Function& function, const Variant& variant,
                    const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
                    const Tolerance& tolerance = {});
+
+// Fails the test where one NaN among the numbers of an input, of each in turn, makes NaN of other
+// results than it does in the interpreter, and neither the backend nor the variant says so.
+void check_nan(const Backend& backend, Kernel& kernel, const Function& function,
+               const Variant& variant, const std::vector<Tensor>& inputs);
 
 // The operators of op_cases(), for tests that have one as their parameter, and the tests' names.
 std::vector<std::string> operators_with_cases();
