@@ -131,6 +131,14 @@ HExpr as_it_stands(tp::TermOp op, const HExpr& a, const HExpr& b) {
                                        : nearest_quotient(a, b);
 }
 
+/// Whether the integer may be any of its type: it is read, or computed of such. Positions are not,
+/// nor what other types become.
+bool may_overflow(const tp::Term& term) {
+  if (term->op == tp::TermOp::kLoad) return true;
+  return term->op != tp::TermOp::kCast &&
+         std::any_of(term->args.begin(), term->args.end(), may_overflow);
+}
+
 /// Of real numbers, as the operators of these names compare them; undefined for others.
 HExpr compared(tp::TermOp op, const HExpr& a, const HExpr& b) {
   switch (op) {
@@ -201,6 +209,26 @@ std::optional<Quantised> quantised_by(const tp::TermNode& term) {
       steps->high + added > tp::highest(term.dtype)->integer)
     return std::nullopt;
   return Quantised{*steps, added};
+}
+
+HExpr wrapping_operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
+  const Halide::Type type = args[0].type(), wraps = type.with_code(halide_type_uint);
+  if (!type.is_int() || type.bits() < 32 || args.size() > 2 ||
+      !std::any_of(term.args.begin(), term.args.end(), may_overflow))
+    return {};
+  const HExpr a = Halide::cast(wraps, args[0]), b = Halide::cast(wraps, args.back());
+  switch (term.op) {
+    case tp::TermOp::kAdd:
+      return Halide::cast(type, a + b);
+    case tp::TermOp::kSubtract:
+      return Halide::cast(type, a - b);
+    case tp::TermOp::kMultiply:
+      return Halide::cast(type, a * b);
+    case tp::TermOp::kNegate:
+      return Halide::cast(type, Halide::Internal::make_zero(wraps) - a);
+    default:
+      return {};
+  }
 }
 
 HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {

@@ -13,6 +13,10 @@ namespace collage::native {
 Halide::Expr constant(const tensor_program::TermNode& term);
 /// An operation on arguments that are expressions already; no constant, variable or load.
 Halide::Expr operation(const tensor_program::TermNode& term, const std::vector<Halide::Expr>& args);
+/// A sum, difference or product of integers of 32 or 64 bits that are data: of such Halide takes
+/// for granted that none overflows; this wraps around. Undefined for others.
+Halide::Expr wrapping_operation(const tensor_program::TermNode& term,
+                                const std::vector<Halide::Expr>& args);
 /// An element of an update: what it was, and what it is combined with.
 Halide::Expr combined(tensor_program::Combine combine, const Halide::Expr& a,
                       const Halide::Expr& b);

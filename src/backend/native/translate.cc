@@ -123,7 +123,10 @@ HExpr Translator::expr(const tp::Term& term, Scope& scope) {
     value = saturated(expr(*whole, scope), term->dtype);
   } else {
     std::vector<HExpr> args;
+    const bool was_index = is_index_;
+    is_index_ = is_index_ || term->op == tp::TermOp::kLoad;
     for (const tp::Term& arg : term->args) args.push_back(expr(arg, scope));
+    is_index_ = was_index;
     if (term->op == tp::TermOp::kLoad) {
       value = loaded(*term.get(), std::move(args));
       // Halide has to be told how large constants get that indices are read from.
@@ -136,7 +139,9 @@ HExpr Translator::expr(const tp::Term& term, Scope& scope) {
       // Halide's, which finds instructions with these.
       value = Halide::cast(halide_type(term->dtype), args[0]);
     } else {
-      value = operation(*term.get(), args);
+      // Of indices Halide has to know the bounds.
+      if (!is_index_ && scope.intrinsic == nullptr) value = wrapping_operation(*term.get(), args);
+      if (!value.defined()) value = operation(*term.get(), args);
     }
   }
   scope.memo[term.get()] = {term, value};
@@ -213,7 +218,9 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
       }
     }
     std::vector<HExpr> at;
+    is_index_ = true;
     for (size_t i = update.at.size(); i-- > 0;) at.push_back(expr(update.at[i], scope));
+    is_index_ = false;
     HExpr value = expr(update.value, scope);
     if (scope.intrinsic != nullptr && scope.intrinsic->lanes_bound) {
       multiplies_pairs_ = true;

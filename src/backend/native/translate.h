@@ -98,6 +98,7 @@ class Translator {
   std::unordered_map<std::string, size_t> buffers_;
   std::vector<Binding> bindings_;
   bool calls_library_ = false, multiplies_pairs_ = false;
+  bool is_index_ = false;  // what is translated is a position in an array
 };
 
 /// Nodes of a function as a template reads them: emitted as terms over its coordinates, then
