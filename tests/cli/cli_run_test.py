@@ -211,6 +211,27 @@ def check_targets(bench):
     assert all(re.match(r"available|unavailable|not built +install ", text) for text in lines.values()), lines
 
 
+def check_nan(bench):
+    """Under strict accuracy NaN goes through a Relu, and no kernel is used that might lose or spread it; what might is named."""
+    name = bench.save("relu.onnx", tiny_models.relu_model((1, 4096)))
+    values = np.linspace(-1, 1, 4096, dtype=np.float32).reshape(1, 4096)
+    values[0, ::7] = np.nan
+    np.save(bench.path("nan.npy"), values)
+    available = re.findall(r"^(\w+) +available", bench.run("targets"), re.MULTILINE)
+    for target in set(available) & {"onednn", "openvino", "native"}:
+        flags = ("--targets", f"{target},reference", "--accuracy", "strict", "--inputs", "x=nan.npy")
+        report, _ = bench.report("run", name, *flags, "--save-outputs", "outputs")
+        (output,) = bench.outputs().values()
+        assert np.array_equal(output, np.maximum(values, 0), equal_nan=True), target
+        assert not any(k.get("loses_nan") or k.get("spreads_nan") for k in report["kernels"]), report["kernels"]
+        assert ("reference" in {k["target"] for k in report["kernels"]}) == (target != "native"), report["kernels"]
+    if "onednn" in available:
+        assert re.search(r"^ +may lose NaN in nn.relu, clip", bench.run("targets"), re.MULTILINE)
+        report, _ = bench.report("run", name, "--targets", "onednn")
+        assert [k["loses_nan"] for k in report["kernels"]] == [True], report["kernels"]
+        assert ", NaN: may lose it" in bench.run("explain", name, "--targets", "onednn")
+
+
 def check_strange_names(bench):
     """Names of inputs, outputs and files may hold what shells and file systems dislike."""
     names = {"x": """a=b:c/"d" 'é'""", "y": """out=/../"y":"""}
@@ -271,7 +292,7 @@ def check_relay(bench):
 
 CHECKS = (check_run, check_warm, check_every_target, check_seeds, check_verify, check_verify_proves_something,
           check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
-          check_targets, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_tensor_programs)
+          check_targets, check_nan, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_tensor_programs)
 
 
 if __name__ == "__main__":
