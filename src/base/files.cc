@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/temporary_name.h"
+#include "base/output_file.h"
 
 namespace collage {
 
@@ -39,23 +39,10 @@ bool write_all(int fd, const void* data, size_t bytes) {
 }
 
 Status write_file_atomically(const fs::path& path, std::string_view content) {
-  const fs::path temp = temporary_name(path);
-  int fd = ::open(temp.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return internal_error("{}: {}", path.string(), std::strerror(errno));
-  auto fail = [&](int code) {
-    ::close(fd);
-    ::unlink(temp.c_str());
-    return internal_error("{}: {}", path.string(), std::strerror(code));
-  };
-  if (!write_all(fd, content.data(), content.size())) return fail(errno);
-  if (::fsync(fd) != 0) return fail(errno);
-  ::close(fd);
-  if (::rename(temp.c_str(), path.c_str()) != 0) {
-    int code = errno;
-    ::unlink(temp.c_str());
-    return internal_error("{}: {}", path.string(), std::strerror(code));
-  }
-  return {};
+  OutputFile file = TRY(OutputFile::create(path));
+  if (!write_all(file.descriptor(), content.data(), content.size()))
+    return internal_error("{}: {}", path.string(), std::strerror(errno));
+  return file.publish();
 }
 
 Result<fs::path> cache_folder() {

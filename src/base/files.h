@@ -1,5 +1,4 @@
-// Files, read whole and published atomically (temporary file, fsync, rename): a reader never sees
-// half a file.
+// Files, read whole and published whole (output_file.h).
 #pragma once
 
 #include <filesystem>

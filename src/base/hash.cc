@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include "base/check.h"
+#include "base/hexadecimal.h"
 
 namespace collage {
 
@@ -21,13 +22,7 @@ std::string Sha256::hex() {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int length = 0;
   EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(context_), digest, &length);
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned int i = 0; i < length; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 15];
-  }
-  return text;
+  return hexadecimal(digest, length);
 }
 
 std::string sha256_hex(std::string_view bytes) {

@@ -1,7 +1,7 @@
-// A folder of temporary files that disappears with the object.
+// A folder of temporary files that disappears with the object. What processes leave that were
+// killed, the next one that makes such a folder removes.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -11,25 +11,19 @@ namespace collage {
 
 class ScratchFolder {
  public:
-  // Below `parent`; its name begins with `prefix`.
+  // Below `parent`, the user's alone; its name begins with `prefix`, by which folders of one kind
+  // are told from others': those of this user that no living process holds are removed.
   static Result<ScratchFolder> create(const std::filesystem::path& parent,
-                                      const std::string& prefix) {
-    std::string pattern = (parent / (prefix + "XXXXXX")).string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      return internal_error("cannot make a temporary folder in {}", parent.string());
-    return ScratchFolder(pattern);
-  }
-  ScratchFolder(ScratchFolder&& other) noexcept { path_.swap(other.path_); }
+                                      const std::string& prefix);
+  ScratchFolder(ScratchFolder&& other) noexcept;
   ScratchFolder& operator=(ScratchFolder&&) = delete;
-  ~ScratchFolder() {
-    std::error_code code;
-    if (!path_.empty()) std::filesystem::remove_all(path_, code);
-  }
+  ~ScratchFolder();
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  explicit ScratchFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  ScratchFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
   std::filesystem::path path_;
+  int lock_;  // of the folder: the system lets go of it when the process ends, however it does
 };
 
 }  // namespace collage

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/output_file.h"
 #include "base/scratch_folder.h"
 #include "base/tools.h"
 #include "emit/library_source.h"
@@ -93,10 +94,12 @@ Status make_object(const LibrarySource& source, const std::string& name, const f
   return run_tool(std::move(hide));
 }
 
-Status move_to(const fs::path& from, const fs::path& to) {
+Status publish(const fs::path& made, const fs::path& path) {
+  OutputFile file = TRY(OutputFile::create(path));
   std::error_code code;
-  fs::rename(from, to, code);
-  return code ? internal_error("{}: {}", to.string(), code.message()) : Status();
+  fs::rename(made, file.temporary(), code);
+  if (code) return internal_error("{}: {}", path.string(), code.message());
+  return file.publish();
 }
 
 }  // namespace
@@ -142,11 +145,11 @@ Status write_library(const fs::path& path, const Plan& plan, int threads,
   TRY(compile_c({"-shared", "-Wl,-z,defs", "-Wl,-z,noexecstack", "-Xlinker", "-soname", "-Xlinker",
                  path.filename().string(), "-o", shared, object, "-lm", "-pthread"}));
   if (path.extension() == ".so") {
-    TRY(move_to(shared, path));
+    TRY(publish(shared, path));
   } else {
     const std::string archive = (folder / "library.a").string();
     TRY(run_tool({"ar", "rcsD", archive, object}));
-    TRY(move_to(archive, path));
+    TRY(publish(archive, path));
   }
   return write_file_atomically(beside / (name + ".h"), source.header);
 }

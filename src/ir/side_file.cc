@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/temporary_name.h"
+#include "base/output_file.h"
 
 namespace collage {
 
@@ -102,20 +102,15 @@ Status write_side_file(const std::filesystem::path& path, std::span<const Tensor
   start.append(reinterpret_cast<const char*>(&length), sizeof length);
   start += header;
   start.resize(align(start.size()));
-  const std::filesystem::path temp = temporary_name(path);
-  File file(::open(temp.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (file.fd < 0) return internal_error("{}: {}", path.string(), std::strerror(errno));
-  bool ok = write_all(file.fd, start.data(), start.size());
+  OutputFile file = TRY(OutputFile::create(path));
+  bool ok = write_all(file.descriptor(), start.data(), start.size());
   static constexpr char kPadding[64] = {};
   for (const Tensor& tensor : tensors) {
-    ok = ok && write_all(file.fd, tensor.raw(), tensor.bytes());
-    ok = ok && write_all(file.fd, kPadding, align(tensor.bytes()) - tensor.bytes());
+    ok = ok && write_all(file.descriptor(), tensor.raw(), tensor.bytes());
+    ok = ok && write_all(file.descriptor(), kPadding, align(tensor.bytes()) - tensor.bytes());
   }
-  ok = ok && ::fsync(file.fd) == 0 && ::rename(temp.c_str(), path.c_str()) == 0;
-  if (ok) return {};
-  int code = errno;
-  ::unlink(temp.c_str());
-  return internal_error("{}: {}", path.string(), std::strerror(code));
+  if (!ok) return internal_error("{}: {}", path.string(), std::strerror(errno));
+  return file.publish();
 }
 
 Result<std::vector<Tensor>> read_side_file(const std::filesystem::path& path) {

@@ -3,7 +3,7 @@
 //   "CLGTENS1" | u64 length of the header | header (JSON) | padding to 64 | tensor | padding | …
 //
 // The header gives each tensor's dtype, shape, offset from the file's start and SHA-256. Files are
-// published atomically. Everything read is checked against the file's size and the hash.
+// published whole. Everything read is checked against the file's size and the hash.
 #pragma once
 
 #include <filesystem>

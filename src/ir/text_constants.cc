@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/hexadecimal.h"
 #include "runtime/dispatch.h"
 
 namespace collage {
@@ -71,17 +72,6 @@ Result<Tensor> parse_number(std::string_view digits, DType dtype) {
       return bad_model("'{}' is no value of {}", digits, dtype_name(dtype));
     return Tensor::scalar<T>(value);
   });
-}
-
-std::string hex_bytes(const Tensor& value) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (size_t i = 0; i < value.bytes(); ++i) {
-    auto byte = static_cast<const unsigned char*>(value.raw())[i];
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
 }
 
 // A list of JSON numbers, or empty when some element has no exact decimal form.
@@ -162,11 +152,6 @@ std::string entry_with(const Tensor& value, const std::string& values) {
                      values);
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 }  // namespace
 
 std::optional<std::string> scalar_literal(const Tensor& value) {
@@ -207,8 +192,9 @@ Result<Tensor> parse_scalar_literal(std::string_view text) {
 
 std::string constant_entry(const Tensor& value) {
   std::string values = values_text(value);
-  return entry_with(
-      value, values.empty() ? "\"hex\": \"" + hex_bytes(value) + "\"" : "\"values\": " + values);
+  return entry_with(value, values.empty()
+                               ? "\"hex\": \"" + hexadecimal(value.raw(), value.bytes()) + "\""
+                               : "\"values\": " + values);
 }
 
 std::optional<std::string> uniform_entry(const Tensor& value) {
@@ -262,12 +248,10 @@ Result<Tensor> parse_constant_entry(const json& entry) {
       hex.size() / (2 * dtype_size(type.dtype)) != count)
     return bad_model("\"hex\" has {} digits, which do not fit shape {}", hex.size(),
                      shape_to_string(type.shape));
+  const std::optional<std::string> bytes = from_hexadecimal(hex);
+  if (!bytes) return bad_model("\"hex\" holds something else");
   Tensor tensor = TRY(Tensor::allocate(type.dtype, type.shape));
-  for (size_t i = 0; i < tensor.bytes(); ++i) {
-    int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
-    if (high < 0 || low < 0) return bad_model("\"hex\" holds something else");
-    static_cast<unsigned char*>(tensor.raw())[i] = static_cast<unsigned char>(high * 16 + low);
-  }
+  if (!bytes->empty()) std::memcpy(tensor.raw(), bytes->data(), bytes->size());
   return tensor;
 }
 

@@ -1,9 +1,9 @@
 #include "rivals.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/statistics.h"
 #include "frontend/onnx/importer.h"
@@ -12,16 +12,6 @@
 namespace collage::tool {
 
 namespace fs = std::filesystem;
-
-ScratchFolder::ScratchFolder() {
-  std::string pattern = (fs::temp_directory_path() / "collage_bench_XXXXXX").string();
-  if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ec;
-  if (!path_.empty()) fs::remove_all(path_, ec);
-}
 
 std::vector<Shape> FileInputs::shapes() const {
   std::vector<Shape> shapes;
@@ -59,10 +49,10 @@ Result<Rivals> Rivals::start(const std::vector<std::string>& runtimes, const std
   Rivals rivals;
   if (runtimes.empty()) return rivals;
   rivals.tolerance_ = tolerance;
-  rivals.scratch_ = std::make_unique<ScratchFolder>();
-  if (rivals.scratch_->path().empty())
-    return internal_error("no folder for the inputs of other runtimes below {}",
-                          fs::temp_directory_path().string());
+  std::error_code code;
+  rivals.scratch_ = std::make_unique<ScratchFolder>(
+      TRY(ScratchFolder::create(fs::temp_directory_path(code), "collage-bench-")
+              .with_context("--compare")));
   const std::vector<Shape> shapes = inputs.shapes();
   TRY(save_tensors(rivals.scratch_->path() / "inputs", inputs.infos, inputs.tensors));
   for (const std::string& runtime : runtimes) {

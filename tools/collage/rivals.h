@@ -2,29 +2,16 @@
 // run in turns with it, and their outputs compared with the program's.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/scratch_folder.h"
 #include "peer.h"
 #include "report/report.h"
 #include "verify/comparison.h"
 
 namespace collage::tool {
-
-// A folder that goes when this does.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // All inputs of a model's file, in its order.
 struct FileInputs {
