@@ -5,6 +5,7 @@
 Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
 """
 
+import json
 import os
 import re
 import shutil
@@ -81,12 +82,12 @@ def check_other_shells(folder):
 
 def check_settings(folder):
     """The command line wins, then the environment, then the file; in it a table is for one sub-command."""
-    tiny_models.write(folder, "collage.toml", 'threads = 1\nexclude = ["native", "openvino"]\n[bench]\nduration = 0.5\nlayers = true\n')
+    tiny_models.write(folder, "collage.toml", 'threads = 1\nshapes = ["x=1", "y=2"]\n[bench]\nduration = 0.5\nlayers = true\n')
     assert "threads = '1'" in run(folder, "run", "net.onnx", "--dump-config").replace('"', "'")
     assert "threads = '2'" in run(folder, "run", "net.onnx", "--dump-config", COLLAGE_THREADS="2").replace('"', "'")
     assert "threads = '3'" in run(folder, "run", "net.onnx", "--dump-config", "--threads", "3", COLLAGE_THREADS="2").replace('"', "'")
     dumped = run(folder, "bench", "net.onnx", "--dump-config").replace('"', "'")
-    assert "duration = '0.5'" in dumped and "layers = true" in dumped and "'native', 'openvino'" in dumped, dumped
+    assert "duration = '0.5'" in dumped and "layers = true" in dumped and "'x=1', 'y=2'" in dumped, dumped
     assert "duration" not in run(folder, "run", "net.onnx", "--dump-config")
     # What is dumped is a settings file that gives the same flags.
     tiny_models.write(folder, "collage.toml", dumped)
@@ -100,42 +101,61 @@ def check_settings(folder):
     os.remove(os.path.join(folder, "collage.toml"))
 
 
-# What may name a file that is written or opened for writing, or code that is run.
-REFUSED = (("run", "json", "save-outputs", "db", "plugin"), ("bench", "json", "db", "plugin", "profile", "benchmark-out"), ("bench", "against"),
-           ("verify", "json", "save-outputs", "db", "plugin"), ("view", "output", "db", "plugin"), ("partition", "json", "db", "plugin"),
-           ("inspect", "json", "plugin"), ("tune", "db", "plugin"), ("db", "db"), ("diff",))
+# What may name a file that is written or opened for writing, or code that is run; what decides what computes, from which values, and how
+# exact it must be.
+TARGETS = {"targets": "native", "exclude": "openvino", "pin": "a=native", "constant": "a=b", "max-error": 0.5, "data-root": "/",
+           "require-signature": "evil"}
+REFUSED = (("run", {"json": "evil", "save-outputs": "evil", "db": "evil", "plugin": "evil", "inputs": "x=evil", "seed": 7, **TARGETS}),
+           ("run", {"accuracy": "strict", "devices": "cpu:0"}), ("run", {"config": "evil"}),
+           ("bench", {"json": "evil", "profile": "evil", "benchmark-out": "evil", "compare": "onnxruntime"}), ("bench", {"against": "evil"}),
+           ("verify", {"json": "evil", "expect": "evil", **TARGETS}), ("view", {"output": "evil", "db": "evil"}),
+           ("compile", {"output": "evil.collage", "sign": "evil"}), ("partition", {"json": "evil"}), ("inspect", {"json": "evil", "plugin": "evil"}),
+           ("tune", {"db": "evil", "plugin": "evil"}), ("db", {"db": "evil"}), ("diff", {"smallest-effect": 50}))
+REQUIRED = ("output",)  # given on the command line where the file is not to set it
 
 
 def check_settings_of_others(folder):
-    """A collage.toml in the folder at hand, which somebody else may have put there, names no file, database or plugin; the user's own may."""
+    """A collage.toml in the folder at hand, which somebody else may have put there, names no file and weakens nothing; the user's own may."""
     own = os.path.join(folder, "own", "collage")
     os.makedirs(own, exist_ok=True)
     here, there = os.path.join(folder, "collage.toml"), os.path.join(own, "collage.toml")
     positional = {"diff": ("a.json", "b.json"), "db": ("info",)}
     tiny_models.write(folder, "evil", "")  # what --against names must be there
-    for verb, *flags in REFUSED:
+
+    def ask(arguments):
+        result = command.run(arguments, folder, cache=os.path.join(folder, "cache"), XDG_CONFIG_HOME=os.path.join(folder, "own"))
+        assert result.returncode == 0, result.stderr
+        return result.stdout, result.stderr
+
+    for verb, flags in REFUSED:
         arguments = (verb, *positional.get(verb, ("net.onnx",)), "--dump-config")
-        extra = ("--output", "given.html") if verb == "view" else ()
+        extra = ("--output", "given.collage") if "output" in flags else ()
         for place, taken in ((here, False), (there, True)):
-            tiny_models.write(folder, os.path.relpath(place, folder), "threads = 1\n" + "".join(f'{flag} = "evil"\n' for flag in flags))
-            result = command.run((*arguments, *(() if taken else extra)), folder, cache=os.path.join(folder, "cache"),
-                                 XDG_CONFIG_HOME=os.path.join(folder, "own"))
-            assert result.returncode == 0, result.stderr
-            said, warned = result.stdout, result.stderr
-            for flag in flags:
-                if not taken and flag in ("output",):
-                    continue  # it is required, so given
-                assert (re.search(f"^{flag} = .*evil", said, re.MULTILINE) is not None) == taken, f"{verb} {flag}: {said}"
-                assert taken or flag in warned, warned
-            assert ("evil" in said) == (taken and bool(flags)), said
-            assert warned.count("\n") == (0 if taken or set(flags) <= {"output"} else 1) and ("collage.toml" in warned) == bool(warned), warned
+            tiny_models.write(folder, os.path.relpath(place, folder), "".join(f"{flag} = {json.dumps(value)}\n" for flag, value in flags.items()))
+            said, warned = ask((*arguments, *(() if taken else extra)))
+            for flag, value in flags.items():
+                if taken or flag not in REQUIRED:
+                    assert (re.search(f"^{flag} = .*{value}", said, re.MULTILINE) is not None) == taken, f"{verb} {flag}: {said}"
+                    assert taken or re.search(f"not taken from .*{flag}", warned), warned
+            assert warned.count("\n") == (0 if taken or set(flags) <= set(REQUIRED) else 1), warned
             os.remove(place)
     # In a table of the sub-command too; a flag given on the command line is taken, and nothing is said.
     tiny_models.write(folder, "collage.toml", '[run]\njson = "evil.json"\n')
     result = command.run(("run", "net.onnx", "--targets", "reference", "--progress", "none"), folder, cache=os.path.join(folder, "cache"))
     assert result.returncode == 0 and "json" in result.stderr and not os.path.exists(os.path.join(folder, "evil.json")), result
-    assert not command.run(("run", "net.onnx", "--json", "mine.json", "--dump-config"), folder, cache=os.path.join(folder, "cache")).stderr
+    assert not ask(("run", "net.onnx", "--json", "mine.json", "--dump-config"))[1]
+    # What it set is said in one line, whatever it would like to keep back, and without what a terminal obeys.
+    tiny_models.write(folder, "collage.toml", 'quiet = true\nthreads = 1\ndim = ["a=\\u001b[2J", "b=2"]\n')
+    said = ask(("run", "net.onnx", "--dump-config"))[1]
+    assert "collage.toml in the folder at hand sets threads = 1, dim = a=?[2J, b=2; not taken from it: quiet;" in said.replace("dim = a=?[2J, b=2, threads = 1", "threads = 1, dim = a=?[2J, b=2"), said
+    assert said.count("\n") == 1, said
+    # It does not stand in the place of the user's own, which stays in force beneath it.
+    tiny_models.write(folder, os.path.relpath(there, folder), 'accuracy = "strict"\nthreads = 2\npatience = 3\n')
+    dumped = ask(("run", "net.onnx", "--dump-config"))[0].replace('"', "'")
+    for line in ("accuracy = 'strict'", "threads = '1'", "patience = '3'"):
+        assert line in dumped, dumped
     os.remove(here)
+    os.remove(there)
 
 
 def check_documented(folder):

@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(ErrorCode::kUsage);
   }
   log::set_verbosity(quiet ? -1 : verbose);
-  if (!settings->warning.empty()) log::warn("{}", settings->warning);
+  if (!settings->notice.empty()) log::warn("{}", settings->notice);
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     if (dump) {

@@ -1,6 +1,7 @@
 #include "settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/printable.h"
 
 namespace collage::tool {
 
@@ -54,16 +56,14 @@ void add(const CLI::Option& option, const std::string& value, std::vector<std::s
   }
 }
 
-// What a file of the folder at hand may set: nothing that names a file to write, a database (opened
-// for writing, and moved aside where it is damaged) or a plugin. A new flag is not among them until
-// somebody thought about it.
+// What a file of the folder at hand may set: how long and how carefully is measured, for which
+// shapes, and what is printed of it. Nothing that names a file, a database or a plugin, that
+// decides what computes or from which values, how exact results must be or what they are compared
+// with, or that keeps a message back. A new flag is not among them until somebody thought about it.
 constexpr std::string_view kHarmless[] = {
-    "accuracy",    "batch",        "compare",  "config",     "constant",        "deterministic",
-    "devices",     "dim",          "duration", "effort",     "exclude",         "expect",
-    "fresh-costs", "frozen-costs", "inputs",   "iterations", "layers",          "layerwise",
-    "max-error",   "memory",       "patience", "pin",        "progress",        "quiet",
-    "roofline",    "search",       "seed",     "shapes",     "smallest-effect", "streams",
-    "targets",     "threads",      "verbose",  "warmup"};
+    "batch",  "deterministic", "dim",        "duration", "effort",   "fresh-costs", "frozen-costs",
+    "layers", "layerwise",     "iterations", "memory",   "patience", "progress",    "roofline",
+    "search", "shapes",        "streams",    "threads",  "verbose",  "warmup"};
 
 bool is_harmless(const CLI::Option& option) {
   return std::find(std::begin(kHarmless), std::end(kHarmless), flag_of(option)) !=
@@ -72,15 +72,13 @@ bool is_harmless(const CLI::Option& option) {
 
 constexpr const char* kInThisFolder = "collage.toml";
 
-fs::path settings_file() {
-  std::error_code ec;
-  if (fs::is_regular_file(kInThisFolder, ec)) return kInThisFolder;
+// The user's own.
+fs::path own_file() {
   const char *config = std::getenv("XDG_CONFIG_HOME"), *home = std::getenv("HOME");
   fs::path folder = config != nullptr && *config != 0 ? fs::path(config)
                     : home != nullptr                 ? fs::path(home) / ".config"
                                                       : fs::path();
-  fs::path file = folder / "collage" / "collage.toml";
-  return !folder.empty() && fs::exists(file, ec) ? file : fs::path();
+  return folder.empty() ? folder : folder / "collage" / "collage.toml";
 }
 
 Result<std::string> text_of(const toml::node& node, const fs::path& file, const std::string& key) {
@@ -132,6 +130,45 @@ Status check_keys(const CLI::App& app, const toml::table& table, const fs::path&
   return {};
 }
 
+// An empty table where there is no such file.
+Result<toml::table> read_settings(const CLI::App& app, const fs::path& file) {
+  toml::table table;
+  std::error_code ec;
+  if (file.empty() || !fs::is_regular_file(file, ec)) return table;
+  const std::string text = TRY(read_file(file));
+  try {
+    table = toml::parse(text);
+  } catch (const toml::parse_error& e) {
+    return usage_error("{}: line {}: {}", file.string(), e.source().begin.line, e.description());
+  }
+  TRY(check_keys(app, table, file));
+  return table;
+}
+
+// What it says of the sub-command's flag; null where it says nothing.
+const toml::node* find_setting(const toml::table& table, const CLI::App& command,
+                               const CLI::Option& option) {
+  const auto lookup = [&](const toml::table& from) -> const toml::node* {
+    for (const auto& [key, node] : from)
+      if (!node.is_table() && find_option(command, std::string(key.str())) == &option) return &node;
+    return nullptr;
+  };
+  const toml::table* own = table[command.get_name()].as_table();
+  const toml::node* node = own != nullptr ? lookup(*own) : nullptr;
+  return node != nullptr ? node : lookup(table);
+}
+
+std::string notice(const std::string& taken, const std::string& refused) {
+  std::string text;
+  if (!taken.empty()) text = fmt::format("{} in the folder at hand sets {}", kInThisFolder, taken);
+  if (!refused.empty())
+    text += fmt::format("{}not taken from {}: {}; set it in your own file or give the flag",
+                        text.empty() ? "" : "; ",
+                        text.empty() ? std::string(kInThisFolder) + " in the folder at hand" : "it",
+                        refused);
+  return text;
+}
+
 }  // namespace
 
 Result<Settings> with_settings(const CLI::App& app, std::vector<std::string> arguments) {
@@ -141,19 +178,10 @@ Result<Settings> with_settings(const CLI::App& app, std::vector<std::string> arg
   // What the command calls for itself takes no settings.
   if (command == nullptr || command->get_group().empty()) return Settings{arguments, ""};
 
-  toml::table table;
-  fs::path file = settings_file();
-  if (!file.empty()) {
-    std::string text = TRY(read_file(file));
-    try {
-      table = toml::parse(text);
-    } catch (const toml::parse_error& e) {
-      return usage_error("{}: line {}: {}", file.string(), e.source().begin.line, e.description());
-    }
-    TRY(check_keys(app, table, file));
-  }
-  const bool is_trusted = file != kInThisFolder;
-  std::string not_taken;
+  const fs::path mine = own_file();
+  const toml::table here = TRY(read_settings(app, kInThisFolder)),
+                    own = TRY(read_settings(app, mine));
+  std::string taken, refused;
   const std::vector<std::string> given = arguments;
   std::vector<const CLI::Option*> options = settable(*command);
   for (const CLI::Option* option : settable(app)) options.push_back(option);
@@ -167,28 +195,22 @@ Result<Settings> with_settings(const CLI::App& app, std::vector<std::string> arg
       add(*option, value, arguments);
       continue;
     }
-    auto lookup = [&](const toml::table& from) -> const toml::node* {
-      for (const auto& [key, node] : from)
-        if (!node.is_table() && find_option(*command, std::string(key.str())) == option)
-          return &node;
-      return nullptr;
-    };
-    const toml::table* own = table[command->get_name()].as_table();
-    const toml::node* node = own != nullptr ? lookup(*own) : nullptr;
-    if (node == nullptr) node = lookup(table);
-    if (node == nullptr) continue;
-    if (!is_trusted && !is_harmless(*option)) {
-      not_taken += (not_taken.empty() ? "" : ", ") + flag_of(*option);
-      continue;
+    const std::string& flag = flag_of(*option);
+    if (const toml::node* node = find_setting(here, *command, *option); node != nullptr) {
+      std::string& named = is_harmless(*option) ? taken : refused;
+      named += (named.empty() ? "" : ", ") + flag;
+      if (is_harmless(*option)) {
+        const std::vector<std::string> values = TRY(values_of(*node, kInThisFolder, flag));
+        named += fmt::format(" = {}", fmt::join(values, ", "));
+        for (const std::string& value : values) add(*option, value, arguments);
+        continue;
+      }
     }
-    for (const std::string& value : TRY(values_of(*node, file, flag_of(*option))))
-      add(*option, value, arguments);
+    if (const toml::node* node = find_setting(own, *command, *option); node != nullptr)
+      for (const std::string& value : TRY(values_of(*node, mine, flag)))
+        add(*option, value, arguments);
   }
-  if (not_taken.empty()) return Settings{std::move(arguments), ""};
-  return Settings{std::move(arguments),
-                  fmt::format("{} in the folder at hand: not taken from there: {}; set it in your "
-                              "own file or give the flag",
-                              kInThisFolder, not_taken)};
+  return Settings{std::move(arguments), printable(notice(taken, refused), 2000)};
 }
 
 std::string dump_settings(const CLI::App& command) {

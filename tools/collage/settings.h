@@ -1,16 +1,17 @@
-// Flags from the environment and from a file, for every sub-command; the command line wins, then
-// the environment, then the file.
+// Flags from the environment and from files, for every sub-command; the command line wins, then
+// the environment, then the file in the folder at hand, then the user's own.
 //
 //   COLLAGE_THREADS=2            --threads 2 of every sub-command that has it
-//   collage.toml                 in the folder at hand, else $XDG_CONFIG_HOME/collage/collage.toml:
+//   collage.toml                 in the folder at hand, and in $XDG_CONFIG_HOME/collage:
 //     threads = 2                of every sub-command that has it
-//     targets = ["onednn", "native"]
+//     shapes = ["x=1x4", "y=1x4"]
 //     [bench]
 //     duration = 10              of `bench` alone
 //
 // A file in the folder at hand may be somebody else's, put beside the models that they gave away:
-// it may not run code, write or touch files. Only flags known to be harmless are taken from it; the
-// others from the user's own file or the environment.
+// it may not run code, write or touch files, nor weaken what is computed or checked. Only flags
+// known to be harmless are taken from it, and what it set is said; the others are taken from the
+// user's own file or the environment.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -23,7 +24,8 @@ namespace collage::tool {
 
 struct Settings {
   std::vector<std::string> arguments;  // with what is set elsewhere added
-  std::string warning;                 // of keys that were not taken; empty where all were
+  std::string
+      notice;  // what the file of the folder at hand set, and was not let set; "" if nothing
 };
 // Of arguments without the program's name. kUsage: a file that cannot be read, a key that no
 // sub-command knows.
