@@ -15,7 +15,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kFormat = 1;
 constexpr size_t kMostEntries = 1 << 16;
 
 Result<ManifestEntry> read_entry(const json& value, size_t begin, size_t file_bytes) {
@@ -41,9 +40,9 @@ Result<Manifest> read_manifest(std::string_view text, size_t file_bytes) {
   const json value = parse_json(text);
   const JsonFields fields(value);
   const int64_t format = TRY(fields.integer("format", 0, INT32_MAX));
-  if (format != kFormat)
+  if (format != kArtifactFormat)
     return error(ErrorCode::kUnavailable, "its format is {}; this Collage reads {}", format,
-                 kFormat);
+                 kArtifactFormat);
   Manifest manifest;
   manifest.version = TRY(fields.text("version"));
   manifest.model = TRY(fields.text("model"));
@@ -84,7 +83,7 @@ std::string manifest_text(const Manifest& manifest) {
                     {"bytes", entry.bytes},
                     {"checksum", entry.checksum},
                     {"sha256", entry.sha256}});
-  return json{{"format", kFormat},
+  return json{{"format", kArtifactFormat},
               {"version", manifest.version},
               {"model", manifest.model},
               {"threads", manifest.threads},

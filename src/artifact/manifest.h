@@ -19,6 +19,9 @@ inline constexpr char kWeightsEntry[] = "weights";
 inline constexpr char kModuleEntry[] = "module.json", kModuleWeightsEntry[] = "module.weights";
 inline constexpr char kReportEntry[] = "report.json";
 
+// Of the file, its manifest, plans, specialisations and module; raised with every change of them
+// (tests/saved_layouts.txt holds the forms). Kernels have versions of their own, their loaders'.
+inline constexpr int kArtifactFormat = 1;
 inline constexpr size_t kPageBytes = 4096;  // entries begin at multiples of it
 
 struct ManifestEntry {

@@ -12,6 +12,7 @@
 
 #include "artifact/artifact_file.h"
 #include "artifact/damage.h"
+#include "artifact/file_layouts.h"
 #include "artifact/load_artifact.h"
 #include "artifact/saved_plan.h"
 #include "artifact/tiny_plan.h"
@@ -75,6 +76,7 @@ TEST_F(ArtifactTest, RunsAsThePlanDid) {
   ASSERT_TRUE(copied.ok()) << copied.status().to_string();
   EXPECT_EQ(mapped->inputs()[0].name, "x");
   EXPECT_EQ(mapped->outputs()[1].name, "copy of x");
+  testing::expect_known_layouts(*ArtifactFile::open(path).value());
   for (const Artifact& artifact : {*mapped, *copied}) {
     Result<Context> context = artifact.make_context();
     ASSERT_TRUE(context.ok()) << context.status().to_string();

@@ -94,6 +94,9 @@ TEST(Manifest, RefusesFieldsThatCannotBe) {
     changed.erase(field);
     EXPECT_NE(refusal(changed), "ok") << field << " is missing";
   }
+  json older = manifest();
+  older["format"] = 0;
+  EXPECT_THAT(refusal(older), HasSubstr("its format is 0; this Collage reads 1"));
   json many = manifest();
   many["entries"] = json(std::vector<int>(100000));
   EXPECT_THAT(refusal(many), HasSubstr("100000 entries"));

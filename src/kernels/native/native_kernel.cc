@@ -102,11 +102,12 @@ Result<KernelSource> NativeKernel::source() const {
 
 namespace {
 
-/// Of what compiled code asks of the process: a library's table holds exactly these hooks.
+/// Of what compiled code asks of the process: a library's table holds exactly these hooks. And of
+/// the description's form.
 std::string version() {
   std::string names;
   for (const Hook& hook : runtime_hooks()) names += hook.name + "\n";
-  return "halide-21/" + sha256_hex(names).substr(0, 8);
+  return "halide-21/" + sha256_hex(names).substr(0, 8) + "/1";
 }
 
 Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int) {

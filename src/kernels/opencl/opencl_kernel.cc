@@ -75,11 +75,12 @@ Result<SavedKernel> OpenClKernel::save() const {
 
 namespace {
 
-/// Of what host code asks of the process: a library's table holds exactly these hooks.
+/// Of what host code asks of the process: a library's table holds exactly these hooks. And of the
+/// description's form.
 std::string version() {
   std::string names;
   for (const native::Hook& hook : runtime_hooks()) names += hook.name + "\n";
-  return "halide-21/" + sha256_hex(names).substr(0, 8);
+  return "halide-21/" + sha256_hex(names).substr(0, 8) + "/1";
 }
 
 Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int) {

@@ -272,7 +272,8 @@ std::unique_ptr<Kernel> make_kernel(CompiledFunction function) {
 }
 
 void register_loaders() {
-  register_kernel_loader({kLoader, ov::get_openvino_version().buildNumber, load});
+  register_kernel_loader(
+      {kLoader, std::string(ov::get_openvino_version().buildNumber) + "/1", load});
 }
 
 }  // namespace collage::openvino

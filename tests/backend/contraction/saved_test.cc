@@ -6,6 +6,7 @@
 
 #include "backend/contraction/check.h"
 #include "runtime/saved_kernel.h"
+#include "saved_layouts.h"
 
 namespace collage::testing {
 namespace {
@@ -104,10 +105,27 @@ void check_damaged(const SavedKernel& saved) {
   EXPECT_FALSE(load(shorter, description).ok());
 }
 
+// How weights are packed, for each way in which they are cut into parts.
+void check_packing(const SavedKernel& saved, const std::string& part) {
+  const KernelLoader* loader = find_kernel_loader(saved.loader);
+  const json schedule = json::parse(saved.description).value("schedule", json());
+  if (saved.constants.empty() || !schedule.is_object()) return;
+  std::string cut;
+  for (const char* name : {"left", "right", "integers", "coarse", "winograd"})
+    cut += "_" + schedule.at(name).dump();
+  SavedLayouts::all().expect_known(SavedLayouts::product_name(saved.loader),
+                                   SavedLayouts::layout_version(*loader), part + cut,
+                                   saved.constants[0].text());
+}
+
 void check_all(const Function& function, size_t least) {
   const std::vector<SavedKernel> all = saved_kernels(function);
   EXPECT_GE(all.size(), least);
-  for (const SavedKernel& saved : all) check_damaged(saved);
+  const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  for (const SavedKernel& saved : all) {
+    check_damaged(saved);
+    check_packing(saved, test);
+  }
 }
 
 TEST(SavedKernels, OfProducts) {
