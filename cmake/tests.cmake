@@ -174,7 +174,8 @@ add_library(collage_fuzz_files INTERFACE)
 target_link_libraries(collage_fuzz_files INTERFACE collage_report CLI11::CLI11 tomlplusplus::tomlplusplus)
 target_include_directories(collage_fuzz_files INTERFACE ${PROJECT_SOURCE_DIR}/tools)
 target_sources(collage_fuzz_files INTERFACE ${PROJECT_SOURCE_DIR}/tools/collage/settings.cc
-                                            ${PROJECT_SOURCE_DIR}/tests/report/sample_report.cc)
+                                            ${PROJECT_SOURCE_DIR}/tests/report/sample_report.cc
+                                            ${PROJECT_SOURCE_DIR}/tests/artifact/tiny_plan.cc)
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.cc)
 set(folders "")

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "case_file.h"
 #include "collage/settings.h"
@@ -86,7 +87,12 @@ Outcome run_settings(const std::string& input) {
     setenv("XDG_CONFIG_HOME", made.c_str(), 1);
     return made;
   }();
+  // The user's own, and one in the folder at hand.
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder);
+  const std::shared_ptr<void> back(nullptr, [&](void*) { std::filesystem::current_path(before); });
   std::ofstream(folder / "collage" / "collage.toml", std::ios::binary) << input;
+  std::ofstream(folder / "collage.toml", std::ios::binary) << input;
   Command command;
   for (const char* name : {"run", "bench"}) {
     const auto arguments = tool::with_settings(command.app, {name, "--threads=1"});

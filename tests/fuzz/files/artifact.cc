@@ -1,0 +1,107 @@
+// Artifacts as `collage run` and libcollage_runtime load them: changed bytes, manifests that lie,
+// and files whose every checksum fits what somebody wrote into plans and weights. Their kernels are
+// those of no library: what is compiled is code, which nobody can check.
+#include "collage/artifact.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "artifact/artifact_file.h"
+#include "artifact/damage.h"
+#include "artifact/signing_keys.h"
+#include "artifact/tiny_plan.h"
+#include "artifact/write_artifact.h"
+#include "artifact/zip.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "collage/version.h"
+#include "fuzz/fuzz.h"
+#include "fuzz/mutate_json.h"
+#include "fuzz/mutate_text.h"
+
+namespace collage::fuzz {
+namespace {
+
+using nlohmann::json;
+
+SharedBytes held(std::string text) {
+  auto holder = std::make_shared<const std::string>(std::move(text));
+  return {{holder, holder->data()}, holder->size()};
+}
+
+std::string written(const std::vector<ZipEntry>& entries, const Manifest& manifest) {
+  static const std::filesystem::path file =
+      std::filesystem::path(scratch_folder()) / "made.collage";
+  const Status status = write_zip(file, entries, manifest);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  return read_file(file).value();
+}
+
+// What the file of the tiny plan is made of.
+struct Parts {
+  std::vector<ZipEntry> entries;
+  Manifest manifest;
+};
+
+const Parts& parts() {
+  static const Parts made = [] {
+    SavedPlans saved = testing::saved_tiny_plan();
+    Parts result{std::move(saved.entries), {}};
+    result.manifest.version = COLLAGE_VERSION;
+    result.manifest.model = "tiny.onnx";
+    result.manifest.loaders = saved.loaders;
+    return result;
+  }();
+  return made;
+}
+
+const std::string& whole() {
+  static const std::string file = written(parts().entries, parts().manifest);
+  return file;
+}
+
+// With another plan, other weights or another manifest, and checksums and a seal that fit.
+std::string rewritten(Random& random) {
+  Parts changed = parts();
+  ZipEntry& entry = changed.entries[random.below(changed.entries.size())];
+  const std::string text(entry.content.text());
+  if (const json value = parse_json(text); value.is_object()) {
+    entry.content = held(changed_json(value, random));
+  } else {
+    entry.content = held(TextMutator({text + " "}).changed(text, random));
+  }
+  if (random.one_in(4)) changed.manifest.threads = static_cast<int>(1 + random.below(4));
+  return written(changed.entries, changed.manifest);
+}
+
+std::string other_file(Random& random) {
+  if (!random.one_in(3)) return rewritten(random);
+  static const Manifest manifest = read_zip(whole()).value();
+  return testing::damaged(whole(), manifest, static_cast<uint32_t>(random.below(1u << 30)));
+}
+
+Outcome run_artifact(const std::string& input) {
+  const Result<Artifact> artifact = Artifact::load(input.data(), input.size());
+  // Nobody signed it.
+  EXPECT_FALSE(Artifact::load_signed(input.data(), input.size(), testing::kPublicKey).ok());
+  const Result<std::shared_ptr<ArtifactFile>> file =
+      ArtifactFile::from_memory(input.data(), input.size(), nullptr);
+  if (file.ok()) (void)(*file)->check_hashes();
+  if (!artifact.ok()) {
+    EXPECT_FALSE(artifact.status().message().empty());
+    return file.ok() ? Outcome::kRefused : Outcome::kNoSyntax;
+  }
+  Result<Context> context = artifact->make_context();
+  if (!context.ok()) return Outcome::kRefused;
+  std::vector<Tensor> inputs;
+  for (const TensorInfo& info : artifact->inputs())
+    inputs.push_back(Tensor::zeros(info.dtype, info.shape));
+  return context->run(inputs).ok() ? Outcome::kAccepted : Outcome::kRefused;
+}
+
+}  // namespace
+
+FuzzTarget artifacts() { return {"artifacts", {whole()}, other_file, run_artifact}; }
+
+}  // namespace collage::fuzz
