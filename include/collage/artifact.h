@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace collage {
@@ -31,6 +32,14 @@ class Artifact {
   // From memory. It is copied unless it begins on a multiple of 64 bytes and `owner` keeps it.
   static Result<Artifact> load(const void* data, size_t bytes,
                                std::shared_ptr<const void> owner = nullptr);
+  // The same where the owner of this public key (Ed25519, PEM) signed every byte, as `collage
+  // compile
+  // --sign` does; any other is refused (kBadModel) before anything in it is interpreted. A file is
+  // read into memory, so that nobody changes it afterwards. kUsage: the text is no such key.
+  static Result<Artifact> load_signed(const std::filesystem::path& path,
+                                      const std::string& public_key);
+  static Result<Artifact> load_signed(const void* data, size_t bytes, const std::string& public_key,
+                                      std::shared_ptr<const void> owner = nullptr);
 
   const std::vector<TensorInfo>& inputs() const;
   const std::vector<TensorInfo>& outputs() const;

@@ -33,6 +33,9 @@ struct LoadOptions {
   std::map<std::string, Tensor> constants = {};
   // Otherwise the model is as it was imported, for passes of one's own (collage/passes.h).
   bool simplify = true;
+  // Folders that symbolic links of external data may lead to, besides the model's own and those of
+  // a cache of Hugging Face that it is in.
+  std::vector<std::filesystem::path> data_roots = {};
 };
 
 namespace internal {
@@ -176,7 +179,10 @@ class Program {
 
   // Writes it as an artifact (collage/artifact.h), with the model that it was compiled from.
   // kUnsupported, naming the backend, where one of its kernels cannot be saved.
-  Status save(const Model& model, const std::filesystem::path& path) const;
+  // `signing_key`, where given: a private key of Ed25519 in PEM that signs the file
+  // (docs/security.md).
+  Status save(const Model& model, const std::filesystem::path& path,
+              const std::string& signing_key = "") const;
 
   explicit Program(std::unique_ptr<internal::ProgramImpl> impl);
   Program(Program&&) noexcept;

@@ -53,7 +53,8 @@ struct DynamicOptions {
   // name, its output the same dimension with further parts after it; each run appends those to what
   // is kept, in place. States are no inputs and outputs of `run` any more.
   std::map<std::string, std::string> states;
-  std::map<std::string, Tensor> constants;  // inputs fixed to a value
+  std::map<std::string, Tensor> constants;        // inputs fixed to a value
+  std::vector<std::filesystem::path> data_roots;  // as in LoadOptions
   // Operators by domain and name, "my.domain::Smooth". They stand before what Collage has of that
   // name.
   std::map<std::string, ForeignOperator> operators;
@@ -100,8 +101,8 @@ class DynamicProgram {
   std::vector<SpecialisationInfo> specialisations() const;
   // What was compiled so far, as a file that DynamicArtifact loads (collage/dynamic_artifact.h), in
   // whole or not at all. kUsage: nothing was compiled; kUnsupported: the model runs in several
-  // stages, or a kernel cannot be saved.
-  Status save(const std::filesystem::path& path) const;
+  // stages, or a kernel cannot be saved. `signing_key` as in Program::save.
+  Status save(const std::filesystem::path& path, const std::string& signing_key = "") const;
 
   explicit DynamicProgram(std::unique_ptr<internal::DynamicProgramImpl> impl);
   DynamicProgram(DynamicProgram&&) noexcept;

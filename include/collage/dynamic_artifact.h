@@ -49,6 +49,12 @@ class DynamicArtifact {
   // From memory. It is copied unless it begins on a multiple of 64 bytes and `owner` keeps it.
   static Result<DynamicArtifact> load(const void* data, size_t bytes,
                                       std::shared_ptr<const void> owner = nullptr);
+  // As Artifact::load_signed.
+  static Result<DynamicArtifact> load_signed(const std::filesystem::path& path,
+                                             const std::string& public_key);
+  static Result<DynamicArtifact> load_signed(const void* data, size_t bytes,
+                                             const std::string& public_key,
+                                             std::shared_ptr<const void> owner = nullptr);
 
   const std::vector<DynamicTensorInfo>& inputs() const;  // without states
   const std::vector<DynamicTensorInfo>& outputs() const;

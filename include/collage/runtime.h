@@ -1,9 +1,9 @@
-/* The C interface of libcollage_runtime: artifacts (`collage compile MODEL -o F.collage`) loaded and
- * run. Handles are opaque and the functions below stay as they are, so programs need not be compiled
- * again for a newer library of the same COLLAGE_RUNTIME_ABI.
+/* The C interface of libcollage_runtime: artifacts (`collage compile MODEL -o F.collage`) loaded
+ * and run. Handles are opaque and the functions below stay as they are, so programs need not be
+ * compiled again for a newer library of the same COLLAGE_RUNTIME_ABI.
  *
- * Tensors are DLPack's, on the CPU, of any strides and alignment: dense ones aligned to 64 bytes are
- * used where they are, others are copied.
+ * Tensors are DLPack's, on the CPU, of any strides and alignment: dense ones aligned to 64 bytes
+ * are used where they are, others are copied.
  *
  *   collage_program* program;
  *   collage_context* context;
@@ -39,6 +39,13 @@ const char* collage_last_error(void);
 int collage_program_load(const char* path, collage_program** program);
 /* The bytes are copied. */
 int collage_program_load_memory(const void* data, size_t bytes, collage_program** program);
+/* The same where the owner of this public key (Ed25519, PEM) signed every byte, as `collage compile
+ * --sign` does; any other is refused before anything in it is interpreted. A file is read into
+ * memory, so that nobody changes it afterwards. */
+int collage_program_load_signed(const char* path, const char* public_key,
+                                collage_program** program);
+int collage_program_load_memory_signed(const void* data, size_t bytes, const char* public_key,
+                                       collage_program** program);
 /* Contexts made of it stay good. Null is ignored, here and below. */
 void collage_program_free(collage_program* program);
 
@@ -54,11 +61,10 @@ typedef struct {
   uint8_t code, bits; /* DLPack's DLDataType, of one lane */
 } collage_tensor_info;
 int collage_program_input(const collage_program* program, size_t index, collage_tensor_info* info);
-int collage_program_output(const collage_program* program, size_t index,
-                           collage_tensor_info* info);
+int collage_program_output(const collage_program* program, size_t index, collage_tensor_info* info);
 
-/* Memory for intermediate results, and what kernels keep between runs. Contexts of one program share
- * code and weights, and run at once. */
+/* Memory for intermediate results, and what kernels keep between runs. Contexts of one program
+ * share code and weights, and run at once. */
 int collage_context_create(const collage_program* program, collage_context** context);
 void collage_context_free(collage_context* context);
 /* What it keeps from run to run, as a decoder its keys and values, becomes empty. */

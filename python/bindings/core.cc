@@ -12,6 +12,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -215,10 +216,11 @@ NB_MODULE(_core, core) {
            })
       .def(
           "save",
-          [](const CompiledProgram& self, const std::filesystem::path& path) {
-            check(unlocked([&] { return self.save(path); }));
+          [](const CompiledProgram& self, const std::filesystem::path& path,
+             const std::string& signing_key) {
+            check(unlocked([&] { return self.save(path, signing_key); }));
           },
-          nb::arg("path"))
+          nb::arg("path"), nb::arg("signing_key"))
       .def("module", [](const CompiledProgram& self) { return value_of(self.module()); });
 
   nb::class_<Artifact>(core, "Artifact").def_prop_ro("threads", &Artifact::threads);
@@ -232,22 +234,28 @@ NB_MODULE(_core, core) {
       nb::arg("path"));
   core.def(
       "load_artifact_bytes",
-      [](const nb::bytes& data) {
+      [](const nb::bytes& data, const std::optional<std::string>& public_key) {
         const void* begin = data.data();
         const size_t size = data.size();
-        return value_of(unlocked([&] { return Artifact::load(begin, size); }));
+        return value_of(unlocked([&] {
+          return public_key ? Artifact::load_signed(begin, size, *public_key)
+                            : Artifact::load(begin, size);
+        }));
       },
-      nb::arg("data"));
+      nb::arg("data"), nb::arg("public_key").none());
 
   core.def(
       "load",
       [](const std::filesystem::path& path, std::map<std::string, Shape> shapes,
-         std::map<std::string, int64_t> dims, bool simplify) {
+         std::map<std::string, int64_t> dims, bool simplify,
+         std::vector<std::filesystem::path> data_roots) {
         LoadOptions options{std::move(shapes), std::move(dims)};
         options.simplify = simplify;
+        options.data_roots = std::move(data_roots);
         return value_of(unlocked([&] { return Model::load(path, options); }));
       },
-      nb::arg("path"), nb::arg("shapes"), nb::arg("dims"), nb::arg("simplify"));
+      nb::arg("path"), nb::arg("shapes"), nb::arg("dims"), nb::arg("simplify"),
+      nb::arg("data_roots"));
   bind_dynamic_programs(core);
   bind_functions(core);
   core.def(

@@ -4,6 +4,7 @@
 #include <collage/dynamic_artifact.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -80,8 +81,12 @@ class LoadedDynamicProgram {
   std::unique_ptr<std::mutex> running_ = std::make_unique<std::mutex>();
 };
 
-LoadedDynamicProgram load_file(const std::filesystem::path& path) {
-  Result<DynamicArtifact> artifact = unlocked([&] { return DynamicArtifact::load(path); });
+LoadedDynamicProgram load_file(const std::filesystem::path& path,
+                               const std::optional<std::string>& public_key) {
+  Result<DynamicArtifact> artifact = unlocked([&] {
+    return public_key ? DynamicArtifact::load_signed(path, *public_key)
+                      : DynamicArtifact::load(path);
+  });
   return LoadedDynamicProgram(value_of(std::move(artifact)));
 }
 
@@ -91,7 +96,8 @@ DynamicProgram load(const std::filesystem::path& path, std::vector<std::string> 
                     bool frozen_costs, bool strict_accuracy, double max_error,
                     bool compile_on_demand, std::map<std::string, std::vector<int64_t>> buckets,
                     std::map<std::string, double> padding,
-                    std::map<std::string, std::string> states) {
+                    std::map<std::string, std::string> states,
+                    std::vector<std::filesystem::path> data_roots) {
   DynamicOptions options;
   options.program.targets = std::move(targets);
   options.program.exclude = std::move(exclude);
@@ -107,6 +113,7 @@ DynamicProgram load(const std::filesystem::path& path, std::vector<std::string> 
   options.buckets = std::move(buckets);
   options.padding = std::move(padding);
   options.states = std::move(states);
+  options.data_roots = std::move(data_roots);
   Result<DynamicProgram> program = unlocked([&] { return DynamicProgram::load(path, options); });
   return value_of(std::move(program));
 }
@@ -140,10 +147,11 @@ void bind_dynamic_programs(nb::module_& core) {
            [](DynamicProgram& self) { check(unlocked([&] { return self.prepare_buckets(); })); })
       .def(
           "save",
-          [](const DynamicProgram& self, const std::filesystem::path& path) {
-            check(unlocked([&] { return self.save(path); }));
+          [](const DynamicProgram& self, const std::filesystem::path& path,
+             const std::string& signing_key) {
+            check(unlocked([&] { return self.save(path, signing_key); }));
           },
-          nb::arg("path"))
+          nb::arg("path"), nb::arg("signing_key"))
       .def("reset", &DynamicProgram::reset);
   nb::class_<LoadedDynamicProgram>(core, "LoadedDynamicProgram")
       .def_prop_ro("inputs", &LoadedDynamicProgram::inputs)
@@ -152,12 +160,12 @@ void bind_dynamic_programs(nb::module_& core) {
       .def("run", &run<LoadedDynamicProgram>, nb::arg("inputs"))
       .def("reset", &LoadedDynamicProgram::reset)
       .def("beside", &LoadedDynamicProgram::beside);
-  core.def("load_dynamic_artifact", &load_file, nb::arg("path"));
+  core.def("load_dynamic_artifact", &load_file, nb::arg("path"), nb::arg("public_key").none());
   core.def("load_dynamic", &load, nb::arg("path"), nb::kw_only(), nb::arg("targets"),
            nb::arg("exclude"), nb::arg("threads"), nb::arg("effort"), nb::arg("patience"),
            nb::arg("database"), nb::arg("worker"), nb::arg("frozen_costs"),
            nb::arg("strict_accuracy"), nb::arg("max_error"), nb::arg("compile_on_demand"),
-           nb::arg("buckets"), nb::arg("padding"), nb::arg("states"));
+           nb::arg("buckets"), nb::arg("padding"), nb::arg("states"), nb::arg("data_roots"));
 }
 
 }  // namespace collage::python

@@ -35,7 +35,9 @@ class CompiledProgram final : public AnyProgram {
   }
   Result<std::string> report() const { return report_text(model_, program_, record_); }
   Result<Model> module() const { return program_.module(); }
-  Status save(const std::filesystem::path& path) const { return program_.save(model_, path); }
+  Status save(const std::filesystem::path& path, const std::string& signing_key) const {
+    return program_.save(model_, path, signing_key);
+  }
 
  private:
   Model model_;

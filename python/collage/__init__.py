@@ -125,13 +125,16 @@ class Program:
             raise Error(ErrorCode.USAGE, "the program was loaded from an artifact: its kernels are compiled")
         return Model(self._core.module())
 
-    def save(self, path: Path) -> None:
-        """Writes it as an artifact (.collage), which `collage.load`, the command and libcollage_runtime run without compiling."""
+    def save(self, path: Path, signing_key: str = "") -> None:
+        """Writes it as an artifact (.collage), which `collage.load`, the command and libcollage_runtime run without compiling.
+
+        `signing_key`: a private key of Ed25519 in PEM that signs the file (docs/security.md).
+        """
         if not isinstance(self._core, _core.CompiledProgram):
             raise Error(ErrorCode.USAGE, "the program was loaded from an artifact: copy that one")
         if not _os.fspath(path).endswith(".collage"):
             raise Error(ErrorCode.USAGE, f"{_os.fspath(path)}: an artifact's name ends in .collage")
-        self._core.save(path)
+        self._core.save(path, signing_key)
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
@@ -239,20 +242,24 @@ def load(
     dims: Optional[Mapping[str, int]] = None,
     contexts: int = 0,
     simplify: bool = True,
+    data_roots: Sequence[Path] = (),
+    public_key: Optional[str] = None,
 ) -> Any:
     """A `Model` of ONNX (.onnx, external data beside it) or Relay text (.relay); a `Program` of an artifact (.collage, or its bytes).
 
     `shapes`: of a model's inputs by name, `dims`: of symbolic dimensions by name, for models with dynamic dimensions.
     `contexts`: how many runs of a program may go on at once, each with its own memory for intermediate results; 0: as many as
     the cores that this process may use have room for. `simplify=False`: the model as it was imported, for passes of one's own.
+    `data_roots`: folders that symbolic links of external data may lead to, besides the model's own and those of a cache of
+    Hugging Face that it is in. `public_key`: of Ed25519, in PEM; an artifact that its owner did not sign is refused.
     """
     if isinstance(source, (bytes, bytearray, memoryview)) or _os.fspath(source).endswith(".collage"):
         if shapes or dims:
             raise Error(ErrorCode.USAGE, "shapes, dims: those of an artifact are fixed")
-        return _loaded_program(source, contexts)
+        return _loaded_program(source, contexts, public_key)
     if contexts:
         raise Error(ErrorCode.USAGE, "contexts: of artifacts (.collage) alone")
-    return Model(_core.load(source, {name: list(shape) for name, shape in (shapes or {}).items()}, dict(dims or {}), simplify))
+    return Model(_core.load(source, {name: list(shape) for name, shape in (shapes or {}).items()}, dict(dims or {}), simplify, list(data_roots)))
 
 
 def parse(text: str, weights: Sequence[Array] = ()) -> Model:
@@ -284,10 +291,16 @@ def check_operator(name: str, *, targets: Sequence[str] = ()) -> None:
     _core.check_operator(name, list(targets))
 
 
-def _loaded_program(source: Union[Path, Bytes], contexts: int) -> Program:
+def _loaded_program(source: Union[Path, Bytes], contexts: int, public_key: Optional[str]) -> Program:
+    if public_key is not None and not isinstance(source, (bytes, bytearray, memoryview)):
+        try:
+            with open(source, "rb") as file:  # what is compared with the signature is what is used, report included
+                source = file.read()
+        except OSError as wrong:
+            raise Error(ErrorCode.USAGE, str(wrong)) from wrong
     if isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
-        artifact, report = _core.load_artifact_bytes(data), _embedded_report(_io.BytesIO(data))
+        artifact, report = _core.load_artifact_bytes(data, public_key), _embedded_report(_io.BytesIO(data))
         report_text = lambda: report
     else:
         artifact, path = _core.load_artifact(source), _os.path.abspath(source)

@@ -63,9 +63,9 @@ class DynamicProgram(_ForManyShapes):
         """Likewise for every combination of the buckets' sizes; every dimension must have some."""
         self._core.prepare_buckets()
 
-    def save(self, path: Any) -> None:
-        """What was compiled so far, as a file for `load_dynamic_artifact`."""
-        self._core.save(path)
+    def save(self, path: Any, signing_key: str = "") -> None:
+        """What was compiled so far, as a file for `load_dynamic_artifact`; `signing_key` as in `Program.save`."""
+        self._core.save(path, signing_key)
 
     @property
     def specialisations(self) -> list[Specialisation]:
@@ -89,9 +89,12 @@ class LoadedDynamicProgram(_ForManyShapes):
         return self._core.specialisations
 
 
-def load_dynamic_artifact(path: Any) -> LoadedDynamicProgram:
-    """A program that `DynamicProgram.save` or `collage compile --bucket` wrote; nothing is compiled or measured."""
-    return LoadedDynamicProgram(_core.load_dynamic_artifact(path))
+def load_dynamic_artifact(path: Any, *, public_key: Optional[str] = None) -> LoadedDynamicProgram:
+    """A program that `DynamicProgram.save` or `collage compile --bucket` wrote; nothing is compiled or measured.
+
+    `public_key` as in `collage.load`.
+    """
+    return LoadedDynamicProgram(_core.load_dynamic_artifact(path, public_key))
 
 
 def load_dynamic(
@@ -111,15 +114,16 @@ def load_dynamic(
     buckets: Optional[Mapping[str, Sequence[int]]] = None,
     padding: Optional[Mapping[str, float]] = None,
     states: Optional[Mapping[str, str]] = None,
+    data_roots: Sequence[Any] = (),
 ) -> DynamicProgram:
     """A program of an ONNX model with dimensions that inputs decide, shapes that depend on values, or control flow.
 
     `buckets`: sizes to compile for, by named dimension; tensors are padded to the smallest that holds them.
     `padding`: what an input is padded with, where it is not 0. `states`: inputs that the program keeps from run to run, with
-    the output that each grows by. The others are those of `Model.compile`.
+    the output that each grows by. `data_roots` as in `collage.load`. The others are those of `Model.compile`.
     """
     return DynamicProgram(_core.load_dynamic(
         path, targets=words(targets), exclude=words(exclude), threads=threads, effort=effort, patience=patience,
         database=database, worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy, max_error=max_error,
         compile_on_demand=compile_on_demand, buckets={name: list(sizes) for name, sizes in (buckets or {}).items()},
-        padding=dict(padding or {}), states=dict(states or {})))
+        padding=dict(padding or {}), states=dict(states or {}), data_roots=list(data_roots)))

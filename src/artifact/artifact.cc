@@ -109,6 +109,23 @@ Result<Artifact> Artifact::load(const void* data, size_t bytes, std::shared_ptr<
       [&] { return open_artifact(ArtifactFile::from_memory(data, bytes, std::move(owner))); });
 }
 
+Result<Artifact> Artifact::load_signed(const std::filesystem::path& path,
+                                       const std::string& public_key) {
+  return without_exceptions([&]() -> Result<Artifact> {
+    const PublicKey key = TRY(PublicKey::parse(public_key));
+    return open_artifact(ArtifactFile::open(path, key)).with_context(path.string());
+  });
+}
+
+Result<Artifact> Artifact::load_signed(const void* data, size_t bytes,
+                                       const std::string& public_key,
+                                       std::shared_ptr<const void> owner) {
+  return without_exceptions([&]() -> Result<Artifact> {
+    const PublicKey key = TRY(PublicKey::parse(public_key));
+    return open_artifact(ArtifactFile::from_memory(data, bytes, std::move(owner), key));
+  });
+}
+
 const std::vector<TensorInfo>& Artifact::inputs() const { return impl_->inputs; }
 const std::vector<TensorInfo>& Artifact::outputs() const { return impl_->outputs; }
 int Artifact::threads() const { return impl_->loaded.threads(); }

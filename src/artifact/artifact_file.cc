@@ -25,21 +25,35 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-Result<SharedBytes> map_file(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return error(ErrorCode::kUsage, "{}", std::strerror(errno));
-  struct stat info {};
-  const bool is_file = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  const auto bytes = static_cast<size_t>(info.st_size);
-  void* memory =
-      is_file && bytes > 0 ? ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-  const int code = errno;
-  ::close(fd);
-  if (!is_file) return usage_error("this is no file");
-  if (bytes == 0) return bad_model("this is no artifact: it is empty");
-  if (memory == MAP_FAILED) return internal_error("mmap: {}", std::strerror(code));
+Result<SharedBytes> map(int fd, size_t bytes) {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (memory == MAP_FAILED) return internal_error("mmap: {}", std::strerror(errno));
   return SharedBytes{std::shared_ptr<void>(memory, [bytes](void* p) { ::munmap(p, bytes); }),
                      bytes};
+}
+
+Result<SharedBytes> read(int fd, size_t bytes) {
+  std::shared_ptr<void> memory = TRY(allocate_on_huge_pages(bytes));
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t count = ::pread(fd, static_cast<char*>(memory.get()) + done, bytes - done,
+                                  static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return internal_error("{}", std::strerror(errno));
+    if (count == 0) return bad_model("it ended while it was read");
+    done += static_cast<size_t>(count);
+  }
+  return SharedBytes{std::move(memory), bytes};
+}
+
+Result<SharedBytes> content_of(const std::filesystem::path& path, bool is_mapped) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return error(ErrorCode::kUsage, "{}", std::strerror(errno));
+  const std::shared_ptr<void> closing(nullptr, [fd](void*) { ::close(fd); });
+  struct stat info {};
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return usage_error("this is no file");
+  if (info.st_size == 0) return bad_model("this is no artifact: it is empty");
+  const auto bytes = static_cast<size_t>(info.st_size);
+  return is_mapped ? map(fd, bytes) : read(fd, bytes);
 }
 
 // The whole entry at once, which is quicker than a fault for every few pages; a wish.
@@ -53,26 +67,32 @@ void map_pages(const char* data, size_t bytes) {
 
 }  // namespace
 
-Result<std::shared_ptr<ArtifactFile>> ArtifactFile::create(SharedBytes content, bool is_mapped) {
+Result<std::shared_ptr<ArtifactFile>> ArtifactFile::create(SharedBytes content, bool is_mapped,
+                                                           const std::optional<PublicKey>& signer) {
+  if (signer) TRY(check_signature(content.text(), *signer));
   Manifest manifest = TRY(read_zip(content.text()));
   return std::shared_ptr<ArtifactFile>(
       new ArtifactFile(std::move(content), std::move(manifest), is_mapped));
 }
 
-Result<std::shared_ptr<ArtifactFile>> ArtifactFile::open(const std::filesystem::path& path) {
+Result<std::shared_ptr<ArtifactFile>> ArtifactFile::open(const std::filesystem::path& path,
+                                                         const std::optional<PublicKey>& signer) {
   const Stopwatch watch;
-  std::shared_ptr<ArtifactFile> file = TRY(create(TRY(map_file(path)), true));
+  const bool is_mapped = !signer;
+  std::shared_ptr<ArtifactFile> file =
+      TRY(create(TRY(content_of(path, is_mapped)), is_mapped, signer));
   file->map_seconds_ = watch.seconds();
   return file;
 }
 
-Result<std::shared_ptr<ArtifactFile>> ArtifactFile::from_memory(const void* data, size_t bytes,
-                                                                std::shared_ptr<const void> owner) {
+Result<std::shared_ptr<ArtifactFile>> ArtifactFile::from_memory(
+    const void* data, size_t bytes, std::shared_ptr<const void> owner,
+    const std::optional<PublicKey>& signer) {
   if (owner != nullptr && reinterpret_cast<uintptr_t>(data) % kAlignment == 0)
-    return create({{std::move(owner), data}, bytes}, false);
+    return create({{std::move(owner), data}, bytes}, false, signer);
   std::shared_ptr<void> copy = TRY(allocate_on_huge_pages(bytes));
   if (bytes > 0) std::memcpy(copy.get(), data, bytes);
-  return create({std::move(copy), bytes}, false);
+  return create({std::move(copy), bytes}, false, signer);
 }
 
 int ArtifactFile::threads() const {

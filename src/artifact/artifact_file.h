@@ -6,20 +6,26 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "artifact/manifest.h"
+#include "artifact/signature.h"
 #include "runtime/saved_kernel.h"
 
 namespace collage {
 
 class ArtifactFile : public std::enable_shared_from_this<ArtifactFile> {
  public:
-  static Result<std::shared_ptr<ArtifactFile>> open(const std::filesystem::path& path);
+  // With a key, it is refused unless the key's owner signed it (kBadModel), and is read into memory
+  // of this process first: who changes the file afterwards changes nothing.
+  static Result<std::shared_ptr<ArtifactFile>> open(
+      const std::filesystem::path& path, const std::optional<PublicKey>& signer = std::nullopt);
   // Copied unless it begins on a multiple of 64 bytes and `owner` keeps it.
-  static Result<std::shared_ptr<ArtifactFile>> from_memory(const void* data, size_t bytes,
-                                                           std::shared_ptr<const void> owner);
+  static Result<std::shared_ptr<ArtifactFile>> from_memory(
+      const void* data, size_t bytes, std::shared_ptr<const void> owner,
+      const std::optional<PublicKey>& signer = std::nullopt);
 
   const Manifest& manifest() const { return manifest_; }
   // That its program runs with: those it was told, else those that it was compiled for where
@@ -46,7 +52,8 @@ class ArtifactFile : public std::enable_shared_from_this<ArtifactFile> {
  private:
   ArtifactFile(SharedBytes content, Manifest manifest, bool is_mapped)
       : content_(std::move(content)), manifest_(std::move(manifest)), is_mapped_(is_mapped) {}
-  static Result<std::shared_ptr<ArtifactFile>> create(SharedBytes content, bool is_mapped);
+  static Result<std::shared_ptr<ArtifactFile>> create(
+      SharedBytes content, bool is_mapped, const std::optional<PublicKey>& signer = std::nullopt);
   const char* data_of(const ManifestEntry& entry) const {
     return content_.text().data() + entry.offset;
   }

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -100,15 +101,34 @@ Result<collage_program*> program_of(Result<std::shared_ptr<ArtifactFile>> opened
   return made.release();
 }
 
-// `make` gives the program.
+// `make` gives the program; none as `public_key`: whoever signed it, if anybody.
 template <typename Make>
-int load(const Make& make, collage_program** program) {
+int load(const std::optional<std::string>& public_key, const Make& make,
+         collage_program** program) {
   return answer([&]() -> Status {
     if (program == nullptr) return missing("program");
     *program = nullptr;
-    *program = TRY(make());
+    std::optional<PublicKey> signer;
+    if (public_key) signer = TRY(PublicKey::parse(*public_key));
+    *program = TRY(make(signer));
     return {};
   });
+}
+
+int load_file(const char* path, const std::optional<std::string>& public_key,
+              collage_program** program) {
+  const auto make = [&](const std::optional<PublicKey>& signer) {
+    return program_of(ArtifactFile::open(path, signer)).with_context(path);
+  };
+  return load(public_key, make, program);
+}
+
+int load_memory(const void* data, size_t bytes, const std::optional<std::string>& public_key,
+                collage_program** program) {
+  const auto make = [&](const std::optional<PublicKey>& signer) {
+    return program_of(ArtifactFile::from_memory(data, bytes, nullptr, signer));
+  };
+  return load(public_key, make, program);
 }
 
 // What a tensor must be: where the description leaves it open, as the tensor has it.
@@ -188,18 +208,26 @@ const char* collage_last_error(void) { return collage::last_error.c_str(); }
 
 int collage_program_load(const char* path, collage_program** program) {
   if (path == nullptr) return collage::answer([] { return collage::missing("path"); });
-  const auto make = [&] {
-    return collage::program_of(collage::ArtifactFile::open(path)).with_context(path);
-  };
-  return collage::load(make, program);
+  return collage::load_file(path, {}, program);
 }
 
 int collage_program_load_memory(const void* data, size_t bytes, collage_program** program) {
   if (data == nullptr) return collage::answer([] { return collage::missing("data"); });
-  const auto make = [&] {
-    return collage::program_of(collage::ArtifactFile::from_memory(data, bytes, nullptr));
-  };
-  return collage::load(make, program);
+  return collage::load_memory(data, bytes, {}, program);
+}
+
+int collage_program_load_signed(const char* path, const char* public_key,
+                                collage_program** program) {
+  if (path == nullptr || public_key == nullptr)
+    return collage::answer([] { return collage::missing("an argument"); });
+  return collage::load_file(path, public_key, program);
+}
+
+int collage_program_load_memory_signed(const void* data, size_t bytes, const char* public_key,
+                                       collage_program** program) {
+  if (data == nullptr || public_key == nullptr)
+    return collage::answer([] { return collage::missing("an argument"); });
+  return collage::load_memory(data, bytes, public_key, program);
 }
 
 void collage_program_free(collage_program* program) { delete program; }

@@ -98,6 +98,23 @@ Result<DynamicArtifact> DynamicArtifact::load(const void* data, size_t bytes,
   });
 }
 
+Result<DynamicArtifact> DynamicArtifact::load_signed(const std::filesystem::path& path,
+                                                     const std::string& public_key) {
+  return without_exceptions([&]() -> Result<DynamicArtifact> {
+    const PublicKey key = TRY(PublicKey::parse(public_key));
+    return open_dynamic_artifact(ArtifactFile::open(path, key)).with_context(path.string());
+  });
+}
+
+Result<DynamicArtifact> DynamicArtifact::load_signed(const void* data, size_t bytes,
+                                                     const std::string& public_key,
+                                                     std::shared_ptr<const void> owner) {
+  return without_exceptions([&]() -> Result<DynamicArtifact> {
+    const PublicKey key = TRY(PublicKey::parse(public_key));
+    return open_dynamic_artifact(ArtifactFile::from_memory(data, bytes, std::move(owner), key));
+  });
+}
+
 const std::vector<DynamicTensorInfo>& DynamicArtifact::inputs() const {
   return impl_->loaded->interface().inputs;
 }

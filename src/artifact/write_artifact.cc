@@ -6,6 +6,7 @@
 
 #include "artifact/artifact_file.h"
 #include "artifact/processor_features.h"
+#include "base/output_file.h"
 #include "collage/version.h"
 
 namespace collage {
@@ -47,13 +48,14 @@ Status write_artifact(const std::filesystem::path& path, SavedPlans saved, const
   manifest.loaders = std::move(saved.loaders);
   std::vector<ZipEntry> entries = std::move(saved.entries);
   entries.insert(entries.end(), more.begin(), more.end());
-  TRY(write_zip(path, entries, std::move(manifest)));
-  Status status = check_readable(path);
-  if (status.ok()) return {};
-  std::error_code code;
-  std::filesystem::remove(path, code);
-  return internal_error("{}: what was written does not read back: {}", path.string(),
-                        status.to_string());
+  OutputFile file = TRY(OutputFile::create(path));
+  TRY(write_zip(file.temporary(), entries, std::move(manifest), facts.key ? &*facts.key : nullptr)
+          .with_context(path.string()));
+  const Status status = check_readable(file.temporary());
+  if (!status.ok())
+    return internal_error("{}: what was written does not read back: {}", path.string(),
+                          status.to_string());
+  return file.publish();
 }
 
 }  // namespace collage

@@ -1,7 +1,8 @@
-// From a plan to a file.
+// From a plan to a file, which is published when it was written and read back.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct PlanFacts {
   std::string model;  // the file's name
   double max_error = 0;
   bool any_threads = false;  // nobody chose them
+  std::optional<SigningKey> key = std::nullopt;  // that signs the file
 };
 
 // `more`: entries that running does not read, the module and the report. kUnsupported, naming the

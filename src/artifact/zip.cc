@@ -1,6 +1,8 @@
 #include "artifact/zip.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zip.h>
 
@@ -12,13 +14,13 @@
 #include "base/hash.h"
 #include "base/integers.h"
 #include "base/printable.h"
-#include "base/temporary_name.h"
 
 namespace collage {
 
 namespace {
 
 constexpr size_t kHashDigits = 64;
+constexpr std::string_view kSigned = "ed25519 ";       // in front of a signature
 constexpr size_t kLocalHeader = 30, kFieldHeader = 4;  // bytes, before the name and the padding
 constexpr size_t kLongSizes = kFieldHeader + 16;       // libzip's field for data of 4 GiB or more
 constexpr uint16_t kAlignmentField = 0xD935;           // as Android's zipalign marks its padding
@@ -65,8 +67,9 @@ Result<size_t> add_entry(zip_t* archive, const std::string& name, const void* da
   return header_end + field.size();
 }
 
+// `comment` holds the place of what is written over it when the rest is there.
 Status write_archive(const std::filesystem::path& path, const std::vector<ZipEntry>& entries,
-                     Manifest& manifest, std::string& text) {
+                     Manifest& manifest, std::string& text, const std::string& comment) {
   int failure = 0;
   Archive archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &failure), zip_discard);
   if (archive == nullptr) return internal_error("libzip: error {}", failure);
@@ -81,8 +84,8 @@ Status write_archive(const std::filesystem::path& path, const std::vector<ZipEnt
   }
   text = manifest_text(manifest);
   TRY(add_entry(archive.get(), kManifestEntry, text.data(), text.size(), end));
-  const std::string seal(kHashDigits, '0');
-  if (zip_set_archive_comment(archive.get(), seal.data(), kHashDigits) != 0)
+  if (zip_set_archive_comment(archive.get(), comment.data(),
+                              static_cast<zip_uint16_t>(comment.size())) != 0)
     return zip_failure(archive.get());
   if (zip_close(archive.get()) != 0) return zip_failure(archive.get());
   archive.release();
@@ -101,38 +104,39 @@ std::string seal_of(std::string_view file, const Manifest& manifest) {
   return hash.hex();
 }
 
-// Writes the seal over the comment, reading only what it covers.
-Status seal_file(const std::filesystem::path& path, const Manifest& manifest) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return internal_error("{}", std::strerror(errno));
-  Sha256 hash;
-  const auto failed = [&](const char* what) {
-    const int code = errno;
-    ::close(fd);
-    return internal_error("{}: {}", what, std::strerror(code));
-  };
-  const off_t size = ::lseek(fd, 0, SEEK_END);
-  if (size < 0) return failed("size");
-  std::string chunk;
-  const auto take = [&](size_t begin, size_t end) {
-    chunk.resize(end - begin);
-    const ssize_t read = ::pread(fd, chunk.data(), chunk.size(), static_cast<off_t>(begin));
-    hash.update(chunk.data(), chunk.size());
-    return read == static_cast<ssize_t>(chunk.size());
-  };
-  size_t begin = 0;
-  for (const ManifestEntry& entry : manifest.entries) {
-    if (!take(begin, entry.offset)) return failed("read");
-    begin = entry.offset + entry.bytes;
+// What a signature covers: all in front of it. Empty where the file has none.
+std::string_view signed_part(std::string_view file) {
+  constexpr size_t kAfter = kSignatureDigits + kHashDigits;
+  if (file.size() < kSigned.size() + kAfter) return {};
+  const std::string_view part = file.substr(0, file.size() - kAfter);
+  return part.ends_with(kSigned) ? part : std::string_view();
+}
+
+// Writes the signature, where there is a place for it, and the seal.
+void seal_text(char* data, size_t bytes, const Manifest& manifest, const SigningKey* key) {
+  const std::string_view file(data, bytes);
+  if (key != nullptr) {
+    const std::string_view part = signed_part(file);
+    const std::string signature = key->sign(part);
+    std::memcpy(data + part.size(), signature.data(), signature.size());
   }
-  const size_t sealed = static_cast<size_t>(size) - kHashDigits;
-  if (!take(begin, sealed)) return failed("read");
-  const std::string seal = hash.hex();
-  if (::pwrite(fd, seal.data(), seal.size(), static_cast<off_t>(sealed)) !=
-          static_cast<ssize_t>(seal.size()) ||
-      ::fsync(fd) != 0)
-    return failed("write");
-  ::close(fd);
+  const std::string seal = seal_of(file, manifest);
+  std::memcpy(data + bytes - seal.size(), seal.data(), seal.size());
+}
+
+Status seal_file(const std::filesystem::path& path, const Manifest& manifest,
+                 const SigningKey* key) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  struct stat info {};
+  const bool is_open = fd >= 0 && ::fstat(fd, &info) == 0;
+  const auto bytes = static_cast<size_t>(info.st_size);
+  void* memory =
+      is_open ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  const int code = errno;
+  if (fd >= 0) ::close(fd);
+  if (memory == MAP_FAILED) return internal_error("{}", std::strerror(code));
+  seal_text(static_cast<char*>(memory), bytes, manifest, key);
+  ::munmap(memory, bytes);
   return {};
 }
 
@@ -172,16 +176,21 @@ Status check_entries(zip_t* archive, const Manifest& manifest) {
 }  // namespace
 
 Status write_zip(const std::filesystem::path& path, const std::vector<ZipEntry>& entries,
-                 Manifest manifest) {
-  const std::filesystem::path temporary = temporary_name(path);
+                 Manifest manifest, const SigningKey* key) {
   std::string text;  // libzip reads it when the archive is closed
+  std::string comment(kHashDigits, '0');
+  if (key != nullptr) comment = std::string(kSigned) + std::string(kSignatureDigits, '0') + comment;
   manifest.entries.clear();
-  Status status = write_archive(temporary, entries, manifest, text);
-  if (status.ok()) status = seal_file(temporary, manifest);
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
-    status = internal_error("{}", std::strerror(errno));
-  if (!status.ok()) ::unlink(temporary.c_str());
-  return std::move(status).with_context(path.string());
+  TRY(write_archive(path, entries, manifest, text, comment));
+  return seal_file(path, manifest, key);
+}
+
+Status check_signature(std::string_view file, const PublicKey& key) {
+  const std::string_view part = signed_part(file);
+  if (part.empty()) return bad_model("it is not signed, and a signature is required");
+  if (!key.has_signed(part, file.substr(part.size(), kSignatureDigits)))
+    return bad_model("its signature is not that of the key that is required, or it was changed");
+  return {};
 }
 
 Result<Manifest> read_zip(std::string_view file) {

@@ -24,6 +24,7 @@
 namespace collage {
 
 struct ImportedModel;
+struct ImportOptions;
 
 namespace internal {
 
@@ -175,6 +176,8 @@ struct ProgramImpl {
 }  // namespace internal
 
 Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& options);
+// What the importer of ONNX heeds of them.
+ImportOptions import_options(const LoadOptions& options);
 // What was imported as a model, simplified.
 Result<Model> simplified_model(ImportedModel imported);
 // A module as a model, as it is: inputs named as parameters of @main.

@@ -63,18 +63,19 @@ static Result<Model> load_and_simplify(const std::filesystem::path& path,
                                        const LoadOptions& options) {
   register_all();
   const Stopwatch watch;
-  ImportOptions import;
-  import.shapes = options.shapes;
-  import.dims = options.dims;
-  import.constants = options.constants;
-  ImportedModel imported = path.extension() == ".relay" ? TRY(import_relay(path, options))
-                                                        : TRY(import_onnx(path, import));
+  ImportedModel imported = path.extension() == ".relay"
+                               ? TRY(import_relay(path, options))
+                               : TRY(import_onnx(path, import_options(options)));
   const double seconds = watch.seconds();
   Model model = TRY(imported_model(std::move(imported)).with_context(path.string()));
   if (options.simplify) model = TRY(simplified(model));
   model.impl().path = path;
   model.impl().import_seconds = seconds;
   return model;
+}
+
+ImportOptions import_options(const LoadOptions& options) {
+  return {options.shapes, options.dims, options.constants, 0, options.data_roots};
 }
 
 Result<Model> load_model(const std::filesystem::path& path, const LoadOptions& options) {

@@ -84,6 +84,7 @@ Result<std::unique_ptr<DynamicProgramImpl>> load(const std::filesystem::path& pa
   impl->context.compile_on_demand = options.compile_on_demand;
   frontend::StagedModelOptions staged;
   staged.constants = options.constants;
+  staged.data_roots = options.data_roots;
   staged.runs_on_host = [names = names_of(options.operators)](const ::onnx::NodeProto& node) {
     return dynamic::is_host_operator(node.domain(), node.op_type()) ||
            names.count(frontend::qualified_op(node)) != 0;
@@ -188,7 +189,8 @@ Status DynamicProgram::prepare_buckets() {
   return prepare_by(*impl_, [&] { return run_all_buckets(*impl_); });
 }
 
-Status DynamicProgram::save(const std::filesystem::path& path) const {
+Status DynamicProgram::save(const std::filesystem::path& path,
+                            const std::string& signing_key) const {
   const std::lock_guard<std::mutex> lock(impl_->running);
   return without_exceptions([&]() -> Status {
     const ProgramOptions& options = impl_->options.program;
@@ -196,7 +198,7 @@ Status DynamicProgram::save(const std::filesystem::path& path) const {
                                           TRY(impl_->graph->compiled())};
     return write_artifact(path, program,
                           {ThreadTeam(options.threads).size(), impl_->model, options.max_error,
-                           options.threads <= 0});
+                           options.threads <= 0, TRY(SigningKey::parse_if_given(signing_key))});
   });
 }
 

@@ -27,6 +27,8 @@ Result<Attribute> value_of(const AttributeProto& attribute) {
           std::vector<std::string>(attribute.strings().begin(), attribute.strings().end()));
     case AttributeProto::TENSOR: {
       ::onnx::TensorProto copy = attribute.t();
+      if (copy.data_location() == ::onnx::TensorProto::EXTERNAL)
+        return unsupported("attribute '{}' has its tensor in another file", attribute.name());
       return Attribute(TRY(frontend::TensorData("").take(copy)));
     }
     default:

@@ -88,7 +88,7 @@ void describe_refusals(const std::filesystem::path& path, const LoadOptions& loa
                        Inspection& inspection) {
   std::vector<UnsupportedNode> nodes;
   const Result<ImportedModel> imported =
-      import_onnx(path, {load.shapes, load.dims, load.constants, 0}, &nodes);
+      import_onnx(path, import_options(load), &nodes);
   if (imported) return;
   for (const UnsupportedNode& node : nodes)
     inspection.unsupported.push_back({node.node, node.op, kImport, node.reason});

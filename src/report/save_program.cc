@@ -11,14 +11,14 @@
 namespace collage {
 
 Status save_program(const Program& program, const Model& model, const nlohmann::json& report,
-                    const std::filesystem::path& path) {
+                    const std::filesystem::path& path, const std::string& signing_key) {
   const internal::ProgramImpl& impl = program.impl();
   std::vector<ZipEntry> entries = TRY(module_entries(TRY(linked(model))));
   auto text = std::make_shared<const std::string>(json_text(report));
   entries.push_back({kReportEntry, {{text, text->data()}, text->size()}});
   return write_artifact(path, *impl.plan,
                         {impl.threads, model.impl().path.filename().string(), impl.max_error,
-                         impl.any_threads},
+                         impl.any_threads, TRY(SigningKey::parse_if_given(signing_key))},
                         std::move(entries));
 }
 
@@ -27,11 +27,12 @@ Result<nlohmann::json> embedded_report(ArtifactFile& file) {
   return parse_report(std::string(text.text()), kReportEntry);
 }
 
-Status Program::save(const Model& model, const std::filesystem::path& path) const {
+Status Program::save(const Model& model, const std::filesystem::path& path,
+                     const std::string& signing_key) const {
   return without_exceptions([&] {
     RunFacts facts;
     facts.threads = impl_->threads;
-    return save_program(*this, model, report_json(model, impl_->report, facts), path);
+    return save_program(*this, model, report_json(model, impl_->report, facts), path, signing_key);
   });
 }
 

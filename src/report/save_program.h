@@ -9,8 +9,9 @@
 
 namespace collage {
 
+// `signing_key` as in Program::save.
 Status save_program(const Program& program, const Model& model, const nlohmann::json& report,
-                    const std::filesystem::path& path);
+                    const std::filesystem::path& path, const std::string& signing_key = "");
 
 // kBadModel where it is none that this version writes.
 Result<nlohmann::json> embedded_report(ArtifactFile& file);

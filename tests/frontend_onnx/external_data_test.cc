@@ -120,21 +120,87 @@ TEST(ExternalData, PathThatLeavesTheFolder) {
   }
 }
 
-TEST(ExternalData, SymbolicLinks) {
+TEST(ExternalData, LinksInsideTheFolder) {
   ExternalModel file;
   file.data();
   std::filesystem::create_symlink("w.bin", file.m.folder() / "link.bin");
-  file.entry("location", "link.bin").refused("a symbolic link or a file as folder is refused");
+  file.entry("location", "link.bin");
+  expect_values(file.m.run({ramp({4})})[0], {4}, {0, 2, 4, 6});
   ExternalModel folder;
   folder.data("real/w.bin");
   std::filesystem::create_directory_symlink("real", folder.m.folder() / "link");
-  folder.entry("location", "link/w.bin").refused("a symbolic link or a file as folder is refused");
+  folder.entry("location", "link/w.bin");
+  expect_values(folder.m.run({ramp({4})})[0], {4}, {0, 2, 4, 6});
+  ExternalModel hard;
+  std::filesystem::create_hard_link(hard.data(), hard.m.folder() / "other.bin");
+  hard.entry("location", "w.bin");
+  expect_values(hard.m.run({ramp({4})})[0], {4}, {0, 2, 4, 6});
 }
 
-TEST(ExternalData, HardLink) {
+TEST(ExternalData, LinksThatLeaveTheFolder) {
+  for (const char* target : {"/etc/passwd", "../elsewhere", "/dev/zero", "/proc/self/mem"}) {
+    ExternalModel e;
+    std::ofstream(e.m.folder().parent_path() / "elsewhere") << "0123456789abcdef";
+    std::filesystem::create_symlink(target, e.m.folder() / "link.bin");
+    e.entry("location", "link.bin").refused("outside the model's folder (--data-root DIR");
+  }
+  ExternalModel folder;
+  std::filesystem::create_directory_symlink("/etc", folder.m.folder() / "link");
+  folder.entry("location", "link/passwd").refused("is /etc/passwd, outside the model's folder");
+  // One whose name begins like the folder's.
+  ExternalModel beside;
+  const std::filesystem::path other = beside.m.folder().string() + "2";
+  std::filesystem::create_directory(other);
+  std::ofstream(other / "w.bin") << "0123456789abcdef";
+  std::filesystem::create_symlink(other / "w.bin", beside.m.folder() / "w.bin");
+  beside.entry("location", "w.bin").refused("outside the model's folder");
+  std::filesystem::remove_all(other);
+  ExternalModel dangling;
+  std::filesystem::create_symlink("nothing", dangling.m.folder() / "w.bin");
+  dangling.entry("location", "w.bin").refused("No such file");
+  ExternalModel loop;
+  std::filesystem::create_symlink("w.bin", loop.m.folder() / "w.bin");
+  loop.entry("location", "w.bin").refused("Too many levels of symbolic links");
+}
+
+// The cache of Hugging Face: blobs under their hashes, and links to them in a snapshot. Other
+// programs (rsync, deduplication) give blobs further names.
+TEST(ExternalData, CacheOfHuggingFace) {
+  namespace fs = std::filesystem;
+  const fs::path root = ModelBuilder().folder().string() + "-hub";
+  const fs::path hub = root / "hub" / "models--org--name";
+  const fs::path snapshot = hub / "snapshots" / "c0ffee" / "onnx";
+  fs::create_directories(hub / "blobs");
+  fs::create_directories(snapshot);
   ExternalModel e;
-  std::filesystem::create_hard_link(e.data(), e.m.folder() / "other.bin");
-  e.entry("location", "w.bin").refused("a file with 2 hard links is refused");
+  fs::copy(e.data(), hub / "blobs" / "5eed");
+  fs::create_hard_link(hub / "blobs" / "5eed", hub / "blobs" / "5eed2");
+  e.entry("location", "model.onnx_data");
+  fs::copy(e.m.write(), hub / "blobs" / "abcd");
+  fs::create_symlink("../../../blobs/abcd", snapshot / "model.onnx");
+  const auto import = [&](const fs::path& data, const ImportOptions& options = {}) {
+    fs::remove(snapshot / "model.onnx_data");
+    fs::create_symlink(data, snapshot / "model.onnx_data");
+    return import_onnx(snapshot / "model.onnx", options).status().to_string();
+  };
+  EXPECT_EQ(import("../../../blobs/5eed"), "ok");
+  EXPECT_EQ(import(hub / "blobs" / "5eed2"), "ok");
+  // What belongs to other models, or is none of the cache's, stays out of reach.
+  const fs::path other = root / "hub" / "models--org--other" / "blobs";
+  fs::create_directories(other);
+  fs::copy(hub / "blobs" / "5eed", other / "5eed");
+  fs::copy(hub / "blobs" / "5eed", hub / "token");
+  for (const fs::path& out : {other / "5eed", hub / "token"}) {
+    EXPECT_NE(import(out).find("outside the model's folder"), std::string::npos) << import(out);
+    ImportOptions allowed;
+    allowed.data_roots = {"/usr/include", out.parent_path()};
+    EXPECT_EQ(import(out, allowed), "ok");
+  }
+  ImportOptions missing;
+  missing.data_roots = {"/no/such/folder"};
+  EXPECT_NE(import("../../../blobs/5eed", missing).find("--data-root /no/such/folder: No such"),
+            std::string::npos);
+  fs::remove_all(root);
 }
 
 TEST(ExternalData, FifoFolderAndDevice) {

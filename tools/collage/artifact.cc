@@ -23,11 +23,11 @@ constexpr int kBlocks = 3;
 constexpr int kBlockRuns = 20;
 
 // Of one plan, its model and its report.
-Result<std::shared_ptr<ArtifactFile>> open_file(const std::string& path) {
-  std::shared_ptr<ArtifactFile> file = TRY(ArtifactFile::open(path).with_context(path));
+Result<std::shared_ptr<ArtifactFile>> open_file(const SharedOptions& options) {
+  std::shared_ptr<ArtifactFile> file = TRY(open_signed(options));
   if (file->manifest().has_specialisations())
     return usage_error("{}: it holds a program of several shapes, which `collage run` alone takes",
-                       path);
+                       options.model);
   return file;
 }
 
@@ -136,14 +136,22 @@ Status check_flags(const SharedOptions& options) {
   return {};
 }
 
-Result<Model> load_embedded(const std::string& path) {
-  const std::shared_ptr<ArtifactFile> file = TRY(open_file(path));
-  return embedded_model(*file).with_context(path);
+Result<std::shared_ptr<ArtifactFile>> open_signed(const SharedOptions& options) {
+  std::optional<PublicKey> signer;
+  if (const std::string& key = options.required_signature; !key.empty())
+    signer = TRY(PublicKey::parse(TRY(read_key("--require-signature", key)))
+                     .with_context("--require-signature " + key));
+  return ArtifactFile::open(options.model, signer).with_context(options.model);
 }
 
-Result<nlohmann::json> load_embedded_report(const std::string& path) {
-  const std::shared_ptr<ArtifactFile> file = TRY(open_file(path));
-  return embedded_report(*file).with_context(path);
+Result<Model> load_embedded(const SharedOptions& options) {
+  const std::shared_ptr<ArtifactFile> file = TRY(open_file(options));
+  return embedded_model(*file).with_context(options.model);
+}
+
+Result<nlohmann::json> load_embedded_report(const SharedOptions& options) {
+  const std::shared_ptr<ArtifactFile> file = TRY(open_file(options));
+  return embedded_report(*file).with_context(options.model);
 }
 
 Result<std::vector<Tensor>> OpenedArtifact::run(const std::vector<Tensor>& inputs) {
@@ -162,7 +170,7 @@ Result<OpenedArtifact> open_artifact(const SharedOptions& options, EmbeddedWeigh
   register_all();
   const size_t before = anonymous_bytes();
   const Stopwatch watch;
-  const std::shared_ptr<ArtifactFile> file = TRY(open_file(options.model));
+  const std::shared_ptr<ArtifactFile> file = TRY(open_file(options));
   TRY(check_flags(options));
   file->use_threads(options.threads);
   if (weights == EmbeddedWeights::kRead) TRY(file->check_hashes().with_context(options.model));

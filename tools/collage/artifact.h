@@ -16,8 +16,10 @@ inline bool runs_artifact(const SharedOptions& options) {
   return is_artifact(options.model) && !options.recompile;
 }
 
-Result<Model> load_embedded(const std::string& path);
-Result<nlohmann::json> load_embedded_report(const std::string& path);
+// The artifact's file, with the signature that is required.
+Result<std::shared_ptr<ArtifactFile>> open_signed(const SharedOptions& options);
+Result<Model> load_embedded(const SharedOptions& options);
+Result<nlohmann::json> load_embedded_report(const SharedOptions& options);
 
 // Refuses flags that only compiling heeds.
 Status check_flags(const SharedOptions& options);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "artifact.h"
+#include "artifact/signature.h"
 #include "emit/library.h"
 #include "ir/text_printer.h"
 #include "report/report.h"
@@ -17,6 +18,7 @@ namespace {
 
 struct CompileOptionsOfTool : SharedOptions {
   std::string output, emit = "artifact";
+  std::string signing_key;  // a file's name
   BucketFlags buckets;
 };
 
@@ -45,10 +47,21 @@ Status check_output(const CompileOptionsOfTool& options) {
   return {};
 }
 
+// The text of --sign's file; "" where it is not given.
+Result<std::string> signing_key(const CompileOptionsOfTool& options) {
+  const std::string& file = options.signing_key;
+  if (file.empty()) return std::string();
+  if (options.emit != "artifact")
+    return usage_error("--sign: only artifacts are signed, no {}", options.emit);
+  std::string key = TRY(read_key("--sign", file));
+  TRY(SigningKey::parse(key).with_context("--sign " + file));
+  return key;
+}
+
 void print_size(const std::string& file) {
-  std::error_code code;
-  fmt::print("{}: {:.1f} MB\n", file,
-             1e-6 * static_cast<double>(std::filesystem::file_size(file, code)));
+  std::error_code code;  // of what is no regular file
+  const auto bytes = static_cast<double>(std::filesystem::file_size(file, code));
+  if (!code) fmt::print("{}: {:.1f} MB\n", file, 1e-6 * bytes);
 }
 
 // The program of an artifact as a library.
@@ -66,10 +79,11 @@ Status convert(const CompileOptionsOfTool& options) {
 
 Status compile_to_file(CompileOptionsOfTool options) {
   TRY(check_output(options));
+  const std::string key = TRY(signing_key(options));
   if (!options.buckets.buckets.empty()) {
     if (options.emit != "artifact")
       return usage_error("--bucket: a program of several shapes is an artifact");
-    return compile_specialised(options, options.buckets, options.output);
+    return compile_specialised(options, options.buckets, options.output, key);
   }
   if (!options.buckets.states.empty())
     return usage_error("--state needs --bucket for the dimension that grows");
@@ -90,7 +104,7 @@ Status compile_to_file(CompileOptionsOfTool options) {
   } else if (options.emit == "module") {
     TRY(save_module(program.impl().report.stated, options.output));
   } else {
-    TRY(save_program(program, model, report, options.output));
+    TRY(save_program(program, model, report, options.output, key));
   }
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, program.outputs(), TRY(program.run(inputs))));
@@ -116,6 +130,8 @@ Command add_compile(CLI::App& app) {
                    "what to write: an artifact (.collage), a library of native's kernels (.a or "
                    ".so) with a C header, or a module whose kernels are stated (.relay)")
       ->check(CLI::IsMember({"artifact", "library", "module"}));
+  command->add_option("--sign", options->signing_key,
+                      "a private key (Ed25519, PEM) that signs the artifact");
   return {command, [options] { return compile_to_file(*options); }};
 }
 

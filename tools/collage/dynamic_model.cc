@@ -20,6 +20,7 @@ Result<StagedProgram> open(const SharedOptions& options) {
   dynamic.program = TRY(program_options(options));
   const LoadOptions load = TRY(load_options(options));
   dynamic.constants = load.constants;
+  dynamic.data_roots = load.data_roots;
   DynamicProgram program = TRY(DynamicProgram::load(options.model, dynamic));
   TensorsByName given = TRY(given_inputs(program.inputs(), options));
   std::map<std::string, Shape> shapes = load.shapes;

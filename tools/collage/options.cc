@@ -13,6 +13,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/name_supply.h"
+#include "base/output_file.h"
 #include "base/percent.h"
 #include "base/stopwatch.h"
 #include "cost/effort.h"
@@ -80,6 +81,7 @@ Result<LoadOptions> load_options(const SharedOptions& options) {
     auto [name, file] = TRY(split_assignment("--constant", text));
     result.constants[name] = TRY(read_npy(file));
   }
+  result.data_roots.assign(options.data_roots.begin(), options.data_roots.end());
   return result;
 }
 
@@ -92,9 +94,14 @@ Status check_writable_file(const std::string& flag, const std::string& path) {
   if (!fs::is_directory(folder, ec))
     return usage_error("{} {}: there is no folder {}", flag, path,
                        fs::path(path).parent_path().string());
-  if (::access(folder.c_str(), W_OK) != 0)
-    return usage_error("{} {}: {}", flag, path, std::strerror(errno));
-  return {};
+  const Status writable = OutputFile::check(path);
+  return writable.ok() ? writable : usage_error("{} {}", flag, writable.message());
+}
+
+Result<std::string> read_key(const std::string& flag, const std::string& file) {
+  Result<std::string> text = read_file(file);
+  if (!text) return usage_error("{} {}", flag, text.status().message());
+  return text;
 }
 
 CLI::Validator positive_number(bool or_zero) {
@@ -136,6 +143,8 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
       ->allow_extra_args(false);
   command.add_flag("--recompile", options.recompile,
                    "of an artifact: compile the model inside it for this machine");
+  command.add_option("--require-signature", options.required_signature,
+                     "a public key (Ed25519, PEM): refuse artifacts that its owner did not sign");
   command
       .add_option("--threads", options.threads,
                   "one budget for every library (default: this process's cores)")
@@ -150,6 +159,10 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
       .add_option(
           "--constant", options.constants,
           "NAME=FILE.npy: the value of an input that decides shapes; it is an input no more")
+      ->allow_extra_args(false);
+  command
+      .add_option("--data-root", options.data_roots,
+                  "a folder that links of external data may lead to, besides the model's own")
       ->allow_extra_args(false);
   command.add_option("--plugin", options.plugins, "a shared library with a backend of its own")
       ->allow_extra_args(false);
@@ -230,7 +243,7 @@ Result<Model> load(const SharedOptions& options) {
     if (!given.shapes.empty() || !given.dims.empty() || !given.constants.empty())
       return usage_error("{}: shapes are those of the model inside it and cannot be given",
                          options.model);
-    return load_embedded(options.model);
+    return load_embedded(options);
   }
   return load_model(options.model, given);
 }

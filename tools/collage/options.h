@@ -15,12 +15,13 @@ namespace collage::tool {
 struct SharedOptions {
   std::string model;
   std::string devices;
-  std::vector<std::string> targets, exclude, pin, memory, shapes, dims, constants, inputs, plugins;
+  std::vector<std::string> targets, exclude, pin, memory, shapes, dims, constants, inputs, plugins,
+      data_roots;
   int threads = 0;
   int64_t seed = 0;
   double patience = 10;
   std::string database, accuracy = "default", effort = "default", search = "dijkstra", json,
-                        save_outputs, progress = "auto", config;
+                        save_outputs, progress = "auto", config, required_signature;
   bool frozen_costs = false, deterministic = false;
   bool recompile = false;       // the model inside an artifact
   bool always_measure = false;  // no flag: what `tune` does
@@ -44,6 +45,8 @@ void add_config_option(CLI::App& command, SharedOptions& options);
 // wants to read.
 CLI::Validator positive_number(bool or_zero = false);
 
+// The text of a file that holds a key.
+Result<std::string> read_key(const std::string& flag, const std::string& file);
 // Refuses a file that could not be written, before the work whose result it shall hold; "" is none.
 Status check_writable_file(const std::string& flag, const std::string& path);
 // Refuses a report or a folder that could not be written: compiling may take minutes.

@@ -59,7 +59,7 @@ Result<ReportSource> ReportSource::open(const SharedOptions& options, bool timed
     return source;
   }
   if (runs_artifact(options)) {
-    source.report_ = TRY(load_embedded_report(options.model));
+    source.report_ = TRY(load_embedded_report(options));
     return source;
   }
   register_all();

@@ -17,7 +17,7 @@ constexpr int kBlocks = 3;
 
 Status run(const SharedOptions& options) {
   if (runs_artifact(options))
-    return is_specialised(options.model) ? run_specialised(options) : run_artifact(options);
+    return is_specialised(options) ? run_specialised(options) : run_artifact(options);
   Result<Model> loaded = load(options);
   if (!loaded) {
     StagedProgram staged = TRY(in_stages(options, loaded.status()));

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "artifact.h"
+#include "artifact/open_program.h"
 #include "artifact/specialisations.h"
 #include "base/interrupt.h"
 #include "base/statistics.h"
@@ -151,7 +152,7 @@ void add_bucket_flags(CLI::App& command, BucketFlags& flags) {
 }
 
 Status compile_specialised(const SharedOptions& options, const BucketFlags& flags,
-                           const std::string& output) {
+                           const std::string& output, const std::string& signing_key) {
   if (!options.json.empty() || !options.save_outputs.empty() || !options.shapes.empty() ||
       !options.inputs.empty())
     return usage_error(
@@ -160,7 +161,9 @@ Status compile_specialised(const SharedOptions& options, const BucketFlags& flag
   for (const std::string& plugin : options.plugins) TRY(load_plugin(plugin));
   DynamicOptions dynamic;
   dynamic.program = TRY(program_options(options));
-  dynamic.constants = TRY(load_options(options)).constants;
+  const LoadOptions load = TRY(load_options(options));
+  dynamic.constants = load.constants;
+  dynamic.data_roots = load.data_roots;
   dynamic.buckets = TRY(buckets_of(options, flags));
   if (!flags.states.empty())
     dynamic.states = TRY(states_of(flags, TRY(inspect_onnx(options.model)).inputs));
@@ -169,7 +172,7 @@ Status compile_specialised(const SharedOptions& options, const BucketFlags& flag
   InterruptScope interrupts;
   program.impl().context.progress = &progress;
   TRY(program.prepare_buckets().with_context(options.model));
-  TRY(program.save(output).with_context(options.model));
+  TRY(program.save(output, signing_key).with_context(options.model));
   size_t count = 0;
   double seconds = 0;
   for (const SpecialisationInfo& made : program.specialisations()) {
@@ -177,14 +180,15 @@ Status compile_specialised(const SharedOptions& options, const BucketFlags& flag
     seconds += made.compile_seconds;
     fmt::print("{} kernels for {}\n", made.kernels, made.shapes);
   }
-  std::error_code code;
+  std::error_code code;  // of what is no regular file
+  const auto bytes = static_cast<double>(std::filesystem::file_size(output, code));
   fmt::print("{}: {} specialisations, {:.1f} MB, compiled in {:.0f} s\n", output, count,
-             1e-6 * static_cast<double>(std::filesystem::file_size(output, code)), seconds);
+             code ? 0 : 1e-6 * bytes, seconds);
   return {};
 }
 
-bool is_specialised(const std::string& path) {
-  const Result<std::shared_ptr<ArtifactFile>> file = ArtifactFile::open(path);
+bool is_specialised(const SharedOptions& options) {
+  const Result<std::shared_ptr<ArtifactFile>> file = open_signed(options);
   return file.ok() && (*file)->manifest().has_specialisations();
 }
 
@@ -195,12 +199,11 @@ Status run_specialised(const SharedOptions& options) {
     return usage_error("{}: a program of several shapes has no {}", options.model,
                        options.json.empty() ? "--save-outputs without --inputs" : "--json");
   register_all();
+  const std::shared_ptr<ArtifactFile> file = TRY(open_signed(options));
   TRY(check_flags(options));
-  if (!options.inputs.empty())
-    return run_given(options, TRY(DynamicArtifact::load(options.model, options.threads)));
-  const std::shared_ptr<ArtifactFile> file =
-      TRY(ArtifactFile::open(options.model).with_context(options.model));
   file->use_threads(options.threads);
+  if (!options.inputs.empty())
+    return run_given(options, TRY(open_dynamic_artifact(file).with_context(options.model)));
   const std::shared_ptr<LoadedSpecialisations> program =
       TRY(LoadedSpecialisations::load(file).with_context(options.model));
   return time_each(*program);

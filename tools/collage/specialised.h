@@ -15,10 +15,10 @@ struct BucketFlags {
 void add_bucket_flags(CLI::App& command, BucketFlags& flags);
 
 Status compile_specialised(const SharedOptions& options, const BucketFlags& flags,
-                           const std::string& output);
+                           const std::string& output, const std::string& signing_key);
 
 // Whether the file is such an artifact; false where it cannot be read.
-bool is_specialised(const std::string& path);
+bool is_specialised(const SharedOptions& options);
 // Times every specialisation; with --inputs runs the program on these.
 Status run_specialised(const SharedOptions& options);
 

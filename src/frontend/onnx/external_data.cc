@@ -7,17 +7,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace collage::frontend {
+
+namespace fs = std::filesystem;
 
 namespace {
 
 constexpr size_t kMaxOpenFiles = 256;
 constexpr size_t kMaxLocation = 4096;
 
-// The steps of a relative path, or why it may leave the folder.
-Result<std::vector<std::string>> split_location(const std::string& location) {
+// Refuses what is no relative path downwards.
+Status check_location(const std::string& location) {
   if (location.empty()) return bad_model("external data without a location");
   if (location.size() > kMaxLocation)
     return bad_model("external data location of {} bytes, the limit is {}", location.size(),
@@ -26,19 +29,45 @@ Result<std::vector<std::string>> split_location(const std::string& location) {
     return bad_model("external data location holds a zero byte");
   if (location[0] == '/')
     return bad_model("external data '{}': an absolute path is refused", location);
-  std::vector<std::string> steps;
-  size_t from = 0;
-  while (from <= location.size()) {
-    size_t to = std::min(location.find('/', from), location.size());
-    std::string step = location.substr(from, to - from);
+  for (const fs::path& step : fs::path(location))
     if (step == "..")
       return bad_model("external data '{}': a path that leaves the model's folder is refused",
                        location);
-    if (!step.empty() && step != ".") steps.push_back(std::move(step));
-    from = to + 1;
+  return {};
+}
+
+// The steps from the root to the path; none where the path is not inside of it.
+std::optional<std::vector<std::string>> steps_below(const fs::path& root, const fs::path& path) {
+  const auto [left, rest] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
+  if (left != root.end()) return std::nullopt;
+  return std::vector<std::string>(rest, path.end());
+}
+
+// Where the folder is a snapshot in a cache of Hugging Face, what the cache has of the model.
+std::vector<fs::path> cached_folders(const fs::path& folder) {
+  for (fs::path path = folder; path.has_relative_path(); path = path.parent_path())
+    if (path.parent_path().filename() == "snapshots") {
+      const fs::path model = path.parent_path().parent_path();
+      if (model.filename().string().starts_with("models--"))
+        return {model / "blobs", model / "snapshots"};
+    }
+  return {};
+}
+
+// Every step relative to the one before it, no link followed; -1 with errno.
+int open_below(const fs::path& root, const std::vector<std::string>& steps) {
+  int fd = ::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  for (size_t i = 0; fd >= 0 && i < steps.size(); ++i) {
+    const bool last = i + 1 == steps.size();
+    // O_NONBLOCK: a FIFO must not block before fstat refuses it.
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (last ? O_NONBLOCK : O_DIRECTORY);
+    const int next = ::openat(fd, steps[i].c_str(), flags);
+    const int problem = errno;
+    ::close(fd);
+    fd = next;
+    errno = problem;
   }
-  if (steps.empty()) return bad_model("external data '{}' names no file", location);
-  return steps;
+  return fd;
 }
 
 }  // namespace
@@ -47,38 +76,50 @@ ExternalData::~ExternalData() {
   for (const auto& [location, file] : files_) ::close(file.fd);
 }
 
+Status ExternalData::find_roots() {
+  if (!roots_.empty()) return {};
+  std::error_code code;
+  const fs::path folder = fs::canonical(folder_.empty() ? "." : folder_, code);
+  if (code) return bad_model("{}: {}", folder_.string(), code.message());
+  std::vector<fs::path> roots = {folder};
+  for (fs::path& cached : cached_folders(folder)) roots.push_back(std::move(cached));
+  for (const fs::path& allowed : allowed_) {
+    roots.push_back(fs::canonical(allowed, code));
+    if (code) return usage_error("--data-root {}: {}", allowed.string(), code.message());
+  }
+  folder_ = folder;
+  roots_ = std::move(roots);
+  return {};
+}
+
 Result<ExternalData::File> ExternalData::open(const std::string& location) {
   if (auto it = files_.find(location); it != files_.end()) return it->second;
-  std::vector<std::string> steps = TRY(split_location(location));
+  TRY(check_location(location));
+  TRY(find_roots());
   if (files_.size() >= kMaxOpenFiles) {
     for (const auto& [name, file] : files_) ::close(file.fd);
     files_.clear();
   }
-  const std::filesystem::path start = folder_.empty() ? "." : folder_;
-  int fd = ::open(start.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  for (size_t i = 0; fd >= 0 && i < steps.size(); ++i) {
-    const bool last = i + 1 == steps.size();
-    // O_NONBLOCK: a FIFO must not block before fstat refuses it.
-    const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (last ? O_NONBLOCK : O_DIRECTORY);
-    int next = ::openat(fd, steps[i].c_str(), flags);
-    const int problem = errno;
-    ::close(fd);
-    fd = next;
-    errno = problem;
+  std::error_code code;
+  const fs::path path = fs::canonical(folder_ / location, code);
+  if (code) return bad_model("external data '{}': {}", location, code.message());
+  int fd = -1;
+  bool is_inside = false;
+  for (const fs::path& root : roots_) {
+    const auto steps = steps_below(root, path);
+    if (!steps) continue;
+    is_inside = true;
+    fd = open_below(root, *steps);
+    break;
   }
-  if (fd < 0) {
-    if (errno == ELOOP || errno == ENOTDIR)
-      return bad_model("external data '{}': a symbolic link or a file as folder is refused",
-                       location);
-    return bad_model("external data '{}': {}", location, std::strerror(errno));
-  }
+  if (!is_inside)
+    return bad_model(
+        "external data '{}' is {}, outside the model's folder (--data-root DIR allows a folder)",
+        location, path.string());
+  if (fd < 0) return bad_model("external data '{}': {}", location, std::strerror(errno));
   struct stat info = {};
-  const bool known = ::fstat(fd, &info) == 0;
-  if (!known || !S_ISREG(info.st_mode) || info.st_nlink > 1) {
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
-    if (known && S_ISREG(info.st_mode))
-      return bad_model("external data '{}': a file with {} hard links is refused; copy it",
-                       location, info.st_nlink);
     return bad_model("external data '{}' is not a regular file", location);
   }
   File file{fd, static_cast<uint64_t>(info.st_size)};

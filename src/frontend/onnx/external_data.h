@@ -1,8 +1,13 @@
-// Weights in files beside the model. A location is resolved strictly beneath the model's folder:
-// every step is opened relative to the one before it without following symbolic links, and only a
-// regular file that has no other name (hard link) is read. Sizes are verified before anything is
-// allocated or mapped; what is read with `read` is read with pread, so that a file that shrinks is
-// an error and not a signal.
+// Weights in files beside the model. A location is a relative path below the model's folder. It may
+// lead elsewhere by symbolic links, as downloaded models do in the cache of Hugging Face:
+//
+//   models--ORG--NAME/snapshots/REVISION/model.onnx_data -> ../../blobs/HASH
+//
+// What they lead to must be a regular file inside the model's folder, inside `blobs` or `snapshots`
+// of such a cache that the model's folder is in, or inside a root that the user allows. It is
+// opened step by step from there without following links, so nobody can exchange what was looked
+// at. Sizes are verified before anything is allocated or mapped; what is read with `read` is read
+// with pread, so that a file that shrinks is an error and not a signal.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/mapped_file.h"
 #include "base/result.h"
@@ -18,7 +24,8 @@ namespace collage::frontend {
 
 class ExternalData {
  public:
-  explicit ExternalData(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit ExternalData(std::filesystem::path folder, std::vector<std::filesystem::path> roots = {})
+      : folder_(std::move(folder)), allowed_(std::move(roots)) {}
   ~ExternalData();
   ExternalData(const ExternalData&) = delete;
   ExternalData& operator=(const ExternalData&) = delete;
@@ -39,8 +46,11 @@ class ExternalData {
     std::shared_ptr<const MappedFile> mapped = nullptr;  // once it was asked for
   };
   Result<File> open(const std::string& location);
+  Status find_roots();
 
-  std::filesystem::path folder_;
+  std::filesystem::path folder_;  // the model's; without links once the roots were found
+  std::vector<std::filesystem::path> allowed_;
+  std::vector<std::filesystem::path> roots_;  // of files that may be read, without links
   std::map<std::string, File> files_;
 };
 

@@ -27,6 +27,7 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims;      // values of named dynamic dimensions
   std::map<std::string, Tensor> constants;  // inputs fixed to a value; they are no parameters
   uint64_t max_bytes = 0;                   // of weights; 0: 80% of this machine's memory
+  std::vector<std::filesystem::path> data_roots;  // folders that links of external data may lead to
 };
 
 struct ImportedModel {

@@ -51,8 +51,9 @@ struct ImportedStage {
 };
 
 struct StagedModelOptions {
-  uint64_t max_bytes = 0;   // as in ImportOptions
-  TensorsByName constants;  // inputs fixed to a value
+  uint64_t max_bytes = 0;                         // as in ImportOptions
+  TensorsByName constants;                        // inputs fixed to a value
+  std::vector<std::filesystem::path> data_roots;  // as in ImportOptions
   // Nodes that the host runs, although there may be a converter.
   std::function<bool(const ::onnx::NodeProto& node)> runs_on_host;
 };
@@ -84,7 +85,9 @@ class StagedModel {
 
  private:
   StagedModel(std::filesystem::path file, StagedModelOptions options)
-      : file_(std::move(file)), options_(std::move(options)), data_(file_.parent_path()) {}
+      : file_(std::move(file)),
+        options_(std::move(options)),
+        data_(file_.parent_path(), options_.data_roots) {}
   Status read();
   Status read_initializers(::onnx::GraphProto& graph);
 

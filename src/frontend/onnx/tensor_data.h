@@ -21,7 +21,9 @@ std::string onnx_type_name(int32_t data_type);  // "FLOAT", "STRING", "type 99"
 
 class TensorData {
  public:
-  explicit TensorData(std::filesystem::path folder) : external_(std::move(folder)) {}
+  // Of a model in that folder; `roots` as in ImportOptions.
+  explicit TensorData(std::filesystem::path folder, std::vector<std::filesystem::path> roots = {})
+      : external_(std::move(folder), std::move(roots)) {}
 
   // Shape and element type are fine and the data is there in full length. Gives the bytes it takes.
   Result<uint64_t> check(const ::onnx::TensorProto& tensor);
