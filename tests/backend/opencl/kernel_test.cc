@@ -124,10 +124,16 @@ TEST_F(OpenClKernelTest, MemoryKeepsWhatIsWrittenAtAnOffset) {
   ASSERT_TRUE(block.ok());
   char* begin = static_cast<char*>(block->get());
   const std::string text = "from 512 on";
+  std::string all(1000, '.');
+  ASSERT_TRUE((*memory)->write(begin, all.data(), all.size()).ok());
   ASSERT_TRUE((*memory)->write(begin + 512, text.data(), text.size()).ok());
   std::string back(text.size(), ' ');
   ASSERT_TRUE((*memory)->read(back.data(), begin + 512, back.size()).ok());
   EXPECT_EQ(back, text);
+  back.resize(all.size());
+  ASSERT_TRUE((*memory)->read(back.data(), begin, back.size()).ok());
+  EXPECT_EQ(back, all.replace(512, text.size(), text));
+  back.resize(text.size());
   EXPECT_FALSE((*memory)->read(back.data(), begin + 995, back.size()).ok());
   EXPECT_TRUE((*memory)->synchronise().ok());
 }
@@ -135,7 +141,7 @@ TEST_F(OpenClKernelTest, MemoryKeepsWhatIsWrittenAtAnOffset) {
 TEST_F(OpenClKernelTest, WhatIsWrittenWhileItIsBusyMayChangeAtOnce) {
   const auto memory = require_device_memory(first_device().device);
   ASSERT_TRUE(memory.ok());
-  constexpr size_t kBytes = 1 << 20;
+  constexpr size_t kBytes = 1 << 20, kBegin = 4096;  // of a block
   const size_t in_bytes = inputs_[0].bytes(), out_bytes = size_t{5} * 16 * sizeof(float);
   const auto in = (*memory)->allocate(in_bytes), out = (*memory)->allocate(out_bytes);
   ASSERT_TRUE(in.ok() && out.ok());
@@ -143,15 +149,17 @@ TEST_F(OpenClKernelTest, WhatIsWrittenWhileItIsBusyMayChangeAtOnce) {
   std::vector<std::shared_ptr<void>> blocks;
   std::vector<char> host(kBytes);
   for (int i = 0; i < 8; ++i) {
-    blocks.push_back(*(*memory)->allocate(kBytes));
+    blocks.push_back(*(*memory)->allocate(kBegin + kBytes));
     void *from = in->get(), *to = out->get();
     ASSERT_TRUE(kernel_->run({&from, &to, nullptr}).ok());
     std::fill(host.begin(), host.end(), static_cast<char>('a' + i));
-    ASSERT_TRUE((*memory)->write(blocks.back().get(), host.data(), kBytes).ok());
+    char* at = static_cast<char*>(blocks.back().get()) + kBegin;
+    ASSERT_TRUE((*memory)->write(at, host.data(), kBytes).ok());
   }
   ASSERT_TRUE(kernel_->finish().ok());
   for (int i = 0; i < 8; ++i) {
-    ASSERT_TRUE((*memory)->read(host.data(), blocks[static_cast<size_t>(i)].get(), kBytes).ok());
+    const char* at = static_cast<char*>(blocks[static_cast<size_t>(i)].get()) + kBegin;
+    ASSERT_TRUE((*memory)->read(host.data(), at, kBytes).ok());
     EXPECT_EQ(std::count(host.begin(), host.end(), 'a' + i), static_cast<std::ptrdiff_t>(kBytes));
   }
 }
