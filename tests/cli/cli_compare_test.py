@@ -52,6 +52,33 @@ def check_comparison_of_constants(bench):
     assert report["peers"]["onnxruntime"]["difference"]["max_abs"] == 0, report["peers"]
 
 
+def check_models_in_stages(bench):
+    """Whole runs of a model whose shapes depend on values are timed beside another runtime, and what wants one plan is refused."""
+    bench.save("places.onnx", tiny_models.places_model())
+    np.save(bench.path("x.npy"), np.float32([[0, 1, 2], [3, 0, 0]]))
+    flags = ["places.onnx", "--inputs", "x=x.npy"]
+    printed = bench.run("bench", *flags, "--iterations", "20", "--compare", "onnxruntime")
+    assert "runs in stages" in printed and "over onnxruntime " in printed and "outputs differ by 0 at most" in printed, printed
+    for given in (["--layers"], ["--streams", "2"], ["--profile", "trace.json"]):
+        bench.run("bench", *flags, *given, status=2)
+
+
+def check_verify_against_another_runtime(bench):
+    """The other runtime has the model's file, inputs that --constant made part of the program, and shapes that only a run decides."""
+    np.save(bench.path("shape.npy"), np.int64([3, 2]))
+    np.save(bench.path("x.npy"), np.float32([[0, 1, 2], [3, 0, 0]]))
+    bench.save("reshape.onnx", tiny_models.reshape_model())
+    bench.save("places.onnx", tiny_models.places_model())
+    for flags in (["reshape.onnx", "--constant", "shape=shape.npy"], ["places.onnx", "--inputs", "x=x.npy"]):
+        assert "verified against onnxruntime" in bench.run("verify", *flags, "--against", "onnxruntime"), flags
+    wrong = os.path.join(bench.folder, "wrong_peers")
+    shutil.copytree(os.path.dirname(command.PEERS["COLLAGE_PEERS"]), wrong)
+    with open(os.path.join(wrong, "onnxruntime_peer.py"), "a") as file:
+        file.write("\n    def outputs(self):\n        return [(v.name, o.numpy() + 1) for v, o in zip(self._session.get_outputs(), self._outputs)]\n")
+    for flags in (["reshape.onnx", "--constant", "shape=shape.npy"], ["places.onnx", "--inputs", "x=x.npy"]):
+        bench.run("verify", *flags, "--against", "onnxruntime", status=6, COLLAGE_PEERS=os.path.join(wrong, "peer.py"))
+
+
 def check_comparison_tells_wrong_outputs(bench):
     """A runtime whose outputs are others is told apart from one that rounds otherwise."""
     name = bench.save("net.onnx", tiny_models.small_net())
@@ -86,7 +113,7 @@ def check_single_backend_runs_again(bench):
     assert "best_single_backend" not in report and re.search(r" · best single backend: \w+ \d+\.\d+ ms while compiling\n", printed), printed
 
 
-CHECKS = (check_single_backend_runs_again, check_comparison_decides, check_comparison_of_shapes, check_comparison_of_constants, check_comparison_tells_wrong_outputs)
+CHECKS = (check_models_in_stages, check_verify_against_another_runtime, check_single_backend_runs_again, check_comparison_decides, check_comparison_of_shapes, check_comparison_of_constants, check_comparison_tells_wrong_outputs)
 
 
 if __name__ == "__main__":

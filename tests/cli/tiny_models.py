@@ -69,6 +69,14 @@ def reshape_model():
     return made
 
 
+def places_model():
+    """What is not zero: the shapes of the results depend on values."""
+    made = model([helper.make_node("NonZero", ["x"], ["places"]), helper.make_node("Transpose", ["places"], ["rows"]),
+                  helper.make_node("GatherND", ["x", "rows"], ["found"])], {"x": [2, 3]}, {"found": ["n"]})
+    made.graph.output.append(helper.make_tensor_value_info("rows", TensorProto.INT64, ["n", 2]))
+    return made
+
+
 def external_model(location):
     """A sum with a weight kept in another file, wherever `location` says that it is."""
     made = model([helper.make_node("Add", ["x", "w"], ["y"], "add")], {"x": [1, 4]}, {"y": [1, 4]},
