@@ -199,9 +199,11 @@ TEST_F(Database, ImportTakesTheNewerOfTwoForeignRowsAndNoneForOnesOwn) {
 // Rows that were imported, edited or copied from another user's file.
 TEST_F(Database, ARowThatWasNotWrittenHereIsForeign) {
   const auto edit = [&](const std::string& sql) {
-    const std::string command = "import sqlite3; d=sqlite3.connect('" + file().string() +
-                                "'); d.execute( + sql + ); d.commit()";
-    return std::system(("python3 -c \"" + command + "\"").c_str()) == 0;
+    const std::string command =
+        "python3 -c 'import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); "
+        "d.execute(sys.argv[2]); d.commit()' '" +
+        file().string() + "' \"" + sql + "\"";
+    return std::system(command.c_str()) == 0;
   };
   const auto is_foreign = [&](const std::string& kind) {
     auto database = CostDatabase::open(file());
