@@ -1,15 +1,16 @@
 #include "cost/row_seal.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/files.h"
+#include "base/hexadecimal.h"
 #include "base/log.h"
-#include "base/temporary_name.h"
 
 namespace collage {
 
@@ -28,10 +29,11 @@ std::string random_key() {
 
 // Made under another name and linked: of several processes, the first one's stays, whole.
 Result<std::string> key_in(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "seal.key", made = temporary_name(file);
+  const std::filesystem::path file = folder / "seal.key";
   if (Result<std::string> key = read_file(file); key && key->size() == kKeyBytes) return key;
-  const int fd = ::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0) return internal_error("cannot make {}", made.string());
+  std::string made = file.string() + ".XXXXXX";
+  const int fd = ::mkostemp(made.data(), O_CLOEXEC);  // of mode 0600
+  if (fd < 0) return internal_error("cannot make {}", file.string());
   const std::string key = random_key();
   const bool written = write_all(fd, key.data(), key.size()) && ::fsync(fd) == 0;
   ::close(fd);
@@ -60,7 +62,7 @@ std::string RowSeal::of(const std::string& kind, const std::string& key,
   unsigned int length = 0;
   HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest, &length);
-  return fmt::format("{:02x}", fmt::join(digest, digest + length, ""));
+  return hexadecimal(digest, length);
 }
 
 }  // namespace collage
