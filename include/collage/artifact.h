@@ -37,7 +37,7 @@ class Artifact {
   // --sign` does; any other is refused (kBadModel) before anything in it is interpreted. A file is
   // read into memory, so that nobody changes it afterwards. kUsage: the text is no such key.
   static Result<Artifact> load_signed(const std::filesystem::path& path,
-                                      const std::string& public_key);
+                                      const std::string& public_key, int threads = 0);
   static Result<Artifact> load_signed(const void* data, size_t bytes, const std::string& public_key,
                                       std::shared_ptr<const void> owner = nullptr);
 

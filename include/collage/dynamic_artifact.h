@@ -51,7 +51,7 @@ class DynamicArtifact {
                                       std::shared_ptr<const void> owner = nullptr);
   // As Artifact::load_signed.
   static Result<DynamicArtifact> load_signed(const std::filesystem::path& path,
-                                             const std::string& public_key);
+                                             const std::string& public_key, int threads = 0);
   static Result<DynamicArtifact> load_signed(const void* data, size_t bytes,
                                              const std::string& public_key,
                                              std::shared_ptr<const void> owner = nullptr);

@@ -110,10 +110,10 @@ Result<Artifact> Artifact::load(const void* data, size_t bytes, std::shared_ptr<
 }
 
 Result<Artifact> Artifact::load_signed(const std::filesystem::path& path,
-                                       const std::string& public_key) {
+                                       const std::string& public_key, int threads) {
   return without_exceptions([&]() -> Result<Artifact> {
     const PublicKey key = TRY(PublicKey::parse(public_key));
-    return open_artifact(ArtifactFile::open(path, key)).with_context(path.string());
+    return open_artifact(ArtifactFile::open(path, key), threads).with_context(path.string());
   });
 }
 

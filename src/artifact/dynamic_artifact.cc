@@ -99,10 +99,11 @@ Result<DynamicArtifact> DynamicArtifact::load(const void* data, size_t bytes,
 }
 
 Result<DynamicArtifact> DynamicArtifact::load_signed(const std::filesystem::path& path,
-                                                     const std::string& public_key) {
+                                                     const std::string& public_key, int threads) {
   return without_exceptions([&]() -> Result<DynamicArtifact> {
     const PublicKey key = TRY(PublicKey::parse(public_key));
-    return open_dynamic_artifact(ArtifactFile::open(path, key)).with_context(path.string());
+    return open_dynamic_artifact(ArtifactFile::open(path, key), threads)
+        .with_context(path.string());
   });
 }
 

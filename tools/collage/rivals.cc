@@ -52,7 +52,7 @@ Result<Rivals> Rivals::start(const std::vector<std::string>& runtimes, const std
   std::error_code code;
   rivals.scratch_ = std::make_unique<ScratchFolder>(
       TRY(ScratchFolder::create(fs::temp_directory_path(code), "collage-bench-")
-              .with_context("--compare")));
+              .with_context("inputs of other runtimes")));
   const std::vector<Shape> shapes = inputs.shapes();
   TRY(save_tensors(rivals.scratch_->path() / "inputs", inputs.infos, inputs.tensors));
   for (const std::string& runtime : runtimes) {

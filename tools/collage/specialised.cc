@@ -199,11 +199,12 @@ Status run_specialised(const SharedOptions& options) {
     return usage_error("{}: a program of several shapes has no {}", options.model,
                        options.json.empty() ? "--save-outputs without --inputs" : "--json");
   register_all();
-  const std::shared_ptr<ArtifactFile> file = TRY(open_signed(options));
   TRY(check_flags(options));
+  const std::shared_ptr<ArtifactFile> file = TRY(open_signed(options));
   file->use_threads(options.threads);
   if (!options.inputs.empty())
-    return run_given(options, TRY(open_dynamic_artifact(file).with_context(options.model)));
+    return run_given(options,
+                     TRY(open_dynamic_artifact(file, options.threads).with_context(options.model)));
   const std::shared_ptr<LoadedSpecialisations> program =
       TRY(LoadedSpecialisations::load(file).with_context(options.model));
   return time_each(*program);
