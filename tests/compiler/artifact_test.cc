@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "backend/backend.h"
@@ -10,7 +11,10 @@
 #include "compiler/workload.h"
 #include "ir/structural.h"
 #include "report/saved_module.h"
+#include "runtime/thread_team.h"
 #include "targets/backends.h"
+#include "verify/comparison.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 namespace {
@@ -39,6 +43,8 @@ class SavedProgram : public ::testing::TestWithParam<const char*> {
   ProgramOptions options_;
 };
 
+using EmbeddedModel = SavedProgram;
+
 TEST_P(SavedProgram, GivesTheSameBits) {
   const Backend* backend = find_backend(GetParam());
   if (backend == nullptr || !backend->available().ok()) GTEST_SKIP() << "no " << GetParam();
@@ -58,6 +64,58 @@ INSTANTIATE_TEST_SUITE_P(Toolchains, SavedProgram,
                                            "reference"),
                          [](const auto& info) { return std::string(info.param); });
 
+// A machine with other cores than the one that compiled it, or a wish of who loads it.
+TEST_P(SavedProgram, RunsWithOtherThreads) {
+  const Backend* backend = find_backend(GetParam());
+  if (backend == nullptr || !backend->available().ok()) GTEST_SKIP() << "no " << GetParam();
+  options_.targets = {GetParam(), "reference"};
+  const Model model = load(backend->is_host() ? "mnist" : "bert");
+  const fs::path file = folder_ / "threads.collage";
+  for (const int chosen : {1, 0}) {
+    options_.threads = chosen;
+    Result<Program> program = Program::compile(model, options_);
+    ASSERT_TRUE(program.ok()) << program.status().to_string();
+    ASSERT_TRUE(program->save(model, file).ok());
+    const std::vector<Tensor> inputs = synthetic_inputs(model.impl().module.main(), 5).value();
+    const std::vector<Tensor> expected = program->run(inputs).value();
+    for (const int told : {0, 1, 3, 5}) {
+      const Result<Artifact> artifact = Artifact::load(file, told);
+      ASSERT_TRUE(artifact.ok()) << artifact.status().to_string();
+      EXPECT_EQ(artifact->threads(), told > 0     ? told
+                                     : chosen > 0 ? chosen
+                                                  : ThreadTeam::available_cores());
+      Result<Context> context = artifact->make_context();
+      ASSERT_TRUE(context.ok()) << context.status().to_string();
+      const Result<std::vector<Tensor>> outputs = context->run(inputs);
+      ASSERT_TRUE(outputs.ok()) << outputs.status().to_string();
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const Difference difference =
+            compare_tensors((*outputs)[i], expected[i], model_tolerance());
+        EXPECT_TRUE(difference.within) << told << " threads: " << difference.reason;
+      }
+    }
+  }
+}
+
+// Only code that was compiled ahead needs the instruction sets that it was compiled for.
+TEST_F(EmbeddedModel, AsksForWhatItsKernelsUse) {
+  const auto features = [&](const char* target) {
+    options_.targets = {target};
+    const Model model = load("mnist");
+    Result<Program> program = Program::compile(model, options_);
+    EXPECT_TRUE(program.ok()) << program.status().to_string();
+    const fs::path file = folder_ / "mnist.collage";
+    EXPECT_TRUE(program->save(model, file).ok());
+    return ArtifactFile::open(file).value()->manifest().features;
+  };
+  EXPECT_TRUE(features("reference").empty());
+  const Backend* native = find_backend("native");
+  if (native == nullptr || !native->available().ok()) GTEST_SKIP() << "no native";
+  const std::vector<std::string> of_code = features("native");
+  EXPECT_NE(std::find(of_code.begin(), of_code.end(), "avx2"), of_code.end());
+  for (const std::string& feature : of_code) EXPECT_FALSE(feature.starts_with("amx")) << feature;
+}
+
 using DamagedProgram = SavedProgram;
 TEST_P(DamagedProgram, IsRefused) {
   const Backend* backend = find_backend(GetParam());
@@ -70,7 +128,6 @@ TEST_P(DamagedProgram, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(Toolchains, DamagedProgram, ::testing::Values("onednn", "native"),
                          [](const auto& info) { return std::string(info.param); });
 
-using EmbeddedModel = SavedProgram;
 TEST_F(EmbeddedModel, IsTheModel) {
   options_.targets = {"reference"};
   const Model model = load("mnist");
