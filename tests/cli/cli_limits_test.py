@@ -55,7 +55,7 @@ def check_full_folder_of_temporary_files(folder):
     prefix = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", ON_A_FULL_DISK, full]
     result = run_with(prefix, arguments, folder)
     if result.returncode in (1, 77) and ("unshare" in result.stderr or "mount" in result.stderr):
-        print("skipped: no file system may be mounted here")
+        print("SKIPPED full disk: no file system may be mounted here")
         return
     assert result.returncode == 0, f"{result.returncode}: {result.stderr}"
     expect_native(folder)
@@ -88,8 +88,47 @@ def check_too_little_for_a_library(folder):
     assert "more memory than this process may have" in result.stderr, result.stderr
 
 
+def processor_groups():
+    """Where the controller of processor time is mounted, and the file that limits a group with what says one core."""
+    with open("/proc/self/mountinfo") as file:
+        for line in file:
+            fields, kind = line.split(), line.split(" - ")[1].split()
+            if kind[0] == "cgroup" and "cpu" in kind[2].split(","):
+                return fields[4], "cpu.cfs_quota_us", "100000"
+    return "/sys/fs/cgroup", "cpu.max", "100000 100000"
+
+
+def check_quota_around_the_own_group(folder):
+    """The quota of a service or a job counts for the groups inside it, in which its processes are."""
+    mount, name, one_core = processor_groups()
+    outer = os.path.join(mount, f"collage-test-{os.getpid()}")
+    inner = os.path.join(outer, "inner")
+    try:
+        os.makedirs(inner)
+        with open(os.path.join(outer, name), "w") as file:
+            file.write(one_core)
+    except OSError:
+        made = [made for made in (inner, outer) if os.path.isdir(made)]
+        for group in made:
+            os.rmdir(group)
+        print("SKIPPED quota: no control group may be made here")
+        return
+
+    def enter():
+        with open(os.path.join(inner, "cgroup.procs"), "w") as file:
+            file.write(str(os.getpid()))
+
+    try:
+        result = run_with([], ["targets"], folder, preexec_fn=enter)
+    finally:
+        for group in (inner, outer):
+            os.rmdir(group)
+    assert result.returncode == 0, result.stderr
+    assert ", 1 cores for this process" in result.stdout.splitlines()[0], result.stdout
+
+
 CHECKS = (check_full_folder_of_temporary_files, check_missing_folder_of_temporary_files, check_little_address_space,
-          check_too_little_for_a_library)
+          check_too_little_for_a_library, check_quota_around_the_own_group)
 
 if __name__ == "__main__":
     sys.exit(checks.run(CHECKS, sys.argv[1:]))
