@@ -47,7 +47,9 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/collage RENAME co
 
 install(TARGETS collage RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS collage_lib collage_runtime_lib EXPORT collageTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS ${COLLAGE_VENDOR_MODULES} LIBRARY DESTINATION ${vendor_dir})
+foreach(module IN LISTS COLLAGE_VENDOR_MODULES)
+  install(TARGETS ${module} LIBRARY DESTINATION ${vendor_dir})
+endforeach()
 # Beside the vendors' libraries that they use.
 foreach(name IN LISTS COLLAGE_KERNEL_LIBRARIES)
   set_target_properties(collage_kernels_${name}_lib PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/..")
