@@ -1,13 +1,12 @@
-// cast, copy and reinterpret. Casting follows ONNX: floats to integers truncate towards zero (out
-// of range and NaN give the type's nearest value and zero, never undefined behaviour), integers
-// wrap, anything to bool is "is not zero". reinterpret takes the bits as another type of as many;
-// those of half precision, which models are widened from, it refuses.
-#include <cmath>
+// cast, copy and reinterpret. Casting follows ONNX: floats to integers truncate towards zero (what
+// is out of range has one answer too, runtime/casts.h), integers wrap, anything to bool is "is not
+// zero". reinterpret takes the bits as another type of as many; those of half precision, which
+// models are widened from, it refuses.
 #include <cstring>
-#include <limits>
 
 #include "ops/elementwise.h"
 #include "ops/families.h"
+#include "runtime/casts.h"
 
 namespace collage {
 
@@ -15,16 +14,10 @@ namespace {
 
 template <typename To, typename From>
 To convert(From x) {
-  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    using Limits = std::numeric_limits<To>;
-    if (std::isnan(x)) return To{0};
-    const auto wide = static_cast<double>(x);
-    if (wide <= static_cast<double>(Limits::min())) return Limits::min();
-    if (wide >= static_cast<double>(Limits::max())) return Limits::max();
-    return static_cast<To>(wide);
-  } else {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>)
+    return integer_from<To>(static_cast<double>(x));
+  else
     return static_cast<To>(x);
-  }
 }
 
 Status run_cast(std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) {

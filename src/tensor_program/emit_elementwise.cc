@@ -185,19 +185,14 @@ Term clip(const Term& x, const CallNode& call) {
   return y;
 }
 
-/// A float32 as an integer: cut off, the nearest there is where it is out of range, and 0 where it
-/// is no number. Term kCast alone leaves that to the processor.
-Term saturated(const Term& x, DType to) {
-  const auto bound = [](double limit) { return constant(limit, DType::kFloat32); };
-  const Term number = select(is_nan(x), 0.0f, x);
-  const Term low = lowest(to), high = highest(to);
-  const auto least = static_cast<double>(low->integer), most = static_cast<double>(high->integer);
-  if (is_narrow_integer(to))
-    return cast(to, cast(DType::kInt32, clamp(number, bound(least), bound(most))));
-  // The largest of a wide type lies between two float32, of which `beyond` is the upper.
-  const Term beyond = bound(-least);
-  const Term inside = clamp(number, bound(least), beyond);
-  return select(inside < beyond, cast(to, inside), high);
+/// A float32 as an integer (runtime/casts.h). A conversion of what is out of range alone is left to
+/// the processor.
+Term whole(const Term& x, DType to) {
+  if (is_narrow_integer(to)) return cast(to, whole(x, DType::kInt32));
+  const Term least = lowest(to);
+  const auto low = static_cast<double>(least->integer);
+  const Term low_end = constant(low, DType::kFloat32), beyond = constant(-low, DType::kFloat32);
+  return select(x >= low_end && x < beyond, cast(to, x), least);
 }
 
 Term emit_cast(Emitter& e, const CallNode& call, size_t, const Coords& at) {
@@ -206,7 +201,7 @@ Term emit_cast(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   // From and to half-width floats by way of float32, as the reference rounds.
   if (is_half(from) || is_half(to)) x = cast(DType::kFloat32, x);
   if (to == DType::kBool) return from == DType::kBool ? x : x != zero(x.dtype());
-  return is_float(x.dtype()) && is_integer(to) ? saturated(x, to) : cast(to, x);
+  return is_float(x.dtype()) && is_integer(to) ? whole(x, to) : cast(to, x);
 }
 
 Term first(Emitter& e, const CallNode& call, size_t, const Coords& at) {

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "runtime/casts.h"
+#include "runtime/dispatch.h"
 #include "tensor_program/range.h"
 
 namespace collage::tensor_program {
@@ -142,10 +144,10 @@ Term highest(DType dtype) {
 
 int64_t integer_of(double value, DType dtype) {
   if (dtype == DType::kBool) return value != 0 ? 1 : 0;
-  if (std::isnan(value)) return 0;
-  const auto [low, high] = limits(dtype);
-  if (value <= static_cast<double>(low)) return low;
-  return value >= static_cast<double>(high) ? high : static_cast<int64_t>(value);
+  int64_t integer = 0;
+  dispatch_integer(
+      dtype, [&]<typename T>(Tag<T>) { integer = static_cast<int64_t>(integer_from<T>(value)); });
+  return integer;
 }
 
 Term var(std::string name, DType dtype) {

@@ -94,8 +94,7 @@ Term integer_constant(int64_t value, DType dtype);
 Term zero(DType dtype);
 Term lowest(DType dtype);  ///< minus infinity, or the least integer
 Term highest(DType dtype);
-/// A real as an integer of the type: cut off, the nearest there is where it is out of range, and 0
-/// where it is no number.
+/// A real as an integer of the type (runtime/casts.h).
 int64_t integer_of(double value, DType dtype);
 /// An index variable; of another type only where a program is made for a given value (an anchor's
 /// accumulator).

@@ -1,5 +1,5 @@
 // Casts between all types of numbers, of values at the limits of the types and beyond them. What is
-// out of range has one answer whoever computes it (src/ops/cast.cc).
+// out of range has one answer whoever computes it (runtime/casts.h).
 #pragma once
 
 #include <algorithm>

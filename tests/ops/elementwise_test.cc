@@ -110,10 +110,19 @@ TEST(UnaryTest, IntegerExtremesWrap) {
       ElementsAre(-9, 3, 5));
 }
 
-TEST(CastTest, TruncatesSaturatesAndTests) {
+TEST(CastTest, TruncatesWrapsAndTests) {
   Tensor x = floats({6}, {1.9f, -1.9f, 3e9f, -3e9f, NAN, 0});
   EXPECT_THAT(run("cast", {x}, {{"dtype", DType::kInt32}}).values<int32_t>(),
-              ElementsAre(1, -1, 2147483647, -2147483648, 0, 0));
+              ElementsAre(1, -1, INT32_MIN, INT32_MIN, INT32_MIN, 0));
+  EXPECT_THAT(
+      run("cast", {floats({6}, {300, -50, 255.9f, 3e9f, kInf, NAN})}, {{"dtype", DType::kUInt8}})
+          .values<uint8_t>(),
+      ElementsAre(44, 206, 255, 0, 0, 0));
+  EXPECT_THAT(run("cast", {x}, {{"dtype", DType::kInt64}}).values<int64_t>(),
+              ElementsAre(1, -1, 3000000000, -3000000000, INT64_MIN, 0));
+  EXPECT_THAT(run("cast", {floats({4}, {3e9f, 1e19f, 0x1p64f, -2})}, {{"dtype", DType::kUInt64}})
+                  .values<uint64_t>(),
+              ElementsAre(3000000000u, 9999999980506447872u, uint64_t{1} << 63, ~uint64_t{1}));
   EXPECT_THAT(run("cast", {x}, {{"dtype", DType::kBool}}).values<uint8_t>(),
               ElementsAre(1, 1, 1, 1, 1, 0));
   EXPECT_THAT(run("cast", {ints({2}, {257, -1})}, {{"dtype", DType::kUInt8}}).values<uint8_t>(),

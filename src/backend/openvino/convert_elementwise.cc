@@ -115,15 +115,15 @@ Result<ov::OutputVector> convert_shrink(const CallView& view) {
 
 Result<ov::OutputVector> convert_copy(const CallView& view) { return one(view[0]); }
 
-// Anything to bool is "is not zero"; OpenVINO's own conversion would truncate first. What it makes
-// of a real number that an integer type does not hold depends on the types.
+// Anything to bool is "is not zero"; OpenVINO's own conversion would truncate first. To int64 it
+// converts by way of int32.
 Result<ov::OutputVector> convert_cast(const CallView& view) {
   ov::element::Type type = element_type(view.result().dtype);
   if (view.type(0).dtype == view.result().dtype) return one(view[0]);
   if (view.result().dtype == DType::kBool)
     return one(make<ov::op::v1::NotEqual>(view[0], scalar(0, view[0])));
-  if (is_float(view.type(0).dtype) && is_integer(view.result().dtype))
-    return unsupported("a real number out of an integer's range");
+  if (is_float(view.type(0).dtype) && view.result().dtype == DType::kInt64)
+    return unsupported("a real number as int64, which it computes in 32 bits");
   return one(make<ov::op::v0::Convert>(view[0], type));
 }
 

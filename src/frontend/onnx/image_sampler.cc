@@ -30,7 +30,8 @@ Result<ImageSampler::Tap> ImageSampler::tap(const Expr& x, Expr weight, int64_t 
   Expr inside = TRY(clipped(at, 0, extent - 1));
   Expr holds;
   if (mode_.beyond == Beyond::kZeros) holds = TRY(node_.call("equal", {inside, at}));
-  return Tap{TRY(node_.cast(inside, DType::kInt64)), std::move(weight), std::move(holds)};
+  const Expr index = TRY(node_.cast(inside, DType::kInt64));  // the least of all for NaN
+  return Tap{TRY(combine("maximum", index, 0)), std::move(weight), std::move(holds)};
 }
 
 // Keys' cubic convolution with a = -0.75, of the inner two or the outer two taps.

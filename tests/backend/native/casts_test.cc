@@ -5,7 +5,7 @@
 namespace collage::native {
 namespace {
 
-TEST(Casts, SaturateAndWrapAsTheReferenceDoes) {
+TEST(Casts, OfWhatTheTypeDoesNotHoldAreTheReferences) {
   int taken = 0;
   for (const testing::CastAtLimits& cast : testing::casts_at_limits()) {
     SCOPED_TRACE(cast.name);

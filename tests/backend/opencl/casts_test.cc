@@ -5,7 +5,7 @@
 namespace collage::opencl {
 namespace {
 
-TEST(Casts, SaturateAndWrapAsTheReferenceDoes) {
+TEST(Casts, OfWhatTheTypeDoesNotHoldAreTheReferences) {
   REQUIRE_DEVICE();
   int taken = 0;
   for (const testing::CastAtLimits& cast : testing::casts_at_limits()) {
