@@ -30,12 +30,12 @@ Result<Function> function_with_seeded_constants(const std::string& text) {
   return with_quantised_weights(TRY(with_usable_integers(parsed)));
 }
 
-Result<RoundingErrors> on_synthetic_inputs(const Function& function) {
+Result<RoundingErrors> on_synthetic_inputs(const Function& function, uint64_t seed) {
   constexpr SyntheticRange kRanges[] = {{-1, 1}, {0.1f, 1}, {-4, 4}};
   std::optional<RoundingErrors> first;
   for (const SyntheticRange& range : kRanges) {
     RoundingErrors errors =
-        TRY(RoundingErrors::of(function, TRY(synthetic_inputs(function, check_seed(), range))));
+        TRY(RoundingErrors::of(function, TRY(synthetic_inputs(function, seed, range))));
     if (informative(errors.expected())) return errors;
     if (!first) first = std::move(errors);
   }
@@ -67,7 +67,7 @@ Result<std::shared_ptr<ReferenceResults>> ReferenceCache::results_of(const std::
   Function function = TRY(function_with_seeded_constants(text));
   // Whole models are checked at some ends too (verify/reference_check.h).
   constexpr double kMostWork = 1e9;  // multiplications and additions
-  RoundingErrors errors = TRY(on_synthetic_inputs(function));
+  RoundingErrors errors = TRY(on_synthetic_inputs(function, check_seed()));
   std::optional<RoundingErrors> at_ends;
   if (function_flops(function) <= kMostWork) at_ends = TRY(on_ends(function));
   const double bytes = function_bytes(function);

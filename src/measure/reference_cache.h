@@ -51,6 +51,6 @@ Result<Function> function_with_seeded_constants(const std::string& text);
 Result<RoundingErrors> on_ends(const Function& function);
 // The reference's outputs for seeded inputs. Of a few ranges the first that gives outputs with
 // enough elements that are neither zero nor NaN.
-Result<RoundingErrors> on_synthetic_inputs(const Function& function);
+Result<RoundingErrors> on_synthetic_inputs(const Function& function, uint64_t seed);
 
 }  // namespace collage

@@ -19,7 +19,7 @@ struct ModelReference {
   Function function;
   Tolerance tolerance;
   Tolerance of_peers;  // of what another runtime computes, where only its outputs are known
-  std::string bound;   // the tolerance in words: "|a-b| <= 0.01 s, as the model rounds to …"
+  std::string bound;   // the tolerance: "|a-b| <= 0.01 s, as the model rounds to …", s as in comparison.h
 };
 
 // `max_error` as in ProgramOptions.

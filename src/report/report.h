@@ -29,7 +29,7 @@ struct RunFacts {
   std::optional<Verification> verification;
   // Of this program's outputs from another runtime's, on the same inputs.
   struct OutputDifference {
-    double max_abs = 0, max_rel = 0;  // largest |a-b|, and as a part of that output's max|b|
+    double max_abs = 0, max_rel = 0;  // largest |a-b|, and as a part of the largest of the values like b
     bool within = true;               // what verify allows
     std::string reason;               // of the first element that is not; empty when within
   };

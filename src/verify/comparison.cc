@@ -181,7 +181,8 @@ void compare_numbers(int64_t count, const Actual& actual, const Expected& expect
   const double number = std::max<double>(1, static_cast<double>(errors.count));
   const double mean = std::sqrt(errors.squares_of_allowed / number);
   // What a few elements say of their mean.
-  const double limit = std::hypot(tolerance.mean, 1 / std::sqrt(number));
+  constexpr double kFewElements = 0.5;
+  const double limit = std::hypot(tolerance.mean, kFewElements / std::sqrt(number));
   difference.mean_of_allowed = mean == 0 ? 0 : mean / limit;
   if (const int64_t i = errors.first_wrong; i >= 0) {
     const double a = actual(i), b = expected(i);

@@ -11,6 +11,7 @@ namespace collage {
 struct Noise {
   double relative = 0;    // root mean square of the change, relative to each element
   double of_largest = 0;  // … relative to the largest finite magnitude
+  double absolute = 0;    // … besides
   uint64_t seed = 0;
 };
 

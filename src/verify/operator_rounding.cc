@@ -7,6 +7,7 @@
 
 #include "ir/op.h"
 #include "ir/work.h"
+#include "ops/special_values.h"
 #include "ops/type_rules.h"
 #include "tensor_program/call.h"
 
@@ -42,6 +43,15 @@ bool moves(const CallNode& call) {
   if (call.op->name.starts_with("nn.max_pool") || call.op->name.starts_with("nn.global_max_pool"))
     return true;
   return call.op->kind == FusionKind::kInjective && !is_resize(call);
+}
+
+// Of the error that is promised (ops/special_values.h), which is the largest.
+double cancelled(const CallNode& call) {
+  constexpr double kOfLargest = 1.0 / 12, kLeast = 1e-9;
+  for (const Promise& promise : unary_promises())
+    if (promise.op == call.op->name && promise.absolute > kLeast)
+      return kOfLargest * promise.absolute;
+  return 0;
 }
 
 double product(const Shape& shape, size_t begin, size_t end) {
@@ -128,7 +138,7 @@ OperatorRounding operator_rounding(const CallNode& call) {
     const double times = kArithmetic.count(call.op->name) != 0 ? 1
                          : is_resize(call)                     ? kInterpolation
                                                                : approximation;
-    return {times > 1 ? times * one : 0, std::hypot(times * one, stored)};
+    return {times > 1 ? times * one : 0, std::hypot(times * one, stored), cancelled(call)};
   }
   const double terms = summands(call);
   // Softmax and attention hold exponentials besides.

@@ -20,6 +20,7 @@ double rms_roundoff(double unit);
 struct OperatorRounding {
   double operands = 0;  // relative to each element of what is summed (see reads_all)
   double results = 0;   // relative to each element of the result
+  double absolute = 0;  // besides, where the definition subtracts numbers that are nearly equal
 };
 // Zero for operators that only move, choose or compare.
 OperatorRounding operator_rounding(const CallNode& call);

@@ -142,9 +142,9 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
   if (source.kind == Kind::kQuanta) return interpret_with_neighbours(function_, inputs_, seed);
   uint64_t tensor = seed << 32;
   const double stated = rms_roundoff(amplitude);
-  const auto noisy = [&](const Tensor& value, double relative,
-                         double of_largest = 0) -> Result<Tensor> {
-    return with_noise(value, {relative, of_largest, ++tensor});
+  const auto noisy = [&](const Tensor& value, double relative, double of_largest = 0,
+                         double absolute = 0) -> Result<Tensor> {
+    return with_noise(value, {relative, of_largest, absolute, ++tensor});
   };
   std::vector<Tensor> inputs = inputs_;
   if (source.kind == Kind::kTensors)
@@ -193,11 +193,14 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
       results[0] =
           TRY(with_noise_of_sizes(results[0], TRY(sizes_of_tiles(call, arguments, source.tile)),
                                   amplitude * own.operands, ++tensor));
-    double relative = 0;
-    if (source.kind == Kind::kArithmetic && !by_operation) relative = amplitude * own.results;
+    double relative = 0, absolute = 0;
+    if (source.kind == Kind::kArithmetic && !by_operation) {
+      relative = amplitude * own.results;
+      absolute = amplitude * own.absolute;
+    }
     if (source.kind == Kind::kTensors && own.results > 0) relative = stated;
     if (relative > 0)
-      for (Tensor& result : results) result = TRY(noisy(result, relative));
+      for (Tensor& result : results) result = TRY(noisy(result, relative, 0, absolute));
     if (const auto clean = jumping_.find(&call); clean != jumping_.end())
       for (size_t i = 0; i < results.size(); ++i)
         results[i] = TRY(without_jumps(results[i], clean->second[i], continuity(call)));

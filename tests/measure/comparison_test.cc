@@ -112,7 +112,7 @@ TEST(Comparison, ManySmallErrorsShowInTheirMean) {
   EXPECT_TRUE(within(one, expected, tolerance));
   Difference difference = compare_tensors(floats(all), floats(expected), tolerance);
   EXPECT_FALSE(difference.within);
-  EXPECT_NEAR(difference.mean_of_allowed, 5 / std::sqrt(2), 0.01) << "one in a hundred more";
+  EXPECT_NEAR(difference.mean_of_allowed, 0.5 / std::hypot(0.1, 0.05), 0.01) << "of few elements";
   EXPECT_EQ(difference.reason.substr(0, 66),
             "errs by 0.5 of what each element may in root mean square (allowed ");
 }

@@ -199,8 +199,7 @@ TEST(Gate, RefusesEveryFaultOfATransformer) {
   register_all_ops();
   const Function network = testing::transformer(4, 24, 64);
   const std::vector<Fault> faults = testing::faults_of(network);
-  EXPECT_EQ(check_faults(network, faults, {{}, rounding::kBFloat16Pairs}),
-            static_cast<int>(faults.size()));
+  EXPECT_EQ(check_faults(network, faults), static_cast<int>(faults.size()));
 }
 
 }  // namespace

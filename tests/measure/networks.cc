@@ -153,7 +153,7 @@ std::vector<Fault> faults_of(const Function& function) {
 }
 
 RoundingErrors on_trial_data(const Function& function) {
-  return on_synthetic_inputs(function).value();
+  return on_synthetic_inputs(function, 7).value();
 }
 
 }  // namespace collage::testing

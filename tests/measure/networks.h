@@ -37,7 +37,7 @@ struct Fault {
 // parameter one channel that does.
 std::vector<Fault> faults_of(const Function& function);
 
-// A function on the data that trials use.
+// A function on data as trials use it, the same in every process.
 RoundingErrors on_trial_data(const Function& function);
 
 }  // namespace collage::testing

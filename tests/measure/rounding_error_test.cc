@@ -48,7 +48,7 @@ double allowed(const Function& function, const Rounding& rounding = {}) {
 TEST(Noise, IsAsLargeAsAskedAndTheSameEveryTime) {
   const TensorType type{{50, 1000}, DType::kFloat32};
   const Tensor tensor = random_tensor(type, 3);
-  for (const Noise& noise : {Noise{1e-3, 0, 1}, Noise{0, 1e-3, 1}}) {
+  for (const Noise& noise : {Noise{1e-3, 0, 0, 1}, Noise{0, 1e-3, 0, 1}}) {
     const Tensor noisy = with_noise(tensor, noise).value(),
                  again = with_noise(tensor, noise).value();
     Tensor change = tensor.clone();
@@ -61,16 +61,16 @@ TEST(Noise, IsAsLargeAsAskedAndTheSameEveryTime) {
     EXPECT_NEAR(rms(change), noise.relative > 0 ? 1e-3 * rms(tensor) : 1e-3, 3e-5);
     EXPECT_NEAR(sum / static_cast<double>(tensor.size()), 0, 2e-5);
   }
-  const Noise other{1e-3, 0, 2};
+  const Noise other{1e-3, 0, 0, 2};
   EXPECT_NE(with_noise(tensor, other).value().data<float>()[5],
-            with_noise(tensor, Noise{1e-3, 0, 1}).value().data<float>()[5]);
+            with_noise(tensor, Noise{1e-3, 0, 0, 1}).value().data<float>()[5]);
 }
 
 TEST(Noise, LeavesIntegersZerosAndInfinitiesAlone) {
   const Tensor whole = Tensor::from<int64_t>({3}, {1, 2, 3});
-  EXPECT_EQ(with_noise(whole, {1, 1, 1}).value().raw(), whole.raw());
+  EXPECT_EQ(with_noise(whole, {1, 1, 0, 1}).value().raw(), whole.raw());
   const Tensor tensor = Tensor::from<float>({4}, {0, INFINITY, -INFINITY, NAN});
-  const Tensor noisy = with_noise(tensor, {1e-3, 1e-3, 1}).value();
+  const Tensor noisy = with_noise(tensor, {1e-3, 1e-3, 0, 1}).value();
   EXPECT_EQ(noisy.data<float>()[0], 0);
   EXPECT_EQ(noisy.data<float>()[1], INFINITY);
   EXPECT_EQ(noisy.data<float>()[2], -INFINITY);

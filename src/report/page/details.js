@@ -117,5 +117,5 @@ function planMarkup() {
     ${reasons.size ? '<h3>Refusals</h3><ul class="plain">' + [...reasons].slice(0, 40).map(([key, list]) => `<li>${chip(kindOf(key.split('\n')[0]))}<span class="why">${esc(key.split('\n')[1])}</span> <span class="dim">${list.length > 1 ? list.length + ' times, ' : ''}${esc(list[0], 60)}</span></li>`).join('') + '</ul>' : ''}
     <h3>Machine</h3><div class="dim">${esc(report.env.cpu)} · ${report.env.threads} threads${peaks ? ` · at most ${peaks.gflops.toFixed(0)} GFLOP/s${Object.entries(peaks.units).map(([unit, rate]) => ` (${esc(unit)} ${rate.toFixed(0)})`).join('')} and ${peaks.levels.map(l => `${l.gbytes.toFixed(1)} GB/s from ${esc(l.name)}`).join(', ')}${peaksHold ? '' : ', which some kernel exceeds: measured on a busy machine, or reckoned wrong, so no share is shown'}` : ''}</div>
     <div class="dim">${Object.entries(report.env.versions).map(([n, v]) => esc(`${n} ${v}`, 80)).join(' · ')}</div>
-    ${report.verification ? `<div class="dim">largest error ${report.verification.max_rel.toPrecision(2)} of the largest value</div>` : ''}`;
+    ${report.verification ? `<div class="dim">largest error ${report.verification.max_rel.toPrecision(2)} of the largest value like it</div>` : ''}`;
 }
