@@ -3,9 +3,13 @@
 
 #include <collage/tensor.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "ops/half.h"
 
 namespace collage::testing {
 
@@ -18,8 +22,132 @@ struct Lie {
   bool of_memory = false;
 };
 
+namespace lies {
+
+inline double middle_magnitude(const Tensor& tensor) {
+  std::vector<float> sizes;
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    if (std::isfinite(tensor.data<float>()[i])) sizes.push_back(std::abs(tensor.data<float>()[i]));
+  if (sizes.empty()) return 0;
+  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2),
+                   sizes.end());
+  return static_cast<double>(sizes[sizes.size() / 2]);
+}
+
+using Change = std::function<float(int64_t, float)>;
+inline void change(Tensor& tensor, const Change& f) {
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.data<float>()[i] = f(i, tensor.data<float>()[i]);
+}
+
+// Element i becomes what stood at from(i).
+inline void move(Tensor& tensor, const std::function<int64_t(int64_t)>& from) {
+  const Tensor before = tensor.clone();
+  change(tensor, [&](int64_t i, float) { return before.data<float>()[from(i)]; });
+}
+
+inline int64_t last_extent(const Tensor& tensor) {
+  return tensor.shape().empty() ? 1 : tensor.shape().back();
+}
+
+inline void shift(Tensor& result, int) {
+  // Of what is there without outliers.
+  const auto by = static_cast<float>(0.01 * middle_magnitude(result));
+  change(result, [=](int64_t, float value) { return value + by; });
+}
+
+inline void fill(Tensor& result, int) {
+  const double middle = middle_magnitude(result);
+  change(result, [=](int64_t, float value) {
+    return std::abs(static_cast<double>(value)) > 100 * middle ? value : 12345.0f;
+  });
+}
+
+// One channel is its neighbour's.
+inline void take_channel(Tensor& result, int) {
+  const Shape& shape = result.shape();
+  const size_t axis = shape.size() > 1 ? 1 : 0;
+  if (shape.empty() || shape[axis] < 2) return;
+  int64_t inner = 1;
+  for (size_t d = axis + 1; d < shape.size(); ++d) inner *= shape[d];
+  move(result, [=, channels = shape[axis]](int64_t i) {
+    return i / inner % channels == channels / 2 ? i - inner : i;
+  });
+}
+
+inline void reverse_row(Tensor& result, int) {
+  const int64_t width = last_extent(result);
+  if (width == 0) return;
+  const int64_t row = result.size() / width / 2;
+  move(result,
+       [=](int64_t i) { return i / width == row ? row * width + (width - 1 - i % width) : i; });
+}
+
+inline void transpose(Tensor& result, int) {
+  const int64_t width = last_extent(result);
+  if (result.shape().size() < 2 || width == 0)
+    return move(result, [&](int64_t i) { return result.size() - 1 - i; });
+  const int64_t height = result.shape()[result.shape().size() - 2], matrix = width * height;
+  move(result, [=](int64_t i) {
+    const int64_t at = i % matrix;
+    return i - at + at % height * width + at / height;
+  });
+}
+
+inline void round_to_half(Tensor& result, int) {
+  change(result, [](int64_t, float value) { return bfloat16_to_float(float_to_bfloat16(value)); });
+}
+
+inline void be_wrong_at_times(Tensor& result, int run) {
+  if (run % 2 == 0 || result.size() == 0) return;
+  float* data = result.data<float>();
+  // The largest, so that it is wrong for sure.
+  float* most = std::max_element(data, data + result.size(), [](float a, float b) {
+    return (std::isfinite(a) ? std::abs(a) : 0) < (std::isfinite(b) ? std::abs(b) : 0);
+  });
+  *most *= 0.95f;
+}
+
+inline void lose_small_ones(Tensor& result, int) {
+  const double least = 0.5 * middle_magnitude(result);
+  change(result, [=](int64_t, float value) {
+    return std::abs(static_cast<double>(value)) < least ? 0.0f : value;
+  });
+}
+
+inline void lose_signs(Tensor& result, int) {
+  change(result, [](int64_t i, float value) { return i % 7 == 3 ? std::abs(value) : value; });
+}
+
+// The last few, as a loop without its remainder leaves them.
+inline void lose_tail(Tensor& result, int) {
+  const int64_t tail = std::min<int64_t>(result.size(), std::max<int64_t>(1, result.size() % 8));
+  change(result, [&](int64_t i, float value) { return i >= result.size() - tail ? 0.0f : value; });
+}
+
+inline void write_too_far(Tensor& result, int) {
+  float* end = result.data<float>() + result.size();
+  asm volatile("" : "+r"(end));
+  *end = 1;
+}
+
+}  // namespace lies
+
 // Each but two, which depend on the function or its inputs: a tap that does not count
 // (networks.h, faults_of), and results that are right on inputs known beforehand.
-std::vector<Lie> all_lies();
+inline std::vector<Lie> all_lies() {
+  using namespace lies;
+  return {{"shifted by a hundredth", shift},
+          {"a constant beside outliers", fill},
+          {"one channel is another", take_channel},
+          {"one row is reversed", reverse_row},
+          {"transposed", transpose},
+          {"rounded to bfloat16", round_to_half},
+          {"wrong in every other run", be_wrong_at_times},
+          {"small ones are lost", lose_small_ones},
+          {"signs are lost", lose_signs},
+          {"the tail is lost", lose_tail},
+          {"one element too far", write_too_far, true}};
+}
 
 }  // namespace collage::testing
