@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "artifact.h"
-#include "artifact/open_program.h"
 #include "artifact/specialisations.h"
 #include "base/interrupt.h"
 #include "base/statistics.h"
@@ -200,11 +199,17 @@ Status run_specialised(const SharedOptions& options) {
                        options.json.empty() ? "--save-outputs without --inputs" : "--json");
   register_all();
   TRY(check_flags(options));
+  if (!options.inputs.empty()) {
+    const std::string& key = options.required_signature;
+    Result<DynamicArtifact> program =
+        key.empty()
+            ? DynamicArtifact::load(options.model, options.threads)
+            : DynamicArtifact::load_signed(options.model, TRY(read_key("--require-signature", key)),
+                                           options.threads);
+    return run_given(options, TRY(std::move(program)));
+  }
   const std::shared_ptr<ArtifactFile> file = TRY(open_signed(options));
   file->use_threads(options.threads);
-  if (!options.inputs.empty())
-    return run_given(options,
-                     TRY(open_dynamic_artifact(file, options.threads).with_context(options.model)));
   const std::shared_ptr<LoadedSpecialisations> program =
       TRY(LoadedSpecialisations::load(file).with_context(options.model));
   return time_each(*program);

@@ -1,14 +1,13 @@
 // Artifacts as `collage run` and libcollage_runtime load them: changed bytes, manifests that lie,
 // and files whose every checksum fits what somebody wrote into plans and weights. Their kernels are
 // those of no library: what is compiled is code, which nobody can check.
-#include "collage/artifact.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "artifact/artifact_file.h"
 #include "artifact/damage.h"
+#include "artifact/load_artifact.h"
 #include "artifact/signing_keys.h"
 #include "artifact/tiny_plan.h"
 #include "artifact/write_artifact.h"
@@ -19,6 +18,7 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/mutate_json.h"
 #include "fuzz/mutate_text.h"
+#include "runtime/executor.h"
 
 namespace collage::fuzz {
 namespace {
@@ -82,22 +82,27 @@ std::string other_file(Random& random) {
 }
 
 Outcome run_artifact(const std::string& input) {
-  const Result<Artifact> artifact = Artifact::load(input.data(), input.size());
+  static const PublicKey key = PublicKey::parse(testing::kPublicKey).value();
   // Nobody signed it.
-  EXPECT_FALSE(Artifact::load_signed(input.data(), input.size(), testing::kPublicKey).ok());
-  const Result<std::shared_ptr<ArtifactFile>> file =
+  EXPECT_FALSE(ArtifactFile::from_memory(input.data(), input.size(), nullptr, key).ok());
+  Result<std::shared_ptr<ArtifactFile>> file =
       ArtifactFile::from_memory(input.data(), input.size(), nullptr);
-  if (file.ok()) (void)(*file)->check_hashes();
-  if (!artifact.ok()) {
-    EXPECT_FALSE(artifact.status().message().empty());
-    return file.ok() ? Outcome::kRefused : Outcome::kNoSyntax;
+  if (!file.ok()) {
+    EXPECT_FALSE(file.status().message().empty());
+    return Outcome::kNoSyntax;
   }
-  Result<Context> context = artifact->make_context();
-  if (!context.ok()) return Outcome::kRefused;
-  std::vector<Tensor> inputs;
-  for (const TensorInfo& info : artifact->inputs())
-    inputs.push_back(Tensor::zeros(info.dtype, info.shape));
-  return context->run(inputs).ok() ? Outcome::kAccepted : Outcome::kRefused;
+  (void)(*file)->check_hashes();
+  const Result<LoadedArtifact> loaded = load_artifact(*file);
+  if (!loaded.ok()) {
+    EXPECT_FALSE(loaded.status().message().empty());
+    return Outcome::kRefused;
+  }
+  Result<Executor> executor = Executor::create_beside(loaded->plan, loaded->threads());
+  if (!executor.ok()) return Outcome::kRefused;
+  std::vector<Tensor> inputs, outputs(loaded->plan->outputs.size());
+  for (const PlanSignature& signature : loaded->plan->inputs)
+    inputs.push_back(Tensor::zeros(signature.type.dtype, signature.type.shape));
+  return executor->run(inputs, outputs).ok() ? Outcome::kAccepted : Outcome::kRefused;
 }
 
 }  // namespace
