@@ -66,6 +66,7 @@ class ComputedByOthers : public StageProgram {
   ComputedByOthers(Module module, const StageContext& context)
       : module_(std::move(module)), context_(context) {}
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
+    const RunNumber number(runs_++);
     return context_.compute(module_, inputs);
   }
   Result<std::shared_ptr<const Plan>> plan() const override {
@@ -75,6 +76,7 @@ class ComputedByOthers : public StageProgram {
  private:
   Module module_;
   const StageContext& context_;
+  uint64_t runs_ = 0;
 };
 
 class Compiled : public StageProgram {
