@@ -200,7 +200,7 @@ TEST_F(ArtifactTest, RefusesWhatIsNone) {
   EXPECT_THAT(Artifact::load(folder_ / "missing.collage").status().to_string(),
               HasSubstr("No such file"));
   EXPECT_THAT(Artifact::load(folder_).status().to_string(), HasSubstr("no file"));
-  EXPECT_EQ(Artifact::load("", 0).status().code(), ErrorCode::kBadModel);
+  EXPECT_EQ(Artifact::load("", size_t{0}).status().code(), ErrorCode::kBadModel);
   const std::string text(1000, 'x');
   EXPECT_THAT(Artifact::load(text.data(), text.size()).status().to_string(),
               HasSubstr("no artifact"));
