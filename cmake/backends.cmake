@@ -3,7 +3,7 @@
 
 # What a backend links besides the rooms above it.
 set(COLLAGE_BACKEND_NEEDS_native Halide::Halide)
-set(COLLAGE_BACKEND_NEEDS_opencl Halide::Halide OpenCL::OpenCL clblast)
+set(COLLAGE_BACKEND_NEEDS_opencl Halide::Halide collage_opencl)
 set(COLLAGE_BACKEND_NEEDS_onednn collage_dnnl)
 set(COLLAGE_BACKEND_NEEDS_openvino openvino::runtime)
 set(COLLAGE_BACKEND_NEEDS_blas collage_openblas)

@@ -2,7 +2,7 @@
 # loads needs these and no backend. Those that use a vendor's library are left out where it was not found.
 
 set(COLLAGE_KERNELS_NEED_native Halide::Runtime)
-set(COLLAGE_KERNELS_NEED_opencl Halide::Runtime OpenCL::OpenCL clblast)
+set(COLLAGE_KERNELS_NEED_opencl Halide::Runtime collage_opencl)
 set(COLLAGE_KERNELS_NEED_onednn collage_dnnl)
 set(COLLAGE_KERNELS_NEED_openvino openvino::runtime)
 set(COLLAGE_KERNELS_NEED_blas collage_openblas)

@@ -1,7 +1,5 @@
 #include "base/library_beside.h"
 
-#include <dlfcn.h>
-
 #include <filesystem>
 
 namespace collage {

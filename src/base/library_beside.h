@@ -2,6 +2,8 @@
 // they are first asked for: a process holds nothing that it does not use.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <string>
 
 #include "base/result.h"
@@ -11,5 +13,13 @@ namespace collage {
 // What dlsym takes, and with it all that the library needs; it is never closed. kUnavailable where
 // there is none, or it cannot be loaded.
 Result<void*> load_library_beside(const std::string& file);
+
+// A function of it, or of what it needs; kUnavailable where there is none.
+template <typename Function>
+Status find_function(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(::dlsym(library, name));
+  if (function != nullptr) return {};
+  return error(ErrorCode::kUnavailable, "what is installed lacks {}", name);
+}
 
 }  // namespace collage

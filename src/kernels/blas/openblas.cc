@@ -1,6 +1,5 @@
 #include "kernels/blas/openblas.h"
 
-#include <dlfcn.h>
 #include <openblas_config.h>
 #include <sys/mman.h>
 
@@ -28,12 +27,6 @@ bool has_room() {
   return true;
 }
 
-template <typename F>
-bool find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, name));
-  return function != nullptr;
-}
-
 Result<OpenBlas> load() {
   if (!has_room())
     return error(ErrorCode::kUnavailable, "OpenBLAS needs more memory than this process may have");
@@ -41,10 +34,10 @@ Result<OpenBlas> load() {
   OpenBlas found{};
   decltype(&openblas_get_config) config = nullptr;
   decltype(&openblas_get_parallel) parallel = nullptr;
-  if (!find(library, "cblas_sgemm", found.sgemm) || !find(library, "cblas_sgemv", found.sgemv) ||
-      !find(library, "openblas_get_config", config) ||
-      !find(library, "openblas_get_parallel", parallel))
-    return error(ErrorCode::kUnavailable, "what is installed as OpenBLAS is another library");
+  TRY(find_function(library, "cblas_sgemm", found.sgemm));
+  TRY(find_function(library, "cblas_sgemv", found.sgemv));
+  TRY(find_function(library, "openblas_get_config", config));
+  TRY(find_function(library, "openblas_get_parallel", parallel));
   if (parallel() != OPENBLAS_OPENMP)
     return error(
         ErrorCode::kUnavailable,
@@ -63,9 +56,9 @@ Result<OpenBlas> load() {
 std::string openblas_version() { return version_in(OPENBLAS_VERSION); }
 
 Result<const OpenBlas*> openblas() {
-  static const Result<OpenBlas> loaded = load();
-  if (!loaded) return loaded.status();
-  return &*loaded;
+  static const auto* loaded = new Result<OpenBlas>(load());
+  if (!*loaded) return loaded->status();
+  return &loaded->value();
 }
 
 }  // namespace collage::blas

@@ -1,7 +1,5 @@
 #include "kernels/opencl/clblast_kernel.h"
 
-#include <clblast.h>
-
 #include "kernels/opencl/device.h"
 #include "kernels/opencl/memory.h"
 #include "runtime/saved_fields.h"
@@ -15,9 +13,7 @@ using nlohmann::json;
 
 constexpr char kLoader[] = "opencl.clblast";
 
-clblast::Transpose transposed(bool yes) {
-  return yes ? clblast::Transpose::kYes : clblast::Transpose::kNo;
-}
+CLBlastTranspose transposed(bool yes) { return yes ? CLBlastTransposeYes : CLBlastTransposeNo; }
 
 class ClblastKernel : public Kernel {
  public:
@@ -26,6 +22,7 @@ class ClblastKernel : public Kernel {
                                                      int device) {
     auto kernel = std::unique_ptr<ClblastKernel>(new ClblastKernel);
     kernel->number_ = device;
+    kernel->library_ = TRY(clblast());
     kernel->device_ = TRY(Device::open(device));
     kernel->on_device_[0] = TRY(kernel->upload(product.a, constants[0]));
     kernel->on_device_[1] = TRY(kernel->upload(product.b, constants[1]));
@@ -51,17 +48,17 @@ class ClblastKernel : public Kernel {
                k = static_cast<size_t>(p_.k);
     const size_t a_columns = p_.transpose_a ? m : k, b_columns = p_.transpose_b ? k : n;
     cl_command_queue queue = device_->queue();
-    const auto order = clblast::Layout::kRowMajor;
-    const clblast::StatusCode code =
+    const auto order = CLBlastLayoutRowMajor;
+    const CLBlastStatusCode code =
         p_.batch() == 1
-            ? clblast::Gemm<float>(order, transposed(p_.transpose_a), transposed(p_.transpose_b), m,
-                                   n, k, p_.alpha, a, a_offsets_[0], a_columns, b, b_offsets_[0],
-                                   b_columns, 0.0f, c, 0, n, &queue)
-            : clblast::GemmBatched<float>(
-                  order, transposed(p_.transpose_a), transposed(p_.transpose_b), m, n, k,
-                  alphas_.data(), a, a_offsets_.data(), a_columns, b, b_offsets_.data(), b_columns,
-                  betas_.data(), c, c_offsets_.data(), n, p_.batch(), &queue);
-    if (code != clblast::StatusCode::kSuccess)
+            ? library_->gemm(order, transposed(p_.transpose_a), transposed(p_.transpose_b), m, n, k,
+                             p_.alpha, a, a_offsets_[0], a_columns, b, b_offsets_[0], b_columns,
+                             0.0f, c, 0, n, &queue, nullptr)
+            : library_->gemm_batched(order, transposed(p_.transpose_a), transposed(p_.transpose_b),
+                                     m, n, k, alphas_.data(), a, a_offsets_.data(), a_columns, b,
+                                     b_offsets_.data(), b_columns, betas_.data(), c,
+                                     c_offsets_.data(), n, p_.batch(), &queue, nullptr);
+    if (code != CLBlastSuccess)
       return internal_error("clblast: a product failed with code {}", static_cast<int>(code));
     return device_->flush();
   }
@@ -113,6 +110,7 @@ class ClblastKernel : public Kernel {
     return device_->memory().buffer(at, operand.bytes());
   }
 
+  const ClBlast* library_ = nullptr;
   Product p_;
   gemm::OperandData constants_;
   std::shared_ptr<void> on_device_[2];

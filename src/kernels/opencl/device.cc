@@ -10,17 +10,17 @@ namespace {
 
 std::string text_of(cl_device_id device, cl_device_info what) {
   size_t bytes = 0;
-  if (clGetDeviceInfo(device, what, 0, nullptr, &bytes) != CL_SUCCESS || bytes == 0) return {};
+  if (cl().GetDeviceInfo(device, what, 0, nullptr, &bytes) != CL_SUCCESS || bytes == 0) return {};
   std::string text(bytes, '\0');
-  if (clGetDeviceInfo(device, what, bytes, text.data(), nullptr) != CL_SUCCESS) return {};
+  if (cl().GetDeviceInfo(device, what, bytes, text.data(), nullptr) != CL_SUCCESS) return {};
   return text.substr(0, text.find('\0'));
 }
 
 template <typename T>
 T number_of(cl_device_id device, cl_device_info what, T otherwise) {
   T value = otherwise;
-  return clGetDeviceInfo(device, what, sizeof(T), &value, nullptr) == CL_SUCCESS ? value
-                                                                                 : otherwise;
+  return cl().GetDeviceInfo(device, what, sizeof(T), &value, nullptr) == CL_SUCCESS ? value
+                                                                                    : otherwise;
 }
 
 DeviceInfo info_of(cl_platform_id platform, cl_device_id id) {
@@ -37,14 +37,15 @@ DeviceInfo info_of(cl_platform_id platform, cl_device_id id) {
 
 std::vector<DeviceInfo> find_devices() {
   std::vector<DeviceInfo> found;
+  if (!opencl().ok()) return found;
   cl_uint count = 0;
-  if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return found;
+  if (cl().GetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return found;
   std::vector<cl_platform_id> platforms(count);
-  if (clGetPlatformIDs(count, platforms.data(), nullptr) != CL_SUCCESS) return found;
+  if (cl().GetPlatformIDs(count, platforms.data(), nullptr) != CL_SUCCESS) return found;
   for (cl_platform_id platform : platforms) {
-    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) continue;
+    if (cl().GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) continue;
     std::vector<cl_device_id> ids(count);
-    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr) != CL_SUCCESS)
+    if (cl().GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr) != CL_SUCCESS)
       continue;
     for (cl_device_id id : ids)
       if (found.size() < kMostDevices &&
@@ -87,10 +88,10 @@ Result<Device*> Device::open(int id) {
   const cl_context_properties properties[] = {
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(info.platform), 0};
   cl_int code = CL_SUCCESS;
-  cl_context context = clCreateContext(properties, 1, &info.id, nullptr, nullptr, &code);
+  cl_context context = cl().CreateContext(properties, 1, &info.id, nullptr, nullptr, &code);
   TRY(checked(code, "clCreateContext"));
-  cl_command_queue queue = clCreateCommandQueue(context, info.id, 0, &code);
-  if (code != CL_SUCCESS) clReleaseContext(context);
+  cl_command_queue queue = cl().CreateCommandQueue(context, info.id, 0, &code);
+  if (code != CL_SUCCESS) cl().ReleaseContext(context);
   TRY(checked(code, "clCreateCommandQueue"));
   device = new Device(info, context, queue);
   return device;
@@ -98,12 +99,12 @@ Result<Device*> Device::open(int id) {
 
 Status Device::finish() const {
   busy_ = false;
-  return checked(clFinish(queue_), "clFinish");
+  return checked(cl().Finish(queue_), "clFinish");
 }
 
 Status Device::flush() const {
   busy_ = true;
-  return checked(clFlush(queue_), "clFlush");
+  return checked(cl().Flush(queue_), "clFlush");
 }
 
 }  // namespace collage::opencl

@@ -2,17 +2,13 @@
 // is first used: a context, and one queue that does its work in order.
 #pragma once
 
-#ifndef CL_TARGET_OPENCL_VERSION
-#define CL_TARGET_OPENCL_VERSION 120
-#endif
-#include <CL/cl.h>
-
 #include <atomic>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "kernels/opencl/libraries.h"
 
 namespace collage::opencl {
 
@@ -28,7 +24,7 @@ struct DeviceInfo {
   size_t part_alignment = 1;  ///< bytes that the begin of a sub-buffer is a multiple of
 };
 
-/// Looked for once, when first asked for.
+/// Looked for once, when first asked for; none where OpenCL cannot be loaded.
 const std::vector<DeviceInfo>& known_devices();
 
 /// An error that says what was called and what OpenCL answered.

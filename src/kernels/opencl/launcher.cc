@@ -9,7 +9,7 @@ namespace collage::opencl {
 thread_local Launcher* Launcher::current_ = nullptr;
 
 Launcher::~Launcher() {
-  for (const auto& [name, function] : functions_) clReleaseKernel(function);
+  for (const auto& [name, function] : functions_) cl().ReleaseKernel(function);
 }
 
 void Launcher::fail(Status status) {
@@ -28,7 +28,7 @@ Result<cl_kernel> Launcher::function_of(const std::string& name) {
   if (const auto known = functions_.find(name); known != functions_.end()) return known->second;
   if (program_ == nullptr) return internal_error("opencl: {} has no source", name);
   cl_int code = CL_SUCCESS;
-  cl_kernel function = clCreateKernel(program_->handle(), name.c_str(), &code);
+  cl_kernel function = cl().CreateKernel(program_->handle(), name.c_str(), &code);
   TRY(checked(code, "clCreateKernel"));
   functions_[name] = function;
   return function;
@@ -40,25 +40,26 @@ Status Launcher::enqueue(const char* function, const Grid& grid, int shared_byte
   cl_uint next = 0;
   for (; sizes[next] != 0; ++next) {
     if (are_buffers[next] == 0) {
-      TRY(checked(clSetKernelArg(kernel, next, sizes[next], arguments[next]), "clSetKernelArg"));
+      TRY(checked(cl().SetKernelArg(kernel, next, sizes[next], arguments[next]), "clSetKernelArg"));
       continue;
     }
     const auto& buffer = *static_cast<const halide_buffer_t*>(arguments[next]);
     cl_mem memory = TRY(device_.memory().buffer(reinterpret_cast<const void*>(buffer.device),
                                                 buffer.size_in_bytes()));
-    TRY(checked(clSetKernelArg(kernel, next, sizeof(memory), &memory), "clSetKernelArg"));
+    TRY(checked(cl().SetKernelArg(kernel, next, sizeof(memory), &memory), "clSetKernelArg"));
   }
   // The last one is memory that a group shares, of which there is a byte at least.
-  TRY(checked(clSetKernelArg(kernel, next, static_cast<size_t>(std::max(shared_bytes, 1)), nullptr),
-              "clSetKernelArg"));
+  TRY(checked(
+      cl().SetKernelArg(kernel, next, static_cast<size_t>(std::max(shared_bytes, 1)), nullptr),
+      "clSetKernelArg"));
   size_t all[3], group[3];
   for (size_t d = 0; d < 3; ++d) {
     group[d] = static_cast<size_t>(grid.threads[d]);
     all[d] = group[d] * static_cast<size_t>(grid.blocks[d]);
   }
-  return checked(
-      clEnqueueNDRangeKernel(device_.queue(), kernel, 3, nullptr, all, group, 0, nullptr, nullptr),
-      "clEnqueueNDRangeKernel");
+  return checked(cl().EnqueueNDRangeKernel(device_.queue(), kernel, 3, nullptr, all, group, 0,
+                                           nullptr, nullptr),
+                 "clEnqueueNDRangeKernel");
 }
 
 void Launcher::launch(const char* function, const Grid& grid, int shared_bytes, const size_t* sizes,

@@ -39,7 +39,7 @@ Result<std::shared_ptr<void>> Memory::allocate(size_t bytes) {
   made.addresses = TRY(reserve_addresses(bytes));
   made.bytes = bytes;
   cl_int code = CL_SUCCESS;
-  made.whole = clCreateBuffer(device_.context(), CL_MEM_READ_WRITE, bytes, nullptr, &code);
+  made.whole = cl().CreateBuffer(device_.context(), CL_MEM_READ_WRITE, bytes, nullptr, &code);
   if (code == CL_INVALID_BUFFER_SIZE)
     return error(ErrorCode::kUnavailable, "opencl: the device has no buffers of {} bytes", bytes);
   TRY(checked(code, "clCreateBuffer"));
@@ -54,8 +54,8 @@ void Memory::release(void* begin) {
   const auto found = allocations_.find(begin);
   if (found == allocations_.end()) return;
   // The objects go once the work that was begun with them is done.
-  for (const auto& [place, part] : found->second.parts) clReleaseMemObject(part);
-  clReleaseMemObject(found->second.whole);
+  for (const auto& [place, part] : found->second.parts) cl().ReleaseMemObject(part);
+  cl().ReleaseMemObject(found->second.whole);
   allocations_.erase(found);
 }
 
@@ -88,8 +88,8 @@ Result<cl_mem> Memory::buffer(const void* address, size_t bytes) {
                           device_.info().part_alignment);
   const cl_buffer_region region{offset, bytes};
   cl_int code = CL_SUCCESS;
-  part = clCreateSubBuffer(allocation->whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
-                           &region, &code);
+  part = cl().CreateSubBuffer(allocation->whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                              &region, &code);
   TRY(checked(code, "clCreateSubBuffer"));
   return part;
 }
@@ -98,17 +98,17 @@ Status Memory::write(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return {};
   const auto [whole, begin] = TRY(place(to, bytes));
   if (device_.is_busy() && TRY(staging_.write(whole, begin, from, bytes))) return device_.flush();
-  return checked(clEnqueueWriteBuffer(device_.queue(), whole, CL_TRUE, begin, bytes, from, 0,
-                                      nullptr, nullptr),
+  return checked(cl().EnqueueWriteBuffer(device_.queue(), whole, CL_TRUE, begin, bytes, from, 0,
+                                         nullptr, nullptr),
                  "clEnqueueWriteBuffer");
 }
 
 Status Memory::read(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return {};
   const auto [whole, begin] = TRY(place(from, bytes));
-  return checked(
-      clEnqueueReadBuffer(device_.queue(), whole, CL_TRUE, begin, bytes, to, 0, nullptr, nullptr),
-      "clEnqueueReadBuffer");
+  return checked(cl().EnqueueReadBuffer(device_.queue(), whole, CL_TRUE, begin, bytes, to, 0,
+                                        nullptr, nullptr),
+                 "clEnqueueReadBuffer");
 }
 
 Status Memory::synchronise() { return device_.finish(); }

@@ -14,9 +14,9 @@ constexpr size_t kMostLog = 2000;  // characters of a compiler's messages that a
 /// What the device's compiler said.
 std::string build_log(cl_program program, cl_device_id device) {
   size_t bytes = 0;
-  clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
+  cl().GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
   std::string log(bytes, '\0');
-  clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
+  cl().GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
   return log.substr(0, std::min(log.find('\0'), kMostLog));
 }
 
@@ -24,13 +24,13 @@ Result<cl_program> build(const Device& device, std::string_view source) {
   const char* text = source.data();
   const size_t bytes = source.size();
   cl_int code = CL_SUCCESS;
-  cl_program program = clCreateProgramWithSource(device.context(), 1, &text, &bytes, &code);
+  cl_program program = cl().CreateProgramWithSource(device.context(), 1, &text, &bytes, &code);
   TRY(checked(code, "clCreateProgramWithSource"));
   const cl_device_id id = device.info().id;
-  code = clBuildProgram(program, 1, &id, "", nullptr, nullptr);
+  code = cl().BuildProgram(program, 1, &id, "", nullptr, nullptr);
   if (code == CL_SUCCESS) return program;
   const std::string log = build_log(program, id);
-  clReleaseProgram(program);
+  cl().ReleaseProgram(program);
   return internal_error("opencl: {} cannot build a kernel ({}): {}", device.info().name, code, log);
 }
 

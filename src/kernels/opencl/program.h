@@ -11,7 +11,7 @@ namespace collage::opencl {
 class Program {
  public:
   static Result<std::shared_ptr<const Program>> of(const Device& device, std::string_view source);
-  ~Program() { clReleaseProgram(handle_); }
+  ~Program() { cl().ReleaseProgram(handle_); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
