@@ -228,7 +228,7 @@ TEST(TypeRulesTest, BadCallsAreRefusedWithTheValue) {
 TEST(TypeRulesTest, NoOperatorAcceptsWrongArgumentCounts) {
   register_all_ops();
   for (const OpDef* op : all_ops()) {
-    EXPECT_FALSE(make_call(*op, {}).ok()) << op->name;
+    EXPECT_EQ(make_call(*op, {}).ok(), op->max_args == 0) << op->name;
     std::vector<Expr> many(9, make_var("x", f({2, 2, 2, 2})));
     EXPECT_FALSE(make_call(*op, many).ok()) << op->name;
   }
