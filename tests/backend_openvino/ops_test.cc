@@ -15,15 +15,9 @@ namespace collage::test {
 namespace {
 
 // Those of which it takes no case.
-<<<<<<< HEAD
-const std::set<std::string> kRefused = {"left_shift",     "right_shift", "random.normal",
-                                        "random.uniform", "reinterpret", "vision.roi_align",
-                                        "nn.softplus",    "mod",         "floor_mod"};
-=======
-const std::set<std::string> kRefused = {"left_shift",      "right_shift",    "random.normal",
-                                        "random.run",      "random.uniform", "reinterpret",
-                                        "vision.roi_align"};
->>>>>>> c054a33 (random numbers: each run of a context draws anew)
+const std::set<std::string> kRefused = {
+    "left_shift",  "right_shift",      "random.normal", "random.run", "random.uniform",
+    "reinterpret", "vision.roi_align", "nn.softplus",   "mod",        "floor_mod"};
 
 class OpTest : public ::testing::TestWithParam<std::string> {};
 
