@@ -34,14 +34,19 @@ class LowerLimits : public ir::IRMutator {
   Expr visit(const ir::Call* op) override {
     const std::optional<Limit> limit = limit_of(op);
     if (!limit) return ir::IRMutator::visit(op);
+    const Expr a = mutate(limit->a), given = mutate(limit->b);
+    const bool is_larger = limit->name == kLarger;
+    // Lowering may have found that it is.
+    if (ir::is_const(a) || ir::is_const(given))
+      return is_larger ? larger(a, given) : smaller(a, given);
     const std::string name = ir::unique_name("limit");
-    const Expr a = mutate(limit->a), b = ir::Variable::make(op->type, name);
-    const Expr number = limit->name == kLarger ? number_or_larger(b, a) : number_or_smaller(b, a);
+    const Expr b = ir::Variable::make(op->type, name);
+    const Expr number = is_larger ? number_or_larger(b, a) : number_or_smaller(b, a);
     // Chosen as integers: of real numbers LLVM takes none for NaN.
     const Halide::Type bits = op->type.with_code(halide_type_int);
     const Expr chosen = Halide::select(has_bits_of_nan(b), Halide::reinterpret(bits, b),
                                        Halide::reinterpret(bits, number));
-    return ir::Let::make(name, mutate(limit->b), Halide::reinterpret(op->type, chosen));
+    return ir::Let::make(name, given, Halide::reinterpret(op->type, chosen));
   }
 };
 
