@@ -189,6 +189,7 @@ class Measurement {
     }
     row.repeatable = trial->repeatable;
     row.variant.loses_nan |= trial->loses_nan;
+    row.variant.spreads_nan |= trial->spreads_nan;
     row.tried = true;
     if (row.variant.lowered) row.error = trial->agreement.error;
     if (!task_.until_right)

@@ -16,7 +16,8 @@ namespace collage {
 struct ReferenceResults {
   Function function;  // with seeded constants
   RoundingErrors errors;
-  // On inputs that hold the ends of what numbers can be; none where the reference takes long.
+  // On inputs that hold the ends of what numbers can be; none where the reference takes long,
+  // or has no answer there.
   std::optional<RoundingErrors> at_ends;
 };
 

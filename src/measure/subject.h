@@ -24,7 +24,8 @@ struct Agreement {
   double error = 0;            // root mean square, as a part of that of the output
   double of_allowed = 0;       // of an element, as a part of what is allowed for it
   double mean_of_allowed = 0;  // root mean square, as a part of the allowed one
-  bool loses_nan = false;      // a number stands where NaN should, at the ends
+  bool loses_nan = false;      // at the ends a number stands where NaN should
+  bool spreads_nan = false;    // … NaN where a number should, or in padding
 };
 
 // What it is tried with: seeded numbers, or with a few that lie at the ends of what numbers can be.

@@ -92,6 +92,15 @@ Result<Trial> try_kernel(std::shared_ptr<Kernel> kernel, const Variant& variant,
     if (!trial.repeatable)
       TRY(subject.check_outputs(variant, second.outputs).with_context("on its second run"));
   }
+  if (subject.knows_ends(variant)) {
+    const Run third =
+        TRY(run_once(*kernel, variant, subject, team, Side::kEnd, 0xff, TrialInputs::kEnds));
+    const Agreement at_ends =
+        TRY(subject.check_outputs(variant, third.outputs, TrialInputs::kEnds)
+                .with_context("where some inputs are at the ends of numbers"));
+    trial.loses_nan = at_ends.loses_nan;
+    trial.spreads_nan = at_ends.spreads_nan;
+  }
   trial.kernel = std::move(kernel);
   trial.inputs = std::move(first.inputs);
   trial.outputs = std::move(first.outputs);

@@ -27,7 +27,8 @@ struct Trial {
   bool repeatable = true;  // both runs gave the same bits
   size_t digest = 0;       // of the verified outputs
   Agreement agreement;     // of the first run
-  bool loses_nan = false;  // where it computes on NaN
+  // What it made of NaN and infinities, as the variant's fields of these names.
+  bool loses_nan = false, spreads_nan = false;
 };
 
 // One run, with the team parked where the kernel brings its own threads. Backends promise not to

@@ -71,7 +71,7 @@ struct Errors {
   int64_t count = 0;              // of these
   double max_abs = 0, max_rel = 0;
   double worst_of_allowed = 0;
-  int64_t worst = -1, first_wrong = -1, wrong = 0, judged = 0, lost_nan = 0;
+  int64_t worst = -1, first_wrong = -1, wrong = 0, judged = 0, lost_nan = 0, spread_nan = 0;
 
   void add(const Errors& later) {
     squares += later.squares;
@@ -82,6 +82,7 @@ struct Errors {
     max_rel = std::max(max_rel, later.max_rel);
     wrong += later.wrong;
     lost_nan += later.lost_nan;
+    spread_nan += later.spread_nan;
     judged += later.judged;
     if (later.worst_of_allowed > worst_of_allowed) {
       worst_of_allowed = later.worst_of_allowed;
@@ -120,15 +121,19 @@ class Allowed {
 };
 
 void judge(Errors& errors, int64_t i, double a, double b, const Allowed& allowed,
-           bool may_lose_nan) {
+           const Tolerance& tolerance) {
   ++errors.judged;
   if (std::isfinite(b) && allowed.largest() > 0) {
     const double part = b / allowed.largest();
     errors.expected_squares += part * part;
   }
   if (allowed.anything(i)) return;
-  if (may_lose_nan && std::isnan(b)) {
+  if (tolerance.may_lose_nan && std::isnan(b)) {
     errors.lost_nan += !std::isnan(a);
+    return;
+  }
+  if (tolerance.may_spread_nan && std::isnan(a) && !std::isnan(b)) {
+    ++errors.spread_nan;
     return;
   }
   const bool finite = std::isfinite(a) && std::isfinite(b);
@@ -161,7 +166,7 @@ void compare_numbers(int64_t count, const Actual& actual, const Expected& expect
   for (const Errors& part : of_parts<Errors>(count, [&](int64_t begin, int64_t end) {
          Errors some;
          for (int64_t i = begin; i < end; ++i)
-           judge(some, i, actual(i), expected(i), allowed, tolerance.may_lose_nan);
+           judge(some, i, actual(i), expected(i), allowed, tolerance);
          return some;
        }))
     errors.add(part);
@@ -170,6 +175,7 @@ void compare_numbers(int64_t count, const Actual& actual, const Expected& expect
   difference.worst_of_allowed = errors.worst_of_allowed;
   difference.wrong = errors.wrong;
   difference.lost_nan = errors.lost_nan;
+  difference.spread_nan = errors.spread_nan;
   difference.judged = errors.judged;
   if (errors.worst >= 0) {
     difference.worst_element = errors.worst;

@@ -32,6 +32,8 @@ struct Tolerance {
   double mean = std::numeric_limits<double>::infinity();
   // What should be NaN may be anything, which is counted (Difference::lost_nan).
   bool may_lose_nan = false;
+  // NaN may stand for any number, which is counted (Difference::spread_nan).
+  bool may_spread_nan = false;
 };
 
 // What a conversion may change: nothing, or what the smaller of two float types cannot hold.
@@ -64,6 +66,7 @@ struct Difference {
   double worst_actual = 0, worst_expected = 0, worst_of_allowed = 0;
   double mean_of_allowed = 0;     // the root mean square of errors, as a part of Tolerance::mean
   int64_t lost_nan = 0;           // elements that should be NaN and are not, where they may
+  int64_t spread_nan = 0;         // NaN that should be numbers, where they may
   int64_t wrong = 0, judged = 0;  // elements out of tolerance, and all
 };
 

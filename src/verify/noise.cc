@@ -75,7 +75,9 @@ double largest_finite(const Tensor& tensor) {
 }  // namespace
 
 Result<Tensor> with_noise(const Tensor& tensor, const Noise& noise) {
-  if (!is_float(tensor.dtype()) || (noise.relative == 0 && noise.of_largest == 0 && noise.absolute == 0)) return tensor;
+  if (!is_float(tensor.dtype()) ||
+      (noise.relative == 0 && noise.of_largest == 0 && noise.absolute == 0))
+    return tensor;
   const Draws draws(noise.seed);
   const double absolute =
       noise.absolute + (noise.of_largest > 0 ? noise.of_largest * largest_finite(tensor) : 0);

@@ -69,6 +69,12 @@ Result<std::vector<Tensor>> evaluate_program(const CallNode& call,
                                   {relative, seed});
 }
 
+// The root of the sum of squares.
+double combined(double a, double b) {
+  const double squares = a * a + b * b;
+  return squares > 1e-290 && squares < 1e290 ? std::sqrt(squares) : std::hypot(a, b);
+}
+
 // What a kernel's output of that type may err by besides.
 Tolerance least_tolerance(DType dtype) {
   const double unit = unit_roundoff(dtype);
@@ -192,7 +198,7 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
     if (tiled)
       results[0] =
           TRY(with_noise_of_sizes(results[0], TRY(sizes_of_tiles(call, arguments, source.tile)),
-                                  amplitude * own.operands, ++tensor));
+                                  amplitude * source.sums * own.operands, ++tensor));
     double relative = 0, absolute = 0;
     if (source.kind == Kind::kArithmetic && !by_operation) {
       relative = amplitude * own.results;
@@ -219,7 +225,9 @@ Status RoundingErrors::draw(const Source& source, Moves& moves) {
     const Tensor& expected = expected_[o];
     if (!is_float(expected.dtype()) && source.kind != Kind::kQuanta) continue;
     std::vector<double>& of = moves.of[o];
-    for (int64_t i = 0, n = expected.size(); i < n; ++i) {
+    const int64_t count = expected.size();
+#pragma omp parallel for if (count > 8192)
+    for (int64_t i = 0; i < count; ++i) {
       const double a = number_at(noisy[o], i), b = number_at(expected, i);
       double& by = of[static_cast<size_t>(i)];
       // NaN marks what may be anything (with_noise_of_sizes, with_nothing_infinite).
@@ -229,7 +237,7 @@ Status RoundingErrors::draw(const Source& source, Moves& moves) {
       } else {
         const double moved = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) / size : 0;
         by = source.kind == Kind::kQuanta ? std::max(by, moved)
-                                          : std::hypot(by * old_part, moved * new_part);
+                                          : combined(by * old_part, moved * new_part);
       }
     }
   }
@@ -250,12 +258,12 @@ Result<const RoundingErrors::Moves*> RoundingErrors::moves(const Source& source)
 
 std::vector<RoundingErrors::Part> RoundingErrors::parts_of(const Rounding& rounding) const {
   std::vector<Part> parts;
-  const auto add = [&](Kind kind, double times, int tile = 0) {
-    if (times > 0) parts.push_back({{kind, tile}, times});
+  const auto add = [&](Kind kind, double times) {
+    if (times > 0) parts.push_back({{kind}, times});
   };
   // What a rounding to bfloat16 leaves is far above float32's.
   if (rounding.tensors == 0)
-    add(Kind::kArithmetic, kArithmeticMargin * rounding.sums, tile_side(rounding));
+    parts.push_back({{Kind::kArithmetic, tile_side(rounding), rounding.sums}, kArithmeticMargin});
   add(Kind::kFactors, kStatedMargin * rounding.factors);
   add(Kind::kFixedPoint, kStatedMargin * rounding.fixed_point);
   add(Kind::kTensors, kStatedMargin * rounding.tensors);
@@ -264,11 +272,14 @@ std::vector<RoundingErrors::Part> RoundingErrors::parts_of(const Rounding& round
 }
 
 Result<RoundingErrors::Movement> RoundingErrors::moved(size_t output, const Rounding& rounding) {
+  for (const Known& known : moved_)
+    if (known.output == output && known.rounding == rounding && known.draws == draws_)
+      return known.movement;
   const Tensor& expected = expected_[output];
   auto all = std::make_shared<std::vector<double>>(static_cast<size_t>(expected.size()), 0);
   for (const Part& part : parts_of(rounding)) {
     const std::vector<double>& of = TRY(moves(part.source))->of[output];
-    for (size_t i = 0; i < of.size(); ++i) (*all)[i] = std::hypot((*all)[i], part.times * of[i]);
+    for (size_t i = 0; i < of.size(); ++i) (*all)[i] = combined((*all)[i], part.times * of[i]);
   }
   const Magnitudes magnitudes(expected);
   const std::vector<double> typical = of_groups(expected, magnitudes, *all, quantises_);
@@ -278,7 +289,9 @@ Result<RoundingErrors::Movement> RoundingErrors::moved(size_t output, const Roun
       (*all)[static_cast<size_t>(i)] =
           std::max((*all)[static_cast<size_t>(i)], typical[magnitudes.group(b)]);
   }
-  return Movement(std::move(all));
+  if (moved_.size() == kMostKnown) moved_.erase(moved_.begin());
+  moved_.push_back({output, rounding, draws_, std::move(all)});
+  return moved_.back().movement;
 }
 
 Result<std::vector<Tolerance>> RoundingErrors::tolerances(const Rounding& rounding) {
@@ -330,6 +343,7 @@ Result<Difference> RoundingErrors::compare_at_ends(size_t output, const Tensor& 
   plain.absolute = least_tolerance(expected.dtype()).absolute;
   plain.quanta = quantises_ ? 1 : 0;
   plain.may_lose_nan = true;
+  plain.may_spread_nan = tile_side(rounding) == 0;  // beyond its tile it does not
   plain = kept_as(plain, expected.dtype());
   const Difference difference = compare_tensors(actual, expected, plain);
   if (difference.within || difference.judged == 0) return difference;

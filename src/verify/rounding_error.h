@@ -45,7 +45,8 @@ class RoundingErrors {
   // Whether a kernel's output agrees with the reference's, for what its variant rounds.
   Result<Difference> compare(size_t output, const Tensor& actual, const Rounding& rounding);
   // The same with inputs that hold the ends of what numbers can be (with_ends): what should be NaN
-  // may be anything. Noise is drawn only where model_tolerance refuses the output.
+  // may be anything, and what should be a number NaN, which is counted. Noise is drawn only where
+  // model_tolerance refuses the output.
   Result<Difference> compare_at_ends(size_t output, const Tensor& actual, const Rounding& rounding);
   // The same of a program's output and what it must be, which may be another's than the
   // reference's: what roundings move is allowed besides the tolerance.
@@ -64,7 +65,8 @@ class RoundingErrors {
   enum class Kind { kArithmetic, kFactors, kFixedPoint, kTensors, kQuanta };
   struct Source {
     Kind kind;
-    int tile = 0;
+    int tile = 0;     // of convolutions, which err
+    double sums = 1;  // so many times what plain sums do
     auto operator<=>(const Source&) const = default;
   };
   struct Part {
@@ -76,6 +78,15 @@ class RoundingErrors {
   struct Moves {
     int draws = 0;
     std::vector<std::vector<double>> of;
+  };
+
+  // What `moved` gave: variants of one function are compared one after the other.
+  static constexpr size_t kMostKnown = 8;
+  struct Known {
+    size_t output;
+    Rounding rounding;
+    int draws;
+    Movement movement;
   };
 
   RoundingErrors(Function function, std::vector<Tensor> inputs)
@@ -94,6 +105,7 @@ class RoundingErrors {
   std::vector<Tensor> inputs_, expected_;
   std::unordered_map<const CallNode*, std::vector<Tensor>> jumping_;  // results without noise
   std::map<Source, Moves> known_;
+  std::vector<Known> moved_;
   int draws_ = 1, most_draws_ = 1;
   bool quantises_ = false, halves_ = false;
 };

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
+#include <string_view>
 
 #include "ir/op.h"
 #include "ir/visitor.h"
@@ -207,10 +209,21 @@ Result<std::vector<Tensor>> synthetic_inputs(const Function& function, uint64_t 
 
 namespace {
 
-std::vector<float> numbers_at(Ends ends) {
+using Names = std::set<std::string_view>;
+
+bool calls_any(const Function& function, const Names& names) {
+  const std::vector<Expr> nodes = post_order(function->body);
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Expr& node) {
+    const auto* call = as<CallNode>(node);
+    return call != nullptr && call->op != nullptr && names.count(call->op->name) != 0;
+  });
+}
+
+std::vector<float> numbers_at(Ends ends, bool denormals) {
   using Limits = std::numeric_limits<float>;
   constexpr float kFar = 1e5f;
-  std::vector<float> numbers = {kFar, -0.0f, 3 * Limits::denorm_min(), -Limits::min() / 3};
+  std::vector<float> numbers = {kFar, -0.0f};
+  if (denormals) numbers.insert(numbers.end(), {3 * Limits::denorm_min(), -Limits::min() / 3});
   if (ends != Ends::kOutlier)
     numbers.insert(numbers.end(), {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()});
   if (ends == Ends::kAll) numbers.insert(numbers.end(), {Limits::max(), -Limits::max()});
@@ -221,8 +234,12 @@ std::vector<float> numbers_at(Ends ends) {
 
 Result<std::vector<Tensor>> with_ends(const Function& function, std::vector<Tensor> inputs,
                                       Ends ends, uint64_t seed) {
-  const std::vector<ValueRange> ranges = input_ranges(TRY(inline_calls(function)));
-  const std::vector<float> numbers = numbers_at(ends);
+  // A divisor that small may be taken for zero (ops/special_values.h).
+  static const Names kDivide = {"divide",     "power", "mod", "floor_mod",
+                                "reciprocal", "rsqrt", "log"};
+  const Function flat = TRY(inline_calls(function));
+  const std::vector<ValueRange> ranges = input_ranges(flat);
+  const std::vector<float> numbers = numbers_at(ends, !calls_any(flat, kDivide));
   Random random{seed};
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool any = ranges[i].low == ValueRange{}.low && ranges[i].high == ValueRange{}.high;
@@ -235,12 +252,21 @@ Result<std::vector<Tensor>> with_ends(const Function& function, std::vector<Tens
 }
 
 Ends ends_to_check(const Function& function) {
-  for (const Expr& expr : post_order(function->body)) {
-    const auto* call = as<CallNode>(expr);
-    if (call != nullptr && call->op != nullptr && call->op->kind >= FusionKind::kReduction)
-      return Ends::kNotFinite;
-  }
-  return Ends::kAll;
+  // An infinity times a weight of zero, and where NaN stands in an order, is nowhere defined.
+  static const Names kUndefined = {"image.resize1d",
+                                   "image.resize2d",
+                                   "image.resize3d",
+                                   "image.grid_sample",
+                                   "topk",
+                                   "argsort",
+                                   "sort"};
+  if (calls_any(function, kUndefined)) return Ends::kOutlier;
+  const std::vector<Expr> nodes = post_order(function->body);
+  const bool adds_up = std::any_of(nodes.begin(), nodes.end(), [](const Expr& node) {
+    const auto* call = as<CallNode>(node);
+    return call != nullptr && call->op != nullptr && call->op->kind >= FusionKind::kReduction;
+  });
+  return adds_up ? Ends::kNotFinite : Ends::kAll;
 }
 
 }  // namespace collage

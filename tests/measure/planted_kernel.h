@@ -1,6 +1,8 @@
 // Kernels made from a lambda, and functions to try them on.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <memory>
 
@@ -49,7 +51,10 @@ inline Subject subject_of(const Function& function) {
   MeasureTask task;
   task.function_text = canonical_text(function);
   Result<Subject> subject = Subject::of_function(task);
-  if (!subject) std::abort();
+  if (!subject) {
+    ADD_FAILURE() << subject.status().to_string();
+    std::abort();
+  }
   return std::move(subject).value();
 }
 
