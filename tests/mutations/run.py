@@ -110,7 +110,8 @@ def rules(number, mutation):
 
 
 def tree_with(number, mutation):
-    """A folder like this tree, made of links but for one Python file."""
+    """A folder like this tree, but for one Python file: of links to folders and copies of files, since a script that is a link
+    imports what lies beside the file itself."""
     tree = os.path.join(FOLDER, str(number), "tree")
     shutil.rmtree(tree, ignore_errors=True)
     at, real = tree, mutations.ROOT
@@ -118,7 +119,8 @@ def tree_with(number, mutation):
     for part in mutation["file"].split("/"):
         for name in os.listdir(real):
             if name != part:
-                os.symlink(os.path.join(real, name), os.path.join(at, name))
+                place = os.symlink if os.path.isdir(os.path.join(real, name)) else shutil.copy
+                place(os.path.join(real, name), os.path.join(at, name))
         at, real = os.path.join(at, part), os.path.join(real, part)
         if not os.path.isfile(real):
             os.makedirs(at)
