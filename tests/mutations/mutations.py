@@ -57,11 +57,12 @@ def test_names(program):
 
 
 def patterns_without_a_test(mutation):
-    """Those parts of the filter that no test in the sources fits, with or without its parameter."""
+    """Those parts of the filter that no test in the sources fits, with or without its parameter, which may be named."""
     if mutation["test"] == BY_PARAMETER:
         return []
     if is_script(mutation["test"]):
         return [name for name in mutation["filter"].split() if name not in check_names(mutation["test"])]
     names = test_names(mutation["test"])
+    plain = lambda pattern: pattern.split("/")[1] if "/" in pattern else pattern
     return [pattern for pattern in mutation["filter"].split(":")
-            if not any(fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(f"All/{name}/0", pattern) for name in names)]
+            if not any(fnmatch.fnmatchcase(name, plain(pattern)) or fnmatch.fnmatchcase(f"All/{name}/0", pattern) for name in names)]
