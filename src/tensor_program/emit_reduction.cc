@@ -62,10 +62,18 @@ Term reduction(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return Emitter::read_kept(stage, axes, full);
 }
 
+/// 1, and NaN where x is no finite number: what one number alone is a part of itself. Compiled code
+/// takes x - x for 0, whatever x is.
+Term whole_of(const Term& x) {
+  const Term some = 1.0f + abs(x);
+  return quotient(some, some);
+}
+
 template <bool logarithm>
 Term softmax(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape& shape = arg_shape(call);
   const Ints axes = softmax_axis(call);
+  const bool is_alone = shape[static_cast<size_t>(axes[0])] == 1;
   auto x = [&](const Coords& c) { return e.value(call.args[0], c); };
   const Stored& largest =
       e.reduce(call, 0, Combine::kMax, shape, axes, x, [](const Term& v) { return v; });
@@ -75,7 +83,9 @@ Term softmax(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   if (logarithm) {
     const Stored& sum = e.reduce(call, 1, Combine::kSum, shape, axes, exponential,
                                  [](const Term& v) { return log(v); });
-    return x(at) - Emitter::read_kept(largest, axes, at) - Emitter::read_kept(sum, axes, at);
+    const Term part =
+        x(at) - Emitter::read_kept(largest, axes, at) - Emitter::read_kept(sum, axes, at);
+    return is_alone ? part + (whole_of(x(at)) - 1.0f) : part;
   }
   const Stored* kept = e.row_stages() ? &e.store(call, 2, shape, exponential) : nullptr;
   auto read = [&](const Coords& c) {
@@ -84,7 +94,8 @@ Term softmax(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   };
   const Stored& sum =
       e.reduce(call, 1, Combine::kSum, shape, axes, read, [](const Term& v) { return 1.0f / v; });
-  return read(at) * Emitter::read_kept(sum, axes, at);
+  const Term part = read(at) * Emitter::read_kept(sum, axes, at);
+  return is_alone ? part * whole_of(x(at)) : part;
 }
 
 /// gamma and beta have the shape of the normalised dimensions.

@@ -7,6 +7,8 @@
 #include <functional>
 #include <vector>
 
+#include "backend/native/real_limits.h"
+
 namespace collage::native {
 namespace {
 
@@ -21,8 +23,8 @@ class CountMaxima : public ir::IRMutator {
 
  protected:
   using ir::IRMutator::visit;
-  Expr visit(const ir::Max* op) override {
-    lanes_->push_back(op->type.lanes());
+  Expr visit(const ir::Call* op) override {
+    if (limit_of(op)) lanes_->push_back(op->type.lanes());
     return ir::IRMutator::visit(op);
   }
 
@@ -38,13 +40,14 @@ std::vector<int> lanes_of_maxima(int count, const std::function<int(int)>& order
       [&](int x, int y) { data(x, y) = static_cast<float>((x * 37 + y * 11) % 64); });
   Var row("row");
   Expr largest = data(order(0), row);
-  for (int i = 1; i < count; ++i) largest = Halide::max(largest, data(order(i), row));
+  for (int i = 1; i < count; ++i) largest = larger(largest, data(order(i), row));
   Halide::Func result("result");
   result(row) = largest;
   std::vector<int> lanes;
   Halide::Pipeline pipeline(result);
   reduce_horizontally(pipeline);
   pipeline.add_custom_lowering_pass(new CountMaxima(&lanes));
+  lower_limits(pipeline);
   const Halide::Buffer<float> got = pipeline.realize({4});
   for (int y = 0; y < 4; ++y) {
     float want = data(order(0), y);
