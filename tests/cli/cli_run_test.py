@@ -105,6 +105,23 @@ def check_verify(bench):
     bench.run("verify", name, "--expect", "expected", status=6)
 
 
+def check_verify_beside_a_mask(bench):
+    """Values are judged by their own size, not by that of a mask's fill among them."""
+    for fill in -1e4, -3.4e38:
+        mask = np.arange(8 * 32).reshape(8, 32) % 3 != 0
+        nodes = [helper.make_node("Where", ["mask", "x", "fill"], ["y"])]
+        net = tiny_models.model(nodes, {"x": [8, 32]}, {"y": [8, 32]}, {"mask": mask, "fill": np.array(fill, np.float32)})
+        name = bench.save("masked.onnx", net)
+        bench.run("verify", name, "--save-outputs", "masked")
+        right = np.load(bench.path("masked", "0_y.npy"))
+        bench.run("verify", name, "--expect", "masked")
+        for row in range(5):  # the largest and the second change places
+            order = np.argsort(right[row])
+            right[row, order[-1]], right[row, order[-2]] = right[row, order[-2]], right[row, order[-1]]
+        np.save(bench.path("masked", "0_y.npy"), right)
+        assert "WRONG" in bench.run("verify", name, "--expect", "masked", status=6)
+
+
 def check_verify_proves_something(bench):
     """Outputs that are zero whatever the input are named, in the report too; where there are no others it is status 6."""
     nodes = [helper.make_node("Sub", ["x", "far"], ["below"]), helper.make_node("Relu", ["below"], ["zero"]),
