@@ -6,10 +6,12 @@
 #include <map>
 
 #include "backend/compile_kernel.h"
+#include "backend/offer.h"
 #include "ir/text_printer.h"
 #include "measure/trial.h"
 #include "ops/cases.h"
 #include "targets/backends.h"
+#include "verify/synthetic.h"
 
 namespace collage {
 namespace {
@@ -72,6 +74,39 @@ TEST_P(BackendsGate, AcceptsTheirKernels) {
 INSTANTIATE_TEST_SUITE_P(All, BackendsGate,
                          ::testing::Values("onednn", "openvino", "native", "blas", "reference"),
                          [](const auto& info) { return std::string(info.param); });
+
+// Winograd's among them: with a pixel of 1e5, infinities and NaN beside numbers below 1, outputs of
+// other tiles are right.
+TEST(ConvolutionsGate, AcceptsEveryVariantWithOutliers) {
+  register_all();
+  const Expr x = make_var("x", TensorType{{1, 16, 30, 30}, DType::kFloat32});
+  const Expr weights =
+      make_constant(synthetic_constant(TensorType{{32, 16, 3, 3}, DType::kFloat32}, 3).value());
+  const Function function = make_function(
+      {x}, make_call("nn.conv2d", {x, weights}, {{"padding", Ints{1, 1, 1, 1}}}).value());
+  const CompileOptions options{2, ""};
+  ThreadTeam team(2);
+  MeasureTask task;
+  task.function_text = canonical_text(function);
+  task.options = options;
+  Subject subject = Subject::of_function(task).value();
+  int in_tiles = 0;
+  for (const char* name : {"native", "onednn"}) {
+    Backend* backend = find_backend(name);
+    if (backend == nullptr || !backend->available().ok()) continue;
+    const Target target{name, {}, {}};
+    const std::vector<Variant> variants =
+        offered_variants(*backend, Offer::kFull, subject.function(), target, options).value();
+    for (const Variant& variant : variants) {
+      auto kernel = compile_kernel(*backend, subject.function(), variant, target, options).value();
+      ASSERT_TRUE(subject.knows_ends(variant));
+      const Result<Trial> trial = try_kernel(std::move(kernel), variant, subject, team);
+      EXPECT_TRUE(trial.ok()) << name << " " << variant.name << ": " << trial.status().to_string();
+      in_tiles += variant.effective_rounding().sums > 1;
+    }
+  }
+  if (find_backend("native") != nullptr) EXPECT_GT(in_tiles, 0);
+}
 
 }  // namespace
 }  // namespace collage
