@@ -137,11 +137,13 @@ Status check_flags(const SharedOptions& options) {
 }
 
 Result<std::shared_ptr<ArtifactFile>> open_signed(const SharedOptions& options) {
-  std::optional<PublicKey> signer;
-  if (const std::string& key = options.required_signature; !key.empty())
-    signer = TRY(PublicKey::parse(TRY(read_key("--require-signature", key)))
-                     .with_context("--require-signature " + key));
-  return ArtifactFile::open(options.model, signer).with_context(options.model);
+  const std::string& key = options.required_signature;
+  if (key.empty()) return ArtifactFile::open(options.model).with_context(options.model);
+  const std::string text = TRY(read_key("--require-signature", key));
+  const Result<PublicKey> signer =
+      PublicKey::parse(text).with_context("--require-signature " + key);
+  if (!signer) return signer.status();
+  return ArtifactFile::open(options.model, *signer).with_context(options.model);
 }
 
 Result<Model> load_embedded(const SharedOptions& options) {
