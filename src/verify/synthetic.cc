@@ -245,8 +245,13 @@ Result<std::vector<Tensor>> with_ends(const Function& function, std::vector<Tens
     const bool any = ranges[i].low == ValueRange{}.low && ranges[i].high == ValueRange{}.high;
     if (inputs[i].dtype() != DType::kFloat32 || inputs[i].size() == 0 || !any) continue;
     inputs[i] = inputs[i].clone();
+    // No more than half of a small tensor, each in a place of its own.
     const auto size = static_cast<uint64_t>(inputs[i].size());
-    for (const float number : numbers) inputs[i].data<float>()[random.next() % size] = number;
+    const uint64_t count = std::min<uint64_t>(numbers.size(), std::max<uint64_t>(1, size / 2));
+    const uint64_t first = random.next(), from = random.next();
+    for (uint64_t k = 0; k < count; ++k)
+      inputs[i].data<float>()[(first % size + k * (size / count)) % size] =
+          numbers[(from + k) % numbers.size()];
   }
   return inputs;
 }

@@ -169,6 +169,42 @@ TEST(Trial, SeesAKernelThatGoesWrongLater) {
               ::testing::HasSubstr("after many runs: wrong result"));
 }
 
+// Some inputs of the third run are 1e5, infinite, NaN, denormal, or the largest there are.
+TEST(Trial, SeesWhatIsWrongWhereNumbersEnd) {
+  const auto wrong_where = [](const std::function<bool(float)>& there, float result) {
+    return verdict(tanh_and([=](const float* in, float* out, char*) {
+      for (int i = 0; i < kCount; ++i)
+        if (there(in[i])) out[i] = result;
+      return Status();
+    }));
+  };
+  const auto is_far = [](float x) { return std::abs(x) > 1e4f && std::isfinite(x); };
+  EXPECT_THAT(wrong_where(is_far, 0), ::testing::HasSubstr("at the ends of numbers: wrong result"));
+  EXPECT_THAT(wrong_where([](float x) { return std::isinf(x); }, 0),
+              ::testing::HasSubstr("at the ends of numbers: wrong result"));
+  EXPECT_EQ(wrong_where([](float x) { return x != 0 && std::abs(x) < 1e-38f; }, 0), "good")
+      << "flushed to zero";
+}
+
+TEST(Trial, MarksWhatNanBecomes) {
+  const auto with = [](const std::function<bool(float)>& there, float result) {
+    return attempt(tanh_and([=](const float* in, float* out, char*) {
+             for (int i = 0; i < kCount; ++i)
+               if (there(in[i])) out[i] = result;
+             return Status();
+           }))
+        .value();
+  };
+  const Trial loses = with([](float x) { return std::isnan(x); }, 1);
+  EXPECT_TRUE(loses.loses_nan);
+  EXPECT_FALSE(loses.spreads_nan);
+  const Trial spreads = with([](float x) { return std::isinf(x); }, NAN);
+  EXPECT_FALSE(spreads.loses_nan);
+  EXPECT_TRUE(spreads.spreads_nan);
+  const Trial right = with([](float) { return false; }, 0);
+  EXPECT_FALSE(right.loses_nan || right.spreads_nan);
+}
+
 TEST(Trial, PassesOnErrorsAndExceptions) {
   EXPECT_EQ(verdict(planted([](auto...) { return internal_error("no luck today"); })),
             "no luck today");
