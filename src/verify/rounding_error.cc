@@ -23,6 +23,8 @@ namespace {
 // By how much kernels may exceed what was modelled: how sums are ordered and functions approximated
 // is the library's choice; a rounding that a variant states is known better.
 constexpr double kArithmeticMargin = 3, kStatedMargin = 2;
+// Of a whole quantised model: through many layers a few neighbours change as much as all would.
+constexpr double kQuantisedMargin = 2;
 // The largest error of many may be so many times their root mean square.
 constexpr double kPeak = 4;
 // However exact the model takes a function to be: in units of the type's rounding.
@@ -329,7 +331,7 @@ Result<Difference> RoundingErrors::compare(size_t output, const Tensor& actual,
                                            Tolerance tolerance) {
   return while_in_doubt([&]() -> Result<Difference> {
     tolerance.moved = TRY(moved(output, rounding));
-    tolerance.of_moved = kPeak;
+    tolerance.of_moved = quantises_ ? kQuantisedMargin * kPeak : kPeak;
     tolerance.mean = std::min(tolerance.mean, 1 / kPeak);
     if (quantises_) tolerance.quanta = std::max(tolerance.quanta, 1.0);
     return compare_tensors(actual, expected, tolerance);
