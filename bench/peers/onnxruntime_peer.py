@@ -49,7 +49,7 @@ class OnnxRuntimePeer:
         for other in self._others:
             other.set_inputs(arrays)
         names = [value.name for value in self._session.get_inputs()]
-        self._inputs = [onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(a)) for a in arrays]
+        self._inputs = [onnxruntime.OrtValue.ortvalue_from_numpy(np.asarray(a, order="C")) for a in arrays]
         self._binding = self._session.io_binding()
         for name, value in zip(names, self._inputs):
             self._binding.bind_ortvalue_input(name, value)

@@ -40,7 +40,7 @@ class OpenVinoPeer:
         return min(port.get_names(), key=len, default="")
 
     def set_inputs(self, arrays):
-        self._arrays = [np.ascontiguousarray(a) for a in arrays]  # shared with the request, so they must live on
+        self._arrays = [np.asarray(a, order="C") for a in arrays]  # shared with the request, so they must live on
         for request in [self._request, *(self._queue or ())]:
             for index, array in enumerate(self._arrays):
                 request.set_input_tensor(index, openvino.Tensor(array, shared_memory=True))

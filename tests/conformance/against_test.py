@@ -85,7 +85,7 @@ def main():
     with tempfile.TemporaryDirectory() as cache:
         status = checks.run(found + of_suite, prepare=lambda folder: workbench.Bench(folder, cache))
     print(f"{len(verified)} of {len(of_suite)} models of the suite by both")
-    return status or (0 if 2 * len(verified) >= len(of_suite) else 1)
+    return status or (0 if 3 * len(verified) >= len(of_suite) else 1)
 
 
 if __name__ == "__main__":
