@@ -33,9 +33,9 @@ Result<ov::OutputVector> convert_prelu(const CallView& view) {
   bool per_channel = view.rank(1) == 1 && axis == 1 && view.rank(0) >= 2;
   if (per_channel) return one(make<ov::op::v0::PRelu>(view[0], view[1]));
   Value slope = view.rank(1) == 1 ? along_axis(view[1], axis, view.rank(0)) : view[1];
-  Value zero = scalar(0, view[0]);
-  Value below = make<ov::op::v1::Multiply>(make<ov::op::v1::Minimum>(view[0], zero), slope);
-  return one(make<ov::op::v1::Add>(make<ov::op::v0::Relu>(view[0]), below));
+  Value below = make<ov::op::v1::Less>(view[0], scalar(0, view[0]));
+  Value scaled = make<ov::op::v1::Multiply>(view[0], slope);
+  return one(make<ov::op::v1::Select>(below, scaled, view[0]));
 }
 
 Result<ov::OutputVector> convert_clip(const CallView& view) {

@@ -55,16 +55,19 @@ Variant lowered_variant(const Function& function) {
   return variant;
 }
 
-// Whether it holds a product or a convolution, for which bfloat16 has instructions of its own.
-bool multiplies(const Function& flat) {
+// Whether it calls an operator whose name starts like one of these.
+bool calls(const Function& flat, std::initializer_list<std::string_view> families) {
   for (const Expr& expr : post_order(flat->body)) {
     const auto* call = as<CallNode>(expr);
     if (call == nullptr || call->op == nullptr) continue;
-    for (std::string_view family :
-         {"nn.conv", "nn.dense", "nn.matmul", "nn.batch_matmul", "nn.attention"})
+    for (std::string_view family : families)
       if (call->op->name.starts_with(family)) return true;
   }
   return false;
+}
+// For which bfloat16 has instructions of its own.
+bool multiplies(const Function& flat) {
+  return calls(flat, {"nn.conv", "nn.dense", "nn.matmul", "nn.batch_matmul", "nn.attention"});
 }
 
 class OpenVinoBackend : public Backend {
@@ -87,7 +90,9 @@ class OpenVinoBackend : public Backend {
                                         const CompileOptions&) const override {
     Function flat = TRY(inline_calls(function));
     TRY(openvino::translate(flat));
-    return std::vector<Variant>{plain_variant(function)};
+    Variant variant = plain_variant(function);
+    variant.spreads_nan = calls(flat, {"nn.lrn"});  // to other channels than those of its window
+    return std::vector<Variant>{variant};
   }
   std::vector<std::string_view> loses_nan() const override {
     return {"nn.relu",
@@ -108,6 +113,7 @@ class OpenVinoBackend : public Backend {
             "nn.global_max_pool2d",
             "nn.global_max_pool3d"};
   }
+  std::string spreads_nan() const override { return "LRN"; }
   bool lowers() const override { return openvino::has_bf16(); }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions&) const override {
