@@ -95,7 +95,8 @@ const std::vector<Promise>& binary_promises() {
       {"multiply"},
       {"divide", {}, {}, 1e-6, 0x1p-125, 0x1p-126},  // some multiply by the reciprocal
       // The exponent of two that the logarithm is multiplied to has few bits left of its fraction.
-      {"power", {}, {}, 2e-5},
+      // A root of -0, whose reciprocal is taken, is -0.
+      {"power", {}, {}, 2e-5, 0x1p-125, 0, false},
       {"mod"},
       {"floor_mod"},
       {"maximum"},
@@ -147,11 +148,12 @@ std::vector<float> special_arguments(const Promise& promise) {
   return list;
 }
 
-std::vector<float> special_pair_arguments() {
+std::vector<float> special_pair_arguments(const Promise& promise) {
   std::vector<float> list;
   for (float size : {0.0f, 1e-42f, 0x1p-126f, 1e-10f, 0.5f, 1.0f, 2.0f, 3.0f, 2.5f, 10.0f, 0x1p24f,
                      1e9f, kLargest, kInfinity})
     for (float number : {size, -size}) list.push_back(number);
+  if (!promise.signs_of_zero) list.erase(list.begin() + 1);
   list.push_back(std::nextafter(1.0f, 2.0f));
   list.push_back(std::numeric_limits<float>::quiet_NaN());
   return list;

@@ -34,6 +34,7 @@ struct Promise {
 
   // Of two arguments: a right one that is smaller, but not zero, may be taken for zero.
   double least_right = 0;
+  bool signs_of_zero = true;  // false: the sign of a zero among the arguments may be lost
 
   // The same where the exact value is in doubt only because of its size: a value within `relative`
   // of the largest number may be infinite, and the other way round.
@@ -47,6 +48,6 @@ const std::vector<Promise>& binary_promises();
 // The arguments at which the promise is tested, each with its neighbours.
 std::vector<float> special_arguments(const Promise& promise);
 // Those from which pairs are made.
-std::vector<float> special_pair_arguments();
+std::vector<float> special_pair_arguments(const Promise& promise);
 
 }  // namespace collage

@@ -23,6 +23,9 @@ void check_nan(const Backend& backend, Kernel& kernel, const Function& function,
   const Result<bool> may_lose = may_lose_nan(backend, function);
   ASSERT_TRUE(may_lose.ok()) << may_lose.status().to_string();
   if (*may_lose || variant.spreads_nan || variant.lowered) return;
+  // The padding of blocks is zero times a NaN.
+  for (const Encoding& encoding : variant.outputs)
+    if (!encoding.layout.blocks().empty()) return;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].dtype() != DType::kFloat32 || inputs[i].size() == 0) continue;
     std::vector<Tensor> planted = inputs;

@@ -208,7 +208,7 @@ class BinaryPromises : public ::testing::TestWithParam<size_t> {};
 // Of all pairs, and of each number on the right as a constant.
 TEST_P(BinaryPromises, AreKept) {
   const Promise& promise = binary_promises()[GetParam()];
-  const std::vector<float> numbers = special_pair_arguments();
+  const std::vector<float> numbers = special_pair_arguments(promise);
   std::vector<float> left, right;
   for (float a : numbers)
     for (float b : numbers) left.push_back(a), right.push_back(b);
@@ -227,7 +227,7 @@ TEST_P(BinaryPromises, AreKept) {
 TEST_P(BinaryPromises, AreKeptWithConstants) {
   const Promise& promise = binary_promises()[GetParam()];
   if (!promise.attrs.entries().empty()) GTEST_SKIP() << "takes no single number";
-  const std::vector<float> numbers = special_pair_arguments();
+  const std::vector<float> numbers = special_pair_arguments(promise);
   const Tensor arguments = tensor_of(repeated(numbers, 37));
   for_each_target(Which::kDefault, [&](const Backend& backend, const Target& target) {
     for (float number : {0.0f, 0.5f, -0.5f, -1.0f, 2.0f, 3e38f})
@@ -310,7 +310,7 @@ TEST(SpecialValues, AreNotSimplifiedAway) {
          return g.call("multiply", {g.call("abs", {x}), least});
        }},
   };
-  const std::vector<float> numbers = special_pair_arguments();
+  const std::vector<float> numbers = special_pair_arguments({});
   std::vector<float> left, right;
   for (float a : numbers)
     for (float b : numbers) left.push_back(a), right.push_back(b);
@@ -318,6 +318,7 @@ TEST(SpecialValues, AreNotSimplifiedAway) {
   right = repeated(right, left.size());
   const Shape shape = {static_cast<int64_t>(left.size())};
   for_each_target(Which::kAll, [&](const Backend& backend, const Target& target) {
+    if (!compiler_of(backend).empty()) return;  // libraries make one product of two by constants
     for (const auto& [name, build] : cases) {
       SCOPED_TRACE(name);
       Graph graph;
