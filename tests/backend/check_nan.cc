@@ -5,6 +5,7 @@
 
 #include "backend/check.h"
 #include "backend/offer.h"
+#include "ir/op.h"
 #include "ops/interpreter.h"
 
 namespace collage::testing {
@@ -23,6 +24,10 @@ void check_nan(const Backend& backend, Kernel& kernel, const Function& function,
   const Result<bool> may_lose = may_lose_nan(backend, function);
   ASSERT_TRUE(may_lose.ok()) << may_lose.status().to_string();
   if (*may_lose || variant.spreads_nan || variant.lowered) return;
+  // Whether a neighbour of weight 0 is read, where an interpolation meets a pixel, rounding
+  // decides.
+  const auto* call = as<CallNode>(function->body);
+  if (call != nullptr && call->op != nullptr && call->op->name.starts_with("image.resize")) return;
   // The padding of blocks is zero times a NaN.
   for (const Encoding& encoding : variant.outputs)
     if (!encoding.layout.blocks().empty()) return;
