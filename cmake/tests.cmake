@@ -124,6 +124,10 @@ function(collage_test_timeout variable seconds)
   set(${variable} ${seconds} PARENT_SCOPE)
 endfunction()
 
+# Where programs of tests, which hold the library's code themselves, look for what is loaded when asked for.
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+file(CREATE_LINK .. ${PROJECT_BINARY_DIR}/tests/collage SYMBOLIC)
+
 function(collage_test_program name room label timeout sources)
   collage_test_timeout(timeout ${timeout})
   add_executable(${name} ${sources})
