@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "backend/check.h"
+#include "ir/op.h"
+#include "ops/registry.h"
 #include "runtime/dispatch.h"
 
 namespace collage::testing {
@@ -55,15 +56,15 @@ inline std::vector<CastAtLimits> casts_at_limits() {
   const std::vector<DType> types = {DType::kFloat32, DType::kFloat64, DType::kInt8,  DType::kUInt8,
                                     DType::kInt16,   DType::kUInt16,  DType::kInt32, DType::kUInt32,
                                     DType::kInt64,   DType::kUInt64};
+  register_all_ops();
   std::vector<CastAtLimits> casts;
   for (DType from : types)
     for (DType to : types) {
       if (from == to) continue;
       const Tensor input = values_at_limits(from);
-      Graph graph;
-      const Expr x = graph.input(input.shape(), from);
+      const Expr x = make_var("x", TensorType{input.shape(), from});
       casts.push_back({std::string(dtype_name(from)) + " to " + std::string(dtype_name(to)),
-                       graph.function(graph.call("cast", {x}, {{"dtype", to}})), input});
+                       make_function({x}, make_call("cast", {x}, {{"dtype", to}}).value()), input});
     }
   return casts;
 }

@@ -105,7 +105,9 @@ TEST(ConvolutionsGate, AcceptsEveryVariantWithOutliers) {
       in_tiles += variant.effective_rounding().sums > 1;
     }
   }
-  if (find_backend("native") != nullptr) EXPECT_GT(in_tiles, 0);
+  if (find_backend("native") != nullptr) {
+    EXPECT_GT(in_tiles, 0);
+  }
 }
 
 }  // namespace

@@ -31,7 +31,10 @@ std::vector<CostRow> sound_rows() {
   costs.variants.push_back({{"two", {encoding}, {}, true}, Invalid{"died", Death::kMemory}});
   costs.conditions.other_load = 0.1;
   CoverRow cover{"model", 2e-3, 3, 2.1e-3, time};
-  CheckRow check{1e-3, "", {{"y", "all zero"}}, {"native kernel"}, true};
+  const CheckRow check{.error = 1e-3,
+                       .silent = {{"y", "all zero"}},
+                       .culprits = {"native kernel"},
+                       .all_ranges = true};
   std::vector<CostRow> rows = {
       {"function", "", "f", "reference\nversion\nmachine", json_text(to_json(costs)), "", ""},
       {"trial", "", "f", "reference\nversion\nmachine", json_text(to_json(costs)), "", ""},
