@@ -26,14 +26,6 @@ add_library(collage_zip INTERFACE)
 target_include_directories(collage_zip SYSTEM INTERFACE ${ZIP_INCLUDE_DIR})
 target_link_libraries(collage_zip INTERFACE ${ZIP_LIBRARY})
 
-# collage_clp: the linear-programming solver; Debian ships no CMake package for it.
-find_path(CLP_INCLUDE_DIR ClpSimplex.hpp PATH_SUFFIXES coin REQUIRED)
-find_library(CLP_LIBRARY Clp REQUIRED)
-find_library(COINUTILS_LIBRARY CoinUtils REQUIRED)
-add_library(collage_clp INTERFACE)
-target_include_directories(collage_clp SYSTEM INTERFACE ${CLP_INCLUDE_DIR})
-target_link_libraries(collage_clp INTERFACE ${CLP_LIBRARY} ${COINUTILS_LIBRARY})
-
 file(GLOB COLLAGE_SITE_PACKAGES ${COLLAGE_ENV}/lib/python3*/site-packages)
 if(NOT COLLAGE_SITE_PACKAGES)
   message(FATAL_ERROR "no Python environment in ${COLLAGE_ENV}: run `make setup` first")
@@ -70,6 +62,14 @@ function(collage_vendor_library name)
   set_target_properties(collage_vendor_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   set(COLLAGE_VENDOR_MODULES ${COLLAGE_VENDOR_MODULES} collage_vendor_${name} PARENT_SCOPE)
 endfunction()
+
+# collage_clp: the linear-programming solver; Debian ships no CMake package for it.
+find_path(CLP_INCLUDE_DIR Clp_C_Interface.h PATH_SUFFIXES coin REQUIRED)
+find_library(CLP_LIBRARY Clp REQUIRED)
+collage_vendor_library(clp ${CLP_LIBRARY})
+add_library(collage_clp INTERFACE)
+target_include_directories(collage_clp SYSTEM INTERFACE ${CLP_INCLUDE_DIR})
+add_dependencies(collage_clp collage_vendor_clp)
 
 # Vendor libraries. Each one found becomes a target; a backend that asks for a missing one is left out of the build.
 set(HalideHelpers_DIR ${COLLAGE_SITE_PACKAGES}/halide/lib64/cmake/HalideHelpers)

@@ -1,5 +1,7 @@
 #include "base/library_beside.h"
 
+#include <sys/mman.h>
+
 #include <filesystem>
 
 namespace collage {
@@ -17,9 +19,20 @@ fs::path own_folder() {
   return fs::weakly_canonical(info.dli_fname, code).parent_path();
 }
 
+bool has_room(size_t bytes) {
+  if (bytes == 0) return true;
+  void* room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return false;
+  ::munmap(room, bytes);
+  return true;
+}
+
 }  // namespace
 
-Result<void*> load_library_beside(const std::string& file) {
+Result<void*> load_library_beside(const std::string& file, size_t room) {
+  if (!has_room(room))
+    return error(ErrorCode::kUnavailable, "{} needs more memory than this process may have", file);
   std::string reason = "there is no " + file;
   for (const fs::path& folder : {own_folder(), own_folder() / "collage"}) {
     std::error_code code;

@@ -11,8 +11,10 @@
 namespace collage {
 
 // What dlsym takes, and with it all that the library needs; it is never closed. kUnavailable where
-// there is none, or it cannot be loaded.
-Result<void*> load_library_beside(const std::string& file);
+// there is none, it cannot be loaded, or this process may not have `room` bytes of addresses more:
+// initialisers of some libraries wait for ever where they get no memory.
+Result<void*> load_library_beside(const std::string& file, size_t room = 0);
+inline constexpr size_t kLinearAlgebraRoom = size_t{512} << 20;  // of OpenBLAS
 
 // A function of it, or of what it needs; kUnavailable where there is none.
 template <typename Function>

@@ -1,9 +1,11 @@
 #include "search/potentials.h"
 
-#include <ClpSimplex.hpp>
 #include <algorithm>
 #include <limits>
 #include <map>
+
+#include "base/log.h"
+#include "search/linear_program.h"
 
 namespace collage::search {
 
@@ -32,8 +34,7 @@ class Solver {
   Potentials run(double max_seconds) {
     number_rows();
     build();
-    solve(max_seconds);
-    return read();
+    return read(solved(max_seconds));
   }
 
  private:
@@ -62,12 +63,12 @@ class Solver {
   }
 
   void entry(int row, double value) {
-    indices_.push_back(row);
-    values_.push_back(value);
+    program_.rows.push_back(row);
+    program_.values.push_back(value);
   }
   void end_column(double cost) {
-    starts_.push_back(static_cast<CoinBigIndex>(indices_.size()));
-    costs_.push_back(cost * kScale);
+    program_.starts.push_back(static_cast<int>(program_.rows.size()));
+    program_.costs.push_back(cost * kScale);
   }
   // The rows that an existing form relaxes.
   void supply(const Use& use) {
@@ -78,7 +79,6 @@ class Solver {
   }
 
   void build() {
-    starts_.push_back(0);
     for (const Column& column : compact_.columns) {
       for (uint32_t node : column.nodes) entry(static_cast<int>(node), 1);
       for (size_t k = 0; k < column.inputs.size(); ++k)
@@ -90,41 +90,36 @@ class Solver {
       for (uint32_t f = 0; f < compact_.groups[g].forms.size(); ++f) {
         double cost = cheapest_conversion(compact_.groups[g], f);
         if (cost == kInfinity) continue;
-        size_t before = indices_.size();
+        size_t before = program_.rows.size();
         supply({g, f});
-        if (indices_.size() > before) end_column(cost);
+        if (program_.rows.size() > before) end_column(cost);
       }
-    lower_.assign(rows_, -COIN_DBL_MAX);
-    upper_.assign(rows_, 0);
-    for (size_t n = 0; n < compact_.nodes.size(); ++n) lower_[n] = upper_[n] = 1;
+    std::vector<double>&lower = program_.lower, &upper = program_.upper;
+    lower.assign(rows_, -std::numeric_limits<double>::max());
+    upper.assign(rows_, 0);
+    for (size_t n = 0; n < compact_.nodes.size(); ++n) lower[n] = upper[n] = 1;
     for (size_t g = 0; g < compact_.groups.size(); ++g) {
-      if (result_row_[g] >= 0) upper_[static_cast<size_t>(result_row_[g])] = -1;
+      if (result_row_[g] >= 0) upper[static_cast<size_t>(result_row_[g])] = -1;
       const Group& group = compact_.groups[g];
       if (group.root >= 0) continue;  // a parameter exists in its plain form
       for (size_t r = 0; r < group.readers.size(); ++r)
-        if (int row = row_[g][r]; row >= 0) upper_[static_cast<size_t>(row)] = 1;
+        if (int row = row_[g][r]; row >= 0) upper[static_cast<size_t>(row)] = 1;
     }
   }
 
-  void solve(double max_seconds) {
-    int columns = static_cast<int>(costs_.size());
-    std::vector<double> low(costs_.size(), 0), high(costs_.size(), COIN_DBL_MAX);
-    clp_.setLogLevel(0);
-    clp_.loadProblem(columns, static_cast<int>(rows_), starts_.data(), indices_.data(),
-                     values_.data(), low.data(), high.data(), costs_.data(), lower_.data(),
-                     upper_.data());
-    clp_.setMaximumSeconds(max_seconds);
-    ClpSolve how;
-    how.setSolveType(ClpSolve::useDual);
-    how.setPresolveType(ClpSolve::presolveOn);
-    clp_.initialSolve(how);
+  // Without a solver all is free, which is a bound too.
+  LinearSolution solved(double max_seconds) const {
+    Result<LinearSolution> solution = search::solve(program_, max_seconds);
+    if (solution) return std::move(solution).value();
+    log::info("covers are searched without prices: {}", solution.status().to_string());
+    return {std::vector<double>(program_.costs.size()), std::vector<double>(rows_)};
   }
 
-  Potentials read() {
-    const double* prices = clp_.dualRowSolution();
+  Potentials read(const LinearSolution& solution) {
+    const std::vector<double>& prices = solution.prices;
     Potentials result;
-    const double* used = clp_.primalColumnSolution();
-    result.solution.assign(used, used + compact_.columns.size());
+    const auto used = solution.columns.begin();
+    result.solution.assign(used, used + static_cast<ptrdiff_t>(compact_.columns.size()));
     result.node.resize(compact_.nodes.size());
     for (size_t n = 0; n < result.node.size(); ++n) result.node[n] = prices[n] / kScale;
     std::vector<double> plain_price(compact_.groups.size(), 0);
@@ -181,13 +176,10 @@ class Solver {
   }
 
   const CompactProblem& compact_;
-  ClpSimplex clp_;
+  LinearProgram program_;
   size_t rows_ = 0;
   std::vector<std::vector<int>> row_;  // per group: forms × readers; -1 where nothing reads
   std::vector<int> result_row_;
-  std::vector<CoinBigIndex> starts_;
-  std::vector<int> indices_;
-  std::vector<double> values_, costs_, lower_, upper_;
 };
 
 }  // namespace

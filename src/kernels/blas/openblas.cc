@@ -1,7 +1,6 @@
 #include "kernels/blas/openblas.h"
 
 #include <openblas_config.h>
-#include <sys/mman.h>
 
 #include "base/library_beside.h"
 #include "runtime/openmp_calls.h"
@@ -17,20 +16,8 @@ std::string version_in(const std::string& text) {
   return text.substr(begin, text.find(' ', begin) - begin);
 }
 
-/// Whether there is room for what the initialiser takes, which waits for ever where there is none.
-bool has_room() {
-  constexpr size_t kRoom = size_t{512} << 20;
-  void* room = mmap(nullptr, kRoom, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) return false;
-  munmap(room, kRoom);
-  return true;
-}
-
 Result<OpenBlas> load() {
-  if (!has_room())
-    return error(ErrorCode::kUnavailable, "OpenBLAS needs more memory than this process may have");
-  void* library = TRY(load_library_beside("libcollage_vendor_blas.so"));
+  void* library = TRY(load_library_beside("libcollage_vendor_blas.so", kLinearAlgebraRoom));
   OpenBlas found{};
   decltype(&openblas_get_config) config = nullptr;
   decltype(&openblas_get_parallel) parallel = nullptr;
