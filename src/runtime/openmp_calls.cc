@@ -94,6 +94,19 @@ bool single_start() {
 
 void critical_start() { critical.lock(); }
 void critical_end() { critical.unlock(); }
+// One with a name, which has a word of memory.
+void named_critical_start(void** name) {
+  const std::atomic_ref<void*> word(*name);
+  if (word.load() == nullptr) {
+    auto* made = new std::mutex;
+    void* before = nullptr;
+    if (!word.compare_exchange_strong(before, made)) delete made;
+  }
+  static_cast<std::mutex*>(word.load())->lock();
+}
+void named_critical_end(void** name) {
+  static_cast<std::mutex*>(std::atomic_ref<void*>(*name).load())->unlock();
+}
 void atomic_start() { atomic.lock(); }
 void atomic_end() { atomic.unlock(); }
 
@@ -144,6 +157,8 @@ const Call kCalls[] = {
     {"GOMP_single_start", address_of(single_start)},
     {"GOMP_critical_start", address_of(critical_start)},
     {"GOMP_critical_end", address_of(critical_end)},
+    {"GOMP_critical_name_start", address_of(named_critical_start)},
+    {"GOMP_critical_name_end", address_of(named_critical_end)},
     {"GOMP_atomic_start", address_of(atomic_start)},
     {"GOMP_atomic_end", address_of(atomic_end)},
     {"GOMP_loop_static_start", address_of(static_start)},

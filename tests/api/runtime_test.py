@@ -68,6 +68,17 @@ def check_runs(program):
     assert len(values) > 1 and max(values.values()) - min(values.values()) < 1e-4, values
 
 
+def check_openmp_calls(program):
+    """What the libraries call of OpenMP is led to the process's teams; one name too many, and none of a library's calls is."""
+    with open(os.path.join(ROOT, "src", "runtime", "openmp_calls.cc")) as file:
+        led = set(re.findall(r'\{"((?:GOMP|omp)_\w+)"', file.read()))
+    libraries = [name for name in os.listdir(BUILD) if re.fullmatch(r"libcollage\w*\.so", name)]
+    assert "libcollage_runtime.so" in libraries and len(libraries) > 3, libraries
+    for name in libraries:
+        wanted = set(re.findall(r" U ((?:GOMP|omp)_\w+)", call("nm", "-D", "--undefined-only", os.path.join(BUILD, name))))
+        assert wanted <= led, f"{name}: {wanted - led}"
+
+
 def check_links_no_compiler(program):
     needed = call("ldd", program.binary)
     assert "libcollage_runtime" in needed and not re.search(NO_COMPILER, needed), needed
@@ -100,4 +111,4 @@ def check_several_shapes(program):
 
 
 if __name__ == "__main__":
-    sys.exit(checks.run([check_runs, check_several_shapes, check_links_no_compiler, check_touches_nothing], sys.argv[1:], Program))
+    sys.exit(checks.run([check_runs, check_several_shapes, check_openmp_calls, check_links_no_compiler, check_touches_nothing], sys.argv[1:], Program))

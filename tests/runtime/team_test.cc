@@ -111,7 +111,7 @@ TEST(TeamRegion, SharesLoops) {
         for (int i = 0; i < count; ++i) sum += i;
 #pragma omp parallel for schedule(static, 2)
         for (int i = 0; i < count; ++i)
-#pragma omp critical
+#pragma omp critical(calls_of_iterations)
           ++calls[static_cast<size_t>(i)];
       }
       EXPECT_THAT(calls, Each(80)) << threads << " threads, " << count << " iterations";
