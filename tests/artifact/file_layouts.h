@@ -25,8 +25,8 @@ inline void expect_known_layouts(ArtifactFile& file) {
     if (is_table)
       layouts.expect_known(
           "specialisations", kArtifactFormat, value,
-          {"interface.buckets", "interface.padding", "specialisations[].conditions",
-           "specialisations[].constants", "specialisations[].aliases"});
+          {"interface.buckets", "interface.padding", "specialisations.[].conditions",
+           "specialisations.[].constants", "specialisations.[].aliases"});
     if (!is_plan) continue;
     layouts.expect_known("plan", kArtifactFormat, value);
     for (const nlohmann::json& step : value["steps"])

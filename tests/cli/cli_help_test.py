@@ -70,7 +70,7 @@ def check_other_shells(folder):
                                 ("fish", "complete -c collage -n '__fish_seen_subcommand_from verify' -l layerwise -d ",
                                  "-l expect -r -d '{}'")):
         script = run(folder, "help", "--completion", shell)
-        meaning = re.search(r"--expect \S+ +(\S.*)", run(folder, "help", "verify"))
+        meaning = re.search(r"--expect \S+(?: Excludes: --\S+)*\s+(\S.*)", run(folder, "help", "verify"))
         assert flag in script and valued.split("{}")[0] in script, script
         assert meaning and meaning[1].split()[0] in script.split(valued.split("{}")[0])[1][:200], (shell, meaning)
         assert all(re.search(rf"\b{verb}\b", script) for verb in found), (shell, found)

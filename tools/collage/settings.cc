@@ -100,10 +100,14 @@ Result<std::vector<std::string>> values_of(const toml::node& node, const fs::pat
   return values;
 }
 
-const CLI::Option* find_option(const CLI::App& command, std::string key) {
+std::string flag_named(std::string key) {
   std::replace(key.begin(), key.end(), '_', '-');
+  return key;
+}
+
+const CLI::Option* find_option(const CLI::App& command, const std::string& key) {
   for (const CLI::Option* option : settable(command))
-    if (flag_of(*option) == key) return option;
+    if (flag_of(*option) == flag_named(key)) return option;
   return nullptr;
 }
 
@@ -150,7 +154,7 @@ const toml::node* find_setting(const toml::table& table, const CLI::App& command
                                const CLI::Option& option) {
   const auto lookup = [&](const toml::table& from) -> const toml::node* {
     for (const auto& [key, node] : from)
-      if (!node.is_table() && find_option(command, std::string(key.str())) == &option) return &node;
+      if (!node.is_table() && flag_named(std::string(key.str())) == flag_of(option)) return &node;
     return nullptr;
   };
   const toml::table* own = table[command.get_name()].as_table();
