@@ -40,6 +40,8 @@ struct ReferenceInputs {
   // What roundings move, once that was asked for; by whoever compares (ReferenceCheck::compare).
   std::shared_ptr<std::optional<RoundingErrors>> errors =
       std::make_shared<std::optional<RoundingErrors>>();
+  // A few of them lie at the ends of numbers, and are all that outputs may say anything of.
+  bool at_ends = false;
 };
 
 // How far a program's outputs are from the reference's, within what is allowed.
