@@ -9,8 +9,9 @@
 //                                  "variants": when it is asked for variants; "rule": for its rule
 //   faulty -fault=hang -once=1     … and not again, in any process, as by chance
 //   faulty -fault=segv -only=1     there is no variant "good"
-//   faulty -fault=nan -above=2     … in runs on an input with a magnitude above that
-//   faulty -schedules=1            there are schedules, which a search may draw: those of the first
+//   faulty -fault=nan -above=2     … in runs on an input with a magnitude above that, none above a
+//   thousand faulty -schedules=1            there are schedules, which a search may draw: those of
+//   the first
 //                                  decision's last option are faster than all others; those of the
 //                                  second decision's last option fail
 #pragma once
