@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/op.h"
+#include "ir/expr.h"
 #include "ops/registry.h"
 #include "runtime/dispatch.h"
 

@@ -32,6 +32,7 @@ std::vector<CostRow> sound_rows() {
   costs.conditions.other_load = 0.1;
   CoverRow cover{"model", 2e-3, 3, 2.1e-3, time};
   const CheckRow check{.error = 1e-3,
+                       .failure = "",
                        .silent = {{"y", "all zero"}},
                        .culprits = {"native kernel"},
                        .all_ranges = true};
