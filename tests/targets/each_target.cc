@@ -35,7 +35,7 @@ void for_each_target(Which which, const std::function<void(const Backend&, const
   register_all();
   for (Backend* backend : all_backends()) {
     if (backend->is_host() || !backend->available().ok()) continue;
-    if (which == Which::kDefault && !backend->by_default()) continue;
+    if (!backend->by_default()) continue;
     const Target target{backend->name(), {}, backend->devices().at(0)};
     check(*backend, target);
 #if COLLAGE_WITH_NATIVE

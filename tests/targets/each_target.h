@@ -8,8 +8,8 @@
 
 namespace collage::testing {
 
-// Calls check(backend, target) for each but the host: for all of them, for native with schedules
-// for AVX2 and for AVX-512, or for those in use by default.
+// Calls check(backend, target) for each but the host that is in use by default. kAll: for native
+// with schedules for AVX2 and for AVX-512 both.
 enum class Which { kAll, kDefault };
 void for_each_target(Which which, const std::function<void(const Backend&, const Target&)>& check);
 

@@ -1,5 +1,6 @@
 // Elementwise operators of one, two and three arguments, with broadcasting.
 #include <algorithm>
+#include <cmath>
 #include <openvino/op/ops.hpp>
 
 #include "backend/openvino/converter.h"
@@ -41,6 +42,10 @@ Result<ov::OutputVector> convert_prelu(const CallView& view) {
 Result<ov::OutputVector> convert_clip(const CallView& view) {
   double low = view.attrs.real("a_min"), high = view.attrs.real("a_max");
   if (low > high) return unsupported("a_min {} above a_max {}", low, high);
+  // Its Clamp has finite bounds.
+  if (std::isinf(low) && std::isinf(high)) return unsupported("a clip from {} to {}", low, high);
+  if (std::isinf(high)) return one(make<ov::op::v1::Maximum>(view[0], scalar(low, view[0])));
+  if (std::isinf(low)) return one(make<ov::op::v1::Minimum>(view[0], scalar(high, view[0])));
   constexpr double kMost = std::numeric_limits<float>::max();
   return one(make<ov::op::v0::Clamp>(view[0], std::clamp(low, -kMost, kMost),
                                      std::clamp(high, -kMost, kMost)));
