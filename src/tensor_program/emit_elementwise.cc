@@ -126,6 +126,13 @@ Term shrink(const Term& x, float beyond, float bias) {
   return select(x < -beyond, x + bias, select(x > beyond, x - bias, 0.0f));
 }
 
+Term sign(const Term& x) {
+  const DType dtype = x.dtype();
+  const Term one = is_float(dtype) ? constant(1, dtype) : integer_constant(1, dtype);
+  // Zeros and what is no number are themselves.
+  return select(x > zero(dtype), one, select(x < zero(dtype), -one, x));
+}
+
 Term emit_power(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Term x = arg(e, call, 0, at);
   if (const auto* exponent = as<ConstantNode>(call.args[1]);
@@ -233,6 +240,7 @@ void add_elementwise_rules(EmitTable& table) {
   add("cos", check_float_args, UNARY(cos(x)));
   add("sinh", check_float_args, UNARY(sinh(x)));
   add("cosh", check_float_args, UNARY(cosh(x)));
+  add("sign", check_number, UNARY(sign(x)));
   add("reciprocal", check_float_args, UNARY(1.0f / x));
   add("nn.gelu", check_float_args,
       UNARY(call.attrs.string("approximate") == "tanh" ? gelu_tanh(x) : gelu_erf(x)));
