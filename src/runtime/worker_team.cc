@@ -26,6 +26,7 @@ constexpr auto kLongYield = std::chrono::microseconds(50);  // somebody else had
 
 // States of a worker's index, in the low bits of its signal; above them the number of the region.
 enum : uint32_t { kOpen = 0, kTaken = 1, kLeave = 2, kStateBits = 3 };
+constexpr uint32_t kRegions = UINT32_MAX >> 2;  // the numbers that fit
 
 }  // namespace
 
@@ -134,10 +135,9 @@ Region& WorkerTeam::begin(int count, int threads, Region::Body body, void* data,
   return region_;
 }
 
-bool WorkerTeam::take(int index) {
-  Signal& state = workers_[index].load(std::memory_order_relaxed)->state;
-  const uint32_t was = state.value();
-  return (was & kStateBits) == kOpen && state.replace(was, was | kTaken);
+bool WorkerTeam::take(int index, uint32_t region) {
+  const uint32_t open = region << 2 | kOpen;
+  return workers_[index].load(std::memory_order_relaxed)->state.replace(open, open | kTaken);
 }
 
 void WorkerTeam::compute(int index) {
@@ -151,15 +151,16 @@ void WorkerTeam::compute(int index) {
   unfinished_.count_down();
 }
 
-// Indices that nobody has begun: whichever region they are of by now.
-void WorkerTeam::help(int own) {
+// Indices that nobody has begun. Never those of a later region: its calls may wait for one another,
+// and the worker whose index was taken would sleep while the helper's own is left.
+void WorkerTeam::help(int own, uint32_t region) {
   const int count = count_.load(std::memory_order_relaxed);
   for (int i = 1; i < count; ++i)
-    if (const int index = (own + i) % count; index != 0 && take(index)) compute(index);
+    if (const int index = (own + i) % count; index != 0 && take(index, region)) compute(index);
 }
 
 void WorkerTeam::end() {
-  help(0);
+  help(0, regions_ & kRegions);
   while (const uint32_t left = unfinished_.value()) unfinished_.wait_while(left);
 }
 
@@ -172,9 +173,9 @@ void* WorkerTeam::work(void* argument) {
     if ((state & kStateBits) == kLeave) return nullptr;
     if ((state & kStateBits) != kOpen) {
       worker.state.wait_while(state, &team.resting_);
-    } else if (team.take(worker.index)) {
+    } else if (const uint32_t region = state >> 2; team.take(worker.index, region)) {
       team.compute(worker.index);
-      team.help(worker.index);
+      team.help(worker.index, region);
       here().region = nullptr;
     }
   }

@@ -89,8 +89,8 @@ class WorkerTeam {
   static void* work(void* worker);
   bool start(Worker& worker);
   void compute(int index);
-  bool take(int index);  // whether nobody had begun it
-  void help(int own);
+  bool take(int index, uint32_t region);  // whether nobody had begun it
+  void help(int own, uint32_t region);
 
   std::unique_ptr<std::atomic<Worker*>[]> workers_;  // index 0 is the leader's: none
   int size_ = 1;

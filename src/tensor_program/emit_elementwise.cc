@@ -252,7 +252,7 @@ void add_elementwise_rules(EmitTable& table) {
   add("nn.selu", check_float_args, UNARY(real(call, "gamma") * elu(x, real(call, "alpha"))));
   add("nn.celu", check_celu, UNARY(celu(x, real(call, "alpha"))));
   add("nn.softplus", check_float_args, UNARY(softplus(x)));
-  add("nn.softsign", check_float_args, UNARY(x / (1.0f + abs(x))));
+  add("nn.softsign", check_float_args, UNARY(quotient(x, 1.0f + abs(x))));
   add("nn.mish", check_float_args, UNARY(x * tanh(softplus(x))));
   add("nn.thresholded_relu", check_float_args, UNARY(select(x > real(call, "alpha"), x, 0.0f)));
   add("nn.shrink", check_float_args, UNARY(shrink(x, real(call, "lambd"), real(call, "bias"))));

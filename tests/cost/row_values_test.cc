@@ -28,7 +28,7 @@ std::vector<CostRow> sound_rows() {
   Encoding encoding;
   encoding.layout = Layout::channels_last(4);
   costs.variants.push_back({{"one", {encoding}, {encoding}, false}, time, true, true, 0.01});
-  costs.variants.push_back({{"two", {encoding}, {}, true}, Invalid{"died", Death::kMemory}});
+  costs.variants.push_back({{"two", {encoding}, {}, true}, Invalid{"died", Death::kSilence}});
   costs.conditions.other_load = 0.1;
   CoverRow cover{"model", 2e-3, 3, 2.1e-3, time};
   const CheckRow check{.error = 1e-3,
@@ -93,7 +93,7 @@ TEST(RowValues, AreReadAsTheyWereWritten) {
   EXPECT_EQ(prices[0].amplifications.at("function"), 2);
   EXPECT_EQ(prices[0].scatter, 1);
   const TargetCosts costs = target_costs_from_json(parse_json(sound_rows()[0].value)).value();
-  EXPECT_EQ(std::get<Invalid>(costs.variants[1].cost).death, Death::kMemory);
+  EXPECT_EQ(std::get<Invalid>(costs.variants[1].cost).death, Death::kSilence);
   const CheckRow check = check_row_from_json(parse_json(sound_rows()[9].value)).value();
   EXPECT_EQ(check.error, 1e-3);
   EXPECT_EQ(check.silent.at("y"), "all zero");

@@ -83,6 +83,23 @@ TEST(TeamRegion, MeetsAtBarriers) {
   }
 }
 
+// A worker that helps with the last calls of one region leaves those of the next one alone.
+TEST(TeamRegion, MeetsAtBarriersBehindRegionsWithout) {
+  const TeamHold hold(kTeam);
+  for (int region = 0; region < 20 * kRegions; ++region) {
+    std::atomic<int> calls{0}, early{0};
+#pragma omp parallel
+    ++calls;
+#pragma omp parallel
+    {
+      ++calls;
+#pragma omp barrier
+      if (calls < 2 * kTeam) ++early;
+    }
+    ASSERT_EQ(early, 0);
+  }
+}
+
 // Loops of every kind, with more and with fewer iterations than threads, one after another in one
 // region, with and without waiting in between.
 TEST(TeamRegion, SharesLoops) {
