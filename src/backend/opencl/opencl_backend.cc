@@ -84,6 +84,9 @@ class OpenClBackend : public Backend {
     return devices;
   }
 
+  // A NaN of one row has been seen in others of its tile.
+  std::string spreads_nan() const override { return "attention"; }
+
   PartitionRulePtr partition_rule(const Target&) const override {
     return native::make_native_rule("opencl", check_call);
   }
@@ -97,9 +100,15 @@ class OpenClBackend : public Backend {
     for (const Tile& tile : tiles) names.push_back(tile.to_string());
     if (const auto product = library_product(flat))
       for (const std::string& name : library_variants(*product)) names.push_back(name);
+    const std::vector<Expr> nodes = post_order(flat->body);
+    const bool attends = std::any_of(nodes.begin(), nodes.end(), [](const Expr& node) {
+      const auto* call = as<CallNode>(node);
+      return call != nullptr && call->op != nullptr && call->op->name == "nn.attention";
+    });
     std::vector<Variant> variants;
     for (const std::string& name : names) {
       Variant variant = Variant::plain(name, function);
+      variant.spreads_nan = attends;
       variant.weights.clear();  // a form of its own, in the device's memory
       for (auto* encodings : {&variant.inputs, &variant.outputs})
         for (Encoding& encoding : *encodings) encoding.device = target.device;
