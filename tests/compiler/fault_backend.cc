@@ -230,7 +230,7 @@ bool happened_before(const std::string& what) {
 // When a kernel fails.
 struct Condition {
   int after = 0;      // runs
-  double above = -1;  // magnitude of some input, and of none a thousand
+  double above = -1;  // magnitude of some input, and of none a hundred
 };
 
 class FaultyKernel : public Kernel {
@@ -241,7 +241,7 @@ class FaultyKernel : public Kernel {
     TRY(right_->run(args));
     auto* input = static_cast<float*>(args.inputs[0]);
     // Kernels are tried at the ends of numbers too: where it fails are ordinary ones.
-    constexpr float kOrdinary = 1000;
+    constexpr float kOrdinary = 100;
     const auto any_above = [&](double size) {
       return std::any_of(input, input + count_,
                          [&](float value) { return std::abs(value) > size; });
