@@ -96,7 +96,10 @@ struct Errors {
 class Allowed {
  public:
   Allowed(const Tensor& expected, const Tolerance& tolerance)
-      : tolerance_(tolerance), magnitudes_(expected) {}
+      : tolerance_(tolerance),
+        magnitudes_(expected),
+        flushed_(expected.dtype() == DType::kFloat64 ? std::numeric_limits<double>::min()
+                                                     : std::numeric_limits<float>::min()) {}
   double scale(double b) const { return magnitudes_.scale(b); }
   double largest() const { return magnitudes_.largest(); }
   double of(int64_t i, double b) const {
@@ -105,7 +108,7 @@ class Allowed {
                                                        times(tolerance_.relative, size) +
                                                        times(tolerance_.of_moved, moved(i)));
     if (std::isfinite(tolerance_.most)) allowed = std::min(allowed, tolerance_.most * (own + size));
-    return allowed;
+    return std::max(allowed, flushed_);
   }
   bool anything(int64_t i) const { return std::isinf(moved(i)); }
 
@@ -118,6 +121,7 @@ class Allowed {
 
   const Tolerance& tolerance_;
   const Magnitudes magnitudes_;
+  const double flushed_;  // what is less than any normal number may be 0
 };
 
 void judge(Errors& errors, int64_t i, double a, double b, const Allowed& allowed,

@@ -288,7 +288,7 @@ TEST_F(Faults, AreNotRunAgainOnThisProcessor) {
       EXPECT_NE(measured(answer.variants[1].cost), nullptr);
     }
     // The second answer repeats the first one's reason without a worker having died for it.
-    costs.limits.silence_seconds = 3;
+    costs.limits.silence_seconds = 1;
     TargetCosts third = ask(3);
     EXPECT_EQ(std::get<Invalid>(third.variants[0].cost).reason, "no sign of life for 2 s");
   }

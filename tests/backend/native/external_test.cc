@@ -11,7 +11,7 @@ namespace {
 using tensor_program::register_external;
 
 int calls = 0, calls_with_bias = 0;
-constexpr int kRuns = 5;  // of a kernel by check_function: four, and one of its twin
+constexpr int kRuns = 6;  // of a kernel by check_function: four, one of its twin, one with a NaN
 
 /// C = A · B or A · Bᵀ, plus a vector.
 Status multiply(std::span<const DLTensor> inputs, const DLTensor& to, bool transposed) {
