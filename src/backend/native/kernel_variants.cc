@@ -126,6 +126,7 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads,
   if (group.kind == KernelGroup::Kind::kAttention) {
     const AttentionSchedule schedule = attention_schedule(group.attention, has_avx512());
     variants.push_back(Variant::plain(schedule.to_string(), function));
+    variants.back().spreads_nan = true;  // to other rows of a tile
     return variants;
   }
   variants.push_back(Variant::plain(group.row_stages ? "rows" : "fused", function));
