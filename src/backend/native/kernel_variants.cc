@@ -51,7 +51,9 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
     for (const ConvChoice& choice : conv_choices(collapsed.value(), in, out, threads)) {
       if (!choice.winograd && most-- == 0) break;
       variant.name = choice.name;
-      variant.relaxed = variant.spreads_nan = choice.winograd.has_value();
+      variant.relaxed = choice.winograd.has_value();
+      // Small groups are joined, with weights of zero between them.
+      variant.spreads_nan = variant.relaxed || group.conv.groups > 1;
       variant.weights = weight_form(choice, group.kind == KernelGroup::Kind::kDepthwise);
       variant.rounding = !choice.winograd                ? Rounding()
                          : choice.winograd->outputs == 2 ? rounding::kWinograd2
