@@ -53,7 +53,8 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
       variant.name = choice.name;
       variant.relaxed = choice.winograd.has_value();
       // Small groups are joined, with weights of zero between them.
-      variant.spreads_nan = variant.relaxed || group.conv.groups > 1;
+      variant.spreads_nan = variant.relaxed || (group.kind == KernelGroup::Kind::kConv &&
+                                                group.conv.groups > 1);
       variant.weights = weight_form(choice, group.kind == KernelGroup::Kind::kDepthwise);
       variant.rounding = !choice.winograd                ? Rounding()
                          : choice.winograd->outputs == 2 ? rounding::kWinograd2
