@@ -102,8 +102,8 @@ Result<CheckRow> check_row_from_json(const json& j) {
   CheckRow row;
   row.error = TRY(fields.number("error", kError));
   row.excused = TRY(fields.flag("excused", false));
-  row.seed =
-      static_cast<uint32_t>(TRY(fields.integer("seed", 0, std::numeric_limits<uint32_t>::max(), 0)));
+  row.seed = static_cast<uint32_t>(
+      TRY(fields.integer("seed", 0, std::numeric_limits<uint32_t>::max(), 0)));
   row.failure = TRY(fields.text("failure"));
   row.all_ranges = TRY(fields.flag("all_ranges"));
   for (const auto& [output, reason] : TRY(fields.object("silent"))->items()) {

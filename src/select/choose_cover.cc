@@ -208,8 +208,10 @@ class Choice {
   // Where the reference itself moves by more than is allowed, covers differ in how much of that
   // they do: of those that were timed, the one that errs least.
   Result<std::optional<size_t>> most_accurate_where_excused(size_t fastest) {
+    constexpr double kMuch = 1e-3;  // of values like it; less is of no account
     const auto excused = [&](size_t c) {
-      return all_.entries[c].check && all_.entries[c].check->excused;
+      const auto& check = all_.entries[c].check;
+      return check && check->excused && check->error > kMuch;
     };
     if (!excused(fastest)) return std::optional(fastest);
     size_t best = fastest;

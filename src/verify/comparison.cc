@@ -99,11 +99,14 @@ class Allowed {
       : tolerance_(tolerance),
         magnitudes_(expected),
         flushed_(expected.dtype() == DType::kFloat64 ? std::numeric_limits<double>::min()
-                                                     : std::numeric_limits<float>::min()) {}
-  double scale(double b) const { return magnitudes_.scale(b); }
+                 : is_float(expected.dtype())        ? std::numeric_limits<float>::min()
+                                                     : 0) {}
+  // That errors are said as parts of: what is so small that roundings of it are denormals is
+  // nothing.
+  double scale(double b) const { return std::max(magnitudes_.scale(b), flushed_ / kRounding); }
   double largest() const { return magnitudes_.largest(); }
   double of(int64_t i, double b) const {
-    const double size = std::abs(b), own = scale(b);
+    const double size = std::abs(b), own = magnitudes_.scale(b);
     double allowed = std::max(tolerance_.absolute, times(tolerance_.of_scale, own) +
                                                        times(tolerance_.relative, size) +
                                                        times(tolerance_.of_moved, moved(i)));
@@ -121,6 +124,7 @@ class Allowed {
 
   const Tolerance& tolerance_;
   const Magnitudes magnitudes_;
+  static constexpr double kRounding = 0x1p-24;
   const double flushed_;  // what is less than any normal number may be 0
 };
 

@@ -58,7 +58,7 @@ struct Difference {
   double max_rel = 0;  // largest |a-b| / s, s the largest of the values like b
   double rms_rel = 0;  // root mean square of a-b, as a part of that of b
   bool within = true;
-  bool excused = false;  // … though beyond the tolerance (ReferenceCheck::compare)
+  bool excused = false;  // … though many are beyond the tolerance (ReferenceCheck::compare)
   std::string reason;    // of the first element out of tolerance; empty when within
   // The element that errs most for what it is allowed: position in row-major order, values, and the
   // error as a part of the allowed one (infinity where only one of them is finite). Floats alone.

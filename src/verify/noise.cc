@@ -75,15 +75,18 @@ double largest_finite(const Tensor& tensor) {
 }  // namespace
 
 Result<Tensor> with_noise(const Tensor& tensor, const Noise& noise) {
-  if (!is_float(tensor.dtype()) ||
-      (noise.relative == 0 && noise.of_largest == 0 && noise.absolute == 0))
+  if (!is_float(tensor.dtype()) || (noise.relative == 0 && noise.of_largest == 0 &&
+                                    noise.absolute == 0 && noise.of_denormals == 0))
     return tensor;
   const Draws draws(noise.seed);
   const double absolute =
       noise.absolute + (noise.of_largest > 0 ? noise.of_largest * largest_finite(tensor) : 0);
+  const double least_normal = tensor.dtype() == DType::kFloat32 ? 0x1p-126 : 0;
   return changed(tensor, [&](int64_t i, double value) {
     if (value == 0 || !std::isfinite(value)) return value;
-    return value + draws.at(i) * (noise.relative * value + absolute);
+    const bool denormal = std::abs(value) < least_normal;
+    const double relative = noise.relative + (denormal ? noise.of_denormals : 0);
+    return value + draws.at(i) * (relative * value + absolute);
   });
 }
 

@@ -13,6 +13,7 @@ struct Noise {
   double of_largest = 0;  // … relative to the largest finite magnitude
   double absolute = 0;    // … besides
   uint64_t seed = 0;
+  double of_denormals = 0;  // … of those of float32 that are less than any normal number, relative
 };
 
 // A copy with noise, evenly distributed; the tensor itself where it holds no real numbers. Zeros,

@@ -207,8 +207,11 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
       absolute = amplitude * own.absolute;
     }
     if (source.kind == Kind::kTensors && own.results > 0) relative = stated;
+    // Kernels may take them for zero.
+    const double of_denormals = source.kind == Kind::kArithmetic ? amplitude : 0;
     if (relative > 0)
-      for (Tensor& result : results) result = TRY(noisy(result, relative, 0, absolute));
+      for (Tensor& result : results)
+        result = TRY(with_noise(result, {relative, 0, absolute, ++tensor, of_denormals}));
     if (const auto clean = jumping_.find(&call); clean != jumping_.end())
       for (size_t i = 0; i < results.size(); ++i)
         results[i] = TRY(without_jumps(results[i], clean->second[i], continuity(call)));

@@ -62,7 +62,7 @@ std::vector<Tensor> in_other_order(const Function& function, const std::vector<T
 }
 
 TEST(DeepModels, MayErrByWhatTheirReferenceMoves) {
-  const Function deep = network(30, 3);
+  const Function deep = network(40, 3);
   ReferenceCheck reference(deep);
   const ReferenceInputs& asked = reference.seeded().value()[0];
   const Tensor honest = in_other_order(deep, asked.inputs)[0];
@@ -88,6 +88,7 @@ TEST(DeepModels, ThatCarryLittleMayErrByNoMoreThanOthers) {
 }
 
 TEST(DeepModels, CompileByTheMostAccurateCoverWithAWarning) {
+  const Module deep(network(40, 3));
   if (find_backend("native") == nullptr) GTEST_SKIP() << "native is not built";
   const fs::path folder =
       fs::temp_directory_path() / ("collage_deep_" + std::to_string(::getpid()));
@@ -103,7 +104,7 @@ TEST(DeepModels, CompileByTheMostAccurateCoverWithAWarning) {
   std::ostringstream text;
   const spdlog::sink_ptr sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text);
   log::logger().sinks().push_back(sink);
-  const Result<Program> program = Program::compile(model_of(Module(network(40, 3))), options);
+  const Result<Program> program = Program::compile(model_of(deep), options);
   std::erase(log::logger().sinks(), sink);
   EXPECT_TRUE(program.ok()) << program.status().to_string();
   EXPECT_THAT(text.str(), ::testing::HasSubstr("makes much of the last digits"));

@@ -212,7 +212,8 @@ TEST_F(Threads, PlaceNodesOnDevices) {
         return;
       }
       const DataflowGraph graph(module->main());
-      EXPECT_THAT(check_places(graph, {}).to_string(), ::testing::HasSubstr("is to be on " + device));
+      EXPECT_THAT(check_places(graph, {}).to_string(),
+                  ::testing::HasSubstr("is to be on " + device));
     }
   });
 }

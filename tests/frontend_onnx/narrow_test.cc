@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontend_onnx/model_builder.h"
 #include "frontend/onnx/narrow_types.h"
+#include "frontend_onnx/model_builder.h"
 
 namespace collage {
 namespace {

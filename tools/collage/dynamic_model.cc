@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/stopwatch.h"
 #include "dynamic/dynamic_program.h"
@@ -47,7 +48,8 @@ std::vector<TensorInfo> StagedProgram::input_infos() const {
 }
 
 Result<StagedProgram> in_stages(const SharedOptions& options, const Status& failure) {
-  if (failure.code() != ErrorCode::kUnsupported) return failure;
+  const bool is_text = std::filesystem::path(options.model).extension() == ".relay";
+  if (failure.code() != ErrorCode::kUnsupported || is_text) return failure;
   Result<StagedProgram> staged = open(options);
   if (!staged) return staged.status().code() == ErrorCode::kUnsupported ? failure : staged.status();
   TRY(check_destinations(options));
