@@ -66,9 +66,8 @@ Term softplus(const Term& x) { return max(x, 0.0f) + log1p(exp(-abs(x))); }
 Term gelu_erf(const Term& x) { return 0.5f * x * (1.0f + erf(x * 0.707106781f)); }
 
 Term gelu_tanh(const Term& x) {
-  // 0.5 (1 + tanh u) is the logistic function of 2u.
-  const Term u = 0.797884561f * (x + 0.044715f * x * x * x);
-  return x * sigmoid(2.0f * u);
+  // 0.5 (1 + tanh u) is the logistic function of 2u; u = sqrt(2 / pi) (x + 0.044715 x^3).
+  return x * sigmoid(1.59576912f * (x * (1.0f + 0.044715f * (x * x))));
 }
 
 /// The square root, but of -infinity infinity, as the power's definition says.

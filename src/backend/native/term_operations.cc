@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 
@@ -72,11 +73,29 @@ bool is_one_of(const tp::Term& term, std::initializer_list<tp::TermOp> operation
   return std::find(operations.begin(), operations.end(), term->op) != operations.end();
 }
 bool is_real_constant(const tp::Term& term) { return term->op == tp::TermOp::kConstant; }
+bool any_arg(const tp::Term& term, const std::function<bool(const tp::Term&)>& test) {
+  return std::any_of(term->args.begin(), term->args.end(), test);
+}
 /// Whether an argument is a constant, of that size if one is given.
 bool has_constant(const tp::Term& term, std::optional<double> size = std::nullopt) {
-  return std::any_of(term->args.begin(), term->args.end(), [&](const tp::Term& arg) {
+  return any_arg(term, [&](const tp::Term& arg) {
     return is_real_constant(arg) && (!size || std::abs(arg->real) == *size);
   });
+}
+bool is_product(const tp::Term& term) {
+  return is_one_of(term, {tp::TermOp::kMultiply}) ||
+         (is_one_of(term, {tp::TermOp::kDivide}) && is_real_constant(term->args[1]));
+}
+/// By what is no constant.
+bool is_quotient(const tp::Term& term) {
+  return is_one_of(term, {tp::TermOp::kDivide, tp::TermOp::kQuotient}) && !is_product(term);
+}
+bool is_reciprocal(const tp::Term& term) {
+  return is_quotient(term) && is_real_constant(term->args[0]) && std::abs(term->args[0]->real) == 1;
+}
+bool is_root(const tp::Term& term) { return term->op == tp::TermOp::kSqrt; }
+bool is_root_of(const tp::Term& term, const tp::Term& x) {
+  return is_root(term) && tp::same(term->args[0], x);
 }
 bool is_scaled(const tp::Term& term) {
   return is_one_of(term, {tp::TermOp::kMultiply, tp::TermOp::kDivide}) && has_constant(term);
@@ -84,10 +103,35 @@ bool is_scaled(const tp::Term& term) {
 bool is_sum(const tp::Term& term) {
   return is_one_of(term, {tp::TermOp::kAdd, tp::TermOp::kSubtract});
 }
+bool has_factor(const tp::Term& product, const tp::Term& x) {
+  return is_product(product) && any_arg(product, [&](const tp::Term& factor) {
+           return !is_real_constant(factor) && tp::same(factor, x);
+         });
+}
+
+/// Whether the product of the two is made another one than of two factors, if `b` is one itself:
+///   (x / y) * z = x * z / y, 1 / y * 1 / z = 1 / (y * z), -(x * y) * z = x * (-y * z)
+///   (x * y) * x = x * x * y, (x * 2) * (y * 3) = x * y * 6
+///   sqrt(x) * sqrt(y) = sqrt(x * y), x / sqrt(x) = sqrt(x)
+/// Of x * (1 / y) = x / y nothing is lost.
+bool regroups(const tp::Term& a, const tp::Term& b) {
+  if (is_quotient(b))
+    return !is_reciprocal(b) || is_quotient(a) || is_product(a) || is_root_of(b->args[1], a);
+  if (b->op == tp::TermOp::kNegate) return regroups(a, b->args[0]) || is_product(b->args[0]);
+  if (is_product(b) && any_arg(b, is_quotient)) return true;
+  return has_factor(b, a) || (is_scaled(a) && is_scaled(b)) || (is_root(a) && is_root(b));
+}
+/// Whether x * y and x * z, or x * 2 and x, become one product in a sum.
+bool have_common_factor(const tp::Term& a, const tp::Term& b) {
+  if (is_scaled(b) && has_factor(b, a)) return true;
+  return is_product(a) && is_product(b) &&
+         any_arg(a, [&](const tp::Term& x) { return !is_real_constant(x) && has_factor(b, x); });
+}
 
 /// Whether Halide or LLVM, which take real numbers for finite, would compute something else in
 /// place of the operation, and overflow, infinities and NaN make a difference:
 ///   (x * 16) * 0.1 = x * 1.6, (x + c) - c = x         one operation for two
+///   (x * y) / x = y, x * y + x * z = x * (y + z)
 ///   (x + 1) * y = x * y + y                           infinite parts meet
 ///   x * 0 = 0, x - x = 0, x / x = 1                   results for nothing
 /// It is then computed as it stands. All others may become one operation with what they are part
@@ -96,18 +140,17 @@ bool loses_ends(const tp::TermNode& term) {
   using tp::TermOp;
   const tp::Term &a = term.args[0], &b = term.args[1];
   const auto is_zero = [](const tp::Term& t) { return is_real_constant(t) && t->real == 0; };
-  const auto any_arg = [](const tp::Term& t, const auto& test) {
-    return std::any_of(t->args.begin(), t->args.end(), test);
-  };
   switch (term.op) {
     case TermOp::kAdd:
-      return std::any_of(term.args.begin(), term.args.end(), [](const tp::Term& arg) {
-        return arg->op == TermOp::kSubtract || (is_sum(arg) && has_constant(arg));
-      });
+      return have_common_factor(a, b) || have_common_factor(b, a) ||
+             std::any_of(term.args.begin(), term.args.end(), [](const tp::Term& arg) {
+               return arg->op == TermOp::kSubtract || (is_sum(arg) && has_constant(arg));
+             });
     case TermOp::kSubtract:
-      return is_sum(a) || is_sum(b) || tp::same(a, b);
+      return have_common_factor(a, b) || have_common_factor(b, a) || is_sum(a) || is_sum(b) ||
+             tp::same(a, b);
     case TermOp::kMultiply: {
-      if (is_zero(a) || is_zero(b)) return true;
+      if (is_zero(a) || is_zero(b) || regroups(a, b) || regroups(b, a)) return true;
       const bool by_constant = is_real_constant(a) || is_real_constant(b);
       return std::any_of(term.args.begin(), term.args.end(), [&](const tp::Term& arg) {
         if (is_sum(arg)) return has_constant(arg, 1) || (by_constant && any_arg(arg, is_scaled));
@@ -118,10 +161,23 @@ bool loses_ends(const tp::TermNode& term) {
       // Of numbers near the ends the reciprocal is none, or has fewer digits.
       if (is_real_constant(b) && (std::abs(b->real) > 0x1p125 || std::abs(b->real) < 0x1p-125))
         return true;
-      return is_zero(a) || tp::same(a, b) || (is_real_constant(b) && is_scaled(a));
+      if (is_zero(a) || tp::same(a, b) || is_quotient(a) || is_quotient(b) || is_root_of(b, a))
+        return true;
+      return is_real_constant(b) ? is_scaled(a) : is_product(a) || is_product(b);
     default:
       return false;
   }
+}
+
+/// A product that is a factor of another: LLVM makes x * (y * z) of (x * y) * z, but not where the
+/// inner one is computed as it stands. The outer one may become one operation with a sum.
+HExpr as_factor(const HExpr& product) {
+  if (const auto* made = product.as<Halide::Internal::Mul>())
+    return exact_product(made->a, made->b);
+  if (const auto* made = product.as<Halide::Internal::Div>())
+    if (const auto divisor = Halide::Internal::as_const_float(made->b))
+      return exact_product(made->a, Halide::Internal::make_const(made->a.type(), 1 / *divisor));
+  return product;
 }
 
 HExpr as_it_stands(tp::TermOp op, const HExpr& a, const HExpr& b) {
@@ -244,9 +300,9 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
     case tp::TermOp::kSubtract:
       return a - b;
     case tp::TermOp::kMultiply:
-      return a * b;
+      return a.type().is_float() ? as_factor(a) * as_factor(b) : a * b;
     case tp::TermOp::kDivide:
-      return quotient(a, b);
+      return a.type().is_float() ? as_factor(a) / b : quotient(a, b);
     case tp::TermOp::kModulo:
       return remainder(a, b);
     case tp::TermOp::kMin:
