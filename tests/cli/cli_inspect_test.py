@@ -102,6 +102,13 @@ def check_unsupported(folder):
     assert all(f"node{i} (Frobnicate)" in printed for i in range(count)) and "as Collage sees it" not in printed, printed
 
 
+def check_stages(folder):
+    """A model that runs in stages is one that can be run: what the host computes between them is listed."""
+    printed, found, said = inspect(folder, tiny_models.places_model())
+    assert not said and "It runs in stages" in printed, (printed, said)
+    assert [(entry["op"], entry["backend"]) for entry in found["unsupported"]][0] == ("NonZero", "import"), found["unsupported"]
+
+
 def check_plan_warns(folder):
     """A plan that leaves much to the reference says so in one line and in its report, and one that was asked for it does not."""
     onnx.save(scan_net(), os.path.join(folder, "net.onnx"))
@@ -117,7 +124,7 @@ def check_plan_warns(folder):
 
 
 CHECKS = (check_supported, check_reference_share, check_constraints_are_reasons, check_open_dimensions, check_unsupported,
-          check_plan_warns)
+          check_stages, check_plan_warns)
 
 
 if __name__ == "__main__":

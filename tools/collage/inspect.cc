@@ -1,9 +1,10 @@
 // collage inspect: what a model needs, what each backend could take of it, and what none can.
-// Nothing is measured. A model that cannot be imported ends with status 4, as everywhere, after all
-// that is in the way.
+// Nothing is measured. A model that cannot be imported, and does not run in stages either, ends with
+// status 4, as everywhere, after all that is in the way.
 
 #include <fmt/format.h>
 
+#include "dynamic_model.h"
 #include "options.h"
 #include "report/inspection.h"
 #include "targets/plugins.h"
@@ -19,7 +20,14 @@ Status inspect(const SharedOptions& options) {
       TRY(inspect_model(options.model, TRY(load_options(options)), TRY(program_options(options))));
   fmt::print("{}", to_text(inspection));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(inspection)));
-  return inspection.status;
+  if (inspection.status.ok()) return {};
+  SharedOptions without_json = options;
+  without_json.json.clear();
+  TRY(in_stages(without_json, inspection.status));
+  fmt::print(
+      "\nIt runs in stages: the host computes these nodes, or they are imported once what they wait "
+      "for is known.\n");
+  return {};
 }
 
 }  // namespace
