@@ -27,13 +27,14 @@ int from_environment(const char* name, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-// The input at hand, for who looks into a failure.
-struct Trace {
-  explicit Trace(const std::string& target)
-      : path(std::filesystem::temp_directory_path() /
-             ("collage-fuzz-" + target + "-" + std::to_string(getpid()))) {}
-  std::filesystem::path path;
-};
+// For files of this process: in memory, where there is such a file system. Every input is written
+// to files, which a disk takes longer for than whoever reads them.
+std::filesystem::path file_for(const std::string& what) {
+  std::error_code ec;
+  const bool shared = std::filesystem::is_directory("/dev/shm", ec);
+  return (shared ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path()) /
+         ("collage-fuzz-" + what + "-" + std::to_string(getpid()));
+}
 
 char on_hang[512];
 void hangs(int) {
@@ -54,7 +55,7 @@ void limit_memory() {
 const std::string& scratch_folder() {
   static const struct Folder {
     Folder() {
-      path = std::filesystem::temp_directory_path() / ("collage-fuzz-" + std::to_string(getpid()));
+      path = file_for("files");
       std::filesystem::create_directories(path);
     }
     ~Folder() {
@@ -77,16 +78,16 @@ void run(const FuzzTarget& target, int inputs) {
     EXPECT_EQ(target.run(seed), Outcome::kAccepted) << target.name << ": a seed\n" << seed;
   const int first = from_environment("COLLAGE_FUZZ_FIRST", 0);
   inputs = from_environment("COLLAGE_FUZZ_INPUTS", inputs);
-  const Trace trace(target.name);
+  const std::filesystem::path trace = file_for(target.name);  // for who looks into a failure
   int read = 0, accepted = 0;
   double longest = 0;
   signal(SIGALRM, hangs);
   for (int i = 0; i < inputs && !::testing::Test::HasFailure(); ++i) {
     Random random(static_cast<uint64_t>(first + i) + 1);
     const std::string input = target.make(random);
-    ASSERT_TRUE(write_file_atomically(trace.path, input).ok());
+    ASSERT_TRUE(write_file_atomically(trace, input).ok());
     std::snprintf(on_hang, sizeof on_hang, "%s: input %d hangs; it is in %s\n", target.name.c_str(),
-                  first + i, trace.path.c_str());
+                  first + i, trace.c_str());
     alarm(kMostSeconds);
     const auto start = std::chrono::steady_clock::now();
     const Outcome outcome = target.run(input);
@@ -99,13 +100,13 @@ void run(const FuzzTarget& target, int inputs) {
     getrusage(RUSAGE_SELF, &usage);
     EXPECT_LT(usage.ru_maxrss, kMostMemory);
     EXPECT_FALSE(::testing::Test::HasFailure())
-        << target.name << ": input " << first + i << ", in " << trace.path;
+        << target.name << ": input " << first + i << ", in " << trace;
   }
   if (::testing::Test::HasFailure()) return;
 #if defined(__SANITIZE_ADDRESS__)
   EXPECT_EQ(__lsan_do_recoverable_leak_check(), 0) << target.name;
 #endif
-  std::filesystem::remove(trace.path);
+  std::filesystem::remove(trace);
   EXPECT_GE(2 * read, inputs) << target.name;
   std::printf("%s: %d inputs, %d past the first parse, %d accepted, at most %.2f s\n",
               target.name.c_str(), inputs, read, accepted, longest);

@@ -1,6 +1,6 @@
 // Artifacts as `collage run` and libcollage_runtime load them: changed bytes, manifests that lie,
-// and files whose every checksum fits what somebody wrote into plans and weights. Their kernels are
-// those of no library: what is compiled is code, which nobody can check.
+// and files whose every checksum fits what somebody wrote into plans, descriptions of kernels and
+// weights. Objects stay as they are: what is compiled is code, which nobody can check.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "collage/version.h"
+#include "fuzz/files/library_plans.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/mutate_json.h"
 #include "fuzz/mutate_text.h"
@@ -38,36 +39,55 @@ std::string written(const std::vector<ZipEntry>& entries, const Manifest& manife
   return read_file(file).value();
 }
 
-// What the file of the tiny plan is made of.
+// What a file is made of.
 struct Parts {
   std::vector<ZipEntry> entries;
   Manifest manifest;
 };
 
-const Parts& parts() {
-  static const Parts made = [] {
-    SavedPlans saved = testing::saved_tiny_plan();
-    Parts result{std::move(saved.entries), {}};
-    result.manifest.version = COLLAGE_VERSION;
-    result.manifest.model = "tiny.onnx";
-    result.manifest.loaders = saved.loaders;
+Parts parts_of(SavedPlans saved) {
+  Parts result{std::move(saved.entries), {}};
+  result.manifest.version = COLLAGE_VERSION;
+  result.manifest.model = "tiny.onnx";
+  result.manifest.loaders = saved.loaders;
+  return result;
+}
+
+// The tiny plan's, and those of kernels of libraries.
+const std::vector<Parts>& seeds() {
+  static const std::vector<Parts> made = [] {
+    std::vector<Parts> result = {parts_of(testing::saved_tiny_plan())};
+    for (SavedPlans& saved : saved_library_plans()) result.push_back(parts_of(std::move(saved)));
     return result;
   }();
   return made;
 }
 
-const std::string& whole() {
-  static const std::string file = written(parts().entries, parts().manifest);
-  return file;
+const std::vector<std::string>& files() {
+  static const std::vector<std::string> made = [] {
+    std::vector<std::string> result;
+    for (const Parts& parts : seeds()) result.push_back(written(parts.entries, parts.manifest));
+    return result;
+  }();
+  return made;
+}
+
+// A kernel's description is JSON inside of JSON.
+std::string changed_plan(json plan, Random& random) {
+  if (random.one_in(2)) return changed_json(plan, random);
+  json& step = plan["steps"][random.below(plan["steps"].size())];
+  step["description"] = changed_json(parse_json(step["description"].get<std::string>()), random);
+  return plan.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 // With another plan, other weights or another manifest, and checksums and a seal that fit.
 std::string rewritten(Random& random) {
-  Parts changed = parts();
+  Parts changed = random.pick(seeds());
   ZipEntry& entry = changed.entries[random.below(changed.entries.size())];
   const std::string text(entry.content.text());
-  if (const json value = parse_json(text); value.is_object()) {
-    entry.content = held(changed_json(value, random));
+  if (entry.name == kPlanEntry || entry.name.starts_with("objects/")) {
+    ZipEntry& plan = entry.name == kPlanEntry ? entry : changed.entries.front();
+    plan.content = held(changed_plan(parse_json(plan.content.text()), random));
   } else {
     entry.content = held(TextMutator({text + " "}).changed(text, random));
   }
@@ -77,8 +97,8 @@ std::string rewritten(Random& random) {
 
 std::string other_file(Random& random) {
   if (!random.one_in(3)) return rewritten(random);
-  static const Manifest manifest = read_zip(whole()).value();
-  return testing::damaged(whole(), manifest, static_cast<uint32_t>(random.below(1u << 30)));
+  static const Manifest manifest = read_zip(files().front()).value();
+  return testing::damaged(files().front(), manifest, static_cast<uint32_t>(random.below(1u << 30)));
 }
 
 Outcome run_artifact(const std::string& input) {
@@ -107,6 +127,6 @@ Outcome run_artifact(const std::string& input) {
 
 }  // namespace
 
-FuzzTarget artifacts() { return {"artifacts", {whole()}, other_file, run_artifact}; }
+FuzzTarget artifacts() { return {"artifacts", files(), other_file, run_artifact}; }
 
 }  // namespace collage::fuzz

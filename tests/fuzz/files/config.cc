@@ -2,7 +2,6 @@
 #include "partition/config.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>

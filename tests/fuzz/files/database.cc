@@ -46,22 +46,10 @@ std::string column(const json& row, const char* name) {
                            : value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// On a file system in memory, where there is one: every input is a transaction or two.
 const std::filesystem::path& database_file() {
-  static const struct File {
-    File() {
-      std::error_code ec;
-      const bool shared = std::filesystem::is_directory("/dev/shm", ec);
-      path = (shared ? "/dev/shm/collage-fuzz-" + std::to_string(getpid()) + ".db"
-                     : scratch_folder() + "/costs.db");
-    }
-    ~File() {
-      std::error_code ec;
-      std::filesystem::remove(path, ec);
-    }
-    std::filesystem::path path;
-  } file;
-  return file.path;
+  static const std::filesystem::path file =
+      std::filesystem::path(scratch_folder()) / "changed-costs.db";
+  return file;
 }
 
 // What compiling asks the database.
