@@ -147,6 +147,7 @@ def @main(%x: Tensor[(1, 4), float32]) {
     save(foreign, "foreign.onnx")
     save(model([helper.make_node("Relu", ["x"], ["y"], "relu")], {"x": ["batch", 4]}, {"y": ["batch", 4]}), "dynamic.onnx")
     save(model([helper.make_node("Relu", ["x"], ["y"], "relu")], {"x": [None, 4]}, {"y": [None, 4]}), "unnamed.onnx")
+    save(places_model(), "places.onnx")
     save(model([helper.make_node("MatMul", ["x", "w"], ["y"], "product")], {"x": [1, 4]}, {"y": [1, 5]},
                {"w": np.ones((3, 5), np.float32)}), "misfit.onnx")
     save(model([helper.make_node("Relu", ["nowhere"], ["y"], "relu")], {"x": [1, 4]}, {"y": [1, 4]}), "dangling.onnx")

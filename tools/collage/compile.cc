@@ -6,6 +6,7 @@
 
 #include "artifact.h"
 #include "artifact/signature.h"
+#include "dynamic_model.h"
 #include "emit/library.h"
 #include "ir/text_printer.h"
 #include "report/report.h"
@@ -77,6 +78,19 @@ Status convert(const CompileOptionsOfTool& options) {
   return {};
 }
 
+// With what to do instead where a run decides the shapes.
+Result<Model> load_whole(const SharedOptions& options) {
+  Result<Model> model = load(options);
+  if (model.ok()) return model;
+  SharedOptions staged = options;
+  staged.json.clear();
+  TRY(in_stages(staged, model.status()));
+  return unsupported(
+      "{}: shapes depend on values, so it runs in stages, which no file holds: collage run, bench "
+      "and verify take it",
+      options.model);
+}
+
 Status compile_to_file(CompileOptionsOfTool options) {
   TRY(check_output(options));
   const std::string key = TRY(signing_key(options));
@@ -92,7 +106,7 @@ Status compile_to_file(CompileOptionsOfTool options) {
   // A library holds kernels of native alone, and none of the reference, whatever that costs.
   if (library && options.targets.empty() && options.config.empty()) options.targets = {"native"};
   if (library) options.exclude.push_back("reference");
-  const Model model = TRY(load(options));
+  const Model model = TRY(load_whole(options));
   const std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;
   facts.threads = thread_count(options);
