@@ -1,6 +1,7 @@
 // Elementwise operators of one, two and three arguments, with broadcasting.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <openvino/op/ops.hpp>
 
 #include "backend/openvino/converter.h"
@@ -66,6 +67,21 @@ Result<ov::OutputVector> convert_reciprocal(const CallView& view) {
   return one(make<ov::op::v1::Divide>(scalar(1, view[0]), view[0]));
 }
 
+// A half as a constant exponent it takes for a square root, which is NaN at -infinity.
+Result<ov::OutputVector> convert_power(const CallView& view) {
+  const Value result = make<ov::op::v1::Power>(view[0], view[1]);
+  const auto exponent = ov::as_type_ptr<ov::op::v0::Constant>(view[1].get_node_shared_ptr());
+  if (exponent == nullptr) return one(result);
+  const std::vector<float> exponents = exponent->cast_vector<float>();
+  const auto is_half = [](float number) { return std::abs(number) == 0.5F; };
+  if (!std::all_of(exponents.begin(), exponents.end(), is_half)) return one(result);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Value least = make<ov::op::v1::Equal>(view[0], scalar(-kInfinity, view[0]));
+  // Of infinity the root is what the power of -infinity is.
+  const Value at_least = make<ov::op::v1::Power>(scalar(kInfinity, view[0]), view[1]);
+  return one(make<ov::op::v1::Select>(least, at_least, result));
+}
+
 Result<ov::OutputVector> convert_round(const CallView& view) {
   return one(make<ov::op::v5::Round>(view[0], ov::op::v5::Round::RoundMode::HALF_TO_EVEN));
 }
@@ -120,13 +136,16 @@ Result<ov::OutputVector> convert_shrink(const CallView& view) {
 
 Result<ov::OutputVector> convert_copy(const CallView& view) { return one(view[0]); }
 
-// Anything to bool is "is not zero"; OpenVINO's own conversion would truncate first. To int64 it
-// converts by way of int32.
+// Anything to bool is "is not zero"; OpenVINO's own conversion would truncate first, and its
+// comparison of int64 looks at 32 bits. To int64 it converts by way of int32.
 Result<ov::OutputVector> convert_cast(const CallView& view) {
   ov::element::Type type = element_type(view.result().dtype);
   if (view.type(0).dtype == view.result().dtype) return one(view[0]);
-  if (view.result().dtype == DType::kBool)
-    return one(make<ov::op::v1::NotEqual>(view[0], scalar(0, view[0])));
+  if (view.result().dtype == DType::kBool) {
+    const bool is_long = view.type(0).dtype == DType::kInt64;
+    const Value x = is_long ? make<ov::op::v0::Convert>(view[0], ov::element::f32) : view[0];
+    return one(make<ov::op::v1::NotEqual>(x, scalar(0, x)));
+  }
   if (is_float(view.type(0).dtype) && view.result().dtype == DType::kInt64)
     return unsupported("a real number as int64, which it computes in 32 bits");
   return one(make<ov::op::v0::Convert>(view[0], type));
@@ -144,7 +163,7 @@ Result<ov::OutputVector> convert_where(const CallView& view) {
 }  // namespace
 
 // Not here: SoftPlus, which is 7.6e-6 where the result should be near 0; Mod and FloorMod, which
-// lose the digits of large quotients.
+// lose the digits of large quotients; comparisons of integers, which it makes of float32 in chains.
 ConverterTable elementwise_converters() {
   namespace op = ov::op;
   return {
@@ -192,25 +211,25 @@ ConverterTable elementwise_converters() {
       {"isnan", kFloat | kBool, unary<op::v10::IsNaN>},
       {"isinf", kFloat | kBool, unary<op::v10::IsInf>},
       {"copy", kAny, convert_copy},
-      {"cast", kAny, convert_cast},
+      {"cast", kAny | kLong, convert_cast},
       {"nn.bias_add", kFloat, convert_bias_add},
       {"add", kNumber, binary<op::v1::Add>},
       {"subtract", kNumber, binary<op::v1::Subtract>},
       {"multiply", kNumber, binary<op::v1::Multiply>},
       {"divide", kFloat, binary<op::v1::Divide>},
-      {"power", kFloat, binary<op::v1::Power>},
+      {"power", kFloat, convert_power},
       {"maximum", kNumber, binary<op::v1::Maximum>},
       {"minimum", kNumber, binary<op::v1::Minimum>},
       {"bitwise_and", kInt | kBool, bitwise<op::v13::BitwiseAnd, op::v1::LogicalAnd>},
       {"bitwise_or", kInt | kBool, bitwise<op::v13::BitwiseOr, op::v1::LogicalOr>},
       {"bitwise_xor", kInt | kBool, bitwise<op::v13::BitwiseXor, op::v1::LogicalXor>},
       {"bitwise_not", kInt, unary<op::v13::BitwiseNot>},
-      {"equal", kNumber | kBool, binary<op::v1::Equal>},
-      {"not_equal", kNumber | kBool, binary<op::v1::NotEqual>},
-      {"less", kNumber | kBool, binary<op::v1::Less>},
-      {"less_equal", kNumber | kBool, binary<op::v1::LessEqual>},
-      {"greater", kNumber | kBool, binary<op::v1::Greater>},
-      {"greater_equal", kNumber | kBool, binary<op::v1::GreaterEqual>},
+      {"equal", kFloat | kBool, binary<op::v1::Equal>},
+      {"not_equal", kFloat | kBool, binary<op::v1::NotEqual>},
+      {"less", kFloat | kBool, binary<op::v1::Less>},
+      {"less_equal", kFloat | kBool, binary<op::v1::LessEqual>},
+      {"greater", kFloat | kBool, binary<op::v1::Greater>},
+      {"greater_equal", kFloat | kBool, binary<op::v1::GreaterEqual>},
       {"logical_and", kBool, binary<op::v1::LogicalAnd>},
       {"logical_or", kBool, binary<op::v1::LogicalOr>},
       {"logical_xor", kBool, binary<op::v1::LogicalXor>},

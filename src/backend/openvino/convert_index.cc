@@ -10,8 +10,12 @@ namespace collage::openvino {
 namespace {
 
 Result<ov::OutputVector> convert_take(const CallView& view) {
-  return one(
-      make<ov::op::v8::Gather>(view[0], view[1], int_scalar(view.axis("axis", view.rank(0)))));
+  const int64_t axis = view.axis("axis", view.rank(0));
+  const Shape& shape = view.shape(0);
+  const bool alone = num_elements(Shape(shape.begin() + axis + 1, shape.end())) == 1;
+  if (alone && is_integer(view.type(0).dtype) && dtype_size(view.type(0).dtype) == 1)
+    return unsupported("bytes taken one by one, behind the last of which it reads");
+  return one(make<ov::op::v8::Gather>(view[0], view[1], int_scalar(axis)));
 }
 
 Result<ov::OutputVector> convert_gather(const CallView& view) {
@@ -46,10 +50,19 @@ Result<ov::OutputVector> convert_scatter_nd(const CallView& view) {
   return one(make<ov::op::v15::ScatterNDUpdate>(view[0], view[1], view[2], reduction));
 }
 
+// An index out of range is no error here, so those of 64 bits are clipped before they are 32.
 Result<ov::OutputVector> convert_one_hot(const CallView& view) {
-  return one(make<ov::op::v16::OneHot>(view[0], int_scalar(view.attrs.integer("depth")),
-                                       reshaped(view[1], {}), reshaped(view[2], {}),
-                                       view.attrs.integer("axis"),
+  const auto depth = view.attrs.integer("depth");
+  Value indices = view[0];
+  if (view.type(0).dtype == DType::kInt64) {
+    if (depth >= 1 << 24) return unsupported("depth {}, which float32 may not hold", depth);
+    const Value real = make<ov::op::v0::Convert>(indices, ov::element::f32);
+    const auto last = static_cast<double>(depth);
+    const Value clipped = make<ov::op::v0::Clamp>(real, -last - 1, last);
+    indices = make<ov::op::v0::Convert>(clipped, ov::element::i32);
+  }
+  return one(make<ov::op::v16::OneHot>(indices, int_scalar(depth), reshaped(view[1], {}),
+                                       reshaped(view[2], {}), view.attrs.integer("axis"),
                                        ov::op::v16::OneHot::NegativeIndicesMode::NORMALIZE));
 }
 
@@ -71,14 +84,14 @@ Result<ov::OutputVector> convert_topk(const CallView& view) {
 
 ConverterTable index_converters() {
   return {
-      {"take", kAny, convert_take},
-      {"gather", kAny, convert_gather},
-      {"gather_nd", kAny, convert_gather_nd},
-      {"scatter_elements", kNumber, convert_scatter_elements},
-      {"scatter_nd", kNumber, convert_scatter_nd},
-      {"one_hot", kNumber | kBool, convert_one_hot},
+      {"take", kAny, convert_take, 1},
+      {"gather", kAny, convert_gather, 1},
+      {"gather_nd", kAny, convert_gather_nd, 1},
+      {"scatter_elements", kNumber, convert_scatter_elements, 1},
+      {"scatter_nd", kNumber, convert_scatter_nd, 1},
+      {"one_hot", kNumber | kBool, convert_one_hot, 0},
       {"cumsum", kFloat, convert_cumsum},
-      {"topk", kFloat | kInt, convert_topk},
+      {"topk", kNumber, convert_topk, 2},
   };
 }
 

@@ -38,8 +38,8 @@ ConverterTable reduce_converters() {
       {"prod", kFloat, convert_reduction<op::v1::ReduceProd>},
       {"all", kBool, convert_reduction<op::v1::ReduceLogicalAnd>},
       {"any", kBool, convert_reduction<op::v1::ReduceLogicalOr>},
-      {"argmax", kFloat | kInt, convert_arg<op::TopKMode::MAX>},
-      {"argmin", kFloat | kInt, convert_arg<op::TopKMode::MIN>},
+      {"argmax", kNumber, convert_arg<op::TopKMode::MAX>, 1},
+      {"argmin", kNumber, convert_arg<op::TopKMode::MIN>, 1},
   };
 }
 

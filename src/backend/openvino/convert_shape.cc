@@ -1,5 +1,6 @@
 // Operators that move elements: views, transpose, joining, cutting, repeating, padding.
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <openvino/op/ops.hpp>
 
@@ -113,6 +114,13 @@ Result<ov::OutputVector> convert_pad(const CallView& view) {
   } else if (mode != "constant") {
     return unsupported("pad_mode {}", mode);
   }
+  // It keeps the value in float32.
+  if (how == ov::op::PadMode::CONSTANT && view.type(1).dtype == DType::kInt32) {
+    const auto value = ov::as_type_ptr<ov::op::v0::Constant>(view[1].get_node_shared_ptr());
+    constexpr int32_t kMost = 1 << 24;
+    if (value == nullptr || std::abs(int64_t{value->cast_vector<int32_t>()[0]}) > kMost)
+      return unsupported("padding with an int32 that float32 may not hold");
+  }
   return one(make<ov::op::v12::Pad>(view[0], ints(begins), ints(ends), reshaped(view[1], {}), how));
 }
 
@@ -173,7 +181,7 @@ ConverterTable shape_converters() {
       {"nn.depth_to_space", kAny, convert_depth_to_space},
       {"nn.space_to_depth", kAny, convert_space_to_depth},
       {"trilu", kNumber, convert_trilu},
-      {"reverse_sequence", kNumber, convert_reverse_sequence},
+      {"reverse_sequence", kNumber, convert_reverse_sequence, 1},
   };
 }
 

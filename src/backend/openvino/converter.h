@@ -8,6 +8,7 @@
 
 #include <openvino/op/constant.hpp>
 #include <openvino/openvino.hpp>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -23,9 +24,10 @@ using Value = ov::Output<ov::Node>;
 // Sets of element types.
 enum TypeSet : unsigned {
   kFloat = 1,  // float32
-  kInt = 2,    // int32, int64 (which the CPU plugin computes in 32 bits)
+  kInt = 2,    // int32
   kByte = 4,   // int8, uint8
   kBool = 8,
+  kLong = 16,  // int64, of which the CPU plugin keeps 32 bits once it is more than an argument
   kNumber = kFloat | kInt,
   kAny = kFloat | kInt | kByte | kBool,
 };
@@ -62,6 +64,9 @@ struct ConverterRow {
   std::string_view op;
   unsigned types;  // TypeSet: of every argument and result
   ConvertFunction convert;
+  // The leaf, counted over the arguments and then the results, that holds positions: int32 or int64
+  // whatever `types` says, since positions in a tensor fit in 32 bits.
+  std::optional<size_t> positions = std::nullopt;
 };
 using ConverterTable = std::vector<ConverterRow>;
 

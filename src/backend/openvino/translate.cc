@@ -32,8 +32,9 @@ unsigned type_set(DType dtype) {
     case DType::kFloat32:
       return kFloat;
     case DType::kInt32:
-    case DType::kInt64:
       return kInt;
+    case DType::kInt64:
+      return kLong;
     case DType::kInt8:
     case DType::kUInt8:
       return kByte;
@@ -49,6 +50,15 @@ Status check_type(const TensorType& type, unsigned allowed) {
     return unsupported("element type {}", dtype_name(type.dtype));
   if (num_elements(type.shape) == 0)
     return unsupported("empty tensor {}", shape_to_string(type.shape));
+  return {};
+}
+
+Status check_types(const CallView& view, const ConverterRow& row) {
+  const size_t arguments = view.size();
+  for (size_t i = 0; i < arguments + view.results().size(); ++i) {
+    const TensorType& leaf = i < arguments ? view.type(i) : view.results()[i - arguments];
+    TRY(check_type(leaf, row.types | (row.positions == i ? kInt | kLong : 0U)));
+  }
   return {};
 }
 
@@ -80,8 +90,7 @@ Result<ov::OutputVector> convert_call(const CallNode& call, const ov::OutputVect
   if (row == all_converters().end()) return unsupported("{}: no translation", call.op->name);
   CallView view(call, inputs);
   auto convert = [&]() -> Result<ov::OutputVector> {
-    for (size_t i = 0; i < view.size(); ++i) TRY(check_type(view.type(i), row->second.types));
-    for (const TensorType& result : view.results()) TRY(check_type(result, row->second.types));
+    TRY(check_types(view, row->second));
     ov::OutputVector outputs = TRY(row->second.convert(view));
     if (outputs.size() < view.results().size()) return internal_error("too few outputs");
     for (size_t i = 0; i < view.results().size(); ++i)
@@ -97,7 +106,7 @@ Result<ov::OutputVector> convert_call(const CallNode& call, const ov::OutputVect
 
 Result<Value> make_ov_constant(const ConstantNode& node) {
   ov::element::Type type = element_type(node.value.dtype());
-  TRY(check_type(node.tensor_type(), kAny));
+  TRY(check_type(node.tensor_type(), kAny | kLong));
   auto owner = std::make_shared<Tensor>(node.value);
   const Shape& shape = node.value.shape();
   return make<ov::op::v0::Constant>(type, ov::Shape(shape.begin(), shape.end()), owner->raw(),
@@ -105,7 +114,7 @@ Result<Value> make_ov_constant(const ConstantNode& node) {
 }
 
 Result<std::shared_ptr<ov::op::v0::Parameter>> make_ov_parameter(const TensorType& type) {
-  TRY(check_type(type, kAny));
+  TRY(check_type(type, kAny | kLong));
   return std::make_shared<ov::op::v0::Parameter>(element_type(type.dtype),
                                                  ov::Shape(type.shape.begin(), type.shape.end()));
 }
