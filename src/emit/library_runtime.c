@@ -260,6 +260,13 @@ static void report(const char* what) {
   pthread_mutex_unlock(&c->lock);
 }
 
+static inline int index_is_out(int64_t index, int64_t extent) {
+  struct context* c = here->context;
+  snprintf(c->error, sizeof c->error, "index %lld is out of range for extent %lld",
+           (long long)index, (long long)extent);
+  return 1;
+}
+
 void halide_error(void* user, const char* what) {
   (void)user;
   report(what);

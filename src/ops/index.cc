@@ -187,6 +187,33 @@ Result<IndexTuples> read_index_tuples(const Tensor& indices, const Shape& data, 
   return result;
 }
 
+const ExprNode* index_origin(const Expr& expr) {
+  const Expr* at = &expr;
+  while (const auto* call = as<CallNode>(*at)) {
+    bool passes = call->op != nullptr &&
+                  (call->op->is_view || call->op->name == "copy" || call->op->name == "cast");
+    if (!passes || !is_integer(call->args[0]->tensor_type().dtype)) break;
+    at = &call->args[0];
+  }
+  return at->get();
+}
+
+Ints index_extents(const CallNode& call) {
+  const std::string& name = call.op->name;
+  if (name == "take" || name == "gather" || name == "scatter_elements") {
+    const Shape& data = call.args[0]->tensor_type().shape;
+    int64_t axis = call.attrs.integer("axis");
+    return {data[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(data.size()) : axis)]};
+  }
+  if (name == "gather_nd" || name == "scatter_nd") {
+    const Shape &data = call.args[0]->tensor_type().shape,
+                &indices = call.args[1]->tensor_type().shape;
+    int64_t first = name == "gather_nd" ? call.attrs.integer("batch_dims") : 0;
+    return {data.begin() + first, data.begin() + first + indices.back()};
+  }
+  return {};
+}
+
 void register_index_ops() {
   register_injective("take", {{"axis", int64_t{0}}}, infer_take, run_take, 2);
   register_injective("gather", {{"axis", int64_t{0}}}, infer_gather, run_gather, 2);

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "ir/attrs.h"
+#include "ir/expr.h"
 
 namespace collage {
 
@@ -18,5 +19,12 @@ struct IndexTuples {
   int64_t slice;  // elements of a slice
 };
 Result<IndexTuples> read_index_tuples(const Tensor& indices, const Shape& data, int64_t batch);
+
+// Follows operators that pass integers on unchanged, in order, to where they come from.
+const ExprNode* index_origin(const Expr& expr);
+
+// The extents that the entries of the call's index argument must fit, in turn; none where the
+// operator takes no indices.
+Ints index_extents(const CallNode& call);
 
 }  // namespace collage

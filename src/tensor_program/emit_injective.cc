@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "ops/indices.h"
 #include "ops/pad.h"
 #include "ops/rearrange.h"
 #include "tensor_program/emitter.h"
@@ -254,8 +255,10 @@ Term take(Emitter& e, const CallNode& call, size_t, const Coords& at) {
                 at.logical.begin() + static_cast<std::ptrdiff_t>(axis + indices.size())},
                {},
                {}};
+  const int extent = to_int(data[axis]);
   Term index = cast(DType::kInt32, e.value(call.args[1], where));
-  index = clamp(select(index < 0, index + to_int(data[axis]), index), 0, to_int(data[axis] - 1));
+  if (call.args[1]->kind() != ExprKind::kConstant) index = clamp(index, -extent, extent - 1);
+  index = clamp(select(index < 0, index + extent, index), 0, extent - 1);
   Coords source;
   for (size_t d = 0; d < data.size(); ++d) {
     source.logical.push_back(d < axis    ? at.logical[d]
@@ -264,10 +267,17 @@ Term take(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   }
   return e.value(call.args[0], source);
 }
-/// Indices known to be in range only: the reference reports bad ones at run time, a kernel cannot.
+/// Indices that are known to be in range, or that whoever runs the program can check: the reference
+/// reports bad ones, the program reads some other element.
 Status check_take(const CallNode& call) {
-  if (call.args[1]->kind() != ExprKind::kConstant)
-    return unsupported("take with indices that are not constant");
+  if (call.args[1]->kind() != ExprKind::kConstant) {
+    const ExprNode* origin = index_origin(call.args[1]);
+    if (origin->kind() != ExprKind::kVar) return unsupported("take with indices that are computed");
+    const DType dtype = origin->type().tensor().dtype;
+    if (dtype != DType::kInt32 && dtype != DType::kInt64)
+      return unsupported("take with indices of {}", dtype_name(dtype));
+    return check_movable_args(call);
+  }
   const Tensor& indices = as<ConstantNode>(call.args[1])->value;
   const Shape& data = arg_shape(call, 0);
   const int64_t extent = data[static_cast<size_t>(normal_axis_of(call, "axis", rank_of(data)))];

@@ -161,6 +161,18 @@ def check_ends(folder):
         assert np.allclose(np.frombuffer(found[0], np.float32), np.clip(np.exp(x[0].astype(np.float64)) * 16, 0, 640)), found
 
 
+def check_indices(folder):
+    """Rows of a table by indices that the caller gives; one that is out of range is an error."""
+    nodes = [helper.make_node("Gather", ["table", "i"], ["rows"], "rows"), helper.make_node("Relu", ["rows"], ["y"], "relu")]
+    model = tiny_models.model(nodes, {"i": [2, 3]}, {"y": [2, 3, 8]}, {"table": tiny_models.weights(5, 8)})
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    onnx.save(model, folder.path("rows.onnx"))
+    same_bits(folder, "rows.onnx", {"i": np.array([[0, 4, -5], [3, -1, 2]])})
+    np.array([[0, 1, 2], [3, 4, 5]]).tofile(folder.path("input0"))
+    result = subprocess.run(["./program"], cwd=folder.folder, capture_output=True, text=True)
+    assert result.returncode == 1 and result.stderr == "run: index 5 is out of range for extent 5\n", result
+
+
 def check_halves(folder):
     onnx.save(tiny_models.in_float16(tiny_models.small_net()), folder.path("half.onnx"))
     same_bits(folder, "half.onnx", {"image": random(1, 3, 12, 12, dtype=np.float16)})
@@ -225,7 +237,7 @@ def check_hooks(_):
     assert len(wanted) > 30 and wanted == has, wanted ^ has
 
 
-CHECKS = (check_net, check_parts, check_copies, check_ends, check_halves, check_program, check_two, check_refusals, check_hooks)
+CHECKS = (check_net, check_parts, check_copies, check_ends, check_indices, check_halves, check_program, check_two, check_refusals, check_hooks)
 
 if __name__ == "__main__":
     listed = command.run(["targets"], ".", cache="/nonexistent").stdout

@@ -1,6 +1,7 @@
 // A scheduled Halide pipeline, and what its code is called with.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct BuiltKernel {
   /// its variant.
   std::string key = {};
   std::vector<UpdatingKernel::Update> updates = {};
+  /// Parameters that are read as indices, and into how many elements.
+  std::map<int, int64_t> indexed = {};
 };
 
 }  // namespace collage::native

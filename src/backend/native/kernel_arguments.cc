@@ -37,6 +37,8 @@ Result<std::vector<KernelArgument>> kernel_arguments(const BuiltKernel& built) {
     argument.extents = physical_extents(binding.buffer.shape(), ChannelLayout::kPlain);
     argument.type = binding.buffer.param().type();
     argument.input = binding.param;
+    if (const auto found = built.indexed.find(binding.param); found != built.indexed.end())
+      argument.indexed = found->second;
     if (binding.param >= 0) continue;
     argument.constant = binding.packed != nullptr
                             ? shared_constant({binding.packed, binding.packed_bytes})

@@ -1,6 +1,8 @@
 #include "backend/native/native_backend.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <mutex>
 
 #include "backend/fingerprint.h"
@@ -20,6 +22,7 @@
 #include "ir/visitor.h"
 #include "kernels/native/loaders.h"
 #include "kernels/native/native_kernel.h"
+#include "ops/indices.h"
 #include "tensor_program/call.h"
 #include "tensor_program/term_walk.h"
 
@@ -68,6 +71,21 @@ bool holds_non_finite(const Function& function) {
     if (call != nullptr && holds_non_finite(tensor_program::program_of_call(*call))) return true;
   }
   return false;
+}
+
+/// The parameters that are read as indices, and into how many elements at least.
+std::map<int, int64_t> indexed_parameters(const Function& function) {
+  std::map<int, int64_t> indexed;
+  for (const Expr& expr : post_order(function->body)) {
+    const CallNode* call = as_op(expr, "take");
+    if (call == nullptr) continue;
+    for (size_t i = 0; i < function->params.size(); ++i)
+      if (function->params[i].get() == index_origin(call->args[1])) {
+        int64_t& extent = indexed.emplace(static_cast<int>(i), INT64_MAX).first->second;
+        extent = std::min(extent, index_extents(*call)[0]);
+      }
+  }
+  return indexed;
 }
 
 class NativeBackend : public Backend {
@@ -141,6 +159,7 @@ class NativeBackend : public Backend {
     const Function flat = TRY(flattened_for(function, variant));
     BuiltKernel built =
         TRY(guarded("native", [&] { return build_kernel(flat, variant, options.threads); }));
+    built.indexed = indexed_parameters(flat);
     const std::string text = built.symbols.empty()
                                  ? program_text(flat) + variant.to_string() + "\n" + built.key
                                  : built.key;

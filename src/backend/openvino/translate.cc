@@ -9,6 +9,7 @@
 
 #include "backend/openvino/converter.h"
 #include "ir/visitor.h"
+#include "ops/indices.h"
 
 namespace collage::openvino {
 
@@ -132,35 +133,6 @@ Result<ov::OutputVector> placeholders(const Expr& expr) {
       values.push_back(TRY(make_ov_parameter(leaf))->output(0));
   }
   return values;
-}
-
-// Follows operators that pass integers on unchanged, in order, to where they come from.
-const ExprNode* index_origin(const Expr& expr) {
-  const Expr* at = &expr;
-  while (const auto* call = as<CallNode>(*at)) {
-    bool passes = call->op != nullptr &&
-                  (call->op->is_view || call->op->name == "copy" || call->op->name == "cast");
-    if (!passes || !is_integer(call->args[0]->tensor_type().dtype)) break;
-    at = &call->args[0];
-  }
-  return at->get();
-}
-
-// The extents that the entries of the call's index argument must fit, or none.
-Ints index_extents(const CallNode& call) {
-  const std::string& name = call.op->name;
-  if (name == "take" || name == "gather" || name == "scatter_elements") {
-    const Shape& data = call.args[0]->tensor_type().shape;
-    int64_t axis = call.attrs.integer("axis");
-    return {data[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(data.size()) : axis)]};
-  }
-  if (name == "gather_nd" || name == "scatter_nd") {
-    const Shape &data = call.args[0]->tensor_type().shape,
-                &indices = call.args[1]->tensor_type().shape;
-    int64_t first = name == "gather_nd" ? call.attrs.integer("batch_dims") : 0;
-    return {data.begin() + first, data.begin() + first + indices.back()};
-  }
-  return {};
 }
 
 class Translator {

@@ -47,6 +47,7 @@ json arguments_to_json(const std::vector<KernelArgument>& arguments,
                   {"bits", argument.type.bits}};
     if (argument.input >= 0) entry["input"] = argument.input;
     if (argument.output >= 0) entry["output"] = argument.output;
+    if (argument.indexed > 0) entry["indexed"] = argument.indexed;
     if (argument.constant.data != nullptr) constants.push_back(argument.constant);
     list.push_back(std::move(entry));
   }
@@ -70,6 +71,7 @@ Result<std::vector<KernelArgument>> arguments_from_json(const json& list, const 
         static_cast<uint8_t>(TRY(fields.integer("bits", 1, 64))));
     argument.input = static_cast<int>(TRY(fields.integer("input", 0, 1 << 20, -1)));
     argument.output = static_cast<int>(TRY(fields.integer("output", 0, 1 << 20, -1)));
+    argument.indexed = TRY(fields.integer("indexed", 0, INT32_MAX, 0));
     const size_t bytes =
         TRY(bytes_from(argument.extents, static_cast<size_t>(argument.type.bytes())));
     if (argument.input >= 0)

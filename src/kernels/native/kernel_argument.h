@@ -21,6 +21,9 @@ struct KernelArgument {
   int input = -1, output = -1;
   SharedBytes constant;
   std::optional<int32_t> number = {};
+  /// The input's elements are indices into so many, from -indexed on, which is checked before the
+  /// code runs; 0: they are none.
+  int64_t indexed = 0;
 };
 
 /// Arguments as the code takes them; where they lie is for the owner to fill in.

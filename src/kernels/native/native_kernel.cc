@@ -1,12 +1,15 @@
 #include "kernels/native/native_kernel.h"
 
+#include <functional>
 #include <map>
 #include <mutex>
+#include <numeric>
 
 #include "base/hash.h"
 #include "kernels/native/kernel_object.h"
 #include "kernels/native/loaders.h"
 #include "kernels/native/runtime_hooks.h"
+#include "runtime/index_check.h"
 #include "runtime/saved_fields.h"
 
 namespace collage::native {
@@ -15,6 +18,19 @@ namespace {
 using nlohmann::json;
 
 constexpr char kLoader[] = "native";
+
+int64_t elements_of(const KernelArgument& argument) {
+  return std::accumulate(argument.extents.begin(), argument.extents.end(), int64_t{1},
+                         std::multiplies<>());
+}
+
+/// An input that is read as indices.
+Status check_argument(const KernelArgument& argument, const void* data) {
+  const int64_t count = elements_of(argument);
+  return argument.type.bits == 64
+             ? check_indices(static_cast<const int64_t*>(data), count, {argument.indexed})
+             : check_indices(static_cast<const int32_t*>(data), count, {argument.indexed});
+}
 
 }  // namespace
 
@@ -35,6 +51,7 @@ NativeKernel::NativeKernel(std::shared_ptr<const Code> code, std::vector<KernelA
 Status NativeKernel::run(const KernelArgs& args) {
   for (size_t i = 0; i < arguments_.size(); ++i) {
     const KernelArgument& argument = arguments_[i];
+    if (argument.indexed > 0) TRY(check_argument(argument, args.inputs[argument.input]));
     if (argument.input >= 0)
       descriptors_.buffer(i).host = static_cast<uint8_t*>(args.inputs[argument.input]);
     if (argument.output >= 0)
@@ -87,6 +104,12 @@ Result<KernelSource> NativeKernel::source() const {
       host = fmt::format("constant[{}]", source.constants.size());
       source.constants.push_back(argument.constant);
     }
+    if (argument.indexed > 0)
+      source.body += fmt::format(
+          "  for (int64_t e = 0; e < {0}; ++e) {{\n    const int64_t index = ((const int{1}_t*)"
+          "{2})[e];\n    if (index < -{3} || index >= {3}) return index_is_out(index, {3});\n  "
+          "}}\n",
+          elements_of(argument), argument.type.bits, host, argument.indexed);
     // An array has one element at least: in C none is empty.
     source.body += fmt::format(
         "  struct dimension d{0}[] = {{{1}{{0, 0, 0, 0}}}};\n"
@@ -107,7 +130,7 @@ namespace {
 std::string version() {
   std::string names;
   for (const Hook& hook : runtime_hooks()) names += hook.name + "\n";
-  return "halide-21/" + sha256_hex(names).substr(0, 8) + "/1";
+  return "halide-21/" + sha256_hex(names).substr(0, 8) + "/2";
 }
 
 Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int) {

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "kernels/openvino/loaders.h"
+#include "runtime/index_check.h"
 #include "runtime/saved_fields.h"
 
 namespace collage::openvino {
@@ -14,18 +15,6 @@ namespace {
 using nlohmann::json;
 
 constexpr char kLoader[] = "openvino";
-
-template <typename T>
-Status check_indices(const T* values, int64_t count, const std::vector<int64_t>& extents) {
-  const size_t period = extents.size();
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t extent = extents[static_cast<size_t>(i) % period];
-    const auto index = static_cast<int64_t>(values[i]);
-    if (index < -extent || index >= extent)
-      return bad_model("index {} is out of range for extent {}", index, extent);
-  }
-  return {};
-}
 
 class OpenVinoKernel : public Kernel {
  public:

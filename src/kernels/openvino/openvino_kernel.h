@@ -34,8 +34,7 @@ struct ResultSource {
   SharedBytes constant = {};
 };
 
-// A parameter that is read as indices: entry i must be in [-extent, extent) for the extent number
-// i modulo their count.
+// A parameter that is read as indices (runtime/index_check.h).
 struct IndexCheck {
   size_t parameter;
   std::vector<int64_t> extents;

@@ -1,5 +1,6 @@
 // Groups without a template: element-wise, broadcasting, injective, windows and statistics, fused.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <array>
 #include <cmath>
@@ -263,7 +264,41 @@ TEST(Generic, SharedValuesAndSeveralResults) {
 
 TEST(Generic, RefusesWithAReason) {
   const Expr x = var("x", {4, 6}), i = var("i", {3}, DType::kInt64);
-  EXPECT_FALSE(check_supported(function({x, i}, call("take", {x, i}, {{"axis", int64_t{0}}}))));
+  const Expr computed = call("add", {i, i});
+  EXPECT_FALSE(
+      check_supported(function({x, i}, call("take", {x, computed}, {{"axis", int64_t{0}}}))));
+}
+
+// Nothing is read or written of a table where an index that is given at run time is none of it.
+TEST(Generic, IndicesOutOfRangeAreErrors) {
+  for (const DType dtype : {DType::kInt64, DType::kInt32}) {
+    const Expr x = var("x", {4, 6}), i = var("i", {2, 3}, dtype);
+    const Expr rows =
+        call("take", {x, call("reshape", {i}, {{"newshape", Ints{6}}})}, {{"axis", int64_t{0}}});
+    const Function lookup = function({x, i}, call("nn.relu", {rows}));
+    const auto indices = [dtype](std::vector<int64_t> values) {
+      Tensor tensor = Tensor::from<int64_t>({2, 3}, values);
+      return dtype == DType::kInt64
+                 ? tensor
+                 : Tensor::from<int32_t>({2, 3},
+                                         std::vector<int32_t>(values.begin(), values.end()));
+    };
+    const Tensor table = Tensor::zeros(DType::kFloat32, {4, 6});
+    check_with_inputs(lookup, {table, indices({0, 3, -1, -4, 2, 2})});
+    const auto backend = make_native_backend();
+    const Variant variant = backend->variants(lookup, {"native", {}, {}}, {2, ""}).value().at(0);
+    const auto kernel = backend->compile(lookup, variant, {"native", {}, {}}, {2, ""}).value();
+    for (const int64_t bad : {4, -5, 1 << 30}) {
+      const Tensor given = indices({0, 1, 2, 3, 3, bad});
+      std::vector<float> result(36, 7.0f);
+      void* const inputs[] = {const_cast<void*>(table.raw()), const_cast<void*>(given.raw())};
+      void* const outputs[] = {result.data()};
+      const Status status = kernel->run({inputs, outputs, nullptr});
+      EXPECT_EQ(status.code(), ErrorCode::kBadModel) << status.to_string();
+      EXPECT_THAT(status.message(), testing::HasSubstr("is out of range for extent 4"));
+      EXPECT_THAT(result, testing::Each(7.0f));
+    }
+  }
 }
 
 // What 32 bits address, counted in bytes.
