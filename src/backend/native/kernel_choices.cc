@@ -6,6 +6,7 @@
 
 #include "backend/native/called_program.h"
 #include "backend/native/collapse.h"
+#include "backend/native/conv_blocking.h"
 #include "backend/native/conv_weights.h"
 #include "backend/native/vector_width.h"
 #include "ir/visitor.h"
@@ -74,6 +75,12 @@ std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in,
   for (const ConvSchedule& s : conv_schedules(problem, threads, has_avx512()))
     choices.push_back({problem, s, {}, {}, {}, s.to_string()});
   return choices;
+}
+
+bool joins_groups(const ConvChoice& choice) {
+  return !choice.upsampled && !choice.winograd &&
+         choice.conv.vectors == ConvSchedule::Vectors::kChannels &&
+         conv_blocking(choice.problem).diagonal;
 }
 
 std::string weight_form(const ConvChoice& c, bool depthwise) {

@@ -49,6 +49,10 @@ struct ConvChoice {
   std::string name;
 };
 
+/// Whether a direct convolution, not depthwise, multiplies the channels of other groups by 0, which
+/// spreads NaN.
+bool joins_groups(const ConvChoice& choice);
+
 /// Variant::weights: how the template packs them.
 std::string weight_form(const ConvChoice& choice, bool depthwise);
 std::string weight_form(const MatmulProblem& problem, bool lowered);

@@ -51,11 +51,10 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
     for (const ConvChoice& choice : conv_choices(collapsed.value(), in, out, threads)) {
       if (!choice.winograd && most-- == 0) break;
       variant.name = choice.name;
+      const bool depthwise = group.kind == KernelGroup::Kind::kDepthwise;
       variant.relaxed = choice.winograd.has_value();
-      // Small groups are joined, with weights of zero between them.
-      variant.spreads_nan = variant.relaxed || (group.kind == KernelGroup::Kind::kConv &&
-                                                group.conv.groups > 1);
-      variant.weights = weight_form(choice, group.kind == KernelGroup::Kind::kDepthwise);
+      variant.spreads_nan = variant.relaxed || (!depthwise && joins_groups(choice));
+      variant.weights = weight_form(choice, depthwise);
       variant.rounding = !choice.winograd                ? Rounding()
                          : choice.winograd->outputs == 2 ? rounding::kWinograd2
                                                          : rounding::kWinograd4;

@@ -142,7 +142,9 @@ class NativeBackend : public Backend {
   }
 
   bool lowers() const override { return true; }
-  std::string spreads_nan() const override { return "Winograd, products of integers, attention"; }
+  std::string spreads_nan() const override {
+    return "Winograd, convolutions of small groups, products of integers, attention";
+  }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
                                                 const CompileOptions& options) const override {
     const Function given = TRY(inline_calls(function));

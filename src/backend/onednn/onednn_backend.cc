@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/fingerprint.h"
+#include "backend/lost_nan.h"
 #include "backend/onednn/implementation.h"
 #include "backend/onednn/labels.h"
 #include "backend/onednn/patterns.h"
@@ -151,25 +152,7 @@ class OneDnnBackend : public Backend {
     return variants_of(plan(function));
   }
 
-  std::vector<std::string_view> loses_nan() const override {
-    return {"nn.relu",
-            "clip",
-            "maximum",
-            "minimum",
-            "exp",
-            "nn.hard_sigmoid",
-            "nn.softmax",
-            "nn.log_softmax",
-            "nn.attention",
-            "max",
-            "min",
-            "nn.max_pool1d",
-            "nn.max_pool2d",
-            "nn.max_pool3d",
-            "nn.global_max_pool1d",
-            "nn.global_max_pool2d",
-            "nn.global_max_pool3d"};
-  }
+  std::vector<std::string_view> loses_nan() const override { return losing_nan_in_onednn(); }
   std::string spreads_nan() const override { return "Winograd"; }
   bool lowers() const override { return has_isa(dnnl::cpu_isa::avx512_core_bf16); }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,

@@ -1,6 +1,7 @@
 #include "backend/openvino/openvino_backend.h"
 
 #include "backend/fingerprint.h"
+#include "backend/lost_nan.h"
 #include "backend/openvino/compile_function.h"
 #include "backend/openvino/translate.h"
 #include "ir/op.h"
@@ -94,25 +95,7 @@ class OpenVinoBackend : public Backend {
     variant.spreads_nan = calls(flat, {"nn.lrn"});  // to other channels than those of its window
     return std::vector<Variant>{variant};
   }
-  std::vector<std::string_view> loses_nan() const override {
-    return {"nn.relu",
-            "clip",
-            "maximum",
-            "minimum",
-            "exp",
-            "nn.hard_sigmoid",
-            "nn.softmax",
-            "nn.log_softmax",
-            "nn.attention",
-            "max",
-            "min",
-            "nn.max_pool1d",
-            "nn.max_pool2d",
-            "nn.max_pool3d",
-            "nn.global_max_pool1d",
-            "nn.global_max_pool2d",
-            "nn.global_max_pool3d"};
-  }
+  std::vector<std::string_view> loses_nan() const override { return losing_nan_in_onednn(); }
   std::string spreads_nan() const override { return "LRN"; }
   bool lowers() const override { return openvino::has_bf16(); }
   Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,

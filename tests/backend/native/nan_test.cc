@@ -1,8 +1,10 @@
 // What reduces by the largest or the least keeps NaN, by vectors of either width and by their
 // rests, over rows, columns and windows.
+#include <algorithm>
 #include <limits>
 
 #include "backend/check.h"
+#include "backend/native/native_backend.h"
 #include "check.h"
 
 namespace collage::native {
@@ -52,6 +54,29 @@ TEST(Nan, StaysInTheLargestOfWhatIsComputedThere) {
   check(call("max", {product}, {{"axis", Ints{1}}}), {x, y}, 61);
   check(call("max", {product}, {{"axis", Ints{0}}}), {x, y}, 61);
   check(call("maximum", {product, x}), {x, y}, 61);
+}
+
+// Groups of 4 channels are computed 16 channels at a time, the others' times 0.
+TEST(Nan, StaysInItsGroupWhereGroupsAreNotJoined) {
+  const auto grouped = [](int64_t channels, int64_t groups) {
+    const Expr x = var("x", {1, channels, 12, 12});
+    return function({x}, call("nn.conv2d", {x, weights({channels, channels / groups, 3, 3})},
+                              {{"padding", Ints(4, 1)}, {"groups", groups}}));
+  };
+  const auto marked = [](const Function& f) {
+    const auto variants =
+        make_native_backend()->variants(f, Target{"native", {}, {}}, CompileOptions{2, ""});
+    EXPECT_TRUE(variants.ok()) << variants.status().to_string();
+    return std::count_if(variants->begin(), variants->end(),
+                         [](const Variant& variant) { return variant.spreads_nan; });
+  };
+  for (const auto& [channels, groups] : {std::pair{64, 2}, std::pair{48, 3}, std::pair{36, 6}}) {
+    SCOPED_TRACE(fmt::format("{} channels in {} groups", channels, groups));
+    const Function f = grouped(channels, groups);
+    EXPECT_EQ(marked(f), 0);
+    check_with_inputs(f, {numbers_with_nan(f->params[0]->tensor_type().shape, 1000)});
+  }
+  EXPECT_GT(marked(grouped(32, 8)), 0);
 }
 
 }  // namespace
