@@ -32,7 +32,7 @@ class Division {
   Division(double by, const Uses& uses) : by_(by), uses_(uses) {}
 
   // The quotient of the expression, as cheap as the expression itself; null where there is none.
-  Result<Expr> of(const Expr& expr, int depth = 0) const {
+  Result<Expr> of(const Expr& expr, int depth = 0) {
     if (const auto* constant = as<ConstantNode>(expr)) return constant_divided(*constant);
     const auto* call = as<CallNode>(expr);
     // Used elsewhere it would be computed twice.
@@ -40,16 +40,22 @@ class Division {
       return Expr();
     const std::string_view name = call->op->name;
     if (name == "qnn.dequantize") return scale_divided(*call, 1, depth);
-    if (is_quantised_product(name)) return scale_divided(*call, 4, depth);
+    if (is_quantised_product(name)) {
+      met_product_ = true;
+      return scale_divided(*call, 4, depth);
+    }
     if (is_homogeneous(name)) return with_divided(*call, 0, 1, depth);
     if (adds(name)) return with_divided(*call, 0, 2, depth);
     if (name == "clip") return clip_divided(*call, depth);
     return Expr();
   }
 
+  // Whether it divided a product of integers.
+  bool met_product() const { return met_product_; }
+
  private:
   // The call with the quotients of its arguments from `first` to before `last`.
-  Result<Expr> with_divided(const CallNode& call, size_t first, size_t last, int depth) const {
+  Result<Expr> with_divided(const CallNode& call, size_t first, size_t last, int depth) {
     std::vector<Expr> args = call.args;
     for (size_t i = first; i < last; ++i) {
       args[i] = TRY(of(args[i], depth + 1));
@@ -58,12 +64,12 @@ class Division {
     return remake(call, std::move(args));
   }
 
-  Result<Expr> scale_divided(const CallNode& call, size_t scale, int depth) const {
+  Result<Expr> scale_divided(const CallNode& call, size_t scale, int depth) {
     const Expr divided = TRY(with_divided(call, scale, scale + 1, depth));
     return divided != nullptr && is_positive(call_of(divided).args[scale]) ? divided : Expr();
   }
 
-  Result<Expr> clip_divided(const CallNode& clip, int depth) const {
+  Result<Expr> clip_divided(const CallNode& clip, int depth) {
     const Expr data = TRY(of(clip.args[0], depth + 1));
     if (data == nullptr) return Expr();
     Attrs attrs = clip.attrs;
@@ -81,6 +87,7 @@ class Division {
 
   double by_;
   const Uses& uses_;
+  bool met_product_ = false;
 };
 
 Result<Expr> fold(const Expr& expr, const Uses& uses) {
@@ -89,8 +96,9 @@ Result<Expr> fold(const Expr& expr, const Uses& uses) {
   if (!scale || *scale == 1 || !call.args[1]->tensor_type().shape.empty() ||
       !is_positive(call.args[1]) || call.args[0]->kind() == ExprKind::kConstant)
     return Expr();
-  Expr data = TRY(Division(*scale, uses).of(call.args[0]));
-  if (data == nullptr) return Expr();
+  Division division(*scale, uses);
+  Expr data = TRY(division.of(call.args[0]));
+  if (data == nullptr || !division.met_product()) return Expr();
   Tensor one = map_constant(as<ConstantNode>(call.args[1])->value, [](double) { return 1; });
   return remake(call, {data, make_constant(std::move(one)), call.args[2]});
 }

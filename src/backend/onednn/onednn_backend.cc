@@ -37,7 +37,7 @@ const std::vector<Family>& families() {
       {{"nn.dense", "nn.matmul", "nn.batch_matmul"}, plan_product, Lowering::kProduct},
       {{"qnn.conv1d", "qnn.conv2d", "qnn.conv3d"}, plan_convolution, Lowering::kNone, true},
       {{"qnn.dense", "qnn.matmul"}, plan_product, Lowering::kNone, true},
-      {{"qnn.quantize", "qnn.dequantize"}, plan_quantisation, Lowering::kNone, true},
+      {{"qnn.dequantize"}, plan_quantisation, Lowering::kNone, true},
       {{"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool1d",
         "nn.global_max_pool2d", "nn.global_max_pool3d"},
        plan_pooling,

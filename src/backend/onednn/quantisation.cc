@@ -1,6 +1,9 @@
-// qnn.quantize and qnn.dequantize with one scale and zero point: reorders, which may change the
-// layout as they go. That is what stands between float32 images, which models take plain, and
-// products of integers, which want channels last.
+// qnn.dequantize with one scale and zero point: reorders, which may change the layout as they go.
+// That is what stands between products of integers, which want channels last, and float32 images.
+//
+// Not qnn.quantize: its reorder multiplies by the reciprocal of the scale, adds the zero point and
+// rounds then. Numbers in the middle of two integers become the wrong one by that, and what leaves
+// 32 bits the least.
 #include "backend/onednn/implementation.h"
 #include "backend/onednn/quantised.h"
 #include "ir/op.h"
@@ -13,8 +16,8 @@ Result<Implementation> reorder(const CompositePtr& composite, const Layout& from
                                const Layout& to) {
   const Shape& shape = composite->result;
   const CallNode& call = *composite->anchor;
-  const int rounded = call.op->name == "qnn.quantize" ? DNNL_ARG_TO : DNNL_ARG_FROM;
-  const auto values = attribute_values(rounded, TRY(quantisation_of(call.args[1], call.args[2])));
+  const auto values =
+      attribute_values(DNNL_ARG_FROM, TRY(quantisation_of(call.args[1], call.args[2])));
   const Desc source = desc_of(shape, from, composite->types.source),
              target = desc_of(shape, to, composite->types.result);
   Encodings encodings(*composite);

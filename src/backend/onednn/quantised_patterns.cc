@@ -47,7 +47,8 @@ bool is_quantised_anchor(const Match& match) {
 
 bool is_byte_conversion(const Match& match) {
   const auto* call = as<CallNode>(match.root);
-  return call->args[0]->kind() != ExprKind::kConstant && converts_bytes(*call);
+  return call->op->name == "qnn.dequantize" && call->args[0]->kind() != ExprKind::kConstant &&
+         converts_bytes(*call);
 }
 
 bool continues_quantised(const EpilogueStep& step) {

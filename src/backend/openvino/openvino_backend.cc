@@ -71,6 +71,15 @@ bool multiplies(const Function& flat) {
   return calls(flat, {"nn.conv", "nn.dense", "nn.matmul", "nn.batch_matmul", "nn.attention"});
 }
 
+// FakeQuantize multiplies by the reciprocal of the scale, adds the zero point and rounds then.
+// Behind sums of products that is one order of rounding among others; what is quantised without
+// lies in the middle of two integers often, and becomes the wrong one.
+Status check_rounding(const Function& flat) {
+  if (!calls(flat, {"qnn.quantize"}) || multiplies(flat)) return {};
+  if (calls(flat, {"qnn.conv", "qnn.dense", "qnn.matmul"})) return {};
+  return unsupported("openvino: quantising without a product, which it rounds another way");
+}
+
 class OpenVinoBackend : public Backend {
  public:
   std::string name() const override { return "openvino"; }
@@ -91,6 +100,7 @@ class OpenVinoBackend : public Backend {
                                         const CompileOptions&) const override {
     Function flat = TRY(inline_calls(function));
     TRY(openvino::translate(flat));
+    TRY(check_rounding(flat));
     Variant variant = plain_variant(function);
     variant.spreads_nan = calls(flat, {"nn.lrn"});  // to other channels than those of its window
     return std::vector<Variant>{variant};

@@ -182,11 +182,10 @@ TEST(PatternTable, FindsProductsOfIntegersWithWhatIsAddedToThem) {
                  {{"out_dtype", std::string("uint8")}});
   EXPECT_THAT(
       candidates(graph.function(y)),
-      ::testing::UnorderedElementsAre("qnn.conv2d+nn.bias_add", "qnn.conv2d+nn.bias_add+add",
-                                      "qnn.conv2d+nn.bias_add+qnn.dequantize+add",
-                                      "qnn.conv2d+nn.bias_add+add+qnn.quantize",
-                                      "qnn.conv2d+nn.bias_add+qnn.dequantize+add+qnn.quantize",
-                                      "add", "qnn.dequantize", "qnn.quantize"));
+      ::testing::UnorderedElementsAre(
+          "qnn.conv2d+nn.bias_add", "qnn.conv2d+nn.bias_add+add",
+          "qnn.conv2d+nn.bias_add+qnn.dequantize+add", "qnn.conv2d+nn.bias_add+add+qnn.quantize",
+          "qnn.conv2d+nn.bias_add+qnn.dequantize+add+qnn.quantize", "add", "qnn.dequantize"));
 }
 
 }  // namespace

@@ -350,16 +350,17 @@ TEST(Bytes, AreNotComputedWith) {
 TEST(Quantisation, ChangesTheLayoutToo) {
   for (const char* dtype : {"uint8", "int8"})
     for (const int32_t zero : {0, 4}) {
+      // Its reorder gives other neighbours of a middle.
       Graph graph;
-      const Checked rounded =
-          check(graph.function(quantize(graph, graph.input({1, 3, 16, 20}), 0.011f, zero, dtype)));
-      EXPECT_THAT(
-          rounded.variants,
-          Contains(::testing::StartsWith(std::string("reorder(float32)->(") + dtype + ":acdb")));
+      EXPECT_FALSE(
+          refusal(graph.function(quantize(graph, graph.input({1, 3, 16, 20}), 0.5f, zero, dtype)))
+              .empty());
       Graph back;
       const DType type = std::string_view(dtype) == "int8" ? DType::kInt8 : DType::kUInt8;
-      check(back.function(back.call(
+      const Checked real = check(back.function(back.call(
           "qnn.dequantize", {back.input({1, 20, 7, 7}, type), number(0.011f), number(zero)})));
+      EXPECT_THAT(real.variants, Contains(::testing::StartsWith(std::string("reorder(") + dtype +
+                                                                ":acdb)->(float32")));
     }
 }
 
