@@ -7,10 +7,14 @@
 //   slots[].desc? array object     one that some have, of several types
 //   = packed 0123456789abcdef      what some bytes of a fixed case come to
 //
-// With COLLAGE_WRITE_LAYOUTS=1 in the environment, tests write what they see into the file.
+// With COLLAGE_WRITE_LAYOUTS=1 in the environment, tests add what they see to the file, several
+// processes at once too.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -19,7 +23,9 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
+#include "base/files.h"
 #include "base/hash.h"
 #include "runtime/saved_kernel.h"
 #include "test_paths.h"
@@ -36,16 +42,23 @@ class SavedLayouts {
   // `maps`: where the keys of objects are names of anything.
   void expect_known(const std::string& name, int version, const nlohmann::json& value,
                     const std::set<std::string>& maps = {}) {
-    Form& form = form_of(name, version);
-    std::string differences;
-    visit(form, value, "", maps, differences);
-    report(name, version, differences);
+    visit_form(name, version, [&](Form& form, std::string& differences) {
+      visit(form, value, "", maps, differences);
+    });
   }
   // A kernel's description.
   void expect_known_kernel(const std::string& loader, const std::string& description) {
     const KernelLoader* found = find_kernel_loader(loader);
     ASSERT_NE(found, nullptr) << loader;
     expect_known(product_name(loader), layout_version(*found), nlohmann::json::parse(description));
+  }
+  // How a kernel's constant is packed. `part` as below.
+  void expect_known_packing(const SavedKernel& saved, const std::string& part) {
+    const KernelLoader* found = find_kernel_loader(saved.loader);
+    ASSERT_NE(found, nullptr) << saved.loader;
+    ASSERT_FALSE(saved.constants.empty()) << part;
+    expect_known(product_name(saved.loader), layout_version(*found), part,
+                 saved.constants[0].text());
   }
   // Of the form alone: what follows the version of the library, where there is one.
   static int layout_version(const KernelLoader& loader) {
@@ -54,12 +67,12 @@ class SavedLayouts {
   // `part`: what of a case that is the same on every machine.
   void expect_known(const std::string& name, int version, const std::string& part,
                     std::string_view bytes) {
-    std::string& known = form_of(name, version).digests[part];
-    const std::string seen = sha256_hex(bytes).substr(0, 16);
-    std::string differences;
-    if (known != seen) differences = part + " comes to " + seen + ", not to '" + known + "'\n";
-    if (writes_) known = seen;
-    report(name, version, differences);
+    visit_form(name, version, [&](Form& form, std::string& differences) {
+      std::string& known = form.digests[part];
+      const std::string seen = sha256_hex(bytes).substr(0, 16);
+      if (known != seen) differences = part + " comes to " + seen + ", not to '" + known + "'\n";
+      if (writes_) known = seen;
+    });
   }
   // Of a loader that tests compile a second time (tests/backend/contraction/software).
   static std::string product_name(std::string loader) {
@@ -80,7 +93,16 @@ class SavedLayouts {
     std::set<std::string> seen;  // where an object was, in this process or when it was written
   };
 
-  SavedLayouts() {
+  // Other processes wait, until it is gone.
+  struct Turn {
+    Turn() { ::flock(folder, LOCK_EX); }
+    ~Turn() { ::close(folder); }
+    int folder = ::open(COLLAGE_TESTS_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  };
+
+  SavedLayouts() { read(); }
+  void read() {
+    const std::map<std::string, Form> before = std::exchange(forms_, {});
     std::ifstream file(path());
     Form* form = nullptr;
     for (std::string line; std::getline(file, line);) {
@@ -89,8 +111,12 @@ class SavedLayouts {
       words >> first;
       if (first.empty() || first[0] == '#') continue;
       if (first[0] == '[') {
-        form = &forms_[first.substr(1)];
+        const std::string name = first.substr(1);
+        form = &forms_[name];
         words >> form->version;
+        const auto known = before.find(name);
+        if (known != before.end() && known->second.version == form->version)
+          form->seen = known->second.seen;
       } else if (first == "=") {
         words >> first >> word;
         form->digests[first] = word;
@@ -106,7 +132,7 @@ class SavedLayouts {
     }
   }
   void write() const {
-    std::ofstream file(path());
+    std::ostringstream file;
     file << "# What artifacts hold: tests/saved_layouts.h says how to read this and when it "
             "changes.\n";
     for (const auto& [name, form] : forms_) {
@@ -119,14 +145,28 @@ class SavedLayouts {
         }
       for (const auto& [part, digest] : form.digests) file << "= " << part << " " << digest << "\n";
     }
+    const Status status = write_file_atomically(path(), file.str());
+    EXPECT_TRUE(status.ok()) << status.to_string();
   }
 
   static std::string path() { return std::string(COLLAGE_TESTS_DIR) + "/saved_layouts.txt"; }
 
-  Form& form_of(const std::string& name, int version) {
+  // visit(form, differences) says in what the form differs from what it looks at, and adds that to
+  // the form when it is to be written.
+  template <typename Visit>
+  void visit_form(const std::string& name, int version, Visit visit) {
+    std::string differences;
+    if (!writes_) {
+      visit(forms_[name], differences);
+      return compare(name, version, differences);
+    }
+    const Turn turn;
+    read();
     Form& form = forms_[name];
-    if (writes_ && form.version != version) form = Form{version, {}, {}, {}};
-    return form;
+    const bool is_new = form.version != version;
+    if (is_new) form = Form{version, {}, {}, {}};
+    visit(form, differences);
+    if (is_new || !differences.empty()) write();
   }
 
   static std::string type_of(const nlohmann::json& value) {
@@ -169,9 +209,8 @@ class SavedLayouts {
     known[key].types.insert(type);
   }
 
-  void report(const std::string& name, int version, const std::string& differences) {
-    if (writes_) return write();
-    const int known = forms_[name].version;
+  void compare(const std::string& name, int version, const std::string& differences) const {
+    const int known = forms_.at(name).version;
     EXPECT_EQ(known, version) << name << " is of version " << version
                               << "; tests/saved_layouts.txt holds that of version " << known
                               << ": run its tests with COLLAGE_WRITE_LAYOUTS=1";

@@ -20,6 +20,7 @@
 #include "ops/random_inputs.h"
 #include "ops/registry.h"
 #include "runtime/thread_team.h"
+#include "saved_layouts.h"
 
 namespace collage::testing {
 
@@ -348,6 +349,7 @@ void check_saved(Kernel& kernel, int threads, const BufferSizes& buffers,
     for (SharedBytes& bytes : *list) bytes = copied(bytes);
   const KernelLoader* loader = find_kernel_loader(saved->loader);
   ASSERT_NE(loader, nullptr) << saved->loader;
+  SavedLayouts::all().expect_known_kernel(saved->loader, saved->description);
   saved->buffers = buffers;
   const Result<std::shared_ptr<Kernel>> loaded = loader->load(*saved, threads);
   ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();

@@ -5,6 +5,7 @@
 
 #include "backend/openvino/openvino_backend.h"
 #include "runtime/thread_team.h"
+#include "saved_layouts.h"
 
 namespace collage::test {
 
@@ -37,6 +38,7 @@ Result<std::shared_ptr<Kernel>> saved_and_loaded(const Kernel& kernel,
   for (const Tensor& tensor : outputs) saved.buffers.outputs.push_back(tensor.bytes());
   const KernelLoader* loader = find_kernel_loader(saved.loader);
   if (loader == nullptr) return internal_error("there is no loader '{}'", saved.loader);
+  testing::SavedLayouts::all().expect_known_kernel(saved.loader, saved.description);
   return loader->load(saved, kThreads);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include "ops/interpreter.h"
 #include "ops/registry.h"
 #include "runtime/thread_team.h"
+#include "saved_layouts.h"
 
 namespace collage {
 namespace {
@@ -197,6 +199,25 @@ TEST(Blas, TeamsOfSeveralSizesAtOnce) {
     });
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(wrong, 0) << "runs or elements";
+}
+
+// Saved and loaded, the kernel expects its weights so.
+TEST(Blas, PacksWeightsInTheFormOfItsVersion) {
+  backend();
+  testing::Graph graph;
+  const Function function =
+      graph.function(graph.call("nn.dense", {graph.input({5, 24}), graph.constant({16, 24})}));
+  const auto variants = backend().variants(function, kTarget, {2, ""});
+  ASSERT_TRUE(variants.ok()) << variants.status().to_string();
+  for (const Variant& variant : *variants) {
+    const auto kernel = backend().compile(function, variant, kTarget, {2, ""});
+    ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+    const Result<SavedKernel> saved = (*kernel)->save();
+    ASSERT_TRUE(saved.ok()) << saved.status().to_string();
+    std::string part = variant.name;
+    std::replace(part.begin(), part.end(), ' ', '_');
+    testing::SavedLayouts::all().expect_known_packing(*saved, part);
+  }
 }
 
 }  // namespace

@@ -107,15 +107,12 @@ void check_damaged(const SavedKernel& saved) {
 
 // How weights are packed, for each way in which they are cut into parts.
 void check_packing(const SavedKernel& saved, const std::string& part) {
-  const KernelLoader* loader = find_kernel_loader(saved.loader);
   const json schedule = json::parse(saved.description).value("schedule", json());
   if (saved.constants.empty() || !schedule.is_object()) return;
   std::string cut;
   for (const char* name : {"left", "right", "integers", "coarse", "winograd"})
     cut += "_" + schedule.at(name).dump();
-  SavedLayouts::all().expect_known(SavedLayouts::product_name(saved.loader),
-                                   SavedLayouts::layout_version(*loader), part + cut,
-                                   saved.constants[0].text());
+  SavedLayouts::all().expect_known_packing(saved, part + cut);
 }
 
 void check_all(const Function& function, size_t least) {

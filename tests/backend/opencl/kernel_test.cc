@@ -8,11 +8,13 @@
 #include "check.h"
 #include "measure/staged_kernel.h"
 #include "runtime/device_memory.h"
+#include "saved_layouts.h"
 
 namespace collage::opencl {
 namespace {
 
 using testing::Graph;
+using testing::SavedLayouts;
 
 class OpenClKernelTest : public ::testing::Test {
  protected:
@@ -56,6 +58,7 @@ class OpenClKernelTest : public ::testing::Test {
     ASSERT_TRUE(saved.ok()) << saved.status().to_string();
     const KernelLoader* loader = find_kernel_loader(saved->loader);
     ASSERT_NE(loader, nullptr);
+    SavedLayouts::all().expect_known_kernel(saved->loader, saved->description);
     saved->buffers = testing::buffers_of(function_, variant_);
     const auto loaded = loader->load(*saved, 2);
     ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
@@ -104,6 +107,9 @@ TEST_F(OpenClKernelTest, ProductsOfTheLibraryAreSavedAndLoaded) {
     use(function, static_cast<size_t>(listed - variants->begin()));
     SCOPED_TRACE(name);
     check_saved();
+    const bool repacked = name == "clblast repacked";
+    SavedLayouts::all().expect_known_packing(kernel_->save().value(),
+                                             repacked ? "repacked" : "as_it_is");
   }
 }
 
