@@ -141,8 +141,9 @@ Result<RoundingErrors> RoundingErrors::of(const Function& function, std::vector<
 
 double RoundingErrors::amplitude(const Source& source) const {
   if (source.kind == Kind::kQuanta) return 1;
-  if (source.kind == Kind::kArithmetic) return halves_ ? 2 : 4;  // times what rounding errs by
-  return halves_ ? 0x1p-6 : 0x1p-14;                             // largest error of one rounding
+  if (source.kind == Kind::kArithmetic || source.kind == Kind::kMiddles)
+    return halves_ ? 2 : 4;           // times what rounding errs by
+  return halves_ ? 0x1p-6 : 0x1p-14;  // largest error of one rounding
 }
 
 Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& source,
@@ -150,6 +151,8 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
   if (source.kind == Kind::kQuanta) return interpret_with_neighbours(function_, inputs_, seed);
   uint64_t tensor = seed << 32;
   const double stated = rms_roundoff(amplitude);
+  const bool middles = source.kind == Kind::kMiddles;
+  const bool arithmetic = source.kind == Kind::kArithmetic || middles;
   const auto noisy = [&](const Tensor& value, double relative, double of_largest = 0,
                          double absolute = 0) -> Result<Tensor> {
     return with_noise(value, {relative, of_largest, absolute, ++tensor});
@@ -163,11 +166,11 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
     std::vector<Tensor> arguments(given.begin(), given.end());
     const OperatorRounding own = operator_rounding(call);
     const bool factors = multiplies(call);
-    const bool by_operation =
-        source.kind == Kind::kArithmetic && call.op->name == tensor_program::kCallOp;
+    const bool by_operation = arithmetic && call.op->name == tensor_program::kCallOp;
     const bool tiled = source.tile > 0 && can_be_tiled(call);
     switch (source.kind) {
-      case Kind::kArithmetic: {
+      case Kind::kArithmetic:
+      case Kind::kMiddles: {
         if (by_operation || tiled) break;
         const size_t count =
             reads_all(call) ? arguments.size() : std::min<size_t>(1, arguments.size());
@@ -202,16 +205,17 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
           TRY(with_noise_of_sizes(results[0], TRY(sizes_of_tiles(call, arguments, source.tile)),
                                   amplitude * source.sums * own.operands, ++tensor));
     double relative = 0, absolute = 0;
-    if (source.kind == Kind::kArithmetic && !by_operation) {
+    if (arithmetic && !by_operation) {
       relative = amplitude * own.results;
       absolute = amplitude * own.absolute;
     }
     if (source.kind == Kind::kTensors && own.results > 0) relative = stated;
     // Kernels may take them for zero.
-    const double of_denormals = source.kind == Kind::kArithmetic ? amplitude : 0;
+    const double of_denormals = arithmetic ? amplitude : 0;
     if (relative > 0)
       for (Tensor& result : results)
         result = TRY(with_noise(result, {relative, 0, absolute, ++tensor, of_denormals}));
+    if (middles && quantises(call)) return results;
     if (const auto clean = jumping_.find(&call); clean != jumping_.end())
       for (size_t i = 0; i < results.size(); ++i)
         results[i] = TRY(without_jumps(results[i], clean->second[i], continuity(call)));
@@ -293,6 +297,11 @@ Result<RoundingErrors::Movement> RoundingErrors::moved(size_t output, const Roun
     if (std::isfinite(b))
       (*all)[static_cast<size_t>(i)] =
           std::max((*all)[static_cast<size_t>(i)], typical[magnitudes.group(b)]);
+  }
+  // A middle excuses what becomes of it alone.
+  if (quantises_) {
+    const std::vector<double>& of = TRY(moves({Kind::kMiddles}))->of[output];
+    for (size_t i = 0; i < of.size(); ++i) (*all)[i] = combined((*all)[i], of[i]);
   }
   if (moved_.size() == kMostKnown) moved_.erase(moved_.begin());
   moved_.push_back({output, rounding, draws_, std::move(all)});

@@ -19,7 +19,9 @@
 // Noise is made larger than what it stands for, since the reference rounds too, and the change of
 // the outputs smaller again. Where the function jumps (comparisons, floor, indices) operators give
 // what they give without noise: such results are expected to be equal. Those of qnn.quantize are
-// expected to be neighbours in few places (verify/quanta.h).
+// expected to be neighbours in few places (verify/quanta.h), and wherever the reference itself lies
+// so near the middle of two integers that noise chooses between them: sums of dequantised tensors
+// do in half of all places where their scales are multiples of one another.
 #pragma once
 
 #include <functional>
@@ -62,7 +64,8 @@ class RoundingErrors {
  private:
   // What noise stands for: the function's own arithmetic, or a field of Rounding.
   // kQuanta: results of qnn.quantize, some of which are neighbours of what they should be.
-  enum class Kind { kArithmetic, kFactors, kFixedPoint, kTensors, kQuanta };
+  // kMiddles: arithmetic, and those results are what they become of its noise.
+  enum class Kind { kArithmetic, kFactors, kFixedPoint, kTensors, kQuanta, kMiddles };
   struct Source {
     Kind kind;
     int tile = 0;     // of convolutions, which err

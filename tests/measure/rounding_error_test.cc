@@ -15,6 +15,7 @@
 #include "tensor_program/call.h"
 #include "tensor_program/program_text.h"
 #include "verify/noise.h"
+#include "verify/reference_check.h"
 #include "verify/synthetic.h"
 
 namespace collage {
@@ -117,6 +118,36 @@ TEST(Quanta, OneOffIsAllowedOfFewElementsAlone) {
   EXPECT_TRUE(with_change(1000, 1));
   EXPECT_FALSE(with_change(1000, 2));
   EXPECT_FALSE(with_change(10, 1));
+}
+
+// The scale of one tensor is twice the other's, so half of the sums are in the middle of two
+// integers, of which rounding chooses one.
+TEST(Quanta, OfMiddlesAreEitherNeighbour) {
+  const auto bytes = [](const char* name) {
+    return make_var(name, TensorType{{64, 64}, DType::kUInt8});
+  };
+  const auto real = [](const Expr& x, float scale, int32_t zero) {
+    return call("qnn.dequantize", {x, number(scale), make_constant(Tensor::scalar<int32_t>(zero))});
+  };
+  register_all_ops();
+  const Expr x = bytes("x"), y = bytes("y");
+  const Expr sum = call("add", {real(x, 0.16f, 128), real(y, 0.08f, 100)});
+  ReferenceCheck check(make_function({x, y}, quantised(sum, 0.16f)), {});
+  const ReferenceInputs& asked = check.seeded().value()[0];
+  Tensor exact = asked.expected[0].clone(), shifted = exact.clone();
+  int64_t others = 0;
+  for (int64_t i = 0; i < exact.size(); ++i) {
+    const double steps = static_cast<double>(asked.inputs[0].element_as_int64(i) - 128) +
+                         static_cast<double>(asked.inputs[1].element_as_int64(i) - 100) / 2;
+    int8_t& value = exact.data<int8_t>()[i];
+    const auto right = static_cast<int8_t>(std::clamp(std::nearbyint(steps) + 3, -128., 127.));
+    others += value != right;
+    value = right;
+    shifted.data<int8_t>()[i] = static_cast<int8_t>(right == 127 ? 126 : right + 1);
+  }
+  EXPECT_GT(others, exact.size() / 16);
+  EXPECT_TRUE(check.compare(asked, 0, exact, model_tolerance()).value().within);
+  EXPECT_FALSE(check.compare(asked, 0, shifted, model_tolerance()).value().within);
 }
 
 TEST(Quanta, OfOneTensorMoveWhatIsComputedFromIt) {
