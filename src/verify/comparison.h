@@ -58,7 +58,7 @@ struct Difference {
   double max_rel = 0;  // largest |a-b| / s, s the largest of the values like b
   double rms_rel = 0;  // root mean square of a-b, as a part of that of b
   bool within = true;
-  bool excused = false;  // … though many are beyond the tolerance (ReferenceCheck::compare)
+  bool excused = false;  // … though some are beyond the tolerance (ReferenceCheck::compare)
   std::string reason;    // of the first element out of tolerance; empty when within
   // The element that errs most for what it is allowed: position in row-major order, values, and the
   // error as a part of the allowed one (infinity where only one of them is finite). Floats alone.
@@ -67,7 +67,7 @@ struct Difference {
   double mean_of_allowed = 0;     // the root mean square of errors, as a part of Tolerance::mean
   int64_t lost_nan = 0;           // elements that should be NaN and are not, where they may
   int64_t spread_nan = 0;         // NaN that should be numbers, where they may
-  int64_t wrong = 0, judged = 0;  // elements out of tolerance, and all
+  int64_t wrong = 0, judged = 0;  // elements out of tolerance, excused or not, and all
 };
 
 // Why agreement with these values proves nothing: "almost all 0", "all NaN", "all the same"; empty

@@ -47,8 +47,9 @@ struct ReferenceInputs {
 // How far a program's outputs are from the reference's, within what is allowed.
 struct ProgramError {
   double error = 0;  // the largest, as a part of the largest of the values like it
-  // It is more than the tolerance, and excused by how far the reference itself moves.
-  bool excused = false;
+  // It is more than the tolerance, and excused by how far the reference itself moves: of some
+  // elements; of more than are next to zero by chance.
+  bool beyond = false, excused = false;
 };
 
 struct ReferenceCheckOptions {
