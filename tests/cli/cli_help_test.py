@@ -86,6 +86,8 @@ def check_settings(folder):
     assert "threads = '1'" in run(folder, "run", "net.onnx", "--dump-config").replace('"', "'")
     assert "threads = '2'" in run(folder, "run", "net.onnx", "--dump-config", COLLAGE_THREADS="2").replace('"', "'")
     assert "threads = '3'" in run(folder, "run", "net.onnx", "--dump-config", "--threads", "3", COLLAGE_THREADS="2").replace('"', "'")
+    # What excludes a flag that is given is not taken from anywhere else.
+    assert "absent.json" not in run(folder, "run", "net.onnx", "--dump-config", "--targets", "native", COLLAGE_CONFIG="absent.json")
     dumped = run(folder, "bench", "net.onnx", "--dump-config").replace('"', "'")
     assert "duration = '0.5'" in dumped and "layers = true" in dumped and "'x=1', 'y=2'" in dumped, dumped
     assert "duration" not in run(folder, "run", "net.onnx", "--dump-config")

@@ -148,6 +148,17 @@ def check_copies(folder):
     assert folder.outputs("libparts.a", "parts", len(expected))[0] == expected
 
 
+def check_constants(folder):
+    """Constants of one size are told apart by what they hold."""
+    nodes = [helper.make_node("Mul", ["x", "a"], ["ax"]), helper.make_node("Add", ["ax", "b"], ["y"])]
+    constants = {"a": random(64), "b": -random(64)}
+    onnx.save(tiny_models.model(nodes, {"x": [2, 64]}, {"y": [2, 64]}, constants), folder.path("constants.onnx"))
+    x = random(2, 64)
+    same_bits(folder, "constants.onnx", {"x": x})
+    found, _ = folder.outputs("libnet.a", "net", 1)
+    assert np.allclose(np.frombuffer(found[0], np.float32).reshape(2, 64), x * constants["a"] + constants["b"], atol=1e-6), found
+
+
 def check_ends(folder):
     """Boxes as detectors decode them: what overflows is clipped."""
     nodes = [helper.make_node("Exp", ["x"], ["e"], "exp"), helper.make_node("Mul", ["e", "scale"], ["s"], "scaled"),
@@ -237,7 +248,7 @@ def check_hooks(_):
     assert len(wanted) > 30 and wanted == has, wanted ^ has
 
 
-CHECKS = (check_net, check_parts, check_copies, check_ends, check_indices, check_halves, check_program, check_two, check_refusals, check_hooks)
+CHECKS = (check_net, check_parts, check_copies, check_constants, check_ends, check_indices, check_halves, check_program, check_two, check_refusals, check_hooks)
 
 if __name__ == "__main__":
     listed = command.run(["targets"], ".", cache="/nonexistent").stdout

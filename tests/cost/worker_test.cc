@@ -85,6 +85,11 @@ TEST_F(WorkerOfAnotherBuild, IsRefused) {
   differs("/version", nullptr, "version unknown");
 }
 
+TEST_F(WorkerOfAnotherBuild, AnswersWhatItWasAsked) {
+  task_.targets = {"another"};
+  EXPECT_FALSE(asked({hello(build_identity()), R"({"begin":"x"})", answer()}).ok());
+}
+
 TEST_F(WorkerOfAnotherBuild, IsRefusedWhereItSaysNothingOfItself) {
   for (const std::string& line :
        {answer(), std::string(R"({"failed":"malformed task"})"), std::string("nonsense"),

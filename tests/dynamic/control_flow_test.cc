@@ -117,6 +117,9 @@ TEST(DynamicGraph, LoopEndsAtItsTripCount) {
   DynamicProgram program = load(doubling(m, true));
   const std::vector<Tensor> outputs = run(program, {floats({1}, {1}), Tensor::scalar<float>(1)});
   EXPECT_THAT(values_of(outputs[0]), ElementsAre(4));
+  // Or before, where its condition says so.
+  EXPECT_THAT(values_of(run(program, {floats({1}, {60}), Tensor::scalar<float>(1)})[0]),
+              ElementsAre(120));
 }
 
 // A running sum over the rows, backwards.

@@ -82,6 +82,9 @@ def rules(number, mutation):
         text += (f"rule {kind}_{number}\n  command = {command}\n  description = {kind} {mutation['name'].replace('$', '$$')}\n"
                  + (f"  depfile = {depfile}\n  deps = gcc\n" if depfile else "") + f"build {output}: {kind}_{number} {' '.join(inputs)}\n")
 
+    for library in os.listdir(BUILD):  # which the program loads from beside itself
+        if library.startswith("libcollage_vendor_") and not os.path.lexists(os.path.join(folder, library)):
+            os.symlink(os.path.join(BUILD, library), os.path.join(folder, library))
     for time_compiled, words in enumerate(compile_commands(target, mutation["file"])):
         original = words[words.index("-o") + 1]
         room = re.match(r"CMakeFiles/(\w+)\.dir/", original).group(1)
