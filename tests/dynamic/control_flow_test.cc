@@ -128,14 +128,16 @@ TEST(DynamicGraph, ScanOverComputedLength) {
   body.input("sum", {"2"}).input("row", {"2"});
   body.node("Add", {"sum", "row"}, {"next"});
   body.node("Identity", {"next"}, {"seen"});
-  body.output("next", kFloat).output("seen", kFloat);
+  body.node("Identity", {"next"}, {"seen_too"});
+  body.output("next", kFloat).output("seen", kFloat).output("seen_too", kFloat);
   m.input("start", {"2"}).input("rows", {"n", "2"});
-  m.node("Scan", {"start", "rows"}, {"total", "sums"})
+  m.node("Scan", {"start", "rows"}, {"total", "sums", "turned"})
       .integer("num_scan_inputs", 1)
       .ints("scan_input_directions", {1})
-      .ints("scan_output_axes", {1})
+      .ints("scan_output_axes", {1, 0})
+      .ints("scan_output_directions", {0, 1})
       .graph("body", body.graph());
-  m.output("total", kFloat).output("sums", kFloat);
+  m.output("total", kFloat).output("sums", kFloat).output("turned", kFloat);
   DynamicProgram program = load(m);
   // Few steps are unrolled, many are not.
   for (int64_t n : {3, 3000}) {
@@ -147,6 +149,9 @@ TEST(DynamicGraph, ScanOverComputedLength) {
     EXPECT_EQ(outputs[1].element_as_double(0), 1);
     EXPECT_EQ(outputs[1].element_as_double(n - 1), n + 4);
     EXPECT_EQ(outputs[1].element_as_double(2 * n - 1), n + 1);
+    ASSERT_EQ(outputs[2].shape(), (Shape{n, 2}));
+    EXPECT_EQ(outputs[2].element_as_double(0), n + 4);
+    EXPECT_EQ(outputs[2].element_as_double(2 * n - 2), 1);
   }
 }
 
