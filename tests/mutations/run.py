@@ -179,8 +179,8 @@ def passes(test, test_filter, program=None, root=mutations.ROOT, command=None, l
         return False, False, "it does not end"
     if result.returncode == 0:
         some = r"^[1-9]\d* passed, 0 failed" if script else r"^\[  PASSED  \] [1-9]"
-        ran = re.search(some, result.stdout, re.MULTILINE) and not re.search(r"^SKIPPED", result.stdout, re.MULTILINE)
-        return bool(ran), False, "no test ran"
+        skipped = set(re.findall(r"^SKIPPED (\w+)", result.stdout, re.MULTILINE)) & set(test_filter.split())
+        return bool(re.search(some, result.stdout, re.MULTILINE)) and not skipped, False, "no test ran"
     return False, *(told_by_script if script else told_by_program)(result)
 
 
