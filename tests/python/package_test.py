@@ -75,6 +75,17 @@ def check_results(folder):
     kept = compiled(image)
     del compiled
     np.testing.assert_allclose(kept, expected, rtol=1e-5, atol=1e-6)
+    # Several are a tuple, in the model's order, whatever their names.
+    nodes = [onnx.helper.make_node("Abs", ["x"], ["z"]), onnx.helper.make_node("Neg", ["x"], ["a"])]
+    compiled = program(folder, tiny_models.model(nodes, {"x": [2, 3]}, {"z": [2, 3], "a": [2, 3]}))
+    x = -np.arange(6, dtype=np.float32).reshape(2, 3)
+    both = compiled(x)
+    assert isinstance(both, tuple), type(both)
+    np.testing.assert_array_equal(both, (np.abs(x), -x))
+    x[0] = 1
+    into = {name: np.empty((2, 3), np.float32) for name in ("a", "z")}
+    compiled.run({"x": x}, into)
+    np.testing.assert_array_equal((into["z"], into["a"]), (np.abs(x), -x))
 
 
 def check_measured_program(folder):
@@ -140,7 +151,7 @@ def check_refusals(folder):
     refused(TypeError, lambda: compiled(np.array([["x"] * 5] * 3)), "got ndarray of dtype <U1")
     assert refused(collage.Error, lambda: collage.load(os.path.join(folder, "absent.onnx")), "absent.onnx").code == bad
     model = collage.load(saved(folder, tiny_models.small_net()))
-    assert refused(collage.Error, lambda: model.compile(targets="nobody"), "nobody").code == collage.ErrorCode.USAGE
+    assert refused(collage.Error, lambda: model.compile(targets="nobody"), "unknown target 'nobody'").code == collage.ErrorCode.USAGE
     assert refused(collage.Error, lambda: model.compile(frozen_costs=True, database=os.path.join(folder, "empty.db"))).code == \
         collage.ErrorCode.FROZEN_COSTS
     refused(ValueError, lambda: model.compile(effort="much"), "effort")
