@@ -202,8 +202,8 @@ Ints index_extents(const CallNode& call) {
   const std::string& name = call.op->name;
   if (name == "take" || name == "gather" || name == "scatter_elements") {
     const Shape& data = call.args[0]->tensor_type().shape;
-    int64_t axis = call.attrs.integer("axis");
-    return {data[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(data.size()) : axis)]};
+    const auto rank = static_cast<int64_t>(data.size());
+    return {data[static_cast<size_t>(normal_axis(call.attrs.integer("axis"), rank))]};
   }
   if (name == "gather_nd" || name == "scatter_nd") {
     const Shape &data = call.args[0]->tensor_type().shape,

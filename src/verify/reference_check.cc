@@ -23,9 +23,6 @@ struct Range {
   const char* name;
   std::optional<Ends> ends = std::nullopt;  // where some lie
 };
-// More elements than one in so many are beyond the tolerance not by chance.
-constexpr int64_t kChanceOneIn = 64;
-
 constexpr Range kRanges[] = {{{-1, 1}, false, "inputs between -1 and 1"},
                              {{-0.01f, 0.01f}, false, "inputs between -0.01 and 0.01"},
                              {{-8, 8}, true, "inputs between -8 and 8"},

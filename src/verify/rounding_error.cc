@@ -34,8 +34,8 @@ constexpr double kMost = 0.25;
 // Arithmetic of a function that is evaluated in no time.
 constexpr double kCheap = 1e7;
 constexpr int kFirstDraws = 1, kFirstCheapDraws = 4, kMostDraws = 8, kMostCheapDraws = 64;
-// More elements are not wrong by chance: so many, and one in so many.
-constexpr int64_t kChance = 8, kChanceOneIn = 64;
+// More elements are not wrong by chance: so many, and one in kChanceOneIn.
+constexpr int64_t kChance = 8;
 
 bool holds_halves(const Function& function) {
   for (const Expr& expr : post_order(function->body))
@@ -80,9 +80,7 @@ double combined(double a, double b) {
 // What a kernel's output of that type may err by besides.
 Tolerance least_tolerance(DType dtype) {
   const double unit = unit_roundoff(dtype);
-  // Less than the smallest normal number may be flushed to zero.
-  const double denormal = dtype == DType::kFloat32 ? 0x1p-126 : 0;
-  return {.of_scale = kFloor * unit, .relative = kFloor * unit, .absolute = denormal};
+  return {.of_scale = kFloor * unit, .relative = kFloor * unit};
 }
 
 // How far elements of each group move, typically.
@@ -153,9 +151,9 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
   const double stated = rms_roundoff(amplitude);
   const bool middles = source.kind == Kind::kMiddles;
   const bool arithmetic = source.kind == Kind::kArithmetic || middles;
-  const auto noisy = [&](const Tensor& value, double relative, double of_largest = 0,
-                         double absolute = 0) -> Result<Tensor> {
-    return with_noise(value, {relative, of_largest, absolute, ++tensor});
+  const auto noisy = [&](const Tensor& value, double relative,
+                         double of_largest = 0) -> Result<Tensor> {
+    return with_noise(value, {relative, of_largest, 0, ++tensor});
   };
   std::vector<Tensor> inputs = inputs_;
   if (source.kind == Kind::kTensors)
@@ -354,7 +352,6 @@ Result<Difference> RoundingErrors::compare_at_ends(size_t output, const Tensor& 
                                                    const Rounding& rounding) {
   const Tensor& expected = expected_[output];
   Tolerance plain = model_tolerance();
-  plain.absolute = least_tolerance(expected.dtype()).absolute;
   plain.quanta = quantises_ ? 1 : 0;
   plain.may_lose_nan = true;
   plain.may_spread_nan = tile_side(rounding) == 0;  // beyond its tile it does not

@@ -36,6 +36,9 @@
 
 namespace collage {
 
+// Of more elements than one in so many no error is by chance.
+inline constexpr int64_t kChanceOneIn = 64;
+
 class RoundingErrors {
  public:
   // Evaluates the reference. `function`: calls of function literals are inlined first.

@@ -82,9 +82,7 @@ Status convert(const CompileOptionsOfTool& options) {
 Result<Model> load_whole(const SharedOptions& options) {
   Result<Model> model = load(options);
   if (model.ok()) return model;
-  SharedOptions staged = options;
-  staged.json.clear();
-  TRY(in_stages(staged, model.status()));
+  TRY(runs_in_stages(options, model.status()));
   return unsupported(
       "{}: shapes depend on values, so it runs in stages, which no file holds: collage run, bench "
       "and verify take it",

@@ -47,11 +47,20 @@ std::vector<TensorInfo> StagedProgram::input_infos() const {
   return infos_of(program.inputs(), inputs());
 }
 
-Result<StagedProgram> in_stages(const SharedOptions& options, const Status& failure) {
+static Result<StagedProgram> open_after(const SharedOptions& options, const Status& failure) {
   const bool is_text = std::filesystem::path(options.model).extension() == ".relay";
   if (failure.code() != ErrorCode::kUnsupported || is_text) return failure;
   Result<StagedProgram> staged = open(options);
   if (!staged) return staged.status().code() == ErrorCode::kUnsupported ? failure : staged.status();
+  return staged;
+}
+
+Status runs_in_stages(const SharedOptions& options, const Status& failure) {
+  return open_after(options, failure).status();
+}
+
+Result<StagedProgram> in_stages(const SharedOptions& options, const Status& failure) {
+  StagedProgram staged = TRY(open_after(options, failure));
   TRY(check_destinations(options));
   if (!options.json.empty())
     return unsupported("{}: --json: a model that runs in stages has no report of one plan",

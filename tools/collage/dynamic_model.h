@@ -28,6 +28,8 @@ struct StagedProgram {
 // A model that could not be loaded for this reason, to be run in stages. Whether it can be, nobody
 // but the importer of its first stage decides; where it cannot, `failure` is what comes back.
 Result<StagedProgram> in_stages(const SharedOptions& options, const Status& failure);
+// Whether it can be, by itself.
+Status runs_in_stages(const SharedOptions& options, const Status& failure);
 
 // Inputs by name that --inputs gives; kUsage for one that `infos` do not have.
 Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,

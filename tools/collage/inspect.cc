@@ -1,6 +1,6 @@
 // collage inspect: what a model needs, what each backend could take of it, and what none can.
-// Nothing is measured. A model that cannot be imported, and does not run in stages either, ends with
-// status 4, as everywhere, after all that is in the way.
+// Nothing is measured. A model that cannot be imported, and does not run in stages either, ends
+// with status 4, as everywhere, after all that is in the way.
 
 #include <fmt/format.h>
 
@@ -21,11 +21,10 @@ Status inspect(const SharedOptions& options) {
   fmt::print("{}", to_text(inspection));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(inspection)));
   if (inspection.status.ok()) return {};
-  SharedOptions without_json = options;
-  without_json.json.clear();
-  TRY(in_stages(without_json, inspection.status));
+  TRY(runs_in_stages(options, inspection.status));
   fmt::print(
-      "\nIt runs in stages: the host computes these nodes, or they are imported once what they wait "
+      "\nIt runs in stages: the host computes these nodes, or they are imported once what they "
+      "wait "
       "for is known.\n");
   return {};
 }

@@ -102,8 +102,7 @@ class OpenClBackend : public Backend {
       for (const std::string& name : library_variants(*product)) names.push_back(name);
     const std::vector<Expr> nodes = post_order(flat->body);
     const bool attends = std::any_of(nodes.begin(), nodes.end(), [](const Expr& node) {
-      const auto* call = as<CallNode>(node);
-      return call != nullptr && call->op != nullptr && call->op->name == "nn.attention";
+      return as_op(node, "nn.attention") != nullptr;
     });
     std::vector<Variant> variants;
     for (const std::string& name : names) {

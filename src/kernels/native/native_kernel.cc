@@ -1,9 +1,7 @@
 #include "kernels/native/native_kernel.h"
 
-#include <functional>
 #include <map>
 #include <mutex>
-#include <numeric>
 
 #include "base/hash.h"
 #include "kernels/native/kernel_object.h"
@@ -19,14 +17,9 @@ using nlohmann::json;
 
 constexpr char kLoader[] = "native";
 
-int64_t elements_of(const KernelArgument& argument) {
-  return std::accumulate(argument.extents.begin(), argument.extents.end(), int64_t{1},
-                         std::multiplies<>());
-}
-
 /// An input that is read as indices.
 Status check_argument(const KernelArgument& argument, const void* data) {
-  const int64_t count = elements_of(argument);
+  const int64_t count = num_elements(argument.extents);
   return argument.type.bits == 64
              ? check_indices(static_cast<const int64_t*>(data), count, {argument.indexed})
              : check_indices(static_cast<const int32_t*>(data), count, {argument.indexed});
@@ -109,7 +102,7 @@ Result<KernelSource> NativeKernel::source() const {
           "  for (int64_t e = 0; e < {0}; ++e) {{\n    const int64_t index = ((const int{1}_t*)"
           "{2})[e];\n    if (index < -{3} || index >= {3}) return index_is_out(index, {3});\n  "
           "}}\n",
-          elements_of(argument), argument.type.bits, host, argument.indexed);
+          num_elements(argument.extents), argument.type.bits, host, argument.indexed);
     // An array has one element at least: in C none is empty.
     source.body += fmt::format(
         "  struct dimension d{0}[] = {{{1}{{0, 0, 0, 0}}}};\n"
