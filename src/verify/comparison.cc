@@ -275,12 +275,20 @@ Difference compare_tensors(const Tensor& actual, const Tensor& expected,
     for (int64_t i = 0; i < count; ++i)
       if (bytes[i] > 1) return fail(fmt::format("element {}: {} is no bool", i, bytes[i]));
   }
-  for (int64_t i = 0; i < count; ++i)
-    if (actual.element_as_int64(i) != expected.element_as_int64(i)) {
-      difference.max_abs = 1;
-      return fail(fmt::format("element {}: {} instead of {}", i, actual.element_as_int64(i),
-                              expected.element_as_int64(i)));
-    }
+  difference.judged = count;
+  const auto allowed = [&](int64_t i) {
+    return tolerance.moved == nullptr
+               ? 0
+               : tolerance.of_moved * (*tolerance.moved)[static_cast<size_t>(i)];
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t a = actual.element_as_int64(i), b = expected.element_as_int64(i);
+    if (a == b) continue;
+    const double error = std::abs(static_cast<double>(a) - static_cast<double>(b));
+    difference.max_abs = std::max(difference.max_abs, error);
+    if (error > 0 && error <= allowed(i)) continue;
+    if (++difference.wrong == 1) fail(fmt::format("element {}: {} instead of {}", i, a, b));
+  }
   return difference;
 }
 

@@ -1,6 +1,6 @@
 // Comparing a kernel's or a program's outputs with the reference: each element by a scale of its
 // own, and all of them by the root of their mean squared error. NaN and infinity must stand in the
-// same places; integers must be equal, but for quantised ones where the tolerance says so.
+// same places; integers must be equal, but where the tolerance says that roundings move them.
 // What a kernel may err by: rounding_error.h.
 #pragma once
 
@@ -22,7 +22,7 @@ struct Tolerance {
   double of_moved = 0;
   double absolute = 0;  // … if that is less
   // Allowed |a-b| of integers of 8 and 16 bits, if that is more than so many times what they move
-  // by; others are equal. What is quantised rounds to a neighbour where two sums lie on either side
+  // by; to others `moved` alone applies. What is quantised rounds to a neighbour where two sums lie on either side
   // of the middle.
   double quanta = 0;
   // No more than this part of that scale and of |b|, all together.

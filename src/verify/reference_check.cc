@@ -10,7 +10,6 @@
 #include "ops/half.h"
 #include "ops/interpreter.h"
 #include "verify/check_seed.h"
-#include "verify/quanta.h"
 #include "verify/synthetic.h"
 
 namespace collage {
@@ -184,8 +183,7 @@ Result<Difference> ReferenceCheck::compare(const ReferenceInputs& asked, size_t 
   const Tensor& expected = asked.expected[output];
   const Tolerance own = kept_as(tolerance, expected.dtype());
   Difference plain = compare_tensors(actual, expected, own);
-  // Integers are equal, or are judged as neighbours below.
-  if (plain.within || (plain.judged == 0 && !quantises(function_))) return plain;
+  if (plain.within || plain.judged == 0) return plain;
   const Stopwatch watch;
   if (!asked.errors->has_value())
     asked.errors->emplace(TRY(RoundingErrors::of(function_, asked.inputs)));

@@ -125,7 +125,7 @@ Result<RoundingErrors> RoundingErrors::of(const Function& function, std::vector<
                         errors.jumping_[&call] = results;
                       return results;
                     }));
-  errors.quantises_ = quantises(errors.function_);
+  errors.quantises_ = errors.decisions_ = quantises(errors.function_);
   errors.halves_ = holds_halves(errors.function_);
   double work = 0;
   for (const Expr& expr : post_order(errors.function_->body))
@@ -139,7 +139,7 @@ Result<RoundingErrors> RoundingErrors::of(const Function& function, std::vector<
 
 double RoundingErrors::amplitude(const Source& source) const {
   if (source.kind == Kind::kQuanta) return 1;
-  if (source.kind == Kind::kArithmetic || source.kind == Kind::kMiddles)
+  if (source.kind == Kind::kArithmetic || source.kind == Kind::kDecisions)
     return halves_ ? 2 : 4;           // times what rounding errs by
   return halves_ ? 0x1p-6 : 0x1p-14;  // largest error of one rounding
 }
@@ -149,8 +149,8 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
   if (source.kind == Kind::kQuanta) return interpret_with_neighbours(function_, inputs_, seed);
   uint64_t tensor = seed << 32;
   const double stated = rms_roundoff(amplitude);
-  const bool middles = source.kind == Kind::kMiddles;
-  const bool arithmetic = source.kind == Kind::kArithmetic || middles;
+  const bool decisions = source.kind == Kind::kDecisions;
+  const bool arithmetic = source.kind == Kind::kArithmetic || decisions;
   const auto noisy = [&](const Tensor& value, double relative,
                          double of_largest = 0) -> Result<Tensor> {
     return with_noise(value, {relative, of_largest, 0, ++tensor});
@@ -168,7 +168,7 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
     const bool tiled = source.tile > 0 && can_be_tiled(call);
     switch (source.kind) {
       case Kind::kArithmetic:
-      case Kind::kMiddles: {
+      case Kind::kDecisions: {
         if (by_operation || tiled) break;
         const size_t count =
             reads_all(call) ? arguments.size() : std::min<size_t>(1, arguments.size());
@@ -213,8 +213,7 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
     if (relative > 0)
       for (Tensor& result : results)
         result = TRY(with_noise(result, {relative, 0, absolute, ++tensor, of_denormals}));
-    if (middles && quantises(call)) return results;
-    if (const auto clean = jumping_.find(&call); clean != jumping_.end())
+    if (const auto clean = jumping_.find(&call); !decisions && clean != jumping_.end())
       for (size_t i = 0; i < results.size(); ++i)
         results[i] = TRY(without_jumps(results[i], clean->second[i], continuity(call)));
     return results;
@@ -230,7 +229,8 @@ Status RoundingErrors::draw(const Source& source, Moves& moves) {
   const double old_part = std::sqrt(before / (before + 1)), new_part = std::sqrt(1 / (before + 1));
   for (size_t o = 0; o < noisy.size(); ++o) {
     const Tensor& expected = expected_[o];
-    if (!is_float(expected.dtype()) && source.kind != Kind::kQuanta) continue;
+    const bool quanta = source.kind == Kind::kQuanta, decided = source.kind == Kind::kDecisions;
+    if (!is_float(expected.dtype()) && !quanta && !decided) continue;
     std::vector<double>& of = moves.of[o];
     const int64_t count = expected.size();
 #pragma omp parallel for if (count > 8192)
@@ -242,9 +242,10 @@ Status RoundingErrors::draw(const Source& source, Moves& moves) {
       if (marks && std::isnan(a) && !std::isnan(b)) {
         by = std::numeric_limits<double>::infinity();
       } else {
-        const double moved = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) / size : 0;
-        by = source.kind == Kind::kQuanta ? std::max(by, moved)
-                                          : combined(by * old_part, moved * new_part);
+        const double moved = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) : 0;
+        by = quanta    ? std::max(by, moved)
+             : decided ? std::max(by, moved / kPeak)
+                       : combined(by * old_part, moved / size * new_part);
       }
     }
   }
@@ -280,8 +281,7 @@ std::vector<RoundingErrors::Part> RoundingErrors::parts_of(const Rounding& round
 
 Result<RoundingErrors::Movement> RoundingErrors::moved(size_t output, const Rounding& rounding) {
   for (const Known& known : moved_)
-    if (known.output == output && known.rounding == rounding && known.draws == draws_)
-      return known.movement;
+    if (known.output == output && known.rounding == rounding) return known.movement;
   const Tensor& expected = expected_[output];
   auto all = std::make_shared<std::vector<double>>(static_cast<size_t>(expected.size()), 0);
   for (const Part& part : parts_of(rounding)) {
@@ -296,13 +296,13 @@ Result<RoundingErrors::Movement> RoundingErrors::moved(size_t output, const Roun
       (*all)[static_cast<size_t>(i)] =
           std::max((*all)[static_cast<size_t>(i)], typical[magnitudes.group(b)]);
   }
-  // A middle excuses what becomes of it alone.
-  if (quantises_) {
-    const std::vector<double>& of = TRY(moves({Kind::kMiddles}))->of[output];
+  // A decision excuses what becomes of it alone.
+  if (decisions_) {
+    const std::vector<double>& of = TRY(moves({Kind::kDecisions}))->of[output];
     for (size_t i = 0; i < of.size(); ++i) (*all)[i] = combined((*all)[i], of[i]);
   }
   if (moved_.size() == kMostKnown) moved_.erase(moved_.begin());
-  moved_.push_back({output, rounding, draws_, std::move(all)});
+  moved_.push_back({output, rounding, std::move(all)});
   return moved_.back().movement;
 }
 
@@ -320,7 +320,7 @@ Result<Tolerance> RoundingErrors::tolerance(size_t output, const Rounding& round
     if (!rounding.none()) tolerance.most = kMost;
   } else if (quantises_) {
     tolerance.quanta = 1;  // either neighbour of a middle
-  } else {
+  } else if (!decisions_) {
     return tolerance;
   }
   tolerance.moved = TRY(moved(output, rounding));
@@ -369,8 +369,11 @@ Result<Difference> RoundingErrors::while_in_doubt(
         std::isfinite(difference.worst_actual) && std::isfinite(difference.worst_expected);
     const bool by_chance = numbers && difference.judged > 0 &&
                            difference.wrong <= kChance + difference.judged / kChanceOneIn;
-    if (difference.within || !by_chance || draws_ >= most_draws_) return difference;
-    draws_ = std::min(most_draws_, 4 * draws_);
+    const bool undecided = !decisions_ && !jumping_.empty();
+    if (difference.within || !by_chance || (!undecided && draws_ >= most_draws_)) return difference;
+    if (!undecided) draws_ = std::min(most_draws_, 4 * draws_);
+    decisions_ |= undecided;
+    moved_.clear();
   }
 }
 

@@ -19,9 +19,11 @@
 // Noise is made larger than what it stands for, since the reference rounds too, and the change of
 // the outputs smaller again. Where the function jumps (comparisons, floor, indices) operators give
 // what they give without noise: such results are expected to be equal. Those of qnn.quantize are
-// expected to be neighbours in few places (verify/quanta.h), and wherever the reference itself lies
-// so near the middle of two integers that noise chooses between them: sums of dequantised tensors
-// do in half of all places where their scales are multiples of one another.
+// expected to be neighbours in few places (verify/quanta.h). Besides, the reference itself may lie
+// so near a jump that noise decides on which side: before a result is refused for few elements, and
+// for quantised functions always, noise is drawn that passes through jumps, and each element may be
+// what that makes of it, alone. Sums of dequantised tensors lie on the middle of two integers in
+// half of all places where their scales are multiples of one another.
 #pragma once
 
 #include <functional>
@@ -67,8 +69,8 @@ class RoundingErrors {
  private:
   // What noise stands for: the function's own arithmetic, or a field of Rounding.
   // kQuanta: results of qnn.quantize, some of which are neighbours of what they should be.
-  // kMiddles: arithmetic, and those results are what they become of its noise.
-  enum class Kind { kArithmetic, kFactors, kFixedPoint, kTensors, kQuanta, kMiddles };
+  // kDecisions: arithmetic, and what the function jumps to is what noise decides.
+  enum class Kind { kArithmetic, kFactors, kFixedPoint, kTensors, kQuanta, kDecisions };
   struct Source {
     Kind kind;
     int tile = 0;     // of convolutions, which err
@@ -79,8 +81,8 @@ class RoundingErrors {
     Source source;
     double times;
   };
-  // How far the elements of each output moved: the root mean square over the draws, or where
-  // integers become their neighbours the most.
+  // How far the elements of each output moved: the root mean square over the draws, or the most of
+  // neighbours and decisions, a part of which is none.
   struct Moves {
     int draws = 0;
     std::vector<std::vector<double>> of;
@@ -91,14 +93,13 @@ class RoundingErrors {
   struct Known {
     size_t output;
     Rounding rounding;
-    int draws;
     Movement movement;
   };
 
   RoundingErrors(Function function, std::vector<Tensor> inputs)
       : function_(std::move(function)), inputs_(std::move(inputs)) {}
   Result<Tolerance> tolerance(size_t output, const Rounding& rounding);
-  // Compares again with more draws while few elements are wrong, which may be the noise's chance.
+  // Compares again with decisions and more draws while few elements are wrong, which may be chance.
   Result<Difference> while_in_doubt(const std::function<Result<Difference>()>& compare);
   std::vector<Part> parts_of(const Rounding& rounding) const;
   Result<const Moves*> moves(const Source& source);
@@ -113,7 +114,7 @@ class RoundingErrors {
   std::map<Source, Moves> known_;
   std::vector<Known> moved_;
   int draws_ = 1, most_draws_ = 1;
-  bool quantises_ = false, halves_ = false;
+  bool quantises_ = false, halves_ = false, decisions_ = false;
 };
 
 }  // namespace collage

@@ -289,6 +289,31 @@ TEST(RoundingErrors, OfIntegersAreNone) {
   EXPECT_FALSE(errors.compare(0, other, {}).value().within);
 }
 
+// One element is compared with the very number that it is: which is larger is up to rounding.
+TEST(RoundingErrors, DecideWhatLiesOnAJump) {
+  const Expr x = parameter({100});
+  const Expr power = call("exp", {x});
+  const float middle =
+      testing::on_trial_data(make_function({x}, power)).expected()[0].data<float>()[42];
+  const auto with_change = [&](const Expr& result, int64_t i) {
+    RoundingErrors errors = testing::on_trial_data(make_function({x}, result));
+    Tensor changed = errors.expected()[0].clone();
+    if (changed.dtype() == DType::kBool) {
+      bool& decided = changed.data<bool>()[i];
+      decided = !decided;
+    } else {
+      changed.data<float>()[i] = 5 - changed.data<float>()[i];
+    }
+    return errors.compare(0, changed, {}).value().within;
+  };
+  const Expr larger = call("greater", {power, number(middle)});
+  EXPECT_TRUE(with_change(larger, 42));
+  EXPECT_FALSE(with_change(larger, 41));
+  const Expr chosen = call("where", {larger, number(1), number(4)});
+  EXPECT_TRUE(with_change(chosen, 42));
+  EXPECT_FALSE(with_change(chosen, 41));
+}
+
 TEST(RoundingErrors, OfOneElementAreNotThoseOfOthers) {
   // Rows of ones beside rows of the largest numbers: what each may err by follows its own.
   const Expr x = parameter({64, 64});
