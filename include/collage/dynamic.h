@@ -55,6 +55,9 @@ struct DynamicOptions {
   std::map<std::string, std::string> states;
   std::map<std::string, Tensor> constants;        // inputs fixed to a value
   std::vector<std::filesystem::path> data_roots;  // as in LoadOptions
+  // Of a file that `save` wrote: the signer's public key (Ed25519, PEM); a file that it did not sign
+  // is refused (kBadModel). Empty: any is taken.
+  std::string public_key;
   // Operators by domain and name, "my.domain::Smooth". They stand before what Collage has of that
   // name.
   std::map<std::string, ForeignOperator> operators;
@@ -78,7 +81,10 @@ struct DynamicProgramImpl;
 // Movable. Any thread may run it; its runs take turns.
 class DynamicProgram {
  public:
-  // Reads ONNX. Errors as Model::load's; what needs shapes shows only in `run`.
+  // Reads ONNX, or a file F.collage that `save` wrote of a model that runs in stages: its targets,
+  // accuracy, buckets, states and constants stand for those of `options`, and nothing that it holds
+  // is compiled again. Errors as Model::load's and Artifact::load's; what needs shapes shows only
+  // in `run`.
   static Result<DynamicProgram> load(const std::filesystem::path& path,
                                      const DynamicOptions& options = {});
 
@@ -99,9 +105,11 @@ class DynamicProgram {
   void reset();
 
   std::vector<SpecialisationInfo> specialisations() const;
-  // What was compiled so far, as a file that DynamicArtifact loads (collage/dynamic_artifact.h), in
-  // whole or not at all. kUsage: nothing was compiled; kUnsupported: the model runs in several
-  // stages, or a kernel cannot be saved. `signing_key` as in Program::save.
+  // What was compiled so far, in whole or not at all, as a file that DynamicArtifact loads
+  // (collage/dynamic_artifact.h); where the model runs in several stages, `load` does: the file
+  // holds the model too, since stages are imported for the values that come. kUsage: nothing was
+  // compiled; kUnsupported: a kernel cannot be saved, or such a model has more than 2 GB.
+  // `signing_key` as in Program::save.
   Status save(const std::filesystem::path& path, const std::string& signing_key = "") const;
 
   explicit DynamicProgram(std::unique_ptr<internal::DynamicProgramImpl> impl);

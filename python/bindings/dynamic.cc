@@ -97,7 +97,7 @@ DynamicProgram load(const std::filesystem::path& path, std::vector<std::string> 
                     bool compile_on_demand, std::map<std::string, std::vector<int64_t>> buckets,
                     std::map<std::string, double> padding,
                     std::map<std::string, std::string> states,
-                    std::vector<std::filesystem::path> data_roots) {
+                    std::vector<std::filesystem::path> data_roots, std::string public_key) {
   DynamicOptions options;
   options.program.targets = std::move(targets);
   options.program.exclude = std::move(exclude);
@@ -114,6 +114,7 @@ DynamicProgram load(const std::filesystem::path& path, std::vector<std::string> 
   options.padding = std::move(padding);
   options.states = std::move(states);
   options.data_roots = std::move(data_roots);
+  options.public_key = std::move(public_key);
   Result<DynamicProgram> program = unlocked([&] { return DynamicProgram::load(path, options); });
   return value_of(std::move(program));
 }
@@ -165,7 +166,8 @@ void bind_dynamic_programs(nb::module_& core) {
            nb::arg("exclude"), nb::arg("threads"), nb::arg("effort"), nb::arg("patience"),
            nb::arg("database"), nb::arg("worker"), nb::arg("frozen_costs"),
            nb::arg("strict_accuracy"), nb::arg("max_error"), nb::arg("compile_on_demand"),
-           nb::arg("buckets"), nb::arg("padding"), nb::arg("states"), nb::arg("data_roots"));
+           nb::arg("buckets"), nb::arg("padding"), nb::arg("states"), nb::arg("data_roots"),
+           nb::arg("public_key"));
 }
 
 }  // namespace collage::python

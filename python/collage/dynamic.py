@@ -64,7 +64,10 @@ class DynamicProgram(_ForManyShapes):
         self._core.prepare_buckets()
 
     def save(self, path: Any, signing_key: str = "") -> None:
-        """What was compiled so far, as a file for `load_dynamic_artifact`; `signing_key` as in `Program.save`."""
+        """What was compiled so far, as a file for `load_dynamic_artifact`; `signing_key` as in `Program.save`.
+
+        Where the model runs in stages, the file holds it too, and is for `load_dynamic`.
+        """
         self._core.save(path, signing_key)
 
     @property
@@ -115,8 +118,12 @@ def load_dynamic(
     padding: Optional[Mapping[str, float]] = None,
     states: Optional[Mapping[str, str]] = None,
     data_roots: Sequence[Any] = (),
+    public_key: Optional[str] = None,
 ) -> DynamicProgram:
     """A program of an ONNX model with dimensions that inputs decide, shapes that depend on values, or control flow.
+
+    Or of a file that `save` wrote of a model that runs in stages, which holds the model: targets, accuracy, buckets and states
+    are the file's, what it holds is not compiled again, and `public_key` is as in `collage.load`.
 
     `buckets`: sizes to compile for, by named dimension; tensors are padded to the smallest that holds them.
     `padding`: what an input is padded with, where it is not 0. `states`: inputs that the program keeps from run to run, with
@@ -126,4 +133,5 @@ def load_dynamic(
         path, targets=words(targets), exclude=words(exclude), threads=threads, effort=effort, patience=patience,
         database=database, worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy, max_error=max_error,
         compile_on_demand=compile_on_demand, buckets={name: list(sizes) for name, sizes in (buckets or {}).items()},
-        padding=dict(padding or {}), states=dict(states or {}), data_roots=list(data_roots)))
+        padding=dict(padding or {}), states=dict(states or {}), data_roots=list(data_roots),
+        public_key=public_key or ""))

@@ -40,6 +40,7 @@ Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry) {
 Result<LoadedArtifact> load_artifact(std::shared_ptr<ArtifactFile> file) {
   return without_exceptions([&]() -> Result<LoadedArtifact> {
     TRY(check_requirements(file->manifest()));
+    if (file->manifest().has_stages()) return usage_error("{}", kHoldsStages);
     if (file->manifest().has_specialisations())
       return usage_error("it holds a program of several shapes, which DynamicArtifact loads");
     LoadedPlan loaded = TRY(load_plan_of(*file, kPlanEntry));

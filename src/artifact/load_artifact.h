@@ -11,6 +11,9 @@
 
 namespace collage {
 
+inline constexpr char kHoldsStages[] =
+    "it holds a model that runs in stages, which DynamicProgram loads";
+
 struct LoadedArtifact {
   std::shared_ptr<ArtifactFile> file;
   std::shared_ptr<const Plan> plan;

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "artifact/load_artifact.h"
+#include "artifact/saved_values.h"
 #include "artifact/specialisations.h"
 #include "base/no_exceptions.h"
 #include "base/printable.h"
@@ -11,17 +12,6 @@ namespace collage {
 using nlohmann::json;
 
 namespace {
-
-constexpr int64_t kMostSize = int64_t{1} << 40;  // of a bucket
-
-Result<std::vector<std::string>> texts_from(const JsonFields& fields, const char* name) {
-  std::vector<std::string> texts;
-  for (const json& text : *TRY(fields.array(name))) {
-    if (!text.is_string()) return bad_model("'{}' holds something else than names", name);
-    texts.push_back(text.get<std::string>());
-  }
-  return texts;
-}
 
 Result<DynamicTensorInfo> info_from(const json& value) {
   const JsonFields fields(value);
@@ -59,26 +49,12 @@ Result<BucketedInterface> interface_from(const json& value) {
   interface.outputs = TRY(infos_from(fields, "outputs"));
   for (const json& state : *TRY(fields.array("states")))
     interface.states.push_back(TRY(state_from(state)));
-  const json& buckets = *TRY(fields.object("buckets"));
-  for (const auto& [name, sizes] : buckets.items())
-    interface.buckets[name] =
-        TRY(integers_from(JsonFields(buckets), name.c_str(), 1, kMostSize, 1 << 16));
-  const json& padding = *TRY(fields.object("padding"));
-  for (const auto& [name, number] : padding.items())
-    interface.padding[name] = TRY(JsonFields(padding).number(name.c_str(), {-1e300, 1e300}));
+  interface.buckets = TRY(sizes_from(fields, "buckets"));
+  interface.padding = TRY(numbers_from(fields, "padding"));
   return interface;
 }
 
-Result<Tensor> tensor_from(const json& value, const SharedBytes& weights) {
-  const JsonFields fields(value);
-  const TensorType type = TRY(tensor_type_from(*TRY(fields.object("type"))));
-  const SharedBytes bytes = TRY(constant_from(fields, "value", weights));
-  if (bytes.bytes != type.bytes()) return bad_model("a constant has another size");
-  auto owner = std::const_pointer_cast<void>(bytes.data);
-  return Tensor::share(type.dtype, type.shape, owner, owner.get());
-}
-
-Result<PlanForShapes> names_from(const JsonFields& fields, const SharedBytes& weights) {
+Result<PlanForShapes> plan_names_from(const JsonFields& fields, const SharedBytes& weights) {
   PlanForShapes names;
   for (const auto& [name, condition] : TRY(fields.object("conditions"))->items()) {
     const JsonFields of(condition);
@@ -88,11 +64,8 @@ Result<PlanForShapes> names_from(const JsonFields& fields, const SharedBytes& we
   }
   names.inputs = TRY(texts_from(fields, "inputs"));
   names.outputs = TRY(texts_from(fields, "outputs"));
-  const json& aliases = *TRY(fields.object("aliases"));
-  for (const auto& [name, alias] : aliases.items())
-    names.aliases[name] = TRY(JsonFields(aliases).text(name.c_str()));
-  for (const auto& [name, constant] : TRY(fields.object("constants"))->items())
-    names.constants[name] = TRY(tensor_from(constant, weights));
+  names.aliases = TRY(names_from(fields, "aliases"));
+  names.constants = TRY(tensors_from(fields, "constants", weights));
   return names;
 }
 
@@ -110,7 +83,7 @@ Result<LoadedSpecialisations::Table> LoadedSpecialisations::read(ArtifactFile& f
     return bad_model("there are {} results of {} outputs and {} states", table.results.size(),
                      table.interface.outputs.size(), table.interface.states.size());
   for (const json& one : *TRY(fields.array("specialisations"))) {
-    table.specialisations.push_back(TRY(names_from(JsonFields(one), weights)));
+    table.specialisations.push_back(TRY(plan_names_from(JsonFields(one), weights)));
     table.entries.push_back(TRY(JsonFields(one).text("plan")));
   }
   return table;
@@ -120,6 +93,7 @@ Result<std::shared_ptr<LoadedSpecialisations>> LoadedSpecialisations::load(
     std::shared_ptr<ArtifactFile> file) {
   return without_exceptions([&]() -> Result<std::shared_ptr<LoadedSpecialisations>> {
     TRY(check_requirements(file->manifest()));
+    if (file->manifest().has_stages()) return usage_error("{}", kHoldsStages);
     if (!file->manifest().has_specialisations())
       return usage_error("it holds a program of fixed shapes, which Artifact loads");
     Table table = TRY(or_bad_model(read(*file)));

@@ -11,10 +11,14 @@
 
 namespace collage {
 
+// Of an artifact's file name.
+inline constexpr char kArtifactExtension[] = ".collage";
 // Entries' names.
 inline constexpr char kManifestEntry[] = "manifest.json";
 inline constexpr char kPlanEntry[] = "plan.json";
 inline constexpr char kSpecialisationsEntry[] = "specialisations.json";
+// Of a program that runs in stages (dynamic/saved_stages.h), and its model.
+inline constexpr char kStagesEntry[] = "stages.json", kModelEntry[] = "model.onnx";
 inline constexpr char kWeightsEntry[] = "weights";
 inline constexpr char kModuleEntry[] = "module.json", kModuleWeightsEntry[] = "module.weights";
 inline constexpr char kReportEntry[] = "report.json";
@@ -44,6 +48,8 @@ struct Manifest {
   const ManifestEntry* find(std::string_view name) const;
   // Whether the file holds a program of several shapes (specialisations.h).
   bool has_specialisations() const { return find(kSpecialisationsEntry) != nullptr; }
+  // Whether it runs in stages, which takes the importer and the compiler.
+  bool has_stages() const { return find(kStagesEntry) != nullptr; }
 };
 
 std::string manifest_text(const Manifest& manifest);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "artifact/saved_values.h"
 #include "artifact/specialisations.h"
 #include "runtime/saved_fields.h"
 
@@ -38,22 +39,16 @@ json to_json(const BucketedInterface& interface) {
           {"padding", interface.padding}};
 }
 
-json add_tensor(const Tensor& tensor, PlanSaver& saver) {
-  return {{"type", to_json(TensorType{tensor.shape(), tensor.dtype()})},
-          {"value", saver.add_constant(tensor)}};
-}
-
 json add_names(const PlanForShapes& names, PlanSaver& saver) {
-  json conditions = json::object(), constants = json::object();
+  json conditions = json::object();
   for (const auto& [name, condition] : names.conditions)
     conditions[name] = condition.value ? add_tensor(*condition.value, saver)
                                        : json{{"type", to_json(condition.type)}};
-  for (const auto& [name, value] : names.constants) constants[name] = add_tensor(value, saver);
   return {{"conditions", std::move(conditions)},
           {"inputs", names.inputs},
           {"outputs", names.outputs},
           {"aliases", names.aliases},
-          {"constants", std::move(constants)}};
+          {"constants", add_tensors(names.constants, saver)}};
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ class ListedInfo {
 struct DynamicGraph::Specialisation {
   TensorConditions conditions;
   ImportedStage imported;
+  std::string key;                        // of its function, where there are several stages
   std::unique_ptr<StageProgram> program;  // null: nothing is computed
   std::optional<ListedInfo> listed;
   size_t last_run = 0;
@@ -147,7 +148,10 @@ Result<std::unique_ptr<DynamicGraph::Specialisation>> DynamicGraph::make(
   SpecialisationInfo info;
   info.part = stage.name;
   info.shapes = shapes_text(made->conditions);
-  made->program = TRY(make_stage_program(made->imported, care_of(stage), context_, info));
+  if (stage.depth > 0 || !made->imported.late.empty() || context_.saved != nullptr)
+    made->key = stage_key(*made->imported.module);
+  made->program =
+      TRY(make_stage_program(made->imported, made->key, care_of(stage), context_, info));
   made->imported.module.reset();
   // A model of one stage is imported again only for other shapes.
   if (stage.depth == 0 && made->imported.late.empty() && !info.interpreted)
@@ -323,8 +327,6 @@ Result<std::vector<CompiledForShapes>> DynamicGraph::compiled() const {
   std::vector<CompiledForShapes> result;
   for (const std::unique_ptr<Specialisation>& made : first_->made) {
     const ImportedStage& stage = made->imported;
-    if (!stage.late.empty())
-      return unsupported("{} runs between two stages", describe(stage.late[0].node));
     CompiledForShapes compiled{{made->conditions, stage.inputs, stage.outputs, stage.aliases, {}},
                                nullptr};
     TensorsByName known = stage.constants;
@@ -336,6 +338,27 @@ Result<std::vector<CompiledForShapes>> DynamicGraph::compiled() const {
     result.push_back(std::move(compiled));
   }
   return result;
+}
+
+bool DynamicGraph::has_stages() const {
+  return std::any_of(first_->made.begin(), first_->made.end(),
+                     [](const auto& made) { return !made->imported.late.empty(); });
+}
+
+Status DynamicGraph::add_plans(std::map<std::string, std::shared_ptr<const Plan>>& plans) const {
+  for (const auto& [loop, body] : bodies_)
+    if (body != nullptr) TRY(body->graph->add_plans(plans));
+  return add_plans(*first_, plans);
+}
+
+Status DynamicGraph::add_plans(const Stage& stage,
+                               std::map<std::string, std::shared_ptr<const Plan>>& plans) const {
+  for (const std::unique_ptr<Specialisation>& made : stage.made) {
+    if (made->program != nullptr && !made->key.empty() && !made->listed->info().interpreted)
+      plans[made->key] = TRY(made->program->plan());
+    for (const auto& [branches, next] : made->next) TRY(add_plans(*next, plans));
+  }
+  return {};
 }
 
 Result<std::vector<Tensor>> DynamicGraph::run(TensorsByName tensors) {

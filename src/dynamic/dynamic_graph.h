@@ -26,9 +26,12 @@ class DynamicGraph {
   // The graph's outputs, in order, from its inputs and what it reads of the graph around it.
   Result<std::vector<Tensor>> run(TensorsByName tensors);
   const std::vector<std::string>& outputs() const;
-  // What was compiled so far, to be saved. kUsage where that is nothing, kUnsupported where the
-  // graph has several stages.
+  // What was compiled so far, to be saved; the graph has one stage. kUsage where that is nothing.
   Result<std::vector<CompiledForShapes>> compiled() const;
+  // Whether anything runs between two stages of what was run so far.
+  bool has_stages() const;
+  // What was compiled so far of all stages, by their keys (stage_program.h); loops' bodies too.
+  Status add_plans(std::map<std::string, std::shared_ptr<const Plan>>& plans) const;
 
  private:
   struct Specialisation;
@@ -36,6 +39,8 @@ class DynamicGraph {
   struct LoopBody;
   struct HostRun;
 
+  Status add_plans(const Stage& stage,
+                   std::map<std::string, std::shared_ptr<const Plan>>& plans) const;
   Result<Specialisation*> specialise(Stage& stage, const TensorsByName& tensors);
   StageCare care_of(const Stage& stage) const;
   Result<std::unique_ptr<Specialisation>> make(Stage& stage, const TensorsByName& tensors);

@@ -9,6 +9,7 @@
 #include "base/no_exceptions.h"
 #include "dynamic/host/host_operators.h"
 #include "dynamic/padding_check.h"
+#include "dynamic/saved_stages.h"
 #include "dynamic/take_states.h"
 #include "runtime/thread_team.h"
 #include "targets/backends.h"
@@ -72,17 +73,36 @@ std::optional<std::string> open_dimension(const DynamicOptions& options,
   return std::nullopt;
 }
 
+// A file's stages, and the options that they were compiled with.
+Result<std::shared_ptr<SavedStages>> open_saved(const std::filesystem::path& path,
+                                                DynamicOptions& options) {
+  std::optional<PublicKey> signer;
+  if (!options.public_key.empty()) signer = TRY(PublicKey::parse(options.public_key));
+  return SavedStages::load(TRY(ArtifactFile::open(path, signer)), options)
+      .with_context(path.string());
+}
+
 Result<std::unique_ptr<DynamicProgramImpl>> load(const std::filesystem::path& path,
-                                                 const DynamicOptions& options) {
+                                                 DynamicOptions options) {
   register_all();
   auto impl = std::make_unique<DynamicProgramImpl>();
   impl->model = path.filename().string();
+  if (path.extension() == kArtifactExtension) {
+    impl->context.saved = TRY(open_saved(path, options));
+  } else if (!options.public_key.empty()) {
+    return usage_error("{}: a model has no signature", path.string());
+  }
   impl->options = options;
   impl->context.options = options.program;
   if (impl->context.options.weight_forms == nullptr)
     impl->context.options.weight_forms = make_weight_forms();
   impl->context.compile_on_demand = options.compile_on_demand;
   frontend::StagedModelOptions staged;
+  if (impl->context.saved != nullptr) {
+    const SharedBytes content = TRY(impl->context.saved->model());
+    staged.content = content.text();
+    staged.owner = content.data;
+  }
   staged.constants = options.constants;
   staged.data_roots = options.data_roots;
   staged.runs_on_host = [names = names_of(options.operators)](const ::onnx::NodeProto& node) {
@@ -98,7 +118,7 @@ Result<std::unique_ptr<DynamicProgramImpl>> load(const std::filesystem::path& pa
   interface.padding = options.padding;
   TRY(check_names(options, interface.inputs));
   impl->context.measures = !open_dimension(options, interface.inputs);
-  if (!options.buckets.empty())
+  if (!options.buckets.empty() && impl->context.saved == nullptr)
     TRY(check_padding(impl->context, options, interface.inputs, interface.outputs));
   frontend::RemainingGraph graph = impl->context.model->whole();
   interface.states = TRY(take_states(options, interface.inputs, interface.outputs, graph));
@@ -194,11 +214,13 @@ Status DynamicProgram::save(const std::filesystem::path& path,
   const std::lock_guard<std::mutex> lock(impl_->running);
   return without_exceptions([&]() -> Status {
     const ProgramOptions& options = impl_->options.program;
-    const CompiledSpecialisations program{impl_->interface, impl_->graph->outputs(),
-                                          TRY(impl_->graph->compiled())};
-    return write_artifact(path, program,
-                          {ThreadTeam(options.threads).size(), impl_->model, options.max_error,
-                           options.threads <= 0, TRY(SigningKey::parse_if_given(signing_key))});
+    const PlanFacts facts{ThreadTeam(options.threads).size(), impl_->model, options.max_error,
+                          options.threads <= 0, TRY(SigningKey::parse_if_given(signing_key))};
+    if (impl_->graph->has_stages()) return write_artifact(path, *impl_, facts);
+    return write_artifact(path,
+                          CompiledSpecialisations{impl_->interface, impl_->graph->outputs(),
+                                                  TRY(impl_->graph->compiled())},
+                          facts);
   });
 }
 

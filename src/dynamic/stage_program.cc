@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/stopwatch.h"
 #include "compiler/compile.h"
 #include "cover/candidates.h"
 #include "frontend/onnx/importer.h"
 #include "ir/large_constants.h"
+#include "ir/text_printer.h"
 #include "ir/visitor.h"
 #include "ir/work.h"
 #include "ops/interpreter.h"
+#include "runtime/executor.h"
 #include "runtime/run_number.h"
 
 namespace collage {
@@ -91,6 +94,22 @@ class Compiled : public StageProgram {
   Program program_;
 };
 
+class Loaded : public StageProgram {
+ public:
+  Loaded(std::shared_ptr<const Plan> plan, Executor executor)
+      : plan_(std::move(plan)), executor_(std::move(executor)) {}
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
+    std::vector<Tensor> outputs(plan_->outputs.size());
+    TRY(executor_.run_next(inputs, outputs));
+    return outputs;
+  }
+  Result<std::shared_ptr<const Plan>> plan() const override { return plan_; }
+
+ private:
+  std::shared_ptr<const Plan> plan_;
+  Executor executor_;
+};
+
 bool has_empty_tensors(const Function& function) {
   const std::vector<Expr> nodes = post_order(function->body);
   return std::any_of(nodes.begin(), nodes.end(), [](const Expr& node) {
@@ -98,6 +117,15 @@ bool has_empty_tensors(const Function& function) {
     return std::any_of(leaves.begin(), leaves.end(),
                        [](const TensorType& leaf) { return num_elements(leaf.shape) == 0; });
   });
+}
+
+bool fits(const Plan& plan, const frontend::ImportedStage& stage) {
+  const auto same = [](const PlanSignature& signature, const TensorType& type) {
+    return signature.type == type;
+  };
+  const std::vector<TensorType> results = stage.module->main()->body->type().leaves();
+  return plan.inputs.size() == stage.inputs.size() &&
+         std::equal(plan.outputs.begin(), plan.outputs.end(), results.begin(), results.end(), same);
 }
 
 bool is_little_work(const Function& function) {
@@ -158,8 +186,22 @@ Result<Program> compile(const Model& model, StageCare care, StageContext& contex
 
 }  // namespace
 
+std::string stage_key(const Module& stage) {
+  std::vector<Tensor> constants;
+  PrintOptions options;
+  options.constants = PrintOptions::Constants::kSideFile;
+  options.side_file = "constants";
+  options.side_tensors = &constants;
+  const std::string text = to_text(stage, options);
+  Sha256 digest;
+  digest.update(text.data(), text.size());
+  for (const Tensor& constant : constants) digest.update(constant.raw(), constant.bytes());
+  return digest.hex();
+}
+
 Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::ImportedStage& stage,
-                                                         StageCare care, StageContext& context,
+                                                         const std::string& key, StageCare care,
+                                                         StageContext& context,
                                                          SpecialisationInfo& info) {
   const Function& main = stage.module->main();
   if (context.compute != nullptr) return std::make_unique<ComputedByOthers>(*stage.module, context);
@@ -167,11 +209,19 @@ Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::Importe
     info.interpreted = true;
     return std::make_unique<Interpreted>(stage, context.options);
   }
+  const Stopwatch watch;
+  if (context.saved != nullptr)
+    if (std::shared_ptr<const Plan> plan = TRY(context.saved->find(key))) {
+      if (!fits(*plan, stage)) return bad_model("{}: its plan is another stage's", info.part);
+      info.kernels = plan->steps.size();
+      Executor executor = TRY(Executor::create(plan, context.saved->threads()));
+      info.compile_seconds = watch.seconds();
+      return std::make_unique<Loaded>(std::move(plan), std::move(executor));
+    }
   if (!context.compile_on_demand)
     return error(ErrorCode::kUnavailable,
                  "{} was not compiled for {}, and compiling on demand is off", info.part,
                  info.shapes);
-  const Stopwatch watch;
   const Model model = TRY(simplified_model(imported_model(stage)));
   Program program = TRY(compile(model, care, context, info));
   forget_large_constants(program.impl().report);

@@ -13,6 +13,7 @@
 
 #include "base/progress.h"
 #include "base/result.h"
+#include "dynamic/saved_stages.h"
 #include "frontend/onnx/stages.h"
 #include "runtime/plan.h"
 
@@ -26,6 +27,8 @@ struct StageContext {
   // In place of compiling, where there is one: what a stage computes, as it was imported.
   std::function<Result<std::vector<Tensor>>(const Module& stage, const std::vector<Tensor>& inputs)>
       compute;
+  // Those that a file holds, by stage_key; null where there is none.
+  std::shared_ptr<SavedStages> saved;
   std::map<std::string, ForeignOperator> operators;
   Progress* progress = nullptr;
   std::vector<const SpecialisationInfo*> made;  // in the order in which they were compiled
@@ -48,8 +51,13 @@ class StageProgram {
   virtual Result<std::shared_ptr<const Plan>> plan() const = 0;
 };
 
+// Names what a stage computes: equal for stages of equal functions and constants.
+std::string stage_key(const Module& stage);
+
+// `key`: of a stage that a file may hold, else empty.
 Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::ImportedStage& stage,
-                                                         StageCare care, StageContext& context,
+                                                         const std::string& key, StageCare care,
+                                                         StageContext& context,
                                                          SpecialisationInfo& info);
 
 }  // namespace collage

@@ -16,12 +16,16 @@ inline void expect_known_layouts(ArtifactFile& file) {
   for (const ManifestEntry& entry : manifest.entries) {
     const bool is_plan = entry.name == kPlanEntry || entry.name.starts_with("plans/");
     const bool is_table = entry.name == kSpecialisationsEntry,
-               is_module = entry.name == kModuleEntry;
-    if (!is_plan && !is_table && !is_module) continue;
+               is_module = entry.name == kModuleEntry, are_stages = entry.name == kStagesEntry;
+    if (!is_plan && !is_table && !is_module && !are_stages) continue;
     const SharedBytes text = file.entry(entry.name).value();
     const nlohmann::json value = nlohmann::json::parse(text.text(), nullptr, false);
     if (value.is_discarded()) continue;  // a test's own
     if (is_module) layouts.expect_known("module", kArtifactFormat, value);
+    if (are_stages)
+      layouts.expect_known(
+          "stages", kArtifactFormat, value,
+          {"plans", "options.buckets", "options.padding", "options.states", "options.constants"});
     if (is_table)
       layouts.expect_known(
           "specialisations", kArtifactFormat, value,

@@ -13,6 +13,7 @@ import zipfile
 
 import numpy as np
 import onnx
+from onnx import helper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
@@ -127,6 +128,27 @@ def check_several_shapes(bench):
     assert not os.path.exists(bench.path("no.collage"))
 
 
+def check_stages(bench):
+    """A file of a model that runs in stages, whose weights lie in another file: for the shapes that it was compiled for, and others."""
+    net = tiny_models.places_model()
+    net.graph.node.insert(0, helper.make_node("Add", ["given", "w"], ["x"]))
+    net.graph.input[0].name = "given"
+    net.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((2, 3), np.float32), "w"))
+    os.mkdir(bench.path("places"))
+    onnx.save(net, bench.path("places/net.onnx"), save_as_external_data=True, location="weights", size_threshold=0)
+    compiled = "compile", "places/net.onnx", "-o", "places.collage", "--targets", "native", "--threads", "2", "--progress", "none"
+    assert "holds the model too" in bench.run(*compiled)
+    shutil.rmtree(bench.path("places"))
+    for x in ([[1, -1, 0], [-1, 2, 3]], [[-1, -1, -1], [-1, -1, 0]]):
+        np.save(bench.path("x.npy"), np.array(x, np.float32))
+        bench.run("run", "places.collage", "--inputs", "given=x.npy", "--save-outputs", "places")
+        np.testing.assert_array_equal(np.load(bench.path("places/0_found.npy")), [v + 1 for row in x for v in row if v != -1])
+    assert "verified against the reference" in bench.run("verify", "places.collage", "--inputs", "given=x.npy")
+    assert "runs in stages" in bench.run("bench", "places.collage", "--duration", "0.1")
+    assert "is compiled already" in bench.run("run", "places.collage", "--targets", "native", status=2)
+    assert "which collage run, bench and verify take" in bench.run("explain", "places.collage", status=2)
+
+
 def check_file(bench):
     """An archive of stored entries on pages, with names that say what they are."""
     with zipfile.ZipFile(bench.path("net.collage")) as archive:
@@ -171,7 +193,7 @@ def check_refusals(bench):
     bench.run("run", "absent.collage", status=2)
 
 
-CHECKS = (check_run, check_others, check_compile, check_half_precision, check_several_shapes, check_file, check_refusals)
+CHECKS = (check_run, check_others, check_compile, check_half_precision, check_several_shapes, check_stages, check_file, check_refusals)
 
 if __name__ == "__main__":
     sys.exit(checks.run(CHECKS, sys.argv[1:], Folder))

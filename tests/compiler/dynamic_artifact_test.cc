@@ -11,6 +11,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "artifact/file_layouts.h"
+#include "artifact/zip.h"
 #include "dynamic/running_mean.h"
 #include "frontend_onnx/model_builder.h"
 
@@ -142,19 +144,87 @@ TEST_F(Saved, BucketsAreNeededToPrepareThemAll) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(Saved, ModelsOfSeveralStagesAreRefused) {
+// Where the products of weights are not 0, which is everywhere, times weights: both stages are
+// enough work to be compiled.
+ModelBuilder& rows_of_nonzeros(ModelBuilder& m) {
+  std::vector<float> weights(256 * 256);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 11) + 1;
+  m.input("x", {"n", "256"});
+  m.constant("w", Tensor::from<float>({256, 256}, weights));
+  m.constant("target", Tensor::from<int64_t>({2}, {-1, 256}));
+  m.node("MatMul", {"x", "w"}, {"product"});
+  m.node("NonZero", {"product"}, {"where"});
+  m.node("Cast", {"where"}, {"real"}).integer("to", kFloat);
+  m.node("Reshape", {"real", "target"}, {"rows"});
+  m.node("MatMul", {"rows", "w"}, {"y"});
+  m.output("y", kFloat);
+  return m;
+}
+
+// All of whose products are alike, so that the number of those that are not 0 is known.
+Tensor ones(int64_t rows) {
+  return Tensor::from<float>({rows, 256}, std::vector<float>(static_cast<size_t>(rows * 256), 1));
+}
+
+TEST_F(Saved, ModelsOfSeveralStagesRunAsBefore) {
   ModelBuilder m(17);
-  m.input("x", {"n"});
-  m.node("NonZero", {"x"}, {"where"});
-  m.node("Neg", {"where"}, {"y"});
-  m.output("y", onnx::TensorProto::INT64);
-  Result<DynamicProgram> program = DynamicProgram::load(m.write(), quick());
-  ASSERT_TRUE(program.ok());
-  ASSERT_TRUE(program->run({floats({3}, {0, 1, 2})}).ok());
+  const std::filesystem::path model = rows_of_nonzeros(m).write();
+  Result<DynamicProgram> program = DynamicProgram::load(model, quick());
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  const std::vector<Tensor> expected = program->run({ones(4)}).value();
   const Status status = program->save(path_);
-  EXPECT_EQ(status.code(), ErrorCode::kUnsupported);
-  EXPECT_THAT(status.message(), HasSubstr("NonZero"));
-  EXPECT_THAT(status.message(), HasSubstr("runs between two stages"));
+  ASSERT_TRUE(status.ok()) << status.to_string();
+  testing::expect_known_layouts(*ArtifactFile::open(path_).value());
+  const std::vector<Tensor> of_others = program->run({ones(6)}).value();
+  std::filesystem::remove(model);
+
+  DynamicOptions options = quick();
+  options.program.targets = {"reference"};  // the file's stand
+  options.compile_on_demand = false;
+  Result<DynamicProgram> loaded = DynamicProgram::load(path_, options);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  const Result<std::vector<Tensor>> outputs = loaded->run({ones(4)});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().to_string();
+  ASSERT_EQ((*outputs)[0].shape(), expected[0].shape());
+  EXPECT_EQ(std::memcmp((*outputs)[0].raw(), expected[0].raw(), expected[0].bytes()), 0);
+  const std::vector<SpecialisationInfo> stages = loaded->specialisations();
+  ASSERT_EQ(stages.size(), 2u);
+  EXPECT_EQ(stages[1].part, "main/1");
+  EXPECT_GT(stages[1].kernels, 0u);
+  EXPECT_EQ(loaded->run({ones(6)}).status().code(), ErrorCode::kUnavailable);
+
+  // What it does not hold is compiled, and what was loaded can be saved again.
+  options.compile_on_demand = true;
+  Result<DynamicProgram> compiling = DynamicProgram::load(path_, options);
+  ASSERT_TRUE(compiling.ok());
+  ASSERT_TRUE(compiling->run({ones(4)}).ok());
+  const Result<std::vector<Tensor>> others = compiling->run({ones(6)});
+  ASSERT_TRUE(others.ok()) << others.status().to_string();
+  EXPECT_EQ(std::memcmp((*others)[0].raw(), of_others[0].raw(), of_others[0].bytes()), 0);
+  const Status again = compiling->save(path_);
+  ASSERT_TRUE(again.ok()) << again.to_string();
+  options.compile_on_demand = false;
+  EXPECT_TRUE(DynamicProgram::load(path_, options)->run({ones(6)}).ok());
+}
+
+TEST_F(Saved, StagesOfAnotherModelAreNotTaken) {
+  ModelBuilder m(17);
+  Result<DynamicProgram> program = DynamicProgram::load(rows_of_nonzeros(m).write(), quick());
+  ASSERT_TRUE(program.ok());
+  ASSERT_TRUE(program->run({ones(4)}).ok());
+  ASSERT_TRUE(program->save(path_).ok());
+  // Two plans change places.
+  const std::shared_ptr<ArtifactFile> file = ArtifactFile::open(path_).value();
+  std::vector<ZipEntry> entries;
+  for (const ManifestEntry& entry : file->manifest().entries)
+    entries.push_back({entry.name, file->entry(entry.name).value()});
+  for (ZipEntry& entry : entries)
+    if (entry.name.starts_with("plans/"))
+      entry.name = entry.name == "plans/00000" ? "plans/00001" : "plans/00000";
+  ASSERT_TRUE(write_zip(path_, entries, file->manifest()).ok());
+  Result<DynamicProgram> loaded = DynamicProgram::load(path_, quick());
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  EXPECT_EQ(loaded->run({ones(4)}).status().to_string(), "main: its plan is another stage's");
 }
 
 // Stages whose shapes come in the middle of a run are compiled by a target that is in use.
@@ -191,6 +261,17 @@ TEST_F(Saved, FilesOfEachKindNameWhatLoadsThem) {
   saved(*program);
   EXPECT_EQ(Artifact::load(path_).status().message(),
             "it holds a program of several shapes, which DynamicArtifact loads");
+  EXPECT_THAT(DynamicProgram::load(path_).status().message(),
+              HasSubstr("it holds a program, which DynamicArtifact loads"));
+  ModelBuilder several(17);
+  Result<DynamicProgram> staged = DynamicProgram::load(rows_of_nonzeros(several).write(), quick());
+  ASSERT_TRUE(staged.ok());
+  ASSERT_TRUE(staged->run({ones(4)}).ok());
+  ASSERT_TRUE(staged->save(path_).ok());
+  for (const Status& status :
+       {Artifact::load(path_).status(), DynamicArtifact::load(path_).status()})
+    EXPECT_THAT(status.message(),
+                HasSubstr("it holds a model that runs in stages, which DynamicProgram loads"));
 }
 
 }  // namespace

@@ -130,13 +130,22 @@ def detector(name):
         with lzma.open(os.path.join(HERE, "detectors", f"{name}.onnx.xz")) as packed, open(path, "wb") as file:
             file.write(packed.read())
         program = collage.load_dynamic(path, targets="native", database=os.path.join(folder, "costs.db"))
-        counts = set()
+        counts, outputs = set(), {}
         for seed, size in enumerate(((128, 128), (128, 128), (96, 160), (128, 128))):
             feed = {"image": random_image(seed, *size)}
             expected, outputs = expected_of(path, feed), program.run(feed)
             counts.add(len(expected["labels"]))
             agree_in_any_order(outputs, expected, seed)
         assert len(counts) > 2, counts
+        # From a file, for one of these images and one of another number of boxes.
+        saved = os.path.join(folder, "saved.collage")
+        program.save(saved)
+        os.remove(path)
+        again = collage.load_dynamic(saved, database=os.path.join(folder, "costs.db"), compile_on_demand=False)
+        for key, array in again.run(feed).items():
+            np.testing.assert_array_equal(array, outputs[key], err_msg=key)
+        other = {"image": random_image(7, 128, 128)}
+        agree_in_any_order(collage.load_dynamic(saved, database=os.path.join(folder, "costs.db")).run(other), program.run(other), 7)
 
     return f"detector: {name}", check
 

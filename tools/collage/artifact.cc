@@ -28,6 +28,10 @@ Result<std::shared_ptr<ArtifactFile>> open_file(const SharedOptions& options) {
   if (file->manifest().has_specialisations())
     return usage_error("{}: it holds a program of several shapes, which `collage run` alone takes",
                        options.model);
+  if (file->manifest().has_stages())
+    return usage_error(
+        "{}: it holds a model that runs in stages, which collage run, bench and verify take",
+        options.model);
   return file;
 }
 
@@ -119,7 +123,7 @@ std::string kernels_of(const Plan& plan) {
 }
 
 bool is_artifact(const std::string& path) {
-  return std::filesystem::path(path).extension() == ".collage";
+  return std::filesystem::path(path).extension() == kArtifactExtension;
 }
 
 Status check_flags(const SharedOptions& options) {

@@ -153,6 +153,8 @@ Status bench(const BenchOptions& options) {
         options.streams > 0 || !options.batches.empty() || !options.benchmark.empty())
       return usage_error("{}: is timed as it is: other flags of bench want --recompile",
                          options.model);
+    if (std::optional<StagedProgram> staged = TRY(staged_artifact(options)))
+      return bench_staged(*staged, options);
     return bench_artifact(options, options.duration, options.iterations, options.warm_ups);
   }
   if (is_artifact(options.model) && (!options.compare.empty() || !options.batches.empty()))

@@ -78,17 +78,6 @@ Status convert(const CompileOptionsOfTool& options) {
   return {};
 }
 
-// With what to do instead where a run decides the shapes.
-Result<Model> load_whole(const SharedOptions& options) {
-  Result<Model> model = load(options);
-  if (model.ok()) return model;
-  TRY(runs_in_stages(options, model.status()));
-  return unsupported(
-      "{}: shapes depend on values, so it runs in stages, which no file holds: collage run, bench "
-      "and verify take it",
-      options.model);
-}
-
 Status compile_to_file(CompileOptionsOfTool options) {
   TRY(check_output(options));
   const std::string key = TRY(signing_key(options));
@@ -104,7 +93,15 @@ Status compile_to_file(CompileOptionsOfTool options) {
   // A library holds kernels of native alone, and none of the reference, whatever that costs.
   if (library && options.targets.empty() && options.config.empty()) options.targets = {"native"};
   if (library) options.exclude.push_back("reference");
-  const Model model = TRY(load_whole(options));
+  Result<Model> loaded = load(options);
+  if (!loaded) {
+    StagedProgram staged = TRY(in_stages(options, loaded.status()));
+    if (options.emit != "artifact")
+      return unsupported("{}: shapes depend on values, so it runs in stages, which no {} holds",
+                         options.model, options.emit);
+    return compile_staged(staged, options, options.output, key);
+  }
+  const Model model = TRY(std::move(loaded));
   const std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;
   facts.threads = thread_count(options);

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "artifact.h"
 #include "base/stopwatch.h"
 #include "dynamic/dynamic_program.h"
 #include "runtime/npy.h"
+#include "targets/plugins.h"
 #include "verify/comparison.h"
 
 namespace collage::tool {
@@ -22,6 +24,8 @@ Result<StagedProgram> open(const SharedOptions& options) {
   const LoadOptions load = TRY(load_options(options));
   dynamic.constants = load.constants;
   dynamic.data_roots = load.data_roots;
+  if (!options.required_signature.empty())
+    dynamic.public_key = TRY(read_key("--require-signature", options.required_signature));
   DynamicProgram program = TRY(DynamicProgram::load(options.model, dynamic));
   TensorsByName given = TRY(given_inputs(program.inputs(), options));
   std::map<std::string, Shape> shapes = load.shapes;
@@ -47,6 +51,27 @@ std::vector<TensorInfo> StagedProgram::input_infos() const {
   return infos_of(program.inputs(), inputs());
 }
 
+// Of what a model that runs in stages gives.
+static Status check_results(const SharedOptions& options) {
+  TRY(check_destinations(options));
+  if (!options.json.empty())
+    return unsupported("{}: --json: a model that runs in stages has no report of one plan",
+                       options.model);
+  return {};
+}
+
+Result<std::optional<StagedProgram>> staged_artifact(const SharedOptions& options) {
+  if (!runs_artifact(options) || !TRY(open_signed(options))->manifest().has_stages())
+    return std::optional<StagedProgram>();
+  SharedOptions compiling = options;  // further stages are, for any shapes
+  compiling.shapes.clear();
+  compiling.dims.clear();
+  TRY(check_flags(compiling));
+  TRY(check_results(options));
+  for (const std::string& plugin : options.plugins) TRY(load_plugin(plugin));
+  return std::optional<StagedProgram>(TRY(open(options)));
+}
+
 static Result<StagedProgram> open_after(const SharedOptions& options, const Status& failure) {
   const bool is_text = std::filesystem::path(options.model).extension() == ".relay";
   if (failure.code() != ErrorCode::kUnsupported || is_text) return failure;
@@ -61,10 +86,7 @@ Status runs_in_stages(const SharedOptions& options, const Status& failure) {
 
 Result<StagedProgram> in_stages(const SharedOptions& options, const Status& failure) {
   StagedProgram staged = TRY(open_after(options, failure));
-  TRY(check_destinations(options));
-  if (!options.json.empty())
-    return unsupported("{}: --json: a model that runs in stages has no report of one plan",
-                       options.model);
+  TRY(check_results(options));
   return staged;
 }
 
@@ -89,6 +111,33 @@ std::vector<TensorInfo> infos_of(const std::vector<DynamicTensorInfo>& declared,
   return infos;
 }
 
+// Prints what the stages are; how many kernels they have, and how many of them are interpreted.
+static std::pair<size_t, size_t> print_stages(const StagedProgram& staged) {
+  size_t kernels = 0, interpreted = 0;
+  for (const SpecialisationInfo& made : staged.program.specialisations()) {
+    kernels += made.kernels;
+    interpreted += made.interpreted;
+    if (!made.interpreted)
+      fmt::print("{}: {} kernels for {}\n", made.part, made.kernels, made.shapes);
+  }
+  return {kernels, interpreted};
+}
+
+Status compile_staged(StagedProgram& staged, const SharedOptions& options,
+                      const std::string& output, const std::string& signing_key) {
+  const std::vector<Tensor> outputs =
+      TRY(staged.program.run(staged.inputs()).with_context(options.model));
+  TRY(staged.program.save(output, signing_key).with_context(options.model));
+  if (!options.save_outputs.empty())
+    TRY(save_tensors(options.save_outputs, infos_of(staged.program.outputs(), outputs), outputs));
+  const auto [kernels, interpreted] = print_stages(staged);
+  fmt::print(
+      "{}: shapes depend on values, so it holds the model too: {} kernels, {} small parts "
+      "interpreted\n",
+      output, kernels, interpreted);
+  return {};
+}
+
 Status run_staged(StagedProgram& staged, const SharedOptions& options) {
   const std::vector<Tensor> inputs = staged.inputs();
   const Stopwatch compiling;
@@ -103,22 +152,15 @@ Status run_staged(StagedProgram& staged, const SharedOptions& options) {
   std::nth_element(seconds.begin(), seconds.begin() + kRuns / 2, seconds.end());
   const std::vector<TensorInfo> infos = infos_of(staged.program.outputs(), outputs);
   if (!options.save_outputs.empty()) TRY(save_tensors(options.save_outputs, infos, outputs));
-  size_t kernels = 0, interpreted = 0;
-  for (const SpecialisationInfo& made : staged.program.specialisations()) {
-    if (made.interpreted) {
-      ++interpreted;
-      continue;
-    }
-    kernels += made.kernels;
-    fmt::print("{}: {} kernels for {}\n", made.part, made.kernels, made.shapes);
-  }
+  const auto [kernels, interpreted] = print_stages(staged);
   for (const TensorInfo& info : infos)
     fmt::print("output '{}': {} {}\n", info.name, dtype_name(info.dtype),
                shape_to_string(info.shape));
   fmt::print(
       "{}: {:.2f} ms (median of {} runs); shapes depend on values: {} kernels, {} small parts "
-      "interpreted; the first run compiled, {:.1f} s\n",
-      options.model, seconds[kRuns / 2] * 1e3, kRuns, kernels, interpreted, first);
+      "interpreted; the first run {}, {:.1f} s\n",
+      options.model, seconds[kRuns / 2] * 1e3, kRuns, kernels, interpreted,
+      runs_artifact(options) ? "loaded them" : "compiled", first);
   return {};
 }
 

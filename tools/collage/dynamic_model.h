@@ -5,6 +5,7 @@
 #include <collage/dynamic.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct StagedProgram {
 // A model that could not be loaded for this reason, to be run in stages. Whether it can be, nobody
 // but the importer of its first stage decides; where it cannot, `failure` is what comes back.
 Result<StagedProgram> in_stages(const SharedOptions& options, const Status& failure);
+// Of an artifact that holds such a program; none where the file holds another, or is a model's.
+Result<std::optional<StagedProgram>> staged_artifact(const SharedOptions& options);
 // Whether it can be, by itself.
 Status runs_in_stages(const SharedOptions& options, const Status& failure);
 
@@ -38,6 +41,9 @@ Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,
 std::vector<TensorInfo> infos_of(const std::vector<DynamicTensorInfo>& declared,
                                  const std::vector<Tensor>& outputs);
 
+// Runs it on its inputs, and saves what was compiled.
+Status compile_staged(StagedProgram& staged, const SharedOptions& options,
+                      const std::string& output, const std::string& signing_key);
 Status run_staged(StagedProgram& staged, const SharedOptions& options);
 // Against what is expected, or the reference interpreter.
 Status verify_staged(StagedProgram& staged, const SharedOptions& options,

@@ -16,6 +16,8 @@ namespace {
 constexpr int kBlocks = 3;
 
 Status run(const SharedOptions& options) {
+  if (std::optional<StagedProgram> staged = TRY(staged_artifact(options)))
+    return run_staged(*staged, options);
   if (runs_artifact(options))
     return is_specialised(options) ? run_specialised(options) : run_artifact(options);
   Result<Model> loaded = load(options);

@@ -98,6 +98,8 @@ Status verify(const VerifyOptions& options) {
           options.model);
     if (!expectation.runtime.empty())
       return usage_error("{}: --against wants the model's own file", options.model);
+    if (std::optional<StagedProgram> staged = TRY(staged_artifact(options)))
+      return verify_staged(*staged, options, expectation);
     artifact.emplace(TRY(open_artifact(options, EmbeddedWeights::kRead)));
   }
   Result<Model> loaded = artifact ? Result<Model>(artifact->model) : load(options);

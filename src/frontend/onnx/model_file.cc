@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -92,6 +94,25 @@ Status check_structure(const ::onnx::ModelProto& model) {
   return {};
 }
 
+Result<std::unique_ptr<::onnx::ModelProto>> parse(google::protobuf::io::ZeroCopyInputStream& stream,
+                                                  int64_t bytes) {
+  if (bytes == 0) return bad_model("is empty");
+  if (bytes > std::numeric_limits<int32_t>::max())
+    return bad_model(
+        "has {} bytes; the ONNX format ends at 2 GB (larger weights go in external data)", bytes);
+  auto model = std::make_unique<::onnx::ModelProto>();
+  google::protobuf::io::CodedInputStream coded(&stream);
+  coded.SetTotalBytesLimit(std::numeric_limits<int32_t>::max());
+  if (!model->ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage())
+    return bad_model(
+        "is not an ONNX model, or is truncated ({} bytes do not parse as its protobuf)", bytes);
+  if (!model->has_graph()) return bad_model("is not an ONNX model: it has no graph");
+  if (model->ir_version() < kMinIrVersion)
+    return bad_model("IR version {} does not exist", model->ir_version());
+  TRY(check_structure(*model));
+  return model;
+}
+
 }  // namespace
 
 Result<int64_t> standard_opset(
@@ -118,25 +139,15 @@ Result<std::unique_ptr<::onnx::ModelProto>> read_model_file(const std::filesyste
   if (::fstat(input.fd, &info) != 0) return bad_model("cannot stat: {}", std::strerror(errno));
   if (S_ISDIR(info.st_mode)) return bad_model("is a folder, not a model");
   if (!S_ISREG(info.st_mode)) return bad_model("is not a regular file");
-  if (info.st_size == 0) return bad_model("is empty");
-  if (info.st_size > std::numeric_limits<int32_t>::max())
-    return bad_model(
-        "has {} bytes; the ONNX format ends at 2 GB (larger weights go in external data)",
-        info.st_size);
-
-  auto model = std::make_unique<::onnx::ModelProto>();
   google::protobuf::io::FileInputStream stream(input.fd, 1 << 20);
-  google::protobuf::io::CodedInputStream coded(&stream);
-  coded.SetTotalBytesLimit(std::numeric_limits<int32_t>::max());
-  if (!model->ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage())
-    return bad_model(
-        "is not an ONNX model, or is truncated ({} bytes do not parse as its protobuf)",
-        info.st_size);
-  if (!model->has_graph()) return bad_model("is not an ONNX model: it has no graph");
-  if (model->ir_version() < kMinIrVersion)
-    return bad_model("IR version {} does not exist", model->ir_version());
-  TRY(check_structure(*model));
-  return model;
+  return parse(stream, info.st_size);
+}
+
+Result<std::unique_ptr<::onnx::ModelProto>> parse_model(std::string_view content) {
+  const auto bytes = static_cast<int64_t>(content.size());
+  const auto within = std::min<int64_t>(bytes, std::numeric_limits<int32_t>::max());
+  google::protobuf::io::ArrayInputStream stream(content.data(), static_cast<int>(within));
+  return parse(stream, bytes);
 }
 
 }  // namespace collage::frontend

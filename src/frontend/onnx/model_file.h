@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -14,6 +15,8 @@ namespace collage::frontend {
 // The message, whose structure (graph, opset, counts, names, attribute lengths, nesting) is
 // checked.
 Result<std::unique_ptr<::onnx::ModelProto>> read_model_file(const std::filesystem::path& file);
+// The same of what such a file holds.
+Result<std::unique_ptr<::onnx::ModelProto>> parse_model(std::string_view content);
 
 // The version of the standard operators that a list of imports asks for.
 Result<int64_t> standard_opset(

@@ -1,6 +1,7 @@
 #include "frontend/onnx/stages.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_set>
 #include <utility>
 
@@ -83,10 +84,25 @@ Result<std::shared_ptr<StagedModel>> StagedModel::open(const std::filesystem::pa
   return model;
 }
 
+Result<std::unique_ptr<::onnx::ModelProto>> StagedModel::read_message() const {
+  return options_.content.empty() ? read_model_file(file_) : parse_model(options_.content);
+}
+
+Result<std::unique_ptr<::onnx::ModelProto>> StagedModel::read_message_again() const {
+  std::error_code missing;
+  if (options_.content.empty() && std::filesystem::last_write_time(file_, missing) != written_)
+    return changed();
+  return TRY(read_message().with_context(file_.string()));
+}
+
+Status StagedModel::changed() const {
+  return bad_model("{}: the file has changed since it was loaded", file_.string());
+}
+
 Status StagedModel::read() {
   std::error_code missing;
   written_ = std::filesystem::last_write_time(file_, missing);
-  model_ = TRY(read_model_file(file_));
+  model_ = TRY(read_message());
   const int64_t opset = TRY(standard_opset(model_->opset_import()));
   inlining_.emplace(*model_);
   ::onnx::GraphProto& graph = *model_->mutable_graph();
@@ -149,17 +165,41 @@ Result<Tensor> StagedModel::initializer(const std::string& name) {
   if (auto it = constants_.find(name); it != constants_.end()) return it->second;
   auto it = initializers_.find(name);
   if (it == initializers_.end()) {
-    const auto changed = [&] {
-      return bad_model("{}: the file has changed since it was loaded", file_.string());
-    };
-    std::error_code missing;
-    if (std::filesystem::last_write_time(file_, missing) != written_) return changed();
-    auto again = TRY(read_model_file(file_).with_context(file_.string()));
+    auto again = TRY(read_message_again());
     TRY(read_initializers(*again->mutable_graph()));
     it = initializers_.find(name);
     if (it == initializers_.end()) return changed();
   }
   return it->second;
+}
+
+Result<std::string> StagedModel::content() {
+  const std::unique_ptr<::onnx::ModelProto> model = TRY(read_message_again());
+  std::vector<google::protobuf::RepeatedPtrField<::onnx::NodeProto>*> todo;
+  const auto add = [&](::onnx::GraphProto& graph) -> Status {
+    for (::onnx::TensorProto& tensor : *graph.mutable_initializer())
+      TRY(data_.move_inline(tensor).with_context(fmt::format("initializer '{}'", tensor.name())));
+    todo.push_back(graph.mutable_node());
+    return {};
+  };
+  TRY(add(*model->mutable_graph()));
+  for (::onnx::FunctionProto& function : *model->mutable_functions())
+    todo.push_back(function.mutable_node());
+  while (!todo.empty()) {
+    auto& nodes = *todo.back();
+    todo.pop_back();
+    for (::onnx::NodeProto& node : nodes)
+      for (::onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+        if (attribute.has_t()) TRY(data_.move_inline(*attribute.mutable_t()));
+        if (attribute.has_g()) TRY(add(*attribute.mutable_g()));
+      }
+  }
+  std::string content;
+  if (model->ByteSizeLong() > std::numeric_limits<int32_t>::max() ||
+      !model->SerializeToString(&content))
+    return unsupported("the model has {} bytes, and no file holds more than 2 GB of it",
+                       model->ByteSizeLong());
+  return content;
 }
 
 Result<ImportedStage> StagedModel::import(const RemainingGraph& rest,

@@ -19,6 +19,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -51,6 +52,9 @@ struct ImportedStage {
 };
 
 struct StagedModelOptions {
+  // What the file would hold, where there is none: an artifact holds it (dynamic/saved_stages.h).
+  std::string_view content;
+  std::shared_ptr<const void> owner;  // of `content`
   uint64_t max_bytes = 0;                         // as in ImportOptions
   TensorsByName constants;                        // inputs fixed to a value
   std::vector<std::filesystem::path> data_roots;  // as in ImportOptions
@@ -79,6 +83,9 @@ class StagedModel {
   bool has_initializer(const std::string& name) const { return names_.count(name) != 0; }
   // kBadModel where it was forgotten and the file has changed since.
   Result<Tensor> initializer(const std::string& name);
+  // The model as one file of ONNX, external data included. kBadModel as above; kUnsupported where
+  // that is larger than such a file may be.
+  Result<std::string> content();
   // Gives the memory of initializers back; they are read again when somebody asks. What was made of
   // them stays.
   void forget_initializers();
@@ -89,6 +96,10 @@ class StagedModel {
         options_(std::move(options)),
         data_(file_.parent_path(), options_.data_roots) {}
   Status read();
+  Result<std::unique_ptr<::onnx::ModelProto>> read_message() const;
+  // … again, for what was forgotten.
+  Result<std::unique_ptr<::onnx::ModelProto>> read_message_again() const;
+  Status changed() const;
   Status read_initializers(::onnx::GraphProto& graph);
 
   const std::filesystem::path file_;

@@ -223,6 +223,19 @@ Result<uint64_t> TensorData::check(const TensorProto& tensor) {
   return static_cast<uint64_t>(storage.count()) * dtype_size(storage.dtype);
 }
 
+Status TensorData::move_inline(TensorProto& tensor) {
+  if (!is_external(tensor)) return {};
+  TRY(check(tensor));
+  const Storage storage = TRY(storage_of(tensor));
+  const ExternalPlace place = TRY(external_place(tensor));
+  std::string& raw = *tensor.mutable_raw_data();
+  raw.resize(storage.bytes());
+  TRY(external_.read(place.location, place.offset, storage.bytes(), raw.data()));
+  tensor.clear_external_data();
+  tensor.clear_data_location();
+  return {};
+}
+
 Result<Tensor> TensorData::take(TensorProto& tensor) {
   const uint64_t bytes = TRY(check(tensor));
   const Storage storage = TRY(storage_of(tensor));

@@ -29,6 +29,8 @@ class TensorData {
   Result<uint64_t> check(const ::onnx::TensorProto& tensor);
   // The tensor; inline data is removed from the message.
   Result<Tensor> take(::onnx::TensorProto& tensor);
+  // What another file holds of it goes into the message.
+  Status move_inline(::onnx::TensorProto& tensor);
 
  private:
   ExternalData external_;
