@@ -83,7 +83,13 @@ Tolerance least_tolerance(DType dtype) {
   return {.of_scale = kFloor * unit, .relative = kFloor * unit};
 }
 
-// How far elements of each group move, typically.
+// What an element's error is a part of: of elements like it the largest.
+double scale_of(const Magnitudes& magnitudes, double value) {
+  const double scale = magnitudes.scale(value);
+  return scale > 0 ? scale : 1;
+}
+
+// How far elements of each group move, typically, as a part of their scale.
 std::vector<double> of_groups(const Tensor& expected, const Magnitudes& magnitudes,
                               const std::vector<double>& moved, bool quantised) {
   std::vector<std::vector<double>> members(magnitudes.groups());
@@ -92,7 +98,7 @@ std::vector<double> of_groups(const Tensor& expected, const Magnitudes& magnitud
     const double b = number_at(expected, i), by = moved[static_cast<size_t>(i)];
     // Zeros stay what they are for reasons of their own.
     if (std::isfinite(b) && std::isfinite(by) && (b != 0 || all_zero))
-      members[magnitudes.group(b)].push_back(by);
+      members[magnitudes.group(b)].push_back(by / scale_of(magnitudes, b));
   }
   std::vector<double> typical;
   for (std::vector<double>& group : members) {
@@ -293,8 +299,8 @@ Result<RoundingErrors::Movement> RoundingErrors::moved(size_t output, const Roun
   for (int64_t i = 0, n = expected.size(); i < n; ++i) {
     const double b = number_at(expected, i);
     if (std::isfinite(b))
-      (*all)[static_cast<size_t>(i)] =
-          std::max((*all)[static_cast<size_t>(i)], typical[magnitudes.group(b)]);
+      (*all)[static_cast<size_t>(i)] = std::max(
+          (*all)[static_cast<size_t>(i)], typical[magnitudes.group(b)] * scale_of(magnitudes, b));
   }
   // A decision excuses what becomes of it alone.
   if (decisions_) {
