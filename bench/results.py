@@ -1,6 +1,6 @@
 """README's results: runs the ten workloads beside ONNX Runtime and OpenVINO, and prints what README says of them.
 
-    python bench/results.py -o DIR [--sweeps 1] [--duration 3] [--models NAME,NAME] [--collage build/release/collage]
+    python bench/results.py -o DIR [--sweeps 1] [--duration 3] [--models NAME,NAME] [--effort fast] [--collage build/release/collage]
     python bench/results.py -o DIR --print-only
 
 Models are written to DIR/models. Reports go to DIR/matrix_unit (default flags, where the processor has one), DIR/vectors (`--exclude
@@ -33,7 +33,7 @@ def bench(options, model, kind, flags, sweep):
         return report
     os.makedirs(folder, exist_ok=True)
     command = [options.collage, "bench", os.path.join(options.output, "models", f"{model}.onnx"), "--compare",
-               "onnxruntime,openvino", "--duration", str(options.duration), "--json", report, *flags]
+               "onnxruntime,openvino", "--duration", str(options.duration), "--effort", options.effort, "--json", report, *flags]
     print("$ " + " ".join(command), file=sys.stderr, flush=True)
     subprocess.run(command, check=True, stdout=sys.stderr, env=os.environ | {"COLLAGE_PYTHON": sys.executable})
     return report
@@ -104,6 +104,7 @@ def main():
     parser.add_argument("--sweeps", type=int, default=1, help="passes over all models (default 1)")
     parser.add_argument("--duration", type=float, default=3, help="seconds of each runtime's runs (default 3)")
     parser.add_argument("--models", help="comma separated (default: all ten)")
+    parser.add_argument("--effort", default="default", help="that kernels are sought with (default: the command's own)")
     parser.add_argument("--collage", default=os.path.join(ROOT, "build", "release", "collage"))
     parser.add_argument("--print-only", action="store_true", help="from the reports that are there")
     options = parser.parse_args()
