@@ -122,9 +122,11 @@ struct ProgramOptions {
   // frozen_costs.
   std::shared_ptr<CostModel> cost_model;
   SearchMethod search = SearchMethod::kDijkstra;
-  bool frozen_costs = false;     // fail with kFrozenCosts instead of measuring
-  bool strict_accuracy = false;  // leave out algorithms with larger rounding errors (Winograd)
-  bool deterministic = false;    // leave out kernels that gave other bits when run again
+  bool frozen_costs = false;  // fail with kFrozenCosts instead of measuring
+  // Leave out algorithms with larger rounding errors (Winograd), and kernels that may lose NaN
+  // (give a number instead) or spread it (give NaN for results near by).
+  bool strict_accuracy = false;
+  bool deterministic = false;  // leave out kernels that gave other bits when run again
   // What an output may err by, as a part of its largest value: kernels may compute in bfloat16
   // within that, and no program is made that errs by more on the inputs it is checked with
   // (kVerification where none is within it). 0: nothing is lowered. Not with strict_accuracy.
@@ -164,8 +166,8 @@ class Program {
   const std::vector<TensorInfo>& outputs() const;
   // Inputs in the order of inputs(), shapes and dtypes equal to theirs (kBadModel otherwise).
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
-  // The same into tensors of the caller, allocated with the shapes and dtypes of outputs(); kBadModel
-  // where one overlaps an input or another output.
+  // The same into tensors of the caller, allocated with the shapes and dtypes of outputs();
+  // kBadModel where one overlaps an input or another output.
   Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
 
   // The model as this program computes it: every kernel a function that states its target and

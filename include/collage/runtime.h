@@ -71,7 +71,8 @@ void collage_context_free(collage_context* context);
 void collage_context_reset(collage_context* context);
 
 /* Inputs are read and stay the caller's. An output that is null on entry is made, and its deleter
- * frees it; into any other the result is written, which may overlap no input and no other output. */
+ * frees it; into any other the result is written, which may overlap no input and no other output.
+ */
 int collage_context_run(collage_context* context, struct DLManagedTensor* const* inputs,
                         size_t num_inputs, struct DLManagedTensor** outputs, size_t num_outputs);
 

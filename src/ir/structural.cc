@@ -75,11 +75,20 @@ class Walk {
   virtual ~Walk() = default;
 
   size_t number(const Expr& root) {
-    for (const Expr& expr : post_order(root)) {
-      if (memo_.count(expr.get()) != 0) continue;
-      size_t result = compute(expr);
-      memo_[expr.get()] = result;
-      keep_.push_back(expr);
+    // No further than to what has a number: who numbers a graph node by node walks it once.
+    std::vector<Expr> todo = {root};
+    while (!todo.empty()) {
+      const Expr expr = todo.back();
+      if (memo_.count(expr.get()) == 0) {
+        const size_t before = todo.size();
+        for (Expr& input : expr_inputs(expr))
+          if (memo_.count(input.get()) == 0) todo.push_back(std::move(input));
+        if (todo.size() > before) continue;
+        const size_t result = compute(expr);
+        memo_[expr.get()] = result;
+        keep_.push_back(expr);
+      }
+      todo.pop_back();
     }
     return memo_.at(root.get());
   }

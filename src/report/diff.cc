@@ -123,7 +123,7 @@ Result<ReportDiff> diff_reports(const json& before, const json& after, const Dif
   if (before["env"]["threads"] != after["env"]["threads"])
     diff.notes.push_back("the numbers of threads differ");
   for (const auto& [name, version] : after["env"]["versions"].items())
-    if (before["env"]["versions"].value(name, "") != version)
+    if (nlohmann::json(before["env"]["versions"].value(name, "")) != version)
       diff.notes.push_back("the versions of " + name + " differ");
   compare_kernels(before, after, options, diff);
   return diff;

@@ -83,6 +83,23 @@ TEST(Structural, SharedGraphsTakeLinearTime) {
   EXPECT_TRUE(structural_equal(chain(), chain()));
 }
 
+// Who numbers a graph from below asks for each node: what has a number is not walked again.
+TEST(Structural, NodesAreNumberedOneByOneInLinearTime) {
+  register_test_ops();
+  ValueNumbering numbers;
+  const auto last_of_chain = [&] {
+    Expr x = make_constant(Tensor::scalar(1.0f));
+    for (int i = 0; i < 20000; ++i) {
+      x = *make_call("test.add", {x, x});
+      numbers.number(x);
+    }
+    return x;
+  };
+  const Expr a = last_of_chain(), b = last_of_chain();
+  EXPECT_NE(a, b);
+  EXPECT_EQ(numbers.number(a), numbers.number(b));
+}
+
 TEST(Structural, RandomGraphsDiffer) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     EXPECT_TRUE(structural_equal(random_function(seed, 30), random_function(seed, 30)));
