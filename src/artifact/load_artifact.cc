@@ -1,5 +1,7 @@
 #include "artifact/load_artifact.h"
 
+#include <utility>
+
 #include "artifact/kernel_libraries.h"
 #include "base/no_exceptions.h"
 #include "base/printable.h"
@@ -26,6 +28,15 @@ Status check_requirements(const Manifest& manifest) {
   return check_loaders(manifest);
 }
 
+Status check_loaded_by(std::string_view loader, const Manifest& manifest) {
+  const auto [right, held] =
+      manifest.has_stages()            ? std::pair("DynamicProgram", "model that runs in stages")
+      : manifest.has_specialisations() ? std::pair("DynamicArtifact", "program of several shapes")
+                                       : std::pair("Artifact", "program of fixed shapes");
+  if (loader == right) return {};
+  return usage_error("it holds a {}, which {} loads", held, right);
+}
+
 Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry) {
   const EntryReader reader = [&](const std::string& name) { return file.entry(name); };
   const int threads = file.threads();
@@ -40,9 +51,7 @@ Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry) {
 Result<LoadedArtifact> load_artifact(std::shared_ptr<ArtifactFile> file) {
   return without_exceptions([&]() -> Result<LoadedArtifact> {
     TRY(check_requirements(file->manifest()));
-    if (file->manifest().has_stages()) return usage_error("{}", kHoldsStages);
-    if (file->manifest().has_specialisations())
-      return usage_error("it holds a program of several shapes, which DynamicArtifact loads");
+    TRY(check_loaded_by("Artifact", file->manifest()));
     LoadedPlan loaded = TRY(load_plan_of(*file, kPlanEntry));
     return LoadedArtifact{std::move(file), std::move(loaded.plan), loaded.packed_bytes};
   });

@@ -4,15 +4,13 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "artifact/artifact_file.h"
 #include "artifact/saved_plan.h"
 #include "runtime/plan.h"
 
 namespace collage {
-
-inline constexpr char kHoldsStages[] =
-    "it holds a model that runs in stages, which DynamicProgram loads";
 
 struct LoadedArtifact {
   std::shared_ptr<ArtifactFile> file;
@@ -24,6 +22,9 @@ struct LoadedArtifact {
 // What all that load from a file do first: kUnavailable where it was made for another version or
 // processor, or needs a library that is not here.
 Status check_requirements(const Manifest& manifest);
+// kUsage, naming what loads the file, unless that is `loader`: "Artifact", "DynamicArtifact" or
+// "DynamicProgram".
+Status check_loaded_by(std::string_view loader, const Manifest& manifest);
 // The plan in that entry; kBadModel: it is damaged.
 Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry);
 

@@ -93,9 +93,7 @@ Result<std::shared_ptr<LoadedSpecialisations>> LoadedSpecialisations::load(
     std::shared_ptr<ArtifactFile> file) {
   return without_exceptions([&]() -> Result<std::shared_ptr<LoadedSpecialisations>> {
     TRY(check_requirements(file->manifest()));
-    if (file->manifest().has_stages()) return usage_error("{}", kHoldsStages);
-    if (!file->manifest().has_specialisations())
-      return usage_error("it holds a program of fixed shapes, which Artifact loads");
+    TRY(check_loaded_by("DynamicArtifact", file->manifest()));
     Table table = TRY(or_bad_model(read(*file)));
     return std::shared_ptr<LoadedSpecialisations>(
         new LoadedSpecialisations(std::move(file), std::move(table)));

@@ -55,9 +55,7 @@ Result<std::shared_ptr<SavedStages>> SavedStages::load(std::shared_ptr<ArtifactF
   };
   return without_exceptions([&]() -> Result<std::shared_ptr<SavedStages>> {
     TRY(check_requirements(file->manifest()));
-    if (!file->manifest().has_stages())
-      return usage_error("it holds a program, which {} loads",
-                         file->manifest().has_specialisations() ? "DynamicArtifact" : "Artifact");
+    TRY(check_loaded_by("DynamicProgram", file->manifest()));
     file->use_threads(options.program.threads);
     if (!file->manifest().any_threads) options.program.threads = file->threads();
     return or_bad_model(read());

@@ -262,7 +262,7 @@ TEST_F(Saved, FilesOfEachKindNameWhatLoadsThem) {
   EXPECT_EQ(Artifact::load(path_).status().message(),
             "it holds a program of several shapes, which DynamicArtifact loads");
   EXPECT_THAT(DynamicProgram::load(path_).status().message(),
-              HasSubstr("it holds a program, which DynamicArtifact loads"));
+              HasSubstr("it holds a program of several shapes, which DynamicArtifact loads"));
   ModelBuilder several(17);
   Result<DynamicProgram> staged = DynamicProgram::load(rows_of_nonzeros(several).write(), quick());
   ASSERT_TRUE(staged.ok());
