@@ -22,8 +22,8 @@ struct Tolerance {
   double of_moved = 0;
   double absolute = 0;  // … if that is less
   // Allowed |a-b| of integers of 8 and 16 bits, if that is more than so many times what they move
-  // by; to others `moved` alone applies. What is quantised rounds to a neighbour where two sums lie on either side
-  // of the middle.
+  // by; to others `moved` alone applies. What is quantised rounds to a neighbour where two sums lie
+  // on either side of the middle.
   double quanta = 0;
   // No more than this part of that scale and of |b|, all together.
   double most = std::numeric_limits<double>::infinity();
