@@ -55,8 +55,8 @@ struct DynamicOptions {
   std::map<std::string, std::string> states;
   std::map<std::string, Tensor> constants;        // inputs fixed to a value
   std::vector<std::filesystem::path> data_roots;  // as in LoadOptions
-  // Of a file that `save` wrote: the signer's public key (Ed25519, PEM); a file that it did not sign
-  // is refused (kBadModel). Empty: any is taken.
+  // Of a file that `save` wrote: the signer's public key (Ed25519, PEM); a file that it did not
+  // sign is refused (kBadModel). Empty: any is taken.
   std::string public_key;
   // Operators by domain and name, "my.domain::Smooth". They stand before what Collage has of that
   // name.

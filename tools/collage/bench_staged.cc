@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "artifact.h"
 #include "base/statistics.h"
 #include "base/stopwatch.h"
 #include "bench.h"
@@ -79,7 +80,8 @@ Status bench_staged(StagedProgram& staged, const BenchOptions& options) {
     TRY(rivals.judge(i, medians[0], medians[1 + i], outputs, facts.peers[rivals.name(i)]));
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, infos_of(staged.program.outputs(), outputs), outputs));
-  fmt::print("{}: runs in stages; the first run compiled, {:.1f} s\n{}\n", options.model, compiling,
+  fmt::print("{}: runs in stages; the first run {}, {:.1f} s\n{}\n", options.model,
+             runs_artifact(options) ? "loaded them" : "compiled", compiling,
              statistics_line("collage", facts.samples));
   for (size_t i = 0; i < rivals.size(); ++i)
     fmt::print("{}\n", statistics_line(rivals.name(i), facts.peers.at(rivals.name(i)).samples));

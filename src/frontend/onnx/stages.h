@@ -54,7 +54,7 @@ struct ImportedStage {
 struct StagedModelOptions {
   // What the file would hold, where there is none: an artifact holds it (dynamic/saved_stages.h).
   std::string_view content;
-  std::shared_ptr<const void> owner;  // of `content`
+  std::shared_ptr<const void> owner;              // of `content`
   uint64_t max_bytes = 0;                         // as in ImportOptions
   TensorsByName constants;                        // inputs fixed to a value
   std::vector<std::filesystem::path> data_roots;  // as in ImportOptions
