@@ -22,11 +22,11 @@ set_target_properties(collage_python PROPERTIES OUTPUT_NAME _core LIBRARY_OUTPUT
 nanobind_add_stub(collage_python_stub MODULE _core OUTPUT ${package}/_core.pyi PYTHON_PATH ${package} DEPENDS collage_python)
 
 # Links, not copies: what is edited is what is tested.
-file(MAKE_DIRECTORY ${package}/bin)
-file(GLOB modules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/collage/*.py ${PROJECT_SOURCE_DIR}/python/collage/py.typed)
-foreach(module IN LISTS modules)
-  get_filename_component(name ${module} NAME)
-  file(CREATE_LINK ${module} ${package}/${name} SYMBOLIC)
+file(MAKE_DIRECTORY ${package}/bin ${package}/aten)
+file(GLOB modules CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python/collage ${PROJECT_SOURCE_DIR}/python/collage/*.py
+  ${PROJECT_SOURCE_DIR}/python/collage/aten/*.py ${PROJECT_SOURCE_DIR}/python/collage/py.typed)
+foreach(name IN LISTS modules)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python/collage/${name} ${package}/${name} SYMBOLIC)
 endforeach()
 file(CREATE_LINK ${PROJECT_BINARY_DIR}/collage ${package}/bin/collage SYMBOLIC)
 

@@ -53,6 +53,14 @@ Result<std::vector<ModuleFunction>> module_functions(const Model& model);
 // kBadModel: the function and the rule that it breaks.
 Status verify_model(const Model& model);
 
+// What one run of @main takes at the least: arithmetic operations, and bytes of its parameters,
+// constants and results. kUsage: there is no @main.
+struct ModelWork {
+  double operations = 0;
+  double bytes = 0;
+};
+Result<ModelWork> model_work(const Model& model);
+
 // A function of the graph, or a reference to it by its name. kUsage: there is none of that name.
 Result<Expression> graph_function(const Model& model, const std::string& name = "main");
 Result<Expression> global_function(const Model& model, const std::string& name);

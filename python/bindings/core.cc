@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "arrays.h"
+#include "contents.h"
 #include "dynamic.h"
 #include "expressions.h"
 #include "functions.h"
@@ -170,6 +171,8 @@ NB_MODULE(_core, core) {
   using namespace collage;
   using namespace collage::python;
   core.attr("__version__") = COLLAGE_VERSION;
+  // Objects that Python's modules hold outlive nanobind's last look at them; that is no leak.
+  nb::set_leak_warnings(false);
 
   nb::class_<TensorInfo>(core, "TensorInfo", "Name, shape and dtype of an input or output.")
       .def_ro("name", &TensorInfo::name)
@@ -196,6 +199,7 @@ NB_MODULE(_core, core) {
            nb::arg("strict_accuracy"), nb::arg("deterministic"), nb::arg("always_measure"),
            nb::arg("max_error"));
   bind_expressions(core);
+  bind_contents(core);
   nb::class_<Model> model(core, "Model");
   model.def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)

@@ -3,6 +3,7 @@
 #include <collage/module.h>
 #include <collage/passes.h>
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -110,6 +111,11 @@ void bind_modules(nb::module_& core, nb::class_<Model>& model) {
             check(unlocked([&] { return save_model(self, path); }));
           },
           nb::arg("path"))
+      .def("work",
+           [](const Model& self) {
+             const ModelWork work = value_of(model_work(self));
+             return std::pair(work.operations, work.bytes);
+           })
       .def("verify", [](const Model& self) { check(unlocked([&] { return verify_model(self); })); })
       .def("functions", [](const Model& self) { return value_of(module_functions(self)); })
       .def(

@@ -34,6 +34,7 @@ __all__ = ["ArrayType", "DynamicProgram", "Error", "ErrorCode", "Expression", "L
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]
+_ANY = "def @main(%x: Tensor[(1), float32]) { %x }"
 Array = Any  # NumPy's, or any tensor in CPU memory that speaks DLPack
 
 
@@ -154,6 +155,11 @@ class Model:
         self.inputs: list[TensorInfo] = core.inputs
         self.outputs: list[TensorInfo] = core.outputs
 
+    @staticmethod
+    def of(function: Expression) -> Model:
+        """The model that a function of a graph is, as it is, not simplified."""
+        return Model(_core.parse(_ANY, []).with_function("main", function))
+
     def compile(
         self,
         *,
@@ -211,6 +217,10 @@ class Model:
     def functions(self) -> list[ModuleFunction]:
         """What `text` defines: graph functions, tensor programs and functions of libraries."""
         return self._core.functions()
+
+    def work(self) -> tuple[float, float]:
+        """What one run takes at the least: arithmetic operations, and bytes of inputs, weights and outputs."""
+        return self._core.work()
 
     def function(self, name: str = "main") -> Expression:
         """A function of the graph, with its `parameters` and `body`."""

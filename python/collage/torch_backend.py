@@ -1,199 +1,382 @@
 """Collage as a backend of torch.compile: torch.compile(model, backend="collage").
 
-A graph that TorchDynamo captured goes torch.export -> ONNX -> Collage, at its first call with each set of shapes. Weights become
-constants of the program. What cannot be had this way runs as PyTorch would have run it, and the logger "collage.torch" says
-why, once a graph:
+TorchDynamo's graph goes through AOTAutograd, whose wrappers take care of writes to inputs, aliases, strides and effects, and comes here as
+a functional graph of ATen operators. What the table (collage.aten) converts is Collage's, in parts as large as the graph allows; the rest
+(random operators, complex numbers, results whose shape depends on values) stays in PyTorch, between the parts. A part is compiled when it is
+first called, once for each set of shapes. Parameters and buffers are constants of it; one that is changed or replaced is noticed, and its
+part compiled anew. A graph that wants gradients runs as PyTorch runs it.
 
-  - gradients are wanted: wrap the call in torch.no_grad() or torch.inference_mode()
-  - the graph writes to its inputs, or gives something that is no tensor
-  - PyTorch cannot export it, or Collage does not import what was exported
-  - tensors are not in CPU memory
-
-A weight that is changed in place, or replaced, is noticed: its graph is compiled anew.
+The logger "collage.torch" says what stays in PyTorch, and why.
 
 Options: torch.compile(model, backend="collage", options={"effort": "fast"}) takes what collage.Model.compile does.
 """
 
 from __future__ import annotations
 
+import collections
 import logging
-import os
-import tempfile
-from typing import Any, Callable, Optional, Sequence
+import operator
+import threading
+from typing import Any, Callable, Iterable, Optional, Sequence
 
 import torch
+from torch.fx import GraphModule, Node
 
 import collage
 
+from . import _core, aten
+
 log = logging.getLogger("collage.torch")
 
-_MOST_SHAPES = 8  # programs of one graph; after that many sets of shapes PyTorch runs the rest
+_MOST_PROGRAMS = 64  # of one part: the least recently used goes
+_MOST_CHANGES = 2  # a weight that changes more often is an input
+_QUICK = {"targets": "native", "effort": "fast", "patience": 0}
+_LITTLE_WORK = 1e7  # operations and bytes: a model of less is done in some 0.1 ms, and measuring its kernels costs more than it can win
 
 
-class _Refused(Exception):
-    """Why a graph is PyTorch's to run."""
-
-
-def compile_fx(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Optional[dict[str, Any]] = None) -> Callable[..., Any]:
+def compile_fx(graph: GraphModule, example_inputs: Sequence[Any], *, options: Optional[dict[str, Any]] = None) -> Callable[..., Any]:
     """What torch.compile calls with each graph."""
-    return _Compiled(graph, example_inputs, options or {})
+    from functorch.compile import make_boxed_func
+    from torch._dynamo.backends.common import aot_autograd
+
+    if torch.is_grad_enabled() and any(isinstance(value, torch.Tensor) and value.requires_grad for value in example_inputs):
+        _tell(graph, "gradients are wanted: call it within torch.no_grad()")
+        return graph.forward
+    written: set[int] = set()
+
+    def compile_inference(module: GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        infos = _input_infos()
+        written.update(i for i, info in enumerate(infos.input_info) if info.mutates_data)
+        return make_boxed_func(_compiled(module, {i for i in infos.static_input_indices if i not in written}, options or {}))
+
+    run = aot_autograd(fw_compiler=lambda module, inputs: make_boxed_func(module.forward), inference_compiler=compile_inference)(
+        graph, example_inputs)
+    return _unless_overlapping(run, graph, sorted(written)) if written else run
 
 
-class _Compiled:
-    """One graph; its programs are made when they are first needed, with the tensors of that call."""
+def _input_infos() -> Any:
+    """What AOTAutograd says of the inputs of the graph that it has compiled: which are parameters and buffers, and which are written."""
+    context = torch._guards.TracingContext.try_get()
+    assert context is not None and context.fw_metadata is not None, "AOTAutograd says nothing of its inputs"
+    return context.fw_metadata
 
-    def __init__(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], options: dict[str, Any]) -> None:
-        self._graph = graph
+
+def _unless_overlapping(run: Callable[..., Any], graph: GraphModule, written: Sequence[int]) -> Callable[..., Any]:
+    """In PyTorch where an input that is written shares memory with another one: AOTAutograd knows only of what it was traced with."""
+
+    def place(value: Any) -> tuple[int, int]:
+        if not isinstance(value, torch.Tensor) or value.numel() == 0:
+            return (0, 0)
+        begin = value.data_ptr()
+        return begin, begin + (1 + sum((extent - 1) * stride for extent, stride in zip(value.shape, value.stride()))) * value.itemsize
+
+    def call(*inputs: Any) -> Any:
+        places = [place(value) for value in inputs]
+        for i in written:
+            begin, end = places[i]
+            if any(first < end and begin < last for j, (first, last) in enumerate(places) if j != i):
+                return graph(*inputs)
+        return run(*inputs)
+
+    return call
+
+
+def _compiled(module: GraphModule, frozen: set[int], options: dict[str, Any]) -> Callable[..., Any]:
+    """The graph with its parts as Collage's."""
+    with torch._subclasses.fake_tensor.unset_fake_temporarily():
+        supported = _supported(module.graph) - _shared_views(module)
+    whole = len(supported) == sum(node.op not in ("placeholder", "output") for node in module.graph.nodes)
+    if whole and _are_results(module) and _computes(supported):
+        return _Part(module, {node for i, node in enumerate(_placeholders(module)) if i in frozen}, options)
+    split = _split(module, supported)
+    weights = {node for i, node in enumerate(_placeholders(split)) if i in frozen}
+    parts = [node for node in split.graph.nodes if node.op == "call_module" and str(node.target).startswith(_PREFIX)]
+    if not parts:
+        _tell(module, "nothing in it that Collage computes")
+        return module.forward
+    for node in parts:
+        part = getattr(split, node.target)
+        held = {inner for inner, outer in zip(_placeholders(part), node.args) if outer in weights}
+        delattr(split, node.target)
+        node.op, node.target = "call_function", _Part(part, held, options)
+        node.target.__name__ = node.name
+    split.recompile()
+    left = collections.Counter(str(node.target) for node in split.graph.nodes
+                               if node.op == "call_function" and not isinstance(node.target, _Part) and node.target not in _FREE)
+    log.info("%d parts in Collage; in PyTorch: %s", len(parts), ", ".join(f"{name} x{count}" for name, count in sorted(left.items())) or "views")
+    return split.forward
+
+
+def _placeholders(module: GraphModule) -> list[Node]:
+    return [node for node in module.graph.nodes if node.op == "placeholder"]
+
+
+def _results(module: GraphModule) -> list[Any]:
+    (results,) = next(node for node in reversed(module.graph.nodes) if node.op == "output").args
+    return list(results) if isinstance(results, (tuple, list)) else [results]
+
+
+# Which nodes are Collage's.
+
+_PREFIX = "collage_"
+_VIEWS = ("view", "_unsafe_view", "permute", "transpose", "t", "unsqueeze", "squeeze", "expand", "slice", "select", "split", "split_with_sizes",
+          "unbind", "alias", "detach", "clone", "full", "arange", "zeros", "ones", "scalar_tensor", "diagonal", "_to_copy", "lift_fresh_copy")
+_FREE = {operator.getitem, *(overload for overload in aten.TABLE if overload._schema.name.split("::")[1] in _VIEWS)}
+
+
+def _computes(nodes: Iterable[Node]) -> bool:
+    """Whether there is anything to gain: PyTorch's views cost nothing."""
+    return any(node.op == "call_function" and node.target not in _FREE for node in nodes)
+
+
+def _supported(graph: torch.fx.Graph) -> set[Node]:
+    """The nodes that Collage computes, each tried on the types of what it reads."""
+    lowering, found = aten.Lowering(), set()
+    for node in graph.nodes:
+        meta = node.meta.get("val")
+        if node.op == "call_function" and not isinstance(meta, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
+            value = aten.try_convert(lowering, node) if _fits(meta) and all(_fits(i.meta.get("val")) for i in node.all_input_nodes) else None
+            if value is not None:
+                lowering.values[node] = value
+                found.add(node)
+                continue
+        given = _parameters(node.name, meta)
+        if given is not None:
+            lowering.values[node] = given
+    return found
+
+
+def _fits(meta: Any) -> bool:
+    if isinstance(meta, (tuple, list)):
+        return all(value is None or _fits(value) for value in meta)
+    return isinstance(meta, (torch.SymInt, int)) or aten.fits(meta)
+
+
+def _parameters(name: str, meta: Any) -> Any:
+    """Stands for a node that is not converted."""
+    try:
+        if isinstance(meta, (torch.SymInt, int)):
+            return aten.concrete(meta)
+        if isinstance(meta, (tuple, list)):
+            return tuple(_parameters(name, value) for value in meta)
+        return collage.parameter(name, aten.shape_of(meta), aten.dtype_of(meta)) if aten.fits(meta) else None
+    except aten.Unsupported:
+        return None
+
+
+def _are_results(module: GraphModule) -> bool:
+    """Whether every result is computed here, once, and laid out densely: a part may give it."""
+    results = _results(module)
+    return len(set(results)) == len(results) and all(
+        isinstance(node, Node) and node.op == "call_function" and _order(node.meta["val"]) is not None for node in results)
+
+
+def _shared_views(module: GraphModule) -> set[Node]:
+    """The views by which results share memory with others: PyTorch makes these, of what a part gives."""
+    chains = collections.defaultdict(list)  # by what is viewed in the end
+    for result in dict.fromkeys(node for node in _results(module) if isinstance(node, Node)):
+        chain, node = [], result
+        while node.op == "call_function" and (node.target is operator.getitem or getattr(node.target, "is_view", False)):
+            chain.append(node)
+            node = node.args[0]
+        chains[node].append(chain)
+    return {node for some in chains.values() if len(some) > 1 for chain in some for node in chain if node.target is not operator.getitem}
+
+
+def _split(module: GraphModule, supported: set[Node]) -> GraphModule:
+    """With the supported nodes in modules of their own, as few as the graph allows."""
+    from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+    from torch.fx.passes.operator_support import OperatorSupportBase
+
+    class Support(OperatorSupportBase):
+        def is_node_supported(self, submodules: Any, node: Node) -> bool:
+            return node in supported
+
+    while True:
+        partitioner = CapabilityBasedPartitioner(module, Support(), allows_single_node_partition=True)
+        partitions = [partition for partition in partitioner.propose_partitions() if _computes(partition.nodes)]
+        # What a part gives is a new tensor: a view of something keeps its strides only where it is dense.
+        sparse = {node for partition in partitions for node in partition.nodes
+                  if isinstance(node.meta["val"], torch.Tensor) and _order(node.meta["val"]) is None
+                  and any(user not in partition.nodes for user in node.users)}
+        if not sparse:
+            break
+        pieces = {node.args[0] for node in sparse if node.target is operator.getitem}
+        supported -= sparse | pieces | {user for node in pieces for user in node.users if user.target is operator.getitem}
+    random = [node.name for node in module.graph.nodes if _is_random(node) and node not in supported]
+    split = partitioner.fuse_partitions(partitions, prefix=_PREFIX)
+    assert random == [node.name for node in split.graph.nodes if node.name in set(random)], "random operators changed their order"
+    return split
+
+
+def _is_random(node: Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
+
+
+def _order(meta: torch.Tensor) -> Optional[list[int]]:
+    """The dimensions, slowest first; None where elements share memory, or leave some of it out."""
+    shape, strides = aten.shape_of(meta), [aten.concrete(stride) for stride in meta.stride()]
+    order = sorted(range(len(shape)), key=lambda d: (-strides[d], d) if shape[d] > 1 else (-strides[d] if strides[d] else 0, d))
+    step = 1
+    for d in reversed(order):
+        if shape[d] == 1:
+            continue
+        if strides[d] != step:
+            return None
+        step *= shape[d]
+    return order
+
+
+def _tell(module: GraphModule, why: str) -> None:
+    count = sum(node.op.startswith("call_") for node in module.graph.nodes)
+    log.warning("a graph of %d operators runs in PyTorch: %s", count, why)
+
+
+# A part.
+
+
+class _Part:
+    """A graph of supported nodes alone; its programs are made when they are first needed, with the tensors of that call."""
+
+    def __init__(self, module: GraphModule, weights: set[Node], options: dict[str, Any]) -> None:
+        self._module = module
         self._options = options
-        self._fixed = {i for i, value in enumerate(example_inputs) if _is_weight(value)}
-        self._programs: dict[Any, Optional[_Program]] = {}
-        self._told: set[str] = set()
+        self._inputs = _placeholders(module)
+        self._single = not isinstance(next(node for node in reversed(module.graph.nodes) if node.op == "output").args[0], (tuple, list))
+        self._frozen = {i for i, node in enumerate(self._inputs) if node in weights and _order(node.meta["val"]) is not None}
+        self._sized = [i for i, node in enumerate(self._inputs) if _is_symbolic(node.meta["val"])]
+        self._changes: collections.Counter[int] = collections.Counter()
+        self._programs: collections.OrderedDict[Any, Callable[..., Any]] = collections.OrderedDict()
+        self._making = threading.Lock()
 
     def __call__(self, *inputs: Any) -> Any:
-        if torch.is_grad_enabled() and any(isinstance(value, torch.Tensor) and value.requires_grad for value in inputs):
-            return self._fall_back("gradients are wanted: call it within torch.no_grad()", inputs)
-        key = tuple((value.dtype, value.shape) if isinstance(value, torch.Tensor) else value
-                    for i, value in enumerate(inputs) if i not in self._fixed)
+        key = tuple(value.shape if isinstance(value, torch.Tensor) else value for value in (inputs[i] for i in self._sized))
         program = self._programs.get(key)
-        if program is not None and not program.has_weights_of(inputs):
-            log.info("weights changed: compiling anew")
-            program = self._programs.pop(key, None) and None
-        if program is None:
-            if key in self._programs:
-                return self._graph(*inputs)
-            if len(self._programs) >= _MOST_SHAPES:
-                return self._fall_back(f"more than {_MOST_SHAPES} sets of shapes", inputs)
-            try:
-                program = _Program(self._graph, inputs, self._fixed, self._options)
-            except Exception as wrong:  # the exporter raises whatever it likes
-                self._programs[key] = None
-                return self._fall_back(_one_line(wrong), inputs)
-            self._programs[key] = program
-        return program(inputs)
+        if program is None or (isinstance(program, _Program) and program.changed(inputs)):
+            program = self._make(key, inputs)
+        results = program(*inputs)
+        return results[0] if self._single and isinstance(program, _Program) else results
 
-    def _fall_back(self, why: str, inputs: Sequence[Any]) -> Any:
-        if why not in self._told:
-            self._told.add(why)
-            log.warning("a graph of %d operators runs in PyTorch: %s", _count_of_operators(self._graph), why)
-        return self._graph(*inputs)
+    def _make(self, key: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
+        with self._making:
+            program = self._programs.pop(key, None)
+            if isinstance(program, _Program):
+                changed = program.changed(inputs)
+                for i in changed:
+                    self._changes[i] += 1
+                    if self._changes[i] > _MOST_CHANGES:
+                        self._frozen.discard(i)
+                if changed:
+                    log.info("weights changed: compiling anew")
+                    program = None
+            if program is None:
+                try:
+                    program = _Program(self._module, inputs, self._frozen, self._options, first=not self._programs)
+                except (aten.Unsupported, collage.Error) as wrong:
+                    _tell(self._module, _one_line(wrong))
+                    program = self._module.forward
+            self._programs[key] = program
+            if len(self._programs) > _MOST_PROGRAMS:
+                self._programs.popitem(last=False)
+            return program
 
 
 class _Program:
-    """A graph for one set of shapes, with the weights of one moment."""
+    """A part for one set of shapes, with the weights of one moment."""
 
-    def __init__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], fixed: set[int], options: dict[str, Any]) -> None:
-        self._free = [i for i, value in enumerate(inputs) if i not in fixed and isinstance(value, torch.Tensor)]
-        self._weights = [(i, inputs[i], inputs[i]._version) for i in sorted(fixed)]
-        self._results = _results_of(graph)
-        for value in inputs:
-            if isinstance(value, torch.Tensor) and value.device.type != "cpu":
-                raise _Refused(f"a tensor on {value.device}")
-        model = _Frozen(graph, inputs, self._free, self._results)
-        with tempfile.TemporaryDirectory(prefix="collage-torch-") as folder:
-            path = os.path.join(folder, "graph.onnx")
-            names = _export(model, tuple(inputs[i].detach() for i in self._free), path)
-            # What the exported program does not read is no input of it.
-            loaded = collage.load(path)
-            known = [info.name for info in loaded.inputs]
-            self._taken = [i for i, name in zip(self._free, names) if name in known]
-            if [name for name in names if name in known] != known:
-                raise _Refused(f"the exported inputs {known} are not the graph's")
-            if not self._taken:
-                raise _Refused("the graph reads none of its inputs")
-            program = loaded.compile(**options)
-        self.program = program
-        self._run = program._core.run
+    def __init__(self, module: GraphModule, inputs: Sequence[Any], frozen: set[int], options: dict[str, Any], first: bool) -> None:
+        function, self._given, self._views = _function(module, inputs, frozen)
+        if not self._given:
+            raise aten.Unsupported("it reads no input")
+        self.program = _program_of(collage.passes.simplify()(collage.Model.of(function)), options, first)
+        self._run = self.program._core.run
+        self._weights = [(i, inputs[i], inputs[i]._version, inputs[i].data_ptr()) for i in sorted(frozen)]
+        self._held = [weight.detach() for _, weight, _, _ in self._weights]  # keeps the memory that is compared
+        self._contents = _core.Contents([(pointer, weight.nbytes) for _, weight, _, pointer in self._weights])
 
-    def has_weights_of(self, inputs: Sequence[Any]) -> bool:
-        return all(inputs[i] is weight and weight._version == version for i, weight, version in self._weights)
+    def changed(self, inputs: Sequence[Any]) -> list[int]:
+        """The weights that are not those that were compiled: replaced, written, or (as far as samples show it) written behind PyTorch's back."""
+        changed = [i for i, weight, version, pointer in self._weights
+                   if (inputs[i] is not weight and inputs[i].data_ptr() != pointer) or inputs[i]._version != version or inputs[i].data_ptr() != pointer]
+        return changed or [self._weights[at][0] for at in self._contents.changed()]
 
-    def __call__(self, inputs: Sequence[Any]) -> Any:
-        given = [inputs[i].detach() if inputs[i].requires_grad else inputs[i] for i in self._taken]
-        outputs = iter(self._run(given))
-        return tuple(next(outputs) if is_tensor else None for is_tensor in self._results)
+    def __call__(self, *inputs: Any) -> list[torch.Tensor]:
+        given = []
+        for i, order in self._given:
+            value = inputs[i]
+            if value.requires_grad:
+                value = value.detach()
+            given.append(value if order is None else value.permute(order))
+        results = self._run(given)
+        for i, shape, strides in self._views:
+            results[i] = results[i].as_strided(shape, strides)
+        return results
 
 
-class _Frozen(torch.nn.Module):
-    """The graph as a function of the tensors that are no weights, giving its results that are tensors."""
-
-    def __init__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], free: Sequence[int], results: Sequence[bool]) -> None:
-        super().__init__()
-        self.graph_module = graph
-        self._free, self._results, self._count = list(free), list(results), len(inputs)
-        self._plain = {}
-        for i, value in enumerate(inputs):
-            if i in self._free:
-                continue
-            if isinstance(value, torch.Tensor):
-                self.register_buffer(f"weight_{i}", value.detach())
-            else:
-                self._plain[i] = value
-
-    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        given = dict(zip(self._free, tensors))
-        values = [given[i] if i in given else self._plain[i] if i in self._plain else getattr(self, f"weight_{i}")
-                  for i in range(self._count)]
-        return tuple(value for value, is_tensor in zip(self.graph_module(*values), self._results) if is_tensor)
+def _program_of(model: collage.Model, options: dict[str, Any], first: bool) -> collage.Program:
+    """As the options ask. Without options a small model is compiled quickly; so are further shapes where their costs are not known."""
+    if options:
+        return model.compile(**options)
+    if sum(model.work()) < _LITTLE_WORK:
+        return model.compile(**_QUICK)
+    if first:
+        return model.compile()
+    try:
+        return model.compile(frozen_costs=True)
+    except collage.Error:
+        return model.compile(**_QUICK)
 
 
-def _export(model: _Frozen, tensors: tuple[torch.Tensor, ...], path: str) -> list[str]:
-    """Writes ONNX; gives the names of its inputs in the order of `tensors`."""
-    names = [f"input_{i}" for i in range(len(tensors))]
-    # This may run while TorchDynamo compiles another graph, whose state is none of torch.export's business.
-    with torch._guards.tracing(None), torch.no_grad(), _quiet():
-        exported = torch.export.export(model, tensors, strict=False)
-        signature = exported.graph_signature
-        if signature.buffers_to_mutate or getattr(signature, "user_inputs_to_mutate", None):
-            raise _Refused("the graph writes to its inputs")
-        torch.onnx.export(exported, (), path, dynamo=True, input_names=names, verbose=False, external_data=True)
-    return names
-
-
-class _quiet:
-    """The exporter warns of what is no concern of who compiles."""
-
-    def __enter__(self) -> None:
-        import warnings
-
-        self._warnings = warnings.catch_warnings()
-        self._warnings.__enter__()
-        warnings.simplefilter("ignore")
-
-    def __exit__(self, *wrong: Any) -> None:
-        self._warnings.__exit__(*wrong)
-
-
-def _is_weight(value: Any) -> bool:
-    """Parameters, and buffers of modules, which TorchDynamo marks."""
-    return isinstance(value, torch.nn.Parameter) or (
-        isinstance(value, torch.Tensor) and getattr(value, "_dynamo_static_input_type", None) is not None)
-
-
-def _results_of(graph: torch.fx.GraphModule) -> list[bool]:
-    """For each result whether it is a tensor (else None)."""
-    (results,) = next(node for node in reversed(graph.graph.nodes) if node.op == "output").args
-    if not isinstance(results, (tuple, list)):
-        raise _Refused("the graph gives no tuple")
-    kinds = []
-    for result in results:
-        if result is None:
-            kinds.append(False)
-            continue
-        value = result.meta.get("example_value", result.meta.get("val")) if isinstance(result, torch.fx.Node) else result
+def _function(module: GraphModule, inputs: Sequence[Any], frozen: set[int]) -> tuple[Any, list[Any], list[Any]]:
+    """The part as a function of Collage; which inputs it takes, and in which order of dimensions; which results are views, and which."""
+    lowering, parameters, given, results = aten.Lowering(), [], [], []
+    for i, (node, value) in enumerate(zip(_placeholders(module), inputs)):
         if not isinstance(value, torch.Tensor):
-            raise _Refused("the graph gives something that is no tensor")
-        if result.op == "placeholder":
-            raise _Refused("the graph gives one of its inputs")
-        kinds.append(True)
-    return kinds
+            lowering.values[node] = value
+        elif i in frozen:
+            lowering.values[node] = aten.constant(value)
+        else:
+            if value.device.type != "cpu":
+                raise aten.Unsupported(f"a tensor on {value.device}")
+            order = _order(value)
+            if order is None or order == sorted(order):
+                parameter = lowering.values[node] = collage.parameter(node.name, list(value.shape), aten.dtype_of(value))
+                given.append((i, None))
+            else:  # as it lies in memory
+                parameter = collage.parameter(node.name, [value.shape[d] for d in order], aten.dtype_of(value))
+                lowering.values[node] = collage.call("transpose", parameter, axes=[order.index(d) for d in range(len(order))])
+                given.append((i, order))
+            parameters.append(parameter)
+    for node in module.graph.nodes:
+        if node.op == "get_attr":
+            lowering.values[node] = aten.constant(getattr(module, node.target))
+        elif node.op == "call_function":
+            lowering.values[node] = lowering.convert(node)
+    views = []
+    for i, node in enumerate(_results(module)):
+        result, meta = lowering.values[node], node.meta["val"]
+        order, shape = _order(meta), list(result.shape)
+        strides = _strides(shape, order) if _is_symbolic(meta) else list(meta.stride())
+        if strides != _strides(shape, range(len(shape))):
+            views.append((i, shape, strides))
+        if order != sorted(order):
+            result = collage.call("transpose", result, axes=order)
+        results.append(collage.call("copy", result) if result.kind in ("parameter", "constant") else result)
+    return collage.function(parameters, results[0] if len(results) == 1 else collage.tuple_of(*results)), given, views
 
 
-def _count_of_operators(graph: torch.fx.GraphModule) -> int:
-    return sum(node.op.startswith("call_") for node in graph.graph.nodes)
+def _strides(shape: Sequence[int], order: Sequence[int]) -> list[int]:
+    """Of a dense tensor whose dimensions lie in that order, slowest first."""
+    strides, step = [0] * len(shape), 1
+    for d in reversed(order):
+        strides[d], step = step, step * max(1, shape[d])
+    return strides
+
+
+def _is_symbolic(meta: Any) -> bool:
+    return isinstance(meta, torch.SymInt) or (isinstance(meta, torch.Tensor) and any(isinstance(extent, torch.SymInt) for extent in meta.shape))
 
 
 def _one_line(wrong: BaseException) -> str:
     text = " ".join(str(wrong).split())
-    if not isinstance(wrong, (_Refused, collage.Error)):
-        text = f"{type(wrong).__name__}: {text}"
     return text if len(text) <= 400 else text[:400] + " …"

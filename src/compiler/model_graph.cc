@@ -5,6 +5,7 @@
 #include "compiler/model_stages.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "ir/work.h"
 #include "passes/pass.h"
 
 namespace collage {
@@ -52,6 +53,14 @@ Result<Expression> global_function(const Model& model, const std::string& name) 
   if (found == module.abstract_functions.end())
     return usage_error("the module has no function @{}", name);
   return Expression(make_global_var(name, found->second->type()));
+}
+
+Result<ModelWork> model_work(const Model& model) {
+  return without_exceptions([&]() -> Result<ModelWork> {
+    const Expression main = TRY(graph_function(model, "main"));
+    const Function function = std::static_pointer_cast<const FunctionNode>(main.node());
+    return ModelWork{function_flops(function), function_bytes(function)};
+  });
 }
 
 Result<Model> with_function(const Model& model, const std::string& name,
