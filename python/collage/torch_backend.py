@@ -49,8 +49,14 @@ def compile_fx(graph: GraphModule, example_inputs: Sequence[Any], *, options: Op
         written.update(i for i, info in enumerate(infos.input_info) if info.mutates_data)
         return make_boxed_func(_compiled(module, {i for i in infos.static_input_indices if i not in written}, options or {}))
 
-    run = aot_autograd(fw_compiler=lambda module, inputs: make_boxed_func(module.forward), inference_compiler=compile_inference)(
-        graph, example_inputs)
+    compiler = aot_autograd(fw_compiler=lambda module, inputs: make_boxed_func(module.forward), inference_compiler=compile_inference)
+    try:
+        run = compiler(graph, example_inputs)
+    except torch._dynamo.exc.TorchDynamoException:  # TorchDynamo's own ways to go on
+        raise
+    except RuntimeError as wrong:  # what AOTAutograd has no form for
+        _tell(graph, _one_line(wrong))
+        return graph.forward
     return _unless_overlapping(run, graph, sorted(written)) if written else run
 
 
@@ -87,6 +93,7 @@ def _compiled(module: GraphModule, frozen: set[int], options: dict[str, Any]) ->
         supported = _supported(module.graph) - _shared_views(module)
     whole = len(supported) == sum(node.op not in ("placeholder", "output") for node in module.graph.nodes)
     if whole and _are_results(module) and _computes(supported):
+        log.info("all %d operators in Collage", len(supported))
         return _Part(module, {node for i, node in enumerate(_placeholders(module)) if i in frozen}, options)
     split = _split(module, supported)
     weights = {node for i, node in enumerate(_placeholders(split)) if i in frozen}
@@ -103,7 +110,10 @@ def _compiled(module: GraphModule, frozen: set[int], options: dict[str, Any]) ->
     split.recompile()
     left = collections.Counter(str(node.target) for node in split.graph.nodes
                                if node.op == "call_function" and not isinstance(node.target, _Part) and node.target not in _FREE)
-    log.info("%d parts in Collage; in PyTorch: %s", len(parts), ", ".join(f"{name} x{count}" for name, count in sorted(left.items())) or "views")
+    if left:
+        log.info("%d parts in Collage: in PyTorch %s", len(parts), ", ".join(f"{name} x{count}" for name, count in sorted(left.items())))
+    else:
+        log.info("all but views in Collage")
     return split.forward
 
 
@@ -135,7 +145,7 @@ def _supported(graph: torch.fx.Graph) -> set[Node]:
     for node in graph.nodes:
         meta = node.meta.get("val")
         if node.op == "call_function" and not isinstance(meta, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
-            value = aten.try_convert(lowering, node) if _fits(meta) and all(_fits(i.meta.get("val")) for i in node.all_input_nodes) else None
+            value = aten.try_convert(lowering, node) if all(i in lowering.values for i in node.all_input_nodes) else None
             if value is not None:
                 lowering.values[node] = value
                 found.add(node)
@@ -146,12 +156,6 @@ def _supported(graph: torch.fx.Graph) -> set[Node]:
     return found
 
 
-def _fits(meta: Any) -> bool:
-    if isinstance(meta, (tuple, list)):
-        return all(value is None or _fits(value) for value in meta)
-    return isinstance(meta, (torch.SymInt, int)) or aten.fits(meta)
-
-
 def _parameters(name: str, meta: Any) -> Any:
     """Stands for a node that is not converted."""
     try:
@@ -159,7 +163,9 @@ def _parameters(name: str, meta: Any) -> Any:
             return aten.concrete(meta)
         if isinstance(meta, (tuple, list)):
             return tuple(_parameters(name, value) for value in meta)
-        return collage.parameter(name, aten.shape_of(meta), aten.dtype_of(meta)) if aten.fits(meta) else None
+        if not aten.fits(meta):
+            return None
+        return aten.Empty() if aten.is_empty(meta) else collage.parameter(name, aten.shape_of(meta), aten.dtype_of(meta))
     except aten.Unsupported:
         return None
 
@@ -333,6 +339,8 @@ def _function(module: GraphModule, inputs: Sequence[Any], frozen: set[int]) -> t
     for i, (node, value) in enumerate(zip(_placeholders(module), inputs)):
         if not isinstance(value, torch.Tensor):
             lowering.values[node] = value
+        elif value.numel() == 0:
+            lowering.values[node] = aten.Empty()
         elif i in frozen:
             lowering.values[node] = aten.constant(value)
         else:

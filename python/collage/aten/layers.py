@@ -209,14 +209,21 @@ def group_norm(x: Expression, weight: Any, bias: Any, n: Any, channels: Any, pix
     return y, None, None
 
 
+@operator("_weight_norm_interface")
+def weight_norm(v: Expression, g: Expression, dim: int = 0) -> Any:
+    axes = [d for d in range(len(v.shape)) if d != dim]
+    norms = call("sqrt", call("sum", call("multiply", v, v), axis=axes, keepdims=True))
+    return call("multiply", v, call("divide", g, norms)), norms
+
+
 # Attention.
 
 
 @operator("scaled_dot_product_attention")
 def attention(q: Expression, k: Expression, v: Expression, mask: Optional[Expression] = None, dropout: float = 0.0, causal: bool = False,
               *, scale: Any = None, enable_gqa: bool = False) -> Expression:
-    if dropout or enable_gqa:
-        raise Unsupported("dropout, or groups of queries")
+    if dropout:
+        raise Unsupported("dropout")
     return _attention(q, k, v, mask, causal, scale)
 
 
@@ -238,6 +245,9 @@ def _attention(q: Expression, k: Expression, v: Expression, mask: Optional[Expre
     if q.dtype not in FLOATS or (causal and mask is not None):
         raise Unsupported("a mask beside the causal one")
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    groups = q.shape[-3] // k.shape[-3] if len(q.shape) > 2 and len(k.shape) > 2 else 1
+    if groups > 1:  # several heads of queries look at the same keys
+        k, v = (call("repeat", x, repeats=groups, axis=len(x.shape) - 3) for x in (k, v))
     if mask is None:
         return call("nn.attention", q, k, v, scale=scale, causal=causal)
     least = scalar(float("-inf"), q.dtype)
@@ -266,14 +276,14 @@ def _register_resizes() -> None:
             n, x, size, s, method="linear", coordinate_transformation_mode="align_corners" if corners else "half_pixel"))
     operator("upsample_bicubic2d")(lambda x, size, corners, *s: _resize(
         2, x, size, s, method="cubic", coordinate_transformation_mode="align_corners" if corners else "half_pixel"))
-    operator("_upsample_bilinear2d_aa")(lambda x, size, corners, *s: _antialiased(x, size, corners, s, method="linear"))
-    operator("_upsample_bicubic2d_aa")(lambda x, size, corners, *s: _antialiased(x, size, corners, s, method="cubic", cubic_alpha=-0.5))
 
 
-def _antialiased(x: Expression, size: Any, corners: bool, scales: Any, **attributes: Any) -> Expression:
-    if corners:
-        raise Unsupported("aligned corners with antialiasing")
-    return _resize(2, x, size, scales, coordinate_transformation_mode="half_pixel", antialias=True, cubic_exclude=True, **attributes)
+@operator("_upsample_bicubic2d_aa")
+def antialiased_bicubic(x: Expression, size: Any, corners: bool, *scales: Any) -> Expression:
+    if corners or any(scale is not None for scale in scales):
+        raise Unsupported("aligned corners, or scales that are not those of the sizes")
+    return _resize(2, x, size, scales, method="cubic", cubic_alpha=-0.5, coordinate_transformation_mode="half_pixel", antialias=True,
+                   cubic_exclude=True)
 
 
 def _resize(spatial: int, x: Expression, size: Any, scales: Sequence[Any], **attributes: Any) -> Expression:

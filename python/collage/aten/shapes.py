@@ -7,7 +7,7 @@ from typing import Any, Sequence
 import torch
 
 from .table import (
-    TORCH, Expression, Unsupported, axis_of, broadcast_to, call, cast, constant, operand, operator, reshape, scalar, sizes, transpose)
+    TORCH, Empty, Expression, Unsupported, axis_of, broadcast_to, call, cast, concrete, constant, operand, operator, reshape, scalar, sizes, transpose)
 
 
 @operator("view", "_unsafe_view", "reshape", "view_copy", "_reshape_alias", "reshape_copy")
@@ -128,12 +128,21 @@ def unfold(x: Expression, dim: int, size: int, step: int) -> Expression:
     return transpose(windows, [d for d in range(rank) if d != axis + 1] + [axis + 1])
 
 
+@operator("as_strided", "as_strided_copy")
+def as_strided(x: Expression, shape: Sequence[Any], strides: Sequence[Any], offset: Any = None, *, result: Any) -> Expression:
+    """The same tensor, where only the strides of dimensions of extent 1 are others."""
+    whole = result.node.args[0].meta["val"]
+    own = [concrete(stride) for stride in whole.stride()]
+    if sizes(shape) != list(x.shape) or any(n > 1 and a != b for n, a, b in zip(x.shape, own, sizes(strides))) or offset not in (None, 0):
+        raise Unsupported("another view of memory")
+    return x
+
+
 @operator("cat", "concatenate")
-def cat(tensors: Sequence[Expression], dim: int = 0, *, result: Any) -> Expression:
-    parts = [cast(x, result.dtype) for x in tensors]
-    if len({len(x.shape) for x in parts}) != 1:
-        raise Unsupported("tensors of several ranks")  # an empty one, which PyTorch leaves out
+def cat(tensors: Sequence[Any], dim: int = 0, *, result: Any) -> Expression:
     from .. import graph
+
+    parts = [cast(x, result.dtype) for x in tensors if not isinstance(x, Empty)]
 
     return parts[0] if len(parts) == 1 else call("concatenate", graph.tuple_of(*parts), axis=axis_of(parts[0], dim))
 
@@ -232,6 +241,16 @@ def full(shape: Sequence[Any], value: Any, *, result: Any, **_: Any) -> Expressi
 @operator("full_like")
 def full_like(x: Expression, value: Any, *, result: Any, **_: Any) -> Expression:
     return full(x.shape, value, result=result)
+
+
+@operator("fill.Scalar", "fill.Tensor")
+def fill(x: Expression, value: Any) -> Expression:
+    return call("full", operand(value, x.dtype), shape=list(x.shape))
+
+
+@operator("copy")
+def copy(x: Expression, source: Expression, non_blocking: bool = False) -> Expression:
+    return broadcast_to(cast(source, x.dtype), x.shape)
 
 
 @operator("new_full")

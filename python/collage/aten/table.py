@@ -34,10 +34,15 @@ class Unsupported(Exception):
     """Why an operator is PyTorch's to compute."""
 
 
+class Empty:
+    """A tensor without elements, which no operator but a concatenation takes."""
+
+
 class Result:
     """What PyTorch says of a node that no shape decides: the `dtype` of its (first) result."""
 
     def __init__(self, node: Node) -> None:
+        self.node = node
         value = node.meta["val"]
         first = value[0] if isinstance(value, (tuple, list)) else value
         self.dtype = dtype_of(first)
@@ -76,15 +81,20 @@ def dtype_of(tensor: torch.Tensor) -> str:
 
 
 def fits(value: Any) -> bool:
-    """Whether Collage can hold a tensor: dense, in CPU memory, of a dtype that it has and with elements."""
-    return (isinstance(value, torch.Tensor) and value.dtype in DTYPES and value.device.type == "cpu" and value.layout is torch.strided
-            and all(concrete(extent) > 0 for extent in value.shape))
+    """Whether Collage can hold a tensor: dense, in CPU memory, of a dtype that it has."""
+    return isinstance(value, torch.Tensor) and value.dtype in DTYPES and value.device.type == "cpu" and value.layout is torch.strided
+
+
+def is_empty(value: torch.Tensor) -> bool:
+    return any(concrete(extent) == 0 for extent in value.shape)
 
 
 def concrete(size: Any) -> int:
     """An extent, or the one that a symbol was first seen with."""
     if isinstance(size, int):
         return size
+    if isinstance(size, Expression):
+        raise Unsupported("an extent that values decide")
     hint = size.node.hint if isinstance(size, torch.SymInt) else None
     if hint is None:
         raise Unsupported("an extent that values decide")
@@ -132,7 +142,7 @@ def agrees(value: Value, meta: Any) -> bool:
     """Whether a converted value is of the shape and dtype that PyTorch gives. Of several results those that there are."""
     if isinstance(value, (tuple, list)):
         return isinstance(meta, (tuple, list)) and len(value) == len(meta) and all(v is None or agrees(v, m) for v, m in zip(value, meta))
-    return (isinstance(value, Expression) and isinstance(meta, torch.Tensor) and DTYPES.get(meta.dtype) == value.dtype
+    return (isinstance(value, Expression) and fits(meta) and not is_empty(meta) and DTYPES[meta.dtype] == value.dtype
             and list(value.shape) == shape_of(meta))
 
 
@@ -141,7 +151,7 @@ def try_convert(lowering: Lowering, node: Node) -> Optional[Value]:
     try:
         value = lowering.convert(node)
         return value if agrees(value, node.meta.get("val")) else None
-    except (Unsupported, Error, KeyError, TypeError, ValueError, IndexError, NotImplementedError):
+    except (Unsupported, Error, AttributeError, KeyError, TypeError, ValueError, IndexError):
         return None
 
 
