@@ -29,7 +29,7 @@ from .passes import Pipeline
 
 __all__ = ["ArrayType", "DynamicProgram", "Error", "ErrorCode", "Expression", "LoadedDynamicProgram", "Model", "ModuleFunction", "Pipeline",
            "Program", "Progress", "Report", "TensorInfo", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
-           "function", "item", "load", "load_dynamic", "load_dynamic_artifact", "load_plugin", "parameter", "parse", "passes",
+           "from_exported", "function", "item", "load", "load_dynamic", "load_dynamic_artifact", "load_plugin", "parameter", "parse", "passes",
            "register_function", "tuple_of"]
 
 Path = Union[str, "_os.PathLike[str]"]
@@ -270,6 +270,16 @@ def load(
     if contexts:
         raise Error(ErrorCode.USAGE, "contexts: of artifacts (.collage) alone")
     return Model(_core.load(source, {name: list(shape) for name, shape in (shapes or {}).items()}, dict(dims or {}), simplify, list(data_roots)))
+
+
+def from_exported(program: Any, *, shapes: Optional[Mapping[str, Sequence[int]]] = None) -> Model:
+    """A `Model` of what `torch.export.export` gave, its weights as constants. What Collage has no operator for is an error that names it.
+
+    `shapes`: of inputs by name, where dimensions vary; without, the sizes that the program was exported with.
+    """
+    from . import torch_backend
+
+    return torch_backend.from_exported(program, shapes or {})
 
 
 def parse(text: str, weights: Sequence[Array] = ()) -> Model:

@@ -17,7 +17,7 @@ import collections
 import logging
 import operator
 import threading
-from typing import Any, Callable, Iterable, Optional, Sequence
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 
 import torch
 from torch.fx import GraphModule, Node
@@ -58,6 +58,47 @@ def compile_fx(graph: GraphModule, example_inputs: Sequence[Any], *, options: Op
         _tell(graph, _one_line(wrong))
         return graph.forward
     return _unless_overlapping(run, graph, sorted(written)) if written else run
+
+
+def from_exported(program: torch.export.ExportedProgram, shapes: Mapping[str, Sequence[int]]) -> collage.Model:
+    """`collage.from_exported`."""
+    table = torch.export.default_decompositions()
+    for overload in aten.TABLE:
+        table.pop(overload, None)
+    program = program.run_decompositions(table)
+    signature = program.graph_signature
+    if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
+        raise _unsupported("the program writes to its inputs or buffers")
+    targets = {spec.arg.name: spec.target for spec in signature.input_specs if spec.kind is not torch.export.graph_signature.InputKind.USER_INPUT}
+    state = {**program.state_dict, **program.constants}
+    nodes = _placeholders(program.graph_module)
+    extents: dict[Any, int] = {}  # of symbols, as the shapes say
+    for node in nodes:
+        for extent, given in zip(node.meta["val"].shape if node.name in shapes else (), shapes.get(node.name, ())):
+            if isinstance(extent, torch.SymInt):
+                extents[extent.node.expr] = int(given)
+    unknown = shapes.keys() - {node.name for node in nodes}
+    if unknown:
+        raise collage.Error(collage.ErrorCode.USAGE, f"shapes: the program has no input {', '.join(sorted(unknown))}")
+    inputs = [state[targets[node.name]] if node.name in targets else _like(node.meta["val"], extents) for node in nodes]
+    try:
+        function, _, _ = _function(program.graph_module, inputs, {i for i, node in enumerate(nodes) if node.name in targets}, laid_out=False)
+    except aten.Unsupported as wrong:
+        raise _unsupported(str(wrong)) from wrong
+    return collage.passes.simplify()(collage.Model.of(function))
+
+
+def _like(meta: Any, extents: Mapping[Any, int]) -> Any:
+    """A tensor of that type without memory; symbols have these values, or those that they were exported with."""
+    if not isinstance(meta, torch.Tensor):
+        return meta
+    shape = [extent if isinstance(extent, int) else int(extent.node.expr.subs({**extent.node.shape_env.backed_var_to_val, **extents}))
+             for extent in meta.shape]
+    return torch.empty(shape, dtype=meta.dtype, device="meta")
+
+
+def _unsupported(why: str) -> collage.Error:
+    return collage.Error(collage.ErrorCode.UNSUPPORTED, why)
 
 
 def _input_infos() -> Any:
@@ -291,7 +332,10 @@ class _Program:
     """A part for one set of shapes, with the weights of one moment."""
 
     def __init__(self, module: GraphModule, inputs: Sequence[Any], frozen: set[int], options: dict[str, Any], first: bool) -> None:
-        function, self._given, self._views = _function(module, inputs, frozen)
+        elsewhere = {str(value.device) for value in inputs if isinstance(value, torch.Tensor) and value.device.type != "cpu"}
+        if elsewhere:
+            raise aten.Unsupported(f"tensors on {', '.join(sorted(elsewhere))}")
+        function, self._given, self._views = _function(module, inputs, frozen, laid_out=True)
         if not self._given:
             raise aten.Unsupported("it reads no input")
         self.program = _program_of(collage.passes.simplify()(collage.Model.of(function)), options, first)
@@ -333,8 +377,11 @@ def _program_of(model: collage.Model, options: dict[str, Any], first: bool) -> c
         return model.compile(**_QUICK)
 
 
-def _function(module: GraphModule, inputs: Sequence[Any], frozen: set[int]) -> tuple[Any, list[Any], list[Any]]:
-    """The part as a function of Collage; which inputs it takes, and in which order of dimensions; which results are views, and which."""
+def _function(module: GraphModule, inputs: Sequence[Any], frozen: set[int], laid_out: bool) -> tuple[Any, list[Any], list[Any]]:
+    """The graph as a function of Collage; which inputs it takes, and in which order of dimensions; which results are views, and which.
+
+    `laid_out`: inputs and results are in the order of dimensions in which they lie in memory; else all are contiguous.
+    """
     lowering, parameters, given, results = aten.Lowering(), [], [], []
     for i, (node, value) in enumerate(zip(_placeholders(module), inputs)):
         if not isinstance(value, torch.Tensor):
@@ -344,8 +391,6 @@ def _function(module: GraphModule, inputs: Sequence[Any], frozen: set[int]) -> t
         elif i in frozen:
             lowering.values[node] = aten.constant(value)
         else:
-            if value.device.type != "cpu":
-                raise aten.Unsupported(f"a tensor on {value.device}")
             order = _order(value)
             if order is None or order == sorted(order):
                 parameter = lowering.values[node] = collage.parameter(node.name, list(value.shape), aten.dtype_of(value))
@@ -360,12 +405,14 @@ def _function(module: GraphModule, inputs: Sequence[Any], frozen: set[int]) -> t
             lowering.values[node] = aten.constant(getattr(module, node.target))
         elif node.op == "call_function":
             lowering.values[node] = lowering.convert(node)
+        elif node.op != "placeholder" and node.op != "output":
+            raise aten.Unsupported(f"{node.op} {node.target}")
     views = []
     for i, node in enumerate(_results(module)):
         result, meta = lowering.values[node], node.meta["val"]
-        order, shape = _order(meta), list(result.shape)
+        order, shape = _order(meta) if laid_out else list(range(len(result.shape))), list(result.shape)
         strides = _strides(shape, order) if _is_symbolic(meta) else list(meta.stride())
-        if strides != _strides(shape, range(len(shape))):
+        if laid_out and strides != _strides(shape, range(len(shape))):
             views.append((i, shape, strides))
         if order != sorted(order):
             result = collage.call("transpose", result, axes=order)

@@ -116,6 +116,17 @@ def tensors(value):
     return [] if not hasattr(value, "__dict__") else tensors({k: v for k, v in vars(value).items() if isinstance(v, (torch.Tensor, list, tuple))})
 
 
+def settle(model, given):
+    """Statistics of batch norms as training leaves them: without, values of deep models with random weights grow beyond all bounds."""
+    norms = [module for module in model.modules() if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)]
+    if norms:
+        for norm in norms:
+            norm.momentum = None
+            norm.train()
+        model(torch.randn(4, *given[0].shape[1:]))
+        model.eval()
+
+
 def check(name, told):
     make, inputs, graphs = MODELS[name]
     torch.manual_seed(0)
@@ -124,9 +135,7 @@ def check(name, told):
     told.lines.clear()
     model, given = make().eval(), inputs()
     with torch.no_grad():
-        for module in model.modules():  # what random weights make of deep models is finite, and no zero
-            if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear)):
-                torch.nn.init.kaiming_uniform_(module.weight, nonlinearity="relu")
+        settle(model, given)
         wanted = tensors(model(*given))
         begin = time.perf_counter()
         got = tensors(torch.compile(model, backend=compile_fx, options={"targets": "native", "effort": "fast", "patience": 0})(*given))

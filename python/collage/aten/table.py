@@ -123,7 +123,7 @@ class Lowering:
             return value
         convert = TABLE.get(node.target)
         if convert is None:
-            raise Unsupported("not an operator that Collage has")
+            raise Unsupported(f"{node.target} is no operator that Collage has")
         return convert(*args, **kwargs, **({"result": Result(node)} if convert in _WITH_RESULT else {}))
 
     def _concrete(self, value: Any) -> Any:
