@@ -69,6 +69,10 @@ class Watcher {
   std::exception_ptr raised_;
 };
 
+struct SharedWeights {
+  std::shared_ptr<WeightForms> forms = make_weight_forms();
+};
+
 SearchMethod search_of(const std::string& name) {
   if (name == "exact") return SearchMethod::kDijkstra;
   if (name == "evolutionary") return SearchMethod::kEvolutionary;
@@ -94,7 +98,8 @@ void init_options(ProgramOptions* self, std::vector<std::string> targets,
                   const std::string& effort, const std::string& search, double patience,
                   std::filesystem::path database, std::filesystem::path config,
                   std::filesystem::path worker, bool frozen_costs, bool strict_accuracy,
-                  bool deterministic, bool always_measure, double max_error) {
+                  bool deterministic, bool always_measure, double max_error,
+                  const SharedWeights* shared_weights) {
   ProgramOptions options;
   options.targets = std::move(targets);
   options.exclude = std::move(exclude);
@@ -113,6 +118,7 @@ void init_options(ProgramOptions* self, std::vector<std::string> targets,
   options.deterministic = deterministic;
   options.always_measure = always_measure;
   options.max_error = max_error;
+  if (shared_weights != nullptr) options.weight_forms = shared_weights->forms;
   new (self) ProgramOptions(std::move(options));
 }
 
@@ -191,13 +197,18 @@ NB_MODULE(_core, core) {
                std::string(dtype_name(info.dtype)) + "')";
       });
 
+  nb::class_<SharedWeights>(
+      core, "SharedWeights",
+      "Programs of one model that are compiled with the same one keep one set of weights in memory, "
+      "as far as some backend can: compile one after the other, the most important first.")
+      .def(nb::init<>());
   nb::class_<ProgramOptions>(core, "Options")
       .def("__init__", &init_options, nb::kw_only(), nb::arg("targets"), nb::arg("exclude"),
            nb::arg("pin"), nb::arg("devices"), nb::arg("memory"), nb::arg("threads"),
            nb::arg("effort"), nb::arg("search"), nb::arg("patience"), nb::arg("database"),
            nb::arg("config"), nb::arg("worker"), nb::arg("frozen_costs"),
            nb::arg("strict_accuracy"), nb::arg("deterministic"), nb::arg("always_measure"),
-           nb::arg("max_error"));
+           nb::arg("max_error"), nb::arg("shared_weights").none());
   bind_expressions(core);
   bind_contents(core);
   nb::class_<Model> model(core, "Model");

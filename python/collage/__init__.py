@@ -19,7 +19,7 @@ import os as _os
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _core, passes
-from ._core import Expression, ModuleFunction, TensorInfo, __version__, empty
+from ._core import Expression, ModuleFunction, SharedWeights, TensorInfo, __version__, empty
 from ._error import Error, ErrorCode
 from ._options import make_options as _make_options
 from .dynamic import DynamicProgram, LoadedDynamicProgram, load_dynamic, load_dynamic_artifact
@@ -28,7 +28,7 @@ from .graph import call, constant, function, item, parameter, tuple_of
 from .passes import Pipeline
 
 __all__ = ["ArrayType", "DynamicProgram", "Error", "ErrorCode", "Expression", "LoadedDynamicProgram", "Model", "ModuleFunction", "Pipeline",
-           "Program", "Progress", "Report", "TensorInfo", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
+           "Program", "Progress", "Report", "SharedWeights", "TensorInfo", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
            "from_exported", "function", "item", "load", "load_dynamic", "load_dynamic_artifact", "load_plugin", "parameter", "parse", "passes",
            "register_function", "tuple_of"]
 
@@ -180,6 +180,7 @@ class Model:
         deterministic: bool = False,
         always_measure: bool = False,
         max_error: float = 0,
+        shared_weights: Optional[SharedWeights] = None,
         check_inputs: Sequence[Mapping[str, Array]] = (),
         progress: Optional[Callable[[Progress], Any]] = None,
     ) -> Program:
@@ -193,7 +194,8 @@ class Model:
         options = _make_options(
             targets=targets, exclude=exclude, pin=pin, devices=devices, memory=memory, threads=threads, effort=effort, search=search,
             patience=patience, database=database, config=config, worker=worker, frozen_costs=frozen_costs,
-            strict_accuracy=strict_accuracy, deterministic=deterministic, always_measure=always_measure, max_error=max_error)
+            strict_accuracy=strict_accuracy, deterministic=deterministic, always_measure=always_measure, max_error=max_error,
+            shared_weights=shared_weights)
         compiled = self._core.compile(options, check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard)
         return Program(compiled, compiled.report_text)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os as _os
-from typing import Sequence, Union
+from typing import Optional, Sequence, Union
 
 from . import _core
 
@@ -29,12 +29,13 @@ def make_options(
     deterministic: bool = False,
     always_measure: bool = False,
     max_error: float = 0,
+    shared_weights: Optional[_core.SharedWeights] = None,
 ) -> _core.Options:
     return _core.Options(
         targets=words(targets), exclude=words(exclude), pin=[pin] if isinstance(pin, str) else list(pin), devices=devices,
         memory=words(memory), threads=threads, effort=effort, search=search, patience=patience, database=database, config=config,
         worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy, deterministic=deterministic,
-        always_measure=always_measure, max_error=max_error)
+        always_measure=always_measure, max_error=max_error, shared_weights=shared_weights)
 
 
 def words(given: Union[str, Sequence[str]]) -> list[str]:

@@ -31,6 +31,8 @@ log = logging.getLogger("collage.torch")
 _MOST_PROGRAMS = 64  # of one part: the least recently used goes
 _MOST_CHANGES = 2  # a weight that changes more often is an input
 _QUICK = {"targets": "native", "effort": "fast", "patience": 0}
+_SYMBOLIC = {"targets": "native -symbolic=only"}  # kernels that serve many shapes, where there are such
+_CALLS_UNTIL_COMPILED = 3
 _LITTLE_WORK = 1e7  # operations and bytes: a model of less is done in some 0.1 ms, and measuring its kernels costs more than it can win
 
 
@@ -82,7 +84,8 @@ def from_exported(program: torch.export.ExportedProgram, shapes: Mapping[str, Se
         raise collage.Error(collage.ErrorCode.USAGE, f"shapes: the program has no input {', '.join(sorted(unknown))}")
     inputs = [state[targets[node.name]] if node.name in targets else _like(node.meta["val"], extents) for node in nodes]
     try:
-        function, _, _ = _function(program.graph_module, inputs, {i for i, node in enumerate(nodes) if node.name in targets}, laid_out=False)
+        constants = {i: aten.constant(inputs[i]) for i, node in enumerate(nodes) if node.name in targets}
+        function, _, _ = _function(program.graph_module, inputs, constants, laid_out=False)
     except aten.Unsupported as wrong:
         raise _unsupported(str(wrong)) from wrong
     return collage.passes.simplify()(collage.Model.of(function))
@@ -283,7 +286,11 @@ def _tell(module: GraphModule, why: str) -> None:
 
 
 class _Part:
-    """A graph of supported nodes alone; its programs are made when they are first needed, with the tensors of that call."""
+    """A graph of supported nodes alone; its programs are made when they are first needed, with the tensors of that call.
+
+    Where shapes vary the first ones are compiled as the options ask. Others run in PyTorch until they have come several times, and are then
+    compiled without measuring, unless their costs are known; all programs share one set of weights.
+    """
 
     def __init__(self, module: GraphModule, weights: set[Node], options: dict[str, Any]) -> None:
         self._module = module
@@ -293,64 +300,81 @@ class _Part:
         self._frozen = {i for i, node in enumerate(self._inputs) if node in weights and _order(node.meta["val"]) is not None}
         self._sized = [i for i, node in enumerate(self._inputs) if _is_symbolic(node.meta["val"])]
         self._changes: collections.Counter[int] = collections.Counter()
+        self._calls: collections.Counter[Any] = collections.Counter()  # of shapes that no program has
         self._programs: collections.OrderedDict[Any, Callable[..., Any]] = collections.OrderedDict()
+        self._weights: Optional[_Weights] = None
         self._making = threading.Lock()
 
     def __call__(self, *inputs: Any) -> Any:
-        key = tuple(value.shape if isinstance(value, torch.Tensor) else value for value in (inputs[i] for i in self._sized))
+        key = tuple([value.shape if isinstance(value, torch.Tensor) else value for value in [inputs[i] for i in self._sized]])
         program = self._programs.get(key)
-        if program is None or (isinstance(program, _Program) and program.changed(inputs)):
+        if program is None or (self._weights is not None and self._weights.changed(inputs)):
             program = self._make(key, inputs)
-        results = program(*inputs)
-        return results[0] if self._single and isinstance(program, _Program) else results
+        if not isinstance(program, _Program):
+            return program(*inputs)
+        results = program(inputs)
+        return results[0] if self._single else results
 
     def _make(self, key: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
         with self._making:
-            program = self._programs.pop(key, None)
-            if isinstance(program, _Program):
-                changed = program.changed(inputs)
-                for i in changed:
-                    self._changes[i] += 1
-                    if self._changes[i] > _MOST_CHANGES:
-                        self._frozen.discard(i)
-                if changed:
-                    log.info("weights changed: compiling anew")
-                    program = None
-            if program is None:
-                try:
-                    program = _Program(self._module, inputs, self._frozen, self._options, first=not self._programs)
-                except (aten.Unsupported, collage.Error) as wrong:
-                    _tell(self._module, _one_line(wrong))
-                    program = self._module.forward
+            changed = self._weights.changed(inputs) if self._weights is not None else []
+            if changed:
+                log.info("weights changed: compiling anew")
+                self._changes.update(changed)
+                self._frozen -= {i for i in changed if self._changes[i] > _MOST_CHANGES}
+                self._programs.clear()
+            if changed or self._weights is None:
+                self._weights = _Weights(inputs, self._frozen)
+            program = self._programs.get(key)
+            if program is not None:
+                self._programs.move_to_end(key)
+                return program
+            first = not self._programs
+            self._calls[key] += 1
+            if not first and self._calls[key] < _CALLS_UNTIL_COMPILED:
+                return self._module.forward
+            try:
+                program = _Program(self._module, inputs, self._weights, self._options, first)
+            except (aten.Unsupported, collage.Error) as wrong:
+                _tell(self._module, _one_line(wrong))
+                program = self._module.forward
             self._programs[key] = program
             if len(self._programs) > _MOST_PROGRAMS:
                 self._programs.popitem(last=False)
             return program
 
 
-class _Program:
-    """A part for one set of shapes, with the weights of one moment."""
+class _Weights:
+    """The tensors that are constants of a part's programs, as they are at one moment."""
 
-    def __init__(self, module: GraphModule, inputs: Sequence[Any], frozen: set[int], options: dict[str, Any], first: bool) -> None:
+    def __init__(self, inputs: Sequence[Any], frozen: set[int]) -> None:
+        self.constants = {i: aten.Empty() if inputs[i].numel() == 0 else aten.constant(inputs[i]) for i in sorted(frozen)}
+        self.shared = collage.SharedWeights()
+        self._seen = [(i, inputs[i]._version, inputs[i].data_ptr()) for i in sorted(frozen)]
+        self._held = [inputs[i].detach() for i in sorted(frozen)]  # keeps the memory that is compared
+        self._contents = _core.Contents([(held.data_ptr(), held.nbytes) for held in self._held])
+
+    def changed(self, inputs: Sequence[Any]) -> list[int]:
+        """Those that are others now: replaced, written, or (as far as samples show it) written behind PyTorch's back."""
+        changed = [i for i, version, pointer in self._seen if inputs[i]._version != version or inputs[i].data_ptr() != pointer]
+        return changed or [self._seen[at][0] for at in self._contents.changed()]
+
+
+class _Program:
+    """A part for one set of shapes."""
+
+    def __init__(self, module: GraphModule, inputs: Sequence[Any], weights: _Weights, options: dict[str, Any], first: bool) -> None:
         elsewhere = {str(value.device) for value in inputs if isinstance(value, torch.Tensor) and value.device.type != "cpu"}
         if elsewhere:
             raise aten.Unsupported(f"tensors on {', '.join(sorted(elsewhere))}")
-        function, self._given, self._views = _function(module, inputs, frozen, laid_out=True)
+        function, self._given, self._views = _function(module, inputs, weights.constants, laid_out=True)
         if not self._given:
             raise aten.Unsupported("it reads no input")
-        self.program = _program_of(collage.passes.simplify()(collage.Model.of(function)), options, first)
+        model = collage.passes.simplify()(collage.Model.of(function))
+        self.program = _program_of(model, {"shared_weights": weights.shared, **options}, first)
         self._run = self.program._core.run
-        self._weights = [(i, inputs[i], inputs[i]._version, inputs[i].data_ptr()) for i in sorted(frozen)]
-        self._held = [weight.detach() for _, weight, _, _ in self._weights]  # keeps the memory that is compared
-        self._contents = _core.Contents([(pointer, weight.nbytes) for _, weight, _, pointer in self._weights])
 
-    def changed(self, inputs: Sequence[Any]) -> list[int]:
-        """The weights that are not those that were compiled: replaced, written, or (as far as samples show it) written behind PyTorch's back."""
-        changed = [i for i, weight, version, pointer in self._weights
-                   if (inputs[i] is not weight and inputs[i].data_ptr() != pointer) or inputs[i]._version != version or inputs[i].data_ptr() != pointer]
-        return changed or [self._weights[at][0] for at in self._contents.changed()]
-
-    def __call__(self, *inputs: Any) -> list[torch.Tensor]:
+    def __call__(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
         given = []
         for i, order in self._given:
             value = inputs[i]
@@ -364,32 +388,31 @@ class _Program:
 
 
 def _program_of(model: collage.Model, options: dict[str, Any], first: bool) -> collage.Program:
-    """As the options ask. Without options a small model is compiled quickly; so are further shapes where their costs are not known."""
-    if options:
+    """As the options ask; a small model, and further shapes whose costs are not known, without measuring."""
+    asked = options.keys() - {"shared_weights"}
+    if first and (asked or sum(model.work()) >= _LITTLE_WORK):
         return model.compile(**options)
-    if sum(model.work()) < _LITTLE_WORK:
-        return model.compile(**_QUICK)
-    if first:
-        return model.compile()
-    try:
-        return model.compile(frozen_costs=True)
-    except collage.Error:
-        return model.compile(**_QUICK)
+    if not first:
+        try:
+            return model.compile(**{**options, "frozen_costs": True})
+        except collage.Error:  # costs that nobody measured
+            pass
+    return model.compile(**{**_QUICK, **options, **({} if first else _SYMBOLIC)})
 
 
-def _function(module: GraphModule, inputs: Sequence[Any], frozen: set[int], laid_out: bool) -> tuple[Any, list[Any], list[Any]]:
+def _function(module: GraphModule, inputs: Sequence[Any], constants: Mapping[int, Any], laid_out: bool) -> tuple[Any, list[Any], list[Any]]:
     """The graph as a function of Collage; which inputs it takes, and in which order of dimensions; which results are views, and which.
 
-    `laid_out`: inputs and results are in the order of dimensions in which they lie in memory; else all are contiguous.
+    `constants` stand for some of the inputs. `laid_out`: inputs and results are in the order of dimensions in which they lie in memory; else all are contiguous.
     """
     lowering, parameters, given, results = aten.Lowering(), [], [], []
     for i, (node, value) in enumerate(zip(_placeholders(module), inputs)):
         if not isinstance(value, torch.Tensor):
             lowering.values[node] = value
+        elif i in constants:
+            lowering.values[node] = constants[i]
         elif value.numel() == 0:
             lowering.values[node] = aten.Empty()
-        elif i in frozen:
-            lowering.values[node] = aten.constant(value)
         else:
             order = _order(value)
             if order is None or order == sorted(order):
