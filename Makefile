@@ -4,6 +4,8 @@
 #   make build      the command and its library, build/release/collage
 #   make test       build, then every test but the long ones
 #   make test-long  the long tests
+#   make test-torch what needs PyTorch, in an environment of its own (build/torch-env, 6 GB from PyPI): torch.compile with the cases of
+#                   tests/torch, PyTorch's operator database and models; the backend torch
 #   make mutations  plants the faults of tests/mutations one at a time; a test must find each (an hour; ONLY=REGEX for some)
 #   make demo       build, then a short tour of what Collage does
 #   make install    PREFIX=/usr/local: command, library, headers, CMake package
@@ -25,7 +27,7 @@ ENV := build/env
 export WERROR
 CTEST := bash tools/setup/test.sh -j $(JOBS)
 
-.PHONY: plugin-torch build build-tests test test-long mutations demo install deb wheel wheel-test asan asan-short format lint clean setup setup-tests setup-lint
+.PHONY: plugin-torch build build-tests test test-torch test-long mutations demo install deb wheel wheel-test asan asan-short format lint clean setup setup-tests setup-lint
 .DEFAULT_GOAL := build
 
 setup:
@@ -47,7 +49,11 @@ build-tests: setup-tests
 	@ninja -C build/release -j $(JOBS)
 
 test: build-tests
-	@$(CTEST) --test-dir build/release -LE long
+	@$(CTEST) --test-dir build/release -LE '^(long|torch)$$'
+
+test-torch: build-tests
+	@bash tools/setup/wheels.sh requirements-torch.txt torch-env
+	@$(CTEST) --test-dir build/release -L torch
 
 test-long: build-tests
 	@$(CTEST) --test-dir build/release -L long

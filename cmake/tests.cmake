@@ -230,6 +230,9 @@ foreach(script IN LISTS scripts)
   endif()
   string(REGEX REPLACE "[.]py$" "" name ${script})
   string(REPLACE "/" "." name ${name})
+  if(script MATCHES "^torch/")
+    continue() # below: they have an environment of their own
+  endif()
   add_test(NAME ${name} COMMAND ${COLLAGE_ENV}/bin/python ${PROJECT_SOURCE_DIR}/tests/${script}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set(timeout 300)
@@ -251,3 +254,25 @@ foreach(script IN LISTS scripts)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS ${label} RUN_SERIAL ${alone} ENVIRONMENT
                                           "${environment};PYTHONDONTWRITEBYTECODE=1")
 endforeach()
+
+# What needs PyTorch: `make test-torch` makes its environment and runs these.
+function(collage_torch_test name script)
+  add_test(NAME torch.${name} COMMAND ${COLLAGE_TORCH_ENV}/bin/python ${PROJECT_SOURCE_DIR}/tests/${script} ${ARGN}
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  collage_test_timeout(timeout 3600)
+  collage_test_environment(environment scripts)
+  set_tests_properties(torch.${name} PROPERTIES TIMEOUT ${timeout} LABELS torch ENVIRONMENT
+                                     "${environment};PYTHONDONTWRITEBYTECODE=1;COLLAGE_TORCH=${COLLAGE_TORCH_ENV}/lib/python3.11/site-packages")
+endfunction()
+
+if(NOT COLLAGE_SANITIZE)
+  set(COLLAGE_TORCH_ENV ${PROJECT_SOURCE_DIR}/build/torch-env)
+  collage_torch_test(cases torch/cases_test.py)
+  collage_torch_test(models torch/models_test.py)
+  foreach(shard RANGE 3)
+    collage_torch_test(operators_${shard} torch/opinfo_test.py --shard ${shard}/4 --samples 1)
+  endforeach()
+  collage_torch_test(package python/package_test.py check_torch)
+  collage_torch_test(functions python/functions_test.py check_torch)
+  collage_torch_test(plugin api/torch_plugin_test.py)
+endif()

@@ -199,7 +199,8 @@ NB_MODULE(_core, core) {
 
   nb::class_<SharedWeights>(
       core, "SharedWeights",
-      "Programs of one model that are compiled with the same one keep one set of weights in memory, "
+      "Programs of one model that are compiled with the same one keep one set of weights in "
+      "memory, "
       "as far as some backend can: compile one after the other, the most important first.")
       .def(nb::init<>());
   nb::class_<ProgramOptions>(core, "Options")

@@ -68,14 +68,19 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
   if (!task.until_right && !task.list_only) turn = turn_to_measure();  // else nothing is timed
   // Recorded at once: a run that is ended by hand because something hangs does not hang again.
   return worker_.measure(std::move(task), [&](const std::string& subject, const Invalid& how) {
-    if (is_of_machine(how.death)) return;
-    std::string context = CostKeys::quarantine_context(subject.substr(0, subject.find('|')));
-    std::string key = CostDatabase::key_of(text, context);
-    Quarantine known =
-        find_value(database_, "quarantine", key, quarantine_from_json).value_or(Quarantine());
-    known[subject] = how;
-    database_.put("quarantine", key, text, json_text(to_json(known)), context);
+    put_in_quarantine(text, subject, how);
   });
+}
+
+void MeasuredCosts::put_in_quarantine(const std::string& text, const std::string& subject,
+                                      const Invalid& how) {
+  if (is_of_machine(how.death)) return;
+  std::string context = CostKeys::quarantine_context(subject.substr(0, subject.find('|')));
+  std::string key = CostDatabase::key_of(text, context);
+  Quarantine known =
+      find_value(database_, "quarantine", key, quarantine_from_json).value_or(Quarantine());
+  known[subject] = how;
+  database_.put("quarantine", key, text, json_text(to_json(known)), context);
 }
 
 Result<std::optional<std::vector<TargetCosts>>> MeasuredCosts::ask(MeasureTask task,

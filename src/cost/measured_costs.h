@@ -105,6 +105,14 @@ class MeasuredCosts : public CostEstimator {
   // With `wanted`, that variant is tried if it was not yet. What is found is stored too.
   Result<TargetCosts> tried_function(const Function& function, const Target& target,
                                      const Variant* wanted = nullptr);
+  // Functions, each on a target, as tried_function, in as many workers as the program has threads:
+  // what is stored of them that one finds. Where something fails it meets that itself. `done` hears
+  // how many are, on the calling thread.
+  struct Trial {
+    Function function;
+    Target target;
+  };
+  void try_ahead(const std::vector<Trial>& trials, const std::function<void(size_t)>& done);
   // Likewise: the first backend whose conversion is right, of unknown cost.
   Result<ConversionRow> tried_conversion(const TensorType& type, const Encoding& from,
                                          const Encoding& to);
@@ -175,6 +183,8 @@ class MeasuredCosts : public CostEstimator {
   void add_quarantine(MeasureTask& task, const std::string& text);
   void count_invalid(const TargetCosts& costs);
   Result<std::vector<TargetCosts>> run_worker(MeasureTask task, const std::string& text);
+  // Keeps what killed a worker that was at a function of that text.
+  void put_in_quarantine(const std::string& text, const std::string& subject, const Invalid& how);
   // The same; where the task failed, every target refuses with its reason. None after an interrupt.
   Result<std::optional<std::vector<TargetCosts>>> ask(MeasureTask task, const std::string& text);
   // Tasks of functions, timed together, as many at once as fit the memory: an answer each.

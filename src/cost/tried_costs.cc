@@ -1,6 +1,12 @@
 // MeasuredCosts without timing: variants are tried until one computes right.
 #include <algorithm>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <set>
+#include <system_error>
 
+#include "base/interrupt.h"
 #include "cost/measured_costs.h"
 #include "ir/text_printer.h"
 #include "tensor_program/external_call.h"
@@ -64,6 +70,65 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
   const bool unlisted = wanted != nullptr && !known && entry.refusal.empty() &&
                         std::none_of(entry.variants.begin(), entry.variants.end(), is_wanted);
   return unlisted ? tried_function(function, target, wanted) : std::move(entry);
+}
+
+void MeasuredCosts::try_ahead(const std::vector<Trial>& trials,
+                              const std::function<void(size_t)>& done) {
+  struct Pending {
+    std::string text;
+    const Trial* trial;
+    MeasureTask task;
+  };
+  std::vector<Pending> pending;
+  std::set<std::string> seen;
+  for (const Trial& trial : trials) {
+    if (tensor_program::is_local(trial.function)) continue;
+    std::string text = canonical_text(trial.function);
+    if (!seen.insert(trial.target.to_string() + text).second) continue;
+    if (find_function(text, trial.target, true, Precision::kFull) ||
+        find_costs("trial", text, trial.target, Precision::kFull))
+      continue;
+    MeasureTask task = function_task(text);
+    task.targets = {trial.target.to_string()};
+    task.until_right = true;
+    add_quarantine(task, text);
+    pending.push_back({std::move(text), &trial, std::move(task)});
+  }
+  const size_t workers =
+      std::min(static_cast<size_t>(std::max(1, options_.compile.threads)), pending.size());
+  if (workers < 2) return;  // tried_function does as well
+  std::mutex mutex;         // of the database, and of what follows
+  size_t next = 0, ended = 0;
+  const auto work = [&](Worker& worker, bool tells) {
+    std::unique_lock<std::mutex> lock(mutex);
+    while (next < pending.size() && !interrupted()) {
+      Pending& one = pending[next++];
+      lock.unlock();
+      Result<std::vector<TargetCosts>> answer =
+          worker.measure(std::move(one.task), [&](const std::string& subject, const Invalid& how) {
+            const std::lock_guard<std::mutex> held(mutex);
+            put_in_quarantine(one.text, subject, how);
+          });
+      if (tells) done(ended);
+      lock.lock();
+      ++ended;
+      if (!answer.ok()) continue;
+      ++counts_.tried;
+      put_costs("trial", one.text, one.trial->target, Precision::kFull, answer->at(0));
+    }
+  };
+  std::vector<std::unique_ptr<Worker>> others;
+  std::vector<std::future<void>> running;
+  for (size_t i = 1; i < workers; ++i) {
+    others.push_back(std::make_unique<Worker>(options_.worker_command, options_.limits));
+    try {
+      running.push_back(std::async(std::launch::async, work, std::ref(*others.back()), false));
+    } catch (const std::system_error&) {  // no thread to be had: those that there are do it
+      break;
+    }
+  }
+  work(worker_, true);
+  for (std::future<void>& one : running) one.wait();
 }
 
 }  // namespace collage

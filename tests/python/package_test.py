@@ -383,7 +383,7 @@ def check_command(folder):
 
 
 def check_torch(folder):
-    """A module through torch.compile gives what it gives without; what is refused runs in PyTorch and says so."""
+    """A module through torch.compile gives what it gives without, also after its weights changed; gradients are PyTorch's, which is said."""
     import logging
 
     import torch
@@ -400,21 +400,11 @@ def check_torch(folder):
     x = torch.randn(4, 8)
     with torch.no_grad():
         torch.testing.assert_close(fast(x), model(x))
-        assert told == [], told
         model[0].weight.mul_(2)
         torch.testing.assert_close(fast(x), model(x))
         assert told == [], told
     fast(x).sum().backward()
     assert len(told) == 1 and "gradients" in told[0], told
-
-    def writes(values):
-        values.add_(1)
-        return values * 2
-
-    with torch.no_grad():
-        given = torch.ones(4)
-        torch.testing.assert_close(torch.compile(writes, backend=compile_fx, options=options)(given), torch.full((4,), 4.0))
-        assert given[0] == 2 and len(told) == 2 and "writes to its inputs" in told[1], told
 
 
 def main(arguments):

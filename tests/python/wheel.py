@@ -3,7 +3,7 @@ python/README.md run. `make wheel-test`.
 
     python tests/python/wheel.py [WHEEL]
 
-COLLAGE_TORCH=DIR names a site-packages folder that holds torch, onnx and onnxscript; without it the example for PyTorch is skipped. Prints
+COLLAGE_TORCH=DIR names a site-packages folder that holds torch; without it the example for PyTorch is skipped. Prints
 "N passed, 0 failed" or what went wrong.
 """
 

@@ -1,16 +1,17 @@
 #!/bin/bash
-# wheels.sh [LIST]: makes sure build/env is a Python environment that holds every wheel of LIST (default requirements.txt).
+# wheels.sh [LIST [NAME]]: makes sure build/NAME (default env) is a Python environment that holds every wheel of LIST (default requirements.txt).
 # An environment that already satisfies the list is kept as it is; it may be a symbolic link to one elsewhere.
 set -euo pipefail
 # shellcheck source=tools/setup/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-env=$root/build/env
+folder=build/${2:-env}
+env=$root/$folder
 name=${1:-requirements.txt}
 list=$root/$name
 done_stamp=$(stamp "wheels-${name%.txt}" "$list")
 
-runs() { "$env/bin/python" -c '' 2> /dev/null && "$env/bin/cmake" --version > /dev/null 2>&1; }
+runs() { "$env/bin/python" -c '' 2> /dev/null && { [ $folder != build/env ] || "$env/bin/cmake" --version > /dev/null 2>&1; }; }
 
 satisfied() {
   [ -x "$env/bin/python" ] && "$env/bin/python" - "$list" << 'PYTHON'
@@ -35,18 +36,18 @@ fi
 
 # A virtual environment names its own folder: after a move it has to be made again.
 if [ -e "$env" ] && [ ! -L "$env" ] && ! "$env/bin/python" -m pip --version > /dev/null 2>&1; then
-  say "build/env does not work any more; making it again"
+  say "$folder does not work any more; making it again"
   rm -rf "$env"
 fi
 mkdir -p "$root/build"
 if [ ! -e "$env" ]; then
   python=/usr/bin/python3
   [ -x $python ] || python=python3
-  say "making the Python environment build/env"
+  say "making the Python environment $folder"
   "$python" -m venv "$env" || die "$python -m venv failed; is the Debian package python3-venv installed?"
 fi
-say "installing wheels into build/env: $(entries "$list" | xargs)"
+say "installing wheels into $folder: $(entries "$list" | xargs)"
 "$env/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: \
-  -r "$list" || die "pip could not install the wheels of $name into build/env (see above)"
-runs || die "build/env was made but its cmake does not run; remove build/env and try again"
+  -r "$list" || die "pip could not install the wheels of $name into $folder (see above)"
+runs || die "$folder was made but does not run; remove it and try again"
 mark "$done_stamp"
