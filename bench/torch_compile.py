@@ -1,8 +1,8 @@
 """torch.compile with Collage, with TorchInductor, and PyTorch as it is: one model after the other, the contenders in turns.
 
-    python bench/torch_compile.py [--models resnet18,vit_b_16,bert] [--threads N] [--duration 10] [--block 0.25] [--json FILE]
+    python bench/torch_compile.py [--models resnet18,vit_b_16,bert] [--onnx] [--threads N] [--duration 10] [--block 0.25] [--json FILE]
 
-Needs an environment with the wheel, torch, torchvision, transformers, onnx and onnxscript, and a C++ compiler for TorchInductor. Weights are
+Needs an environment with the wheel, torch, torchvision and transformers, and a C++ compiler for TorchInductor (with --onnx, onnx and onnxscript). Weights are
 seeded random. All contenders have the same number of threads, by default as many as there are cores. Every turn gives each contender a block of runs, in
 an order that rotates; what is compared are medians over all runs, and the speed-up of Collage over the faster of the others is the median of its
 ratios turn by turn. Leave the machine alone meanwhile.
@@ -16,34 +16,47 @@ import logging
 import os
 import statistics
 import sys
+import tempfile
 import time
 
 import torch
 import turns
 
-
-def resnet18():
-    import torchvision
-
-    return torchvision.models.resnet18().eval(), (torch.randn(1, 3, 224, 224),)
+import collage
 
 
-def vit_b_16():
-    import torchvision
+def image(name, *shape):
+    def make():
+        import torchvision
 
-    model = torchvision.models.vit_b_16().eval()
-    torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # zeros otherwise: every output would agree
-    return model, (torch.randn(1, 3, 224, 224),)
+        model = torchvision.models.get_model(name, weights=None).eval()
+        for head in (getattr(model, "heads", None), getattr(model, "fc", None)):
+            for layer in head.modules() if head is not None else ():
+                if isinstance(layer, torch.nn.Linear):
+                    torch.nn.init.normal_(layer.weight, std=0.02)  # zeros in some: every output would agree
+        return model, (torch.randn(1, 3, *shape),)
+
+    return make
 
 
-def bert():
-    import transformers
+def text(model, config):
+    def make():
+        import transformers
 
-    model = transformers.BertModel(transformers.BertConfig()).eval()
-    return model, (torch.randint(0, 30000, (1, 128)),)
+        made = getattr(transformers, model)(getattr(transformers, config)()).eval()
+        made.config.use_cache = False
+        return made, (torch.randint(0, 30000, (1, 128)),)
+
+    return make
 
 
-MODELS = {"resnet18": resnet18, "vit_b_16": vit_b_16, "bert": bert}
+# Ten public exports: what most people run.
+MODELS = {
+    "resnet18": image("resnet18", 224, 224), "resnet50": image("resnet50", 224, 224), "resnext50": image("resnext50_32x4d", 224, 224),
+    "inception_v3": image("inception_v3", 299, 299), "mobilenet_v2": image("mobilenet_v2", 224, 224),
+    "efficientnet_b0": image("efficientnet_b0", 224, 224), "r3d_18": image("r3d_18", 16, 112, 112), "vit_b_16": image("vit_b_16", 224, 224),
+    "bert": text("BertModel", "BertConfig"), "gpt2": text("GPT2Model", "GPT2Config"),
+}
 
 
 def tensors_of(output):
@@ -78,8 +91,11 @@ def compare(name, options, warnings):
     warnings.told.clear()
     model, inputs = MODELS[name]()
     result = {"model": name, "compile_s": {}, "median_ms": {}, "max_difference": {}}
+    chosen = {"threads": options.threads, "effort": options.effort}
     contenders = {"eager": model, "inductor": torch.compile(model, backend="inductor"),
-                  "collage": torch.compile(model, backend="collage", options={"threads": options.threads})}
+                  "collage": torch.compile(model, backend="collage", options=chosen)}
+    if options.onnx:
+        contenders = {"eager": model, "collage": contenders["collage"], "onnx": through_onnx(model, inputs, chosen)}
     expected = model(*inputs)
     for contender, run in contenders.items():
         begin = time.perf_counter()
@@ -91,10 +107,26 @@ def compare(name, options, warnings):
     runs = turns.blocks(contenders, inputs, options.block, turns.until(options.duration * len(contenders)), between=idle)
     for contender, blocks in runs.items():
         result["median_ms"][contender] = 1e3 * statistics.median(s for samples in blocks for s in samples)
-    rival = min(("eager", "inductor"), key=lambda other: result["median_ms"][other])
+    rival = "onnx" if options.onnx else min(("eager", "inductor"), key=lambda other: result["median_ms"][other])
     took = turns.medians(runs)
     result |= {"rival": rival, "speed_up": turns.ratio(took, rival, "collage"), "turns": len(took["collage"]), "ran_in_pytorch": list(warnings.told)}
     return result
+
+
+def through_onnx(model, inputs, chosen):
+    """The same model, exported to a file, compiled by Collage when it is first called."""
+    programs = []
+
+    def run(*tensors):
+        if not programs:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "model.onnx")
+                torch.onnx.export(model, inputs, path, dynamo=True, verbose=False, external_data=True)
+                programs.append(collage.load(path).compile(**chosen))
+        outputs = programs[0](*tensors)
+        return outputs if isinstance(outputs, tuple) else (outputs,)
+
+    return run
 
 
 def wrong_with(result, options):
@@ -112,21 +144,25 @@ def main():
     parser.add_argument("--tolerance", type=float, default=1e-3, help="a part of an output's largest value")
     parser.add_argument("--duration", type=float, default=10, help="seconds of runs a contender")
     parser.add_argument("--block", type=float, default=0.25, help="seconds of runs in one turn")
+    parser.add_argument("--effort", default="default", help="of Collage's search for kernels")
+    parser.add_argument("--onnx", action="store_true", help="beside the same model through a file of ONNX (needs onnxscript), not TorchInductor")
     parser.add_argument("--json", help="write the figures here")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     results, warnings, wrong = [], Warnings(), []
-    print("| model | Collage ms | inductor ms | eager ms | speed-up | largest difference | of inductor |\n| --- | --- | --- | --- | --- | --- | --- |")
+    other = "onnx" if options.onnx else "inductor"
+    print(f"| model | Collage ms | {other} ms | eager ms | speed-up | largest difference | of {other} |\n| --- | --- | --- | --- | --- | --- | --- |")
     with torch.no_grad():
         for name in options.models.split(","):
             result = compare(name, options, warnings)
             results.append(result)
             wrong += wrong_with(result, options)
             ms = result["median_ms"]
-            print(f"| {name} | {ms['collage']:.2f} | {ms['inductor']:.2f} | {ms['eager']:.2f} | {result['speed_up']:.2f}x over {result['rival']} "
-                  f"| {result['max_difference']['collage']:.1e} | {result['max_difference']['inductor']:.1e} |", flush=True)
-    faster = sum(result["speed_up"] > 1 for result in results)
-    print(f"Collage is faster than eager and inductor on {faster} of {len(results)}")
+            print(f"| {name} | {ms['collage']:.2f} | {ms[other]:.2f} | {ms['eager']:.2f} | {result['speed_up']:.2f}x over {result['rival']} "
+                  f"| {result['max_difference']['collage']:.1e} | {result['max_difference'][other]:.1e} |", flush=True)
+    if not options.onnx:
+        faster = sum(result["speed_up"] > 1 for result in results)
+        print(f"Collage is faster than eager and inductor on {faster} of {len(results)}")
     return turns.finish({"torch": torch.__version__, "threads": options.threads, "results": results}, options.json, wrong)
 
 

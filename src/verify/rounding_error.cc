@@ -31,6 +31,9 @@ constexpr double kPeak = 4;
 constexpr double kFloor = 4;
 // Beyond a quarter of the result nothing would be left of it.
 constexpr double kMost = 0.25;
+// Where float32's roundings move elements by such a part of their scale the function is chaotic: no
+// draw of noise is near another, and neither is one honest program's result.
+constexpr double kChaotic = 1.0 / 16;
 // Arithmetic of a function that is evaluated in no time.
 constexpr double kCheap = 1e7;
 constexpr int kFirstDraws = 1, kFirstCheapDraws = 4, kMostDraws = 8, kMostCheapDraws = 64;
@@ -295,7 +298,10 @@ Result<RoundingErrors::Movement> RoundingErrors::moved(size_t output, const Roun
     for (size_t i = 0; i < of.size(); ++i) (*all)[i] = combined((*all)[i], part.times * of[i]);
   }
   const Magnitudes magnitudes(expected);
-  const std::vector<double> typical = of_groups(expected, magnitudes, *all, quantises_);
+  std::vector<double> typical = of_groups(expected, magnitudes, *all, quantises_);
+  if (rounding.tensors == 0 && !quantises_)
+    for (double& part : typical)
+      if (part > kChaotic) part = std::max(part, 1.0);
   for (int64_t i = 0, n = expected.size(); i < n; ++i) {
     const double b = number_at(expected, i);
     if (std::isfinite(b))

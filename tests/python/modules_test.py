@@ -168,6 +168,19 @@ def check_graph(folder):
     np.testing.assert_allclose(np.concatenate([left, right], 1), expected(), rtol=1e-4, atol=1e-5)
 
 
+def check_function_as_model(folder):
+    """A function is a model; programs of one model for two shapes share their weights, and each is right."""
+    shared, weight = collage.SharedWeights(), collage.constant(WEIGHT)
+    for rows in (8, 3):
+        x = collage.parameter("x", (rows, 16))
+        model = collage.Model.of(collage.function([x], collage.call("nn.relu", collage.call("nn.dense", x, weight))))
+        assert [info.name for info in model.inputs] == ["x"] and model.inputs[0].shape == (rows, 16)
+        operations, size = model.work()
+        assert operations == 2 * rows * 16 * 32 + rows * 32 and size == 4 * (rows * 16 + 16 * 32 + rows * 32), (operations, size)
+        program = model.compile(targets="native", effort="fast", patience=0, database=os.path.join(folder, "costs.db"), shared_weights=shared)
+        np.testing.assert_allclose(program(INPUT[:rows]), np.maximum(INPUT[:rows] @ WEIGHT.T, 0), rtol=1e-4, atol=1e-5)
+
+
 def check_fusion(folder):
     """Matches of a pattern are kernels, of any toolchain or of one."""
     swish = passes.fuse_pattern("is_op('multiply')($x, is_op('sigmoid')($x))", "my.swish")
@@ -298,7 +311,7 @@ def check_types(folder):
 
 
 def main(arguments):
-    chosen = [check_two_toolchains, check_page, check_text, check_graph, check_fusion, check_stated, check_history, check_onnx,
+    chosen = [check_two_toolchains, check_page, check_text, check_graph, check_function_as_model, check_fusion, check_stated, check_history, check_onnx,
               check_broken_passes, check_misuse, check_types]
     return built_package.run(chosen, arguments)
 
