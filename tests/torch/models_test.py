@@ -37,7 +37,7 @@ def torchvision_models():
     import torchvision
 
     for name in ("resnet18", "resnet50", "resnext50_32x4d", "wide_resnet50_2", "vgg11_bn", "alexnet", "squeezenet1_1", "densenet121", "mobilenet_v2",
-                 "mobilenet_v3_small", "mnasnet0_5", "shufflenet_v2_x0_5", "efficientnet_b0", "efficientnet_v2_s", "regnet_y_400mf", "googlenet",
+                 "mobilenet_v3_small", "mnasnet0_5", "shufflenet_v2_x0_5", "efficientnet_b0", "regnet_y_400mf", "googlenet",
                  "convnext_tiny"):
         extra = {"init_weights": False} if name == "googlenet" else {}
         add(name, lambda name=name, extra=extra: torchvision.models.get_model(name, weights=None, **extra), image(64, 64))
