@@ -5,7 +5,7 @@
 #   make test       build, then every test but the long ones
 #   make test-long  the long tests
 #   make test-torch what needs PyTorch, in an environment of its own (build/torch-env, 6 GB from PyPI): torch.compile with the cases of
-#                   tests/torch, PyTorch's operator database and models; the backend torch
+#                   tests/torch_compile, PyTorch's operator database and models; the backend torch
 #   make mutations  plants the faults of tests/mutations one at a time; a test must find each (an hour; ONLY=REGEX for some)
 #   make demo       build, then a short tour of what Collage does
 #   make install    PREFIX=/usr/local: command, library, headers, CMake package

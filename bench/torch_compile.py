@@ -91,7 +91,7 @@ def compare(name, options, warnings):
     warnings.told.clear()
     model, inputs = MODELS[name]()
     result = {"model": name, "compile_s": {}, "median_ms": {}, "max_difference": {}}
-    chosen = {"threads": options.threads, "effort": options.effort}
+    chosen = {"threads": options.threads, "effort": options.effort} | ({"targets": options.targets} if options.targets else {})
     contenders = {"eager": model, "inductor": torch.compile(model, backend="inductor"),
                   "collage": torch.compile(model, backend="collage", options=chosen)}
     if options.onnx:
@@ -145,6 +145,7 @@ def main():
     parser.add_argument("--duration", type=float, default=10, help="seconds of runs a contender")
     parser.add_argument("--block", type=float, default=0.25, help="seconds of runs in one turn")
     parser.add_argument("--effort", default="default", help="of Collage's search for kernels")
+    parser.add_argument("--targets", default="", help="of Collage (default: all)")
     parser.add_argument("--onnx", action="store_true", help="beside the same model through a file of ONNX (needs onnxscript), not TorchInductor")
     parser.add_argument("--json", help="write the figures here")
     options = parser.parse_args()

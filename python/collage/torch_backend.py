@@ -48,8 +48,10 @@ def compile_fx(graph: GraphModule, example_inputs: Sequence[Any], *, options: Op
 
     def compile_inference(module: GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         infos = _input_infos()
-        written.update(i for i, info in enumerate(infos.input_info) if info.mutates_data)
-        return make_boxed_func(_compiled(module, {i for i in infos.static_input_indices if i not in written}, options or {}))
+        changed = {i for i, info in enumerate(infos.input_info) if info.mutates_data}
+        own = len(infos.input_info) - len(example_inputs)  # parameters that the graph itself holds are the first
+        written.update(i - own for i in changed if i >= own)
+        return make_boxed_func(_compiled(module, set(infos.static_input_indices) - changed, options or {}))
 
     compiler = aot_autograd(fw_compiler=lambda module, inputs: make_boxed_func(module.forward), inference_compiler=compile_inference)
     try:
@@ -255,7 +257,8 @@ def _split(module: GraphModule, supported: set[Node]) -> GraphModule:
         supported -= sparse | pieces | {user for node in pieces for user in node.users if user.target is operator.getitem}
     random = [node.name for node in module.graph.nodes if _is_random(node) and node not in supported]
     split = partitioner.fuse_partitions(partitions, prefix=_PREFIX)
-    assert random == [node.name for node in split.graph.nodes if node.name in set(random)], "random operators changed their order"
+    if random != [node.name for node in split.graph.nodes if node.name in set(random)]:
+        raise RuntimeError("parts of it would change the order of random operators")
     return split
 
 

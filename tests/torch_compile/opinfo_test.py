@@ -1,6 +1,6 @@
 """PyTorch's operator database through torch.compile(backend=collage): every operator against eager, values, dtypes, strides and written inputs.
 
-    build/torch-env/bin/python tests/torch/opinfo_test.py [--samples 2] [--dtypes float32,int64] [--shard 0/2] [--json FILE] [NAME…]
+    build/torch-env/bin/python tests/torch_compile/opinfo_test.py [--samples 2] [--dtypes float32,int64] [--shard 0/2] [--json FILE] [NAME…]
 
 Prints what differs, and a table of how many run in Collage and how many stay in PyTorch. Random operators are compared with the same seed.
 """

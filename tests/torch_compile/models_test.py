@@ -1,7 +1,7 @@
 """Models of torchvision, transformers, timm and diffusers, small and with random weights, through torch.compile(backend=collage): right, and in as
 few parts as PyTorch makes graphs.
 
-    build/torch-env/bin/python tests/torch/models_test.py [NAME…]
+    build/torch-env/bin/python tests/torch_compile/models_test.py [NAME…]
 """
 
 import logging
