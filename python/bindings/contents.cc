@@ -48,7 +48,7 @@ class Contents {
   }
 
  private:
-  static constexpr size_t kWhole = 4096, kPieces = 16, kPiece = 64;
+  static constexpr size_t kWhole = 1024, kPieces = 4, kPiece = 64;
   struct Piece {
     size_t block;
     const uint8_t* begin;
