@@ -93,6 +93,36 @@ def other_models():
         lambda: (torch.randn(1, 3, 16, 16), torch.tensor(3)))
 
 
+def generated(make, inputs, **options):
+    """Whether greedy generation gives the same tokens compiled and not."""
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    model, given = make().eval(), inputs()
+    options |= {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0}
+    with torch.no_grad():
+        wanted = model.generate(*given, **options)
+        model.forward = torch.compile(model.forward, backend=compile_fx)
+        return torch.equal(model.generate(*given, **options), wanted)
+
+
+def check_generation():
+    """With a cache that grows, one of a fixed size, and an encoder before the decoder."""
+    import transformers as tf
+
+    llama = lambda: tf.LlamaForCausalLM(tf.LlamaConfig(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+                                                       intermediate_size=128, vocab_size=96, max_position_embeddings=64, bos_token_id=1, eos_token_id=2))
+    t5 = lambda: tf.T5ForConditionalGeneration(tf.T5Config(d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4, vocab_size=96,
+                                                           decoder_start_token_id=0, eos_token_id=1))
+    ways = {"llama, a cache that grows": (llama, {}), "llama, a static cache": (llama, {"cache_implementation": "static"}),
+            "t5": (t5, {})}
+    results = []
+    for name, (make, options) in ways.items():
+        begin = time.perf_counter()
+        results.append(generated(make, tokens(7), **options))
+        print(f"{'passed' if results[-1] else 'FAILED'} generate, {name:28} {time.perf_counter() - begin:6.1f} s", flush=True)
+    return results
+
+
 class Told(logging.Handler):
     def __init__(self):
         super().__init__()
@@ -166,6 +196,8 @@ def main(names):
     other_models()
     told = Told()
     passed = [check(name, told) for name in names or MODELS]
+    if not names:
+        passed += check_generation()
     print(f"{sum(passed)} passed, {len(passed) - sum(passed)} failed")
     return not all(passed)
 
