@@ -4,7 +4,6 @@ few parts as PyTorch makes graphs.
     build/torch-env/bin/python tests/torch_compile/models_test.py [NAME…]
 """
 
-import logging
 import os
 import sys
 import tempfile
@@ -12,6 +11,7 @@ import time
 import warnings
 
 import torch_package  # noqa: F401, puts the built package on the path
+from told import Told
 
 import torch
 
@@ -121,19 +121,6 @@ def check_generation():
         results.append(generated(make, tokens(7), **options))
         print(f"{'passed' if results[-1] else 'FAILED'} generate, {name:28} {time.perf_counter() - begin:6.1f} s", flush=True)
     return results
-
-
-class Told(logging.Handler):
-    def __init__(self):
-        super().__init__()
-        self.lines = []
-        logger = logging.getLogger("collage.torch")
-        logger.setLevel(logging.INFO)
-        logger.propagate = False
-        logger.addHandler(self)
-
-    def emit(self, record):
-        self.lines.append(record.getMessage())
 
 
 def tensors(value):

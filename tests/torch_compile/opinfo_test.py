@@ -8,13 +8,13 @@ Prints what differs, and a table of how many run in Collage and how many stay in
 import argparse
 import collections
 import json
-import logging
 import os
 import sys
 import tempfile
 import warnings
 
 import torch_package  # noqa: F401, puts the built package on the path
+from told import Told
 
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
@@ -28,21 +28,6 @@ UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_
 TIES = {"topk", "sort", "argsort"}
 # Numbers of low quality on both sides: what eager gives is no better than this.
 LOOSE = {torch.float16: (2e-2, 2e-2), torch.bfloat16: (6e-2, 6e-2), torch.float32: (2e-4, 2e-5), torch.complex64: (2e-4, 2e-5)}
-
-
-class Told(logging.Handler):
-    """What the backend said of the graphs that it was given."""
-
-    def __init__(self):
-        super().__init__()
-        self.lines = []
-        logger = logging.getLogger("collage.torch")
-        logger.setLevel(logging.INFO)
-        logger.propagate = False
-        logger.addHandler(self)
-
-    def emit(self, record):
-        self.lines.append(record.getMessage())
 
 
 def cloned(value):
