@@ -101,7 +101,11 @@ class Part:
             if not first and self._calls[key] < _CALLS_UNTIL_COMPILED:
                 return self._module.forward
             try:
-                program = _Program(self._module, inputs, self._weights, self._options, first)
+                program = _Program(self._module, inputs, self._weights)
+                little = not self._options and sum(program.model.work()) < _LITTLE_WORK
+                if little and self._calls[key] == 1:  # what is called once is done before it is compiled
+                    return self._module.forward
+                program.compile({"shared_weights": self._weights.shared, **self._options}, first, little)
             except (aten.Unsupported, collage.Error) as wrong:
                 tell(self._module, one_line(wrong))
                 program = self._module.forward
@@ -130,16 +134,28 @@ class _Weights:
 class _Program:
     """A part for one set of shapes."""
 
-    def __init__(self, module: GraphModule, inputs: Sequence[Any], weights: _Weights, options: dict[str, Any], first: bool) -> None:
+    def __init__(self, module: GraphModule, inputs: Sequence[Any], weights: _Weights) -> None:
         elsewhere = {str(value.device) for value in inputs if isinstance(value, torch.Tensor) and value.device.type != "cpu"}
         if elsewhere:
             raise aten.Unsupported(f"tensors on {', '.join(sorted(elsewhere))}")
         function, self._given, self._views = function_of(module, inputs, weights.constants, laid_out=True)
         if not self._given:
             raise aten.Unsupported("it reads no input")
-        model = collage.passes.simplify()(collage.Model.of(function))
-        self.program = _program_of(model, {"shared_weights": weights.shared, **options}, first)
+        self.model = collage.passes.simplify()(collage.Model.of(function))
+
+    def compile(self, options: dict[str, Any], first: bool, little: bool) -> None:
+        """As the options ask; a small model, and further shapes whose costs are not known, without measuring."""
+        if first and not little:
+            self.program = self.model.compile(**options)
+        else:
+            self.program = self._known(options) or self.model.compile(**{**_QUICK, **options, **({} if first else _SYMBOLIC)})
         self._run = self.program._core.run
+
+    def _known(self, options: dict[str, Any]) -> Optional[collage.Program]:
+        try:
+            return self.model.compile(**{**options, "frozen_costs": True})
+        except collage.Error:  # costs that nobody measured
+            return None
 
     def __call__(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
         given = []
@@ -152,19 +168,6 @@ class _Program:
         for i, shape, strides in self._views:
             results[i] = results[i].as_strided(shape, strides)
         return results
-
-
-def _program_of(model: collage.Model, options: dict[str, Any], first: bool) -> collage.Program:
-    """As the options ask; a small model, and further shapes whose costs are not known, without measuring."""
-    asked = options.keys() - {"shared_weights"}
-    if first and (asked or sum(model.work()) >= _LITTLE_WORK):
-        return model.compile(**options)
-    if not first:
-        try:
-            return model.compile(**{**options, "frozen_costs": True})
-        except collage.Error:  # costs that nobody measured
-            pass
-    return model.compile(**{**_QUICK, **options, **({} if first else _SYMBOLIC)})
 
 
 def function_of(module: GraphModule, inputs: Sequence[Any], constants: Mapping[int, Any], laid_out: bool) -> tuple[Any, list[Any], list[Any]]:
