@@ -147,35 +147,33 @@ def half_precision():
     both(lambda x: model(x), x, tolerance=3e-2)
 
 
+def same_gradients(make, loss, tolerance=2e-5):
+    """Of the loss that `loss` makes of a model's call, and the buffers after it."""
+    ours, eager = twins(make)
+    for model, call in ((ours, compiled(ours)), (eager, eager)):
+        loss(call).backward()
+    same([p.grad for p in ours.parameters()], [p.grad for p in eager.parameters()], tolerance)
+    same(list(ours.buffers()), list(eager.buffers()))
+
+
 @case
 def gradients():
-    ours, eager = twins(lambda: mlp(6, 8, 3))
-    fast = compiled(ours)
     x = torch.randn(4, 6)
-    fast(x).pow(2).sum().backward()
-    eager(x).pow(2).sum().backward()
-    same([p.grad for p in ours.parameters()], [p.grad for p in eager.parameters()])
+    same_gradients(lambda: mlp(6, 8, 3), lambda call: call(x).pow(2).sum())
 
 
 @case
 def gradients_of_a_resnet():
     import torchvision
 
-    ours, eager = twins(lambda: torchvision.models.resnet18(weights=None))
-    fast, x, y = compiled(ours), torch.randn(2, 3, 64, 64), torch.tensor([1, 7])
-    for model, call in ((ours, fast), (eager, eager)):
-        F.cross_entropy(call(x), y).backward()
-    same([p.grad for p in ours.parameters()], [p.grad for p in eager.parameters()], 1e-4)
-    same(list(ours.buffers()), list(eager.buffers()))
+    x, y = torch.randn(2, 3, 64, 64), torch.tensor([1, 7])
+    same_gradients(lambda: torchvision.models.resnet18(weights=None), lambda call: F.cross_entropy(call(x), y), 1e-4)
 
 
 @case
 def gradients_of_a_bert_layer():
-    ours, eager = twins(lambda: nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True))
-    fast, x = compiled(ours), torch.randn(2, 7, 32)
-    for model, call in ((ours, fast), (eager, eager)):
-        call(x).pow(2).mean().backward()
-    same([p.grad for p in ours.parameters()], [p.grad for p in eager.parameters()])
+    x = torch.randn(2, 7, 32)
+    same_gradients(lambda: nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True), lambda call: call(x).pow(2).mean())
 
 
 @case

@@ -6,6 +6,7 @@ from typing import Any, Optional, Sequence
 
 import torch
 
+from .. import graph
 from .table import Expression, Unsupported, axis_of, broadcast_to, call, cast, constant, operand, operator, reshape, scalar, transpose
 
 
@@ -159,6 +160,4 @@ def _joined(indices: Sequence[Expression]) -> Expression:
     columns = [reshape(broadcast_to(cast(index, "int64"), shape), [*shape, 1]) for index in indices]
     if len(columns) == 1:
         return columns[0]
-    from .. import graph
-
     return call("concatenate", graph.tuple_of(*columns), axis=len(shape))

@@ -7,6 +7,7 @@ from typing import Any, Optional, Sequence
 
 import torch
 
+from .. import graph
 from .table import FLOATS, Expression, Unsupported, call, cast, constant, operator, reshape, scalar, sizes, transpose
 
 # Products.
@@ -175,8 +176,6 @@ def native_batch_norm(x: Expression, weight: Any, bias: Any, mean: Any, variance
 
 
 def _batch_norm(x: Expression, weight: Any, bias: Any, mean: Expression, variance: Expression, eps: float) -> Expression:
-    from .. import graph
-
     if x.dtype != mean.dtype or len(x.shape) < 2:
         raise Unsupported("statistics of another dtype")
     weight, bias = _scale(weight, [x.shape[1]], 1.0, x.dtype), _scale(bias, [x.shape[1]], 0.0, x.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import graph
 from .table import DTYPES, FLOATS, Expression, Unsupported, axes_of, axis_of, call, cast, operator, reshape, scalar
 
 
@@ -190,7 +191,5 @@ def sort(x: Expression, *arguments: Any, **named: Any) -> Any:
 
 
 def _ordered(x: Expression, k: int, dim: int, largest: bool) -> Any:
-    from .. import graph
-
     both = call("topk", x, k=k, axis=axis_of(x, dim), largest=largest, sorted=True)
     return graph.item(both, 0), graph.item(both, 1)

@@ -6,6 +6,7 @@ from typing import Any, Sequence
 
 import torch
 
+from .. import graph
 from .table import (
     TORCH, Empty, Expression, Unsupported, axis_of, broadcast_to, call, cast, concrete, constant, operand, operator, reshape, scalar, sizes, transpose)
 
@@ -140,8 +141,6 @@ def as_strided(x: Expression, shape: Sequence[Any], strides: Sequence[Any], offs
 
 @operator("cat", "concatenate")
 def cat(tensors: Sequence[Any], dim: int = 0, *, result: Any) -> Expression:
-    from .. import graph
-
     parts = [cast(x, result.dtype) for x in tensors if not isinstance(x, Empty)]
 
     return parts[0] if len(parts) == 1 else call("concatenate", graph.tuple_of(*parts), axis=axis_of(parts[0], dim))
@@ -149,8 +148,6 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, result: Any) -> Expression:
 
 @operator("stack")
 def stack(tensors: Sequence[Expression], dim: int = 0, *, result: Any) -> Expression:
-    from .. import graph
-
     return call("stack", graph.tuple_of(*(cast(x, result.dtype) for x in tensors)), axis=dim % (len(tensors[0].shape) + 1))
 
 
@@ -178,8 +175,6 @@ def roll(x: Expression, shifts: Sequence[Any], dims: Sequence[int] = ()) -> Expr
     if not dims:
         x = reshape(x, [-1])
         dims = [0]
-    from .. import graph
-
     for shift, dim in zip(sizes(shifts), dims):
         axis = axis_of(x, dim)
         at = -shift % x.shape[axis]

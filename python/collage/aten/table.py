@@ -2,7 +2,7 @@
 
 A converter takes the node's arguments, tensors as `collage.Expression`, and gives an expression, or a tuple of them for an operator
 with several results (None for one that it does not have). What it cannot express it refuses with `Unsupported`; so do the type rules of
-Collage's operators (`collage.Error`). A node is Collage's where its converter gives what PyTorch says of the result: `Lowering` compares
+Collage's operators (`collage.Error`). A node is Collage's where its converter gives what PyTorch says of the result: `agrees` compares
 shapes and dtypes. Adding an operator is one function with `@operator`.
 """
 
@@ -216,9 +216,9 @@ def axes_of(x: Expression, dims: Union[None, int, Sequence[int]]) -> list[int]:
     return sorted({axis_of(x, dim) for dim in dims}) if dims else list(range(len(x.shape)))
 
 
-def promoted(*values: Any, kind: str = "DEFAULT") -> str:
+def promoted(*values: Any) -> str:
     """The dtype that PyTorch computes an elementwise operator of these operands in."""
     from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
 
     likes = [torch.empty([1] * len(v.shape), dtype=TORCH[v.dtype], device="meta") if isinstance(v, Expression) else v for v in values]
-    return DTYPES[elementwise_dtypes(*likes, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND[kind])[1]]
+    return DTYPES[elementwise_dtypes(*likes, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT)[1]]
