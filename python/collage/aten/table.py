@@ -113,6 +113,12 @@ class Lowering:
 
     def convert(self, node: Node) -> Value:
         """The node's value; Unsupported, or collage.Error, where it has none. Does not compare it with what PyTorch says."""
+        try:
+            return self._convert(node)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as wrong:  # operands that no converter expects
+            raise Unsupported(f"{node.target}: {wrong}") from wrong
+
+    def _convert(self, node: Node) -> Value:
         _converted.name = node.name
         args, kwargs = self._concrete(node.args), self._concrete(node.kwargs)
         if node.target is _operator.getitem:
@@ -151,7 +157,7 @@ def try_convert(lowering: Lowering, node: Node) -> Optional[Value]:
     try:
         value = lowering.convert(node)
         return value if agrees(value, node.meta.get("val")) else None
-    except (Unsupported, Error, AttributeError, KeyError, TypeError, ValueError, IndexError):
+    except (Unsupported, Error):
         return None
 
 
