@@ -35,6 +35,8 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # g++ 12 reports overlapping copies inside std::string's own operator+ (GCC bug 105651).
   target_compile_options(collage_options INTERFACE -Wno-restrict)
+  # In unity builds, where sources are included once each, it takes them for headers.
+  target_compile_options(collage_options INTERFACE $<$<BOOL:${CMAKE_UNITY_BUILD}>:-Wno-subobject-linkage>)
 endif()
 if(COLLAGE_SANITIZE)
   add_compile_options(-fsanitize=${COLLAGE_SANITIZE} -fno-sanitize-recover=undefined -fno-omit-frame-pointer)

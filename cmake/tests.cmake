@@ -8,6 +8,8 @@ if(NOT COLLAGE_TESTS)
   return()
 endif()
 enable_testing()
+# Sources of tests are compiled one by one: names in them need to be unique in their file alone.
+set(CMAKE_UNITY_BUILD OFF)
 include(GoogleTest)
 find_package(GTest REQUIRED)
 find_package(rapidcheck QUIET)

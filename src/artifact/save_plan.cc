@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr size_t kDataAlignment = 64;
 
 json signature(const PlanSignature& signature) {
   json entry = to_json(signature.type);
@@ -88,7 +88,7 @@ std::pair<size_t, size_t> PlanSaver::add_constant(const SharedBytes& constant) {
   if (fresh) {
     constants_.emplace_back(known->second, constant);
     known_[address] = known->second;
-    weight_bytes_ += round_up(constant.bytes, kAlignment);
+    weight_bytes_ += round_up(constant.bytes, kDataAlignment);
   }
   return {known->second, constant.bytes};
 }

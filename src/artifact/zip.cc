@@ -141,7 +141,7 @@ Status seal_file(const std::filesystem::path& path, const Manifest& manifest,
 }
 
 // The text of the manifest: the seal covers it.
-Result<std::string> read_manifest(zip_t* archive) {
+Result<std::string> read_manifest_entry(zip_t* archive) {
   const zip_int64_t count = zip_get_num_entries(archive, 0);
   const zip_int64_t index = zip_name_locate(archive, kManifestEntry, 0);
   if (index < 0 || index + 1 != count) return bad_model("no manifest: this is no artifact");
@@ -212,7 +212,7 @@ Result<Manifest> read_zip(std::string_view file) {
   }
   zip_error_fini(&failure);
   const Manifest manifest =
-      TRY(parse_manifest(TRY(read_manifest(archive.get())), file.size() - kHashDigits));
+      TRY(parse_manifest(TRY(read_manifest_entry(archive.get())), file.size() - kHashDigits));
   TRY(check_entries(archive.get(), manifest));
   if (seal_of(file, manifest) != file.substr(file.size() - kHashDigits))
     return bad_model("damaged: its headers do not fit their hash");

@@ -1,7 +1,9 @@
-// Integer division that rounds up. Values are not negative; sums stay in range.
+// Integer division that rounds up (values are not negative; sums stay in range), and extents as
+// int.
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
 
 namespace collage {
@@ -16,5 +18,8 @@ template <std::integral T>
 constexpr T round_up(T value, std::type_identity_t<T> unit) {
   return ceil_div(value, unit) * unit;
 }
+
+// Extents are small enough for index arithmetic in 32 bits.
+inline int to_int(int64_t v) { return static_cast<int>(v); }
 
 }  // namespace collage

@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
 
 namespace collage::log {
 
@@ -22,5 +23,17 @@ void set_verbosity(int level) {
                      : level == 1 ? spdlog::level::info
                                   : spdlog::level::debug);
 }
+
+namespace {
+spdlog::level::level_enum level_of(Level level) {
+  return level == Level::kDebug  ? spdlog::level::debug
+         : level == Level::kInfo ? spdlog::level::info
+                                 : spdlog::level::warn;
+}
+}  // namespace
+
+bool is_shown(Level level) { return logger().should_log(level_of(level)); }
+
+void write(Level level, std::string_view text) { logger().log(level_of(level), text); }
 
 }  // namespace collage::log

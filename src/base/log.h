@@ -3,9 +3,14 @@
 // our own: a program that uses the library keeps spdlog's default one for itself.
 #pragma once
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
+
+namespace spdlog {
+class logger;
+}
 
 namespace collage::log {
 
@@ -14,17 +19,25 @@ spdlog::logger& logger();
 // -1: errors only (-q), 0: warnings (default), 1: info (-v), 2: debug (-vv).
 void set_verbosity(int level);
 
+enum class Level { kDebug, kInfo, kWarn };
+bool is_shown(Level level);
+void write(Level level, std::string_view text);
+
 template <typename... Args>
-void debug(spdlog::format_string_t<Args...> text, Args&&... args) {
-  logger().debug(text, std::forward<Args>(args)...);
+void log(Level level, fmt::format_string<Args...> text, Args&&... args) {
+  if (is_shown(level)) write(level, fmt::format(text, std::forward<Args>(args)...));
 }
 template <typename... Args>
-void info(spdlog::format_string_t<Args...> text, Args&&... args) {
-  logger().info(text, std::forward<Args>(args)...);
+void debug(fmt::format_string<Args...> text, Args&&... args) {
+  log(Level::kDebug, text, std::forward<Args>(args)...);
 }
 template <typename... Args>
-void warn(spdlog::format_string_t<Args...> text, Args&&... args) {
-  logger().warn(text, std::forward<Args>(args)...);
+void info(fmt::format_string<Args...> text, Args&&... args) {
+  log(Level::kInfo, text, std::forward<Args>(args)...);
+}
+template <typename... Args>
+void warn(fmt::format_string<Args...> text, Args&&... args) {
+  log(Level::kWarn, text, std::forward<Args>(args)...);
 }
 
 }  // namespace collage::log

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kMostLinks = 40;  // as the system's own limit
-constexpr int kAttempts = 100;
+constexpr int kFileAttempts = 100;
 
 // What a name leads to.
 struct Place {
@@ -121,7 +121,7 @@ Result<OutputFile> OutputFile::create(const fs::path& named) {
     if (code) return failure(named, code.value());
   }
   const mode_t mode = file.written_through_ < 0 ? 0644 : 0600;
-  for (int attempt = 0; attempt < kAttempts && file.descriptor_ < 0; ++attempt) {
+  for (int attempt = 0; attempt < kFileAttempts && file.descriptor_ < 0; ++attempt) {
     const fs::path temporary = folder / unforeseen_name();
     file.descriptor_ =
         ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kAttempts = 100;
+constexpr int kFolderAttempts = 100;
 constexpr std::string_view kUnknown = "XXXXXX";  // what mkdtemp chooses
 
 int open_folder(const fs::path& path) {
@@ -68,7 +68,7 @@ void remove_what_is_left(const fs::path& parent, const std::string& prefix) {
 Result<ScratchFolder> ScratchFolder::create(const fs::path& parent, const std::string& prefix) {
   remove_what_is_left(parent, prefix);
   // Between its making and its lock another process may take the folder for one that was left.
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kFolderAttempts; ++attempt) {
     std::string path = (parent / (prefix + std::string(kUnknown))).string();
     if (::mkdtemp(path.data()) == nullptr)
       return internal_error("cannot make a temporary folder in {}: {}", parent.string(),

@@ -21,8 +21,10 @@ std::string site_of(const CallNode& call) {
 Result<Expr> replaced(const Expr& expr, const ReplaceCall& replace) {
   const auto* call = as<CallNode>(expr);
   if (call == nullptr) return expr;
-  const std::optional<Expression> given =
-      TRY(replace(Expression(expr)).with_context(site_of(*call)));
+  const Result<std::optional<Expression>> replacement =
+      replace(Expression(expr)).with_context(site_of(*call));
+  if (!replacement.ok()) return replacement.status();
+  const std::optional<Expression>& given = replacement.value();
   if (!given) return expr;
   if (!(given->node()->type() == expr->type()))
     return bad_model("{}: its replacement is a {}, not a {}", site_of(*call), given->type(),

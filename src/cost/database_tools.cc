@@ -17,7 +17,7 @@ using nlohmann::json;
 namespace {
 
 constexpr int kFormat = 1;
-constexpr size_t kMaxLine = size_t{64} << 20;
+constexpr size_t kMaxRowLine = size_t{64} << 20;
 constexpr const char* kNewest = "9999-12-31 23:59:59";  // a date
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -169,7 +169,7 @@ Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in) {
   TRY(database.transaction([&]() -> Status {
     for (int64_t number = 2; std::getline(in, line); ++number) {
       std::string where = "line " + std::to_string(number);
-      if (line.size() > kMaxLine) return bad_model("{}: too long", where);
+      if (line.size() > kMaxRowLine) return bad_model("{}: too long", where);
       CostRow row = TRY(row_from_json(parse_json(line)).with_context(where));
       auto [it, added] = dates.try_emplace({row.kind, row.key}, row.written);
       if (!added && it->second >= row.written) {

@@ -35,7 +35,7 @@ using nlohmann::json;
 namespace {
 
 constexpr int kMaxRestarts = 24;  // crashes within one task before the rest of it is given up
-constexpr size_t kMaxLine = size_t{256} << 20;
+constexpr size_t kMaxAnswerLine = size_t{256} << 20;
 constexpr const char* kPreparing = "preparing";
 
 bool same_targets(const std::vector<TargetCosts>& costs, const MeasureTask& task) {
@@ -172,7 +172,7 @@ Status Worker::spawn() {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   // What dying libraries say is for people who asked for all details.
-  if (!log::logger().should_log(spdlog::level::debug))
+  if (!log::is_shown(log::Level::kDebug))
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -239,7 +239,7 @@ bool Worker::read_line(std::string& line, Invalid& how) {
       buffer_.erase(0, end + 1);
       return true;
     }
-    if (interrupted() || buffer_.size() > kMaxLine) {
+    if (interrupted() || buffer_.size() > kMaxAnswerLine) {
       how = {interrupted() ? "interrupted" : "an endless reply", Death::kCrash};
       stop();
       return false;

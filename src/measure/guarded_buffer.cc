@@ -19,7 +19,7 @@ namespace collage {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr unsigned char kPattern = 0xc5;
+constexpr unsigned char kGuardPattern = 0xc5;
 
 size_t page_bytes() {
   static const auto bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
@@ -85,9 +85,9 @@ Result<GuardedBuffer> GuardedBuffer::allocate(size_t bytes, Side side, const std
   buffer.data_ = buffer.begin_ + page;
   if (side == Side::kEnd) buffer.data_ += inner - round_up(bytes, kAlignment);
   char* end = buffer.begin_ + page + inner;
-  std::memset(buffer.begin_ + page, kPattern,
+  std::memset(buffer.begin_ + page, kGuardPattern,
               static_cast<size_t>(buffer.data_ - buffer.begin_) - page);
-  std::memset(buffer.data_ + bytes, kPattern, static_cast<size_t>(end - buffer.data_) - bytes);
+  std::memset(buffer.data_ + bytes, kGuardPattern, static_cast<size_t>(end - buffer.data_) - bytes);
 
   std::lock_guard lock(slots_mutex);
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -136,7 +136,7 @@ Status GuardedBuffer::check() const {
   const char* last = begin_ + mapped_ - page_bytes();
   auto whole = [](const char* begin, const char* end) {
     for (; begin != end; ++begin)
-      if (static_cast<unsigned char>(*begin) != kPattern) return false;
+      if (static_cast<unsigned char>(*begin) != kGuardPattern) return false;
     return true;
   };
   const char* side = !whole(first, data_)           ? "before"

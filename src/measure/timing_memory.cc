@@ -11,12 +11,12 @@ namespace collage {
 
 namespace {
 
-constexpr unsigned char kPattern = 0x3a;
+constexpr unsigned char kFillPattern = 0x3a;
 constexpr size_t kMargin = 64;  // of pattern before a buffer, and at least as much behind it
 
 bool is_pattern(const char* begin, const char* end) {
   return std::all_of(begin, end,
-                     [](char byte) { return static_cast<unsigned char>(byte) == kPattern; });
+                     [](char byte) { return static_cast<unsigned char>(byte) == kFillPattern; });
 }
 
 size_t padded(size_t bytes) { return round_up(bytes, kMargin) + kMargin; }
@@ -26,9 +26,9 @@ size_t padded(size_t bytes) { return round_up(bytes, kMargin) + kMargin; }
 Result<void*> TimingMemory::zeros(size_t bytes, const std::string& name) {
   std::shared_ptr<void> memory = TRY(allocate_on_huge_pages(kMargin + padded(bytes)));
   char* data = static_cast<char*>(memory.get()) + kMargin;
-  std::memset(data - kMargin, kPattern, kMargin);
+  std::memset(data - kMargin, kFillPattern, kMargin);
   std::memset(data, 0, bytes);
-  std::memset(data + bytes, kPattern, padded(bytes) - bytes);
+  std::memset(data + bytes, kFillPattern, padded(bytes) - bytes);
   blocks_[data] = {std::move(memory), bytes, name};
   return static_cast<void*>(data);
 }

@@ -16,8 +16,6 @@ namespace {
 // other scores of a sane model are.
 constexpr double kHidden = -9999;
 
-int64_t rank_of(const Expr& expr) { return static_cast<int64_t>(expr->tensor_type().shape.size()); }
-
 // x when expr is x times (over) a constant scalar; the factor is multiplied into `scale`.
 Expr without_factor(const Expr& expr, double& scale) {
   for (std::string_view name : {"multiply", "divide"}) {
@@ -201,7 +199,7 @@ Result<Expr> recognise(const Expr& expr, const Uses& uses) {
   return attention;
 }
 
-const std::vector<RewriteRule> kRules = {{"attention", {"nn.matmul"}, recognise}};
+const std::vector<RewriteRule> kAttentionRules = {{"attention", {"nn.matmul"}, recognise}};
 
 Expr causal_mask(DType dtype, int64_t queries, int64_t keys) {
   int64_t next = 0;
@@ -230,7 +228,7 @@ Result<Expr> expand(const CallNode& call) {
 }  // namespace
 
 Result<Function> recognise_attention(const Function& function) {
-  return apply_rules(function, kRules);
+  return apply_rules(function, kAttentionRules);
 }
 
 Result<Function> expand_attention(const Function& function) {

@@ -11,7 +11,7 @@ namespace collage {
 namespace {
 
 // batch_norm(x, …).0 to x * scale + shift, or into the product before; .1 and .2 to mean and var
-Result<Expr> fold(const Expr& expr, const Uses& uses) {
+Result<Expr> fold_scale_and_shift(const Expr& expr, const Uses& uses) {
   const auto* item = as<TupleGetItemNode>(expr);
   const CallNode* norm = as_op(item->tuple, "nn.batch_norm");
   if (norm == nullptr) return Expr();
@@ -41,10 +41,13 @@ Result<Expr> fold(const Expr& expr, const Uses& uses) {
                    norm->origin());
 }
 
-const std::vector<RewriteRule> kRules = {{"fold batch norm", {kProjection}, fold}};
+const std::vector<RewriteRule> kFoldBatchNormRules = {
+    {"fold_scale_and_shift batch norm", {kProjection}, fold_scale_and_shift}};
 
 }  // namespace
 
-Result<Function> fold_batch_norm(const Function& function) { return apply_rules(function, kRules); }
+Result<Function> fold_batch_norm(const Function& function) {
+  return apply_rules(function, kFoldBatchNormRules);
+}
 
 }  // namespace collage

@@ -13,8 +13,6 @@ namespace {
 
 constexpr int kDeepest = 8;  // operators between a qnn.quantize and what takes its scale
 
-const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
-
 // f(x / c) = f(x) / c for c > 0
 bool is_homogeneous(std::string_view op) {
   return op == "nn.relu" || op == "nn.leaky_relu" || op.starts_with("nn.avg_pool") ||
@@ -90,7 +88,7 @@ class Division {
   bool met_product_ = false;
 };
 
-Result<Expr> fold(const Expr& expr, const Uses& uses) {
+Result<Expr> fold_into_quantize(const Expr& expr, const Uses& uses) {
   const CallNode& call = call_of(expr);
   const std::optional<double> scale = scalar_value(call.args[1]);
   if (!scale || *scale == 1 || !call.args[1]->tensor_type().shape.empty() ||
@@ -103,12 +101,13 @@ Result<Expr> fold(const Expr& expr, const Uses& uses) {
   return remake(call, {data, make_constant(std::move(one)), call.args[2]});
 }
 
-const std::vector<RewriteRule> kRules = {{"fold the scale", {"qnn.quantize"}, fold}};
+const std::vector<RewriteRule> kFoldQuantisedScaleRules = {
+    {"fold_into_quantize the scale", {"qnn.quantize"}, fold_into_quantize}};
 
 }  // namespace
 
 Result<Function> fold_quantised_scale(const Function& function) {
-  return apply_rules(function, kRules);
+  return apply_rules(function, kFoldQuantisedScaleRules);
 }
 
 }  // namespace collage

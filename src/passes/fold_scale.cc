@@ -10,8 +10,6 @@ namespace collage {
 
 namespace {
 
-const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
-
 // The constant argument as one value a channel, when the other argument is a product's result.
 struct Operand {
   BiasedProduct product;
@@ -78,7 +76,7 @@ Result<Expr> scale_input(const Expr& expr, const Uses& uses) {
   return Expr();
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kFoldScaleRules = {
     {"scale a product's result", {"multiply", "divide"}, scale_result},
     {"shift a product's result", {"add"}, shift_result},
     {"merge biases", {"nn.bias_add"}, merge_biases},
@@ -90,6 +88,8 @@ const std::vector<RewriteRule> kRules = {
 
 }  // namespace
 
-Result<Function> fold_scale(const Function& function) { return apply_rules(function, kRules); }
+Result<Function> fold_scale(const Function& function) {
+  return apply_rules(function, kFoldScaleRules);
+}
 
 }  // namespace collage

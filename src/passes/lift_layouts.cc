@@ -31,7 +31,7 @@ std::optional<Program> layout_of(const Expr& expr) {
   return call == nullptr ? std::nullopt : tensor_program::layout_of(*call);
 }
 
-bool has_scopes(const Program& program) {
+bool has_scoped_buffers(const Program& program) {
   return std::any_of(program.buffers.begin(), program.buffers.end(),
                      [](const Buffer& buffer) { return !buffer.scope.empty(); });
 }
@@ -85,7 +85,7 @@ Result<Expr> stages_of_constants(const Expr& expr, const Uses&) {
   const auto* call = as<CallNode>(expr);
   Program program = TRY(tensor_program::program_of_call(*call));
   Arguments arguments = arguments_of(*call, program);
-  if (has_scopes(program)) return Expr();
+  if (has_scoped_buffers(program)) return Expr();
   Expr replacement;
   std::set<std::string> left = constant_stages(program, arguments);
   for (size_t i = program.stages.size(); i-- > 0;) {
@@ -160,7 +160,7 @@ Result<Expr> undone_arguments(const Expr& expr, const Uses&) {
   return Expr();
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kLiftLayoutsRules = {
     {"stages of constants", {kCallOp}, stages_of_constants},
     {"moves within a program", {kCallOp}, moves_within},
     {"layouts",
@@ -174,7 +174,7 @@ const std::vector<RewriteRule> kRules = {
 Result<Function> lift_layouts(const Function& function) {
   Function current = function;
   for (int round = 0; round < kMostRounds; ++round) {
-    current = TRY(apply_rules(current, kRules));
+    current = TRY(apply_rules(current, kLiftLayoutsRules));
     Function next = TRY(take_out_stored_layouts(current));
     if (next == current) break;
     current = std::move(next);

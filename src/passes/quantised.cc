@@ -14,9 +14,6 @@ namespace collage {
 
 namespace {
 
-const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
-int64_t rank_of(const Expr& expr) { return static_cast<int64_t>(expr->tensor_type().shape.size()); }
-
 // The call, or the constant that it gives where its arguments are constants.
 Result<Expr> folded(const Expr& expr) {
   std::vector<Tensor> inputs;
@@ -120,7 +117,7 @@ Result<Expr> quantise_constants(const Expr& expr, const Uses&) {
   return constant == expr ? nullptr : constant;
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kQuantisedRules = {
     {"move integers",
      {"reshape", "squeeze", "expand_dims", "nn.batch_flatten", "transpose", "strided_slice",
       "copy"},
@@ -172,6 +169,6 @@ bool is_positive(const Expr& scale) {
   return true;
 }
 
-std::span<const RewriteRule> moved_dequantize_rules() { return kRules; }
+std::span<const RewriteRule> moved_dequantize_rules() { return kQuantisedRules; }
 
 }  // namespace collage

@@ -118,7 +118,7 @@ Result<Expr> apply(const Expr& expr, const Uses&) {
   return recognise(expr, kIdiom);
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kRecogniseActivationsRules = {
     {"GELU by erf", {"multiply", "divide"}, apply<gelu_erf>},
     {"GELU by tanh", {"multiply", "divide"}, apply<gelu_tanh>},
     {"SiLU", {"multiply"}, apply<silu>},
@@ -131,7 +131,7 @@ const std::vector<RewriteRule> kRules = {
 }  // namespace
 
 Result<Function> recognise_activations(const Function& function) {
-  return apply_rules(function, kRules);
+  return apply_rules(function, kRecogniseActivationsRules);
 }
 
 }  // namespace collage

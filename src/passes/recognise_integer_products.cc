@@ -13,8 +13,6 @@ namespace collage {
 
 namespace {
 
-const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
-
 // Bytes less a zero point (int32, a scalar or a vector along an axis).
 struct Centred {
   Expr bytes, zero_point;
@@ -125,12 +123,12 @@ Result<Expr> product_in_int32(const Expr& expr, const Uses&) {
                    expr->origin());
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kRecogniseIntegerProductsRules = {
     {"product of bytes in int32", {"cast"}, product_in_int32},
 };
 
 }  // namespace
 
-std::span<const RewriteRule> integer_product_rules() { return kRules; }
+std::span<const RewriteRule> integer_product_rules() { return kRecogniseIntegerProductsRules; }
 
 }  // namespace collage

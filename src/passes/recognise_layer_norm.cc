@@ -12,8 +12,6 @@ namespace collage {
 
 namespace {
 
-const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
-
 // The first axis when `mean` averages over the last axes and keeps them.
 std::optional<int64_t> trailing_axis(const Expr& mean) {
   const CallNode& call = call_of(mean);
@@ -38,13 +36,13 @@ Expr full(const Expr& like, int64_t axis, double value) {
       map_constant(Tensor::zeros(type.dtype, shape), [&](double) { return value; }));
 }
 
-struct Spelling {
+struct NormSpelling {
   DFPattern root, data, mean, centred, variance, epsilon;
   bool centres;  // layer norm; else RMS norm
 };
 
 // centred / sqrt(mean(centred ** 2) + epsilon), in the ways people write quotient and square
-Spelling spelling(bool centres) {
+NormSpelling norm_spelling(bool centres) {
   DFPattern data = wildcard(), epsilon = is_constant();
   DFPattern mean = is_op("mean")(data);
   // The importer gives one node for both uses, or two equal ones that became one.
@@ -62,7 +60,7 @@ Spelling spelling(bool centres) {
 }
 
 // The written-out norm to nn.layer_norm or nn.rms_norm with gamma 1 and beta 0
-Result<Expr> recognise(const Expr& expr, const Spelling& s) {
+Result<Expr> recognise(const Expr& expr, const NormSpelling& s) {
   if (!expr->type().is_tensor() || !is_real(expr->tensor_type().dtype)) return Expr();
   std::optional<Match> found = match(s.root, expr);
   if (!found) return Expr();
@@ -80,12 +78,12 @@ Result<Expr> recognise(const Expr& expr, const Spelling& s) {
 }
 
 Result<Expr> recognise_layer(const Expr& expr, const Uses&) {
-  static const Spelling kSpelling = spelling(true);
+  static const NormSpelling kSpelling = norm_spelling(true);
   return recognise(expr, kSpelling);
 }
 
 Result<Expr> recognise_rms(const Expr& expr, const Uses&) {
-  static const Spelling kSpelling = spelling(false);
+  static const NormSpelling kSpelling = norm_spelling(false);
   return recognise(expr, kSpelling);
 }
 
@@ -132,7 +130,7 @@ Result<Expr> affine(const Expr& expr, const Uses& uses) {
   return Expr();
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kRecogniseLayerNormRules = {
     {"layer norm", {"divide", "multiply"}, recognise_layer},
     {"RMS norm", {"divide", "multiply"}, recognise_rms},
     {"scale or shift into the norm", {"multiply", "add"}, affine},
@@ -141,7 +139,7 @@ const std::vector<RewriteRule> kRules = {
 }  // namespace
 
 Result<Function> recognise_layer_norm(const Function& function) {
-  return apply_rules(function, kRules);
+  return apply_rules(function, kRecogniseLayerNormRules);
 }
 
 }  // namespace collage

@@ -13,8 +13,6 @@ namespace collage {
 
 namespace {
 
-const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
-
 // nn.conv…d, nn.dense, nn.matmul of dequantised bytes to qnn.conv…d, qnn.dense, qnn.matmul
 Result<Expr> quantised_product(const Expr& expr, const Uses&) {
   const CallNode& call = call_of(expr);
@@ -44,7 +42,7 @@ Result<Expr> pad_into_convolution(const Expr& expr, const Uses&) {
   return remake(call, std::move(args), std::move(attrs));
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kRecogniseQuantisedRules = {
     {"product of integers",
      {"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.dense", "nn.matmul", "nn.batch_matmul"},
      quantised_product},
@@ -65,8 +63,9 @@ Result<Function> recognise_quantised(const Function& function) {
   if (!has_quantised(function)) return apply_rules(function, integer_product_rules());
   std::vector<RewriteRule> rules;
   // Those of products bring what is moved in front of them to attributes.
-  for (auto family : {moved_dequantize_rules(), product_rules(),
-                      std::span<const RewriteRule>(kRules), integer_product_rules()})
+  for (auto family :
+       {moved_dequantize_rules(), product_rules(),
+        std::span<const RewriteRule>(kRecogniseQuantisedRules), integer_product_rules()})
     rules.insert(rules.end(), family.begin(), family.end());
   return apply_rules(function, rules);
 }

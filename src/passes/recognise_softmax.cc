@@ -20,22 +20,22 @@ std::optional<int64_t> single_axis(const Expr& reduction) {
   return from_start((*list)[0], rank);
 }
 
-struct Spelling {
+struct SoftmaxSpelling {
   DFPattern root, data, max, sum;
 };
-const Spelling& spelling() {
-  static const Spelling kSpelling = [] {
+const SoftmaxSpelling& softmax_spelling() {
+  static const SoftmaxSpelling kSpelling = [] {
     DFPattern data = wildcard(), max = is_op("max")(data);
     DFPattern exponent = is_op("exp")(is_op("subtract")(data, max)) | is_op("exp")(data);
     DFPattern sum = is_op("sum")(exponent);
-    return Spelling{is_op("divide")(exponent, sum), data, max, sum};
+    return SoftmaxSpelling{is_op("divide")(exponent, sum), data, max, sum};
   }();
   return kSpelling;
 }
 
 // exp(x - max(x)) / sum(exp(x - max(x))) to nn.softmax
 Result<Expr> softmax(const Expr& expr, const Uses&) {
-  const Spelling& s = spelling();
+  const SoftmaxSpelling& s = softmax_spelling();
   std::optional<Match> found = match(s.root, expr);
   if (!found || !is_float(expr->tensor_type().dtype)) return Expr();
   std::optional<int64_t> axis = single_axis((*found)[s.sum]);
@@ -53,7 +53,7 @@ Result<Expr> log_softmax(const Expr& expr, const Uses& uses) {
   return make_call("nn.log_softmax", inner->args, inner->attrs, expr->origin());
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kRecogniseSoftmaxRules = {
     {"softmax", {"divide"}, softmax},
     {"log softmax", {"log"}, log_softmax},
 };
@@ -61,7 +61,7 @@ const std::vector<RewriteRule> kRules = {
 }  // namespace
 
 Result<Function> recognise_softmax(const Function& function) {
-  return apply_rules(function, kRules);
+  return apply_rules(function, kRecogniseSoftmaxRules);
 }
 
 }  // namespace collage

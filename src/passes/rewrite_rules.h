@@ -40,6 +40,12 @@ inline constexpr std::string_view kProjection = "a projection";
 // The function with the rules applied; the same pointer when none applied.
 Result<Function> apply_rules(const Function& function, std::span<const RewriteRule> rules);
 
+// What a rule whose roots are operators looks at.
+inline const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
+inline int64_t rank_of(const Expr& expr) {
+  return static_cast<int64_t>(expr->tensor_type().shape.size());
+}
+
 // A call with other arguments or attributes, from where `like` came.
 Result<Expr> remake(const CallNode& like, std::vector<Expr> args);
 Result<Expr> remake(const CallNode& like, std::vector<Expr> args, Attrs attrs);

@@ -11,8 +11,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
-
 // x when the other argument is a constant full of `value` and does not enlarge the result.
 Expr without_neutral(const Expr& expr, double value) {
   const CallNode& call = call_of(expr);
@@ -138,7 +136,7 @@ Result<Expr> implicit_broadcast(const Expr& expr, const Uses&) {
   return Expr();
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kSimplifyArithmeticRules = {
     {"drop a neutral one", {"multiply", "divide", "power"}, drop_one},
     {"drop a neutral zero", {"add", "subtract"}, drop_zero},
     {"constant to the right", {"add", "multiply", "maximum", "minimum"}, constant_to_the_right},
@@ -155,6 +153,6 @@ const std::vector<RewriteRule> kRules = {
 
 }  // namespace
 
-std::span<const RewriteRule> arithmetic_rules() { return kRules; }
+std::span<const RewriteRule> arithmetic_rules() { return kSimplifyArithmeticRules; }
 
 }  // namespace collage

@@ -10,8 +10,6 @@ namespace collage {
 
 namespace {
 
-const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
-
 // nn.pad with a constant to the padding of the convolution or pooling that follows
 Result<Expr> pad_into_window(const Expr& expr, const Uses&) {
   const CallNode& call = call_of(expr);
@@ -121,7 +119,7 @@ Result<Expr> reshape_before_product(const Expr& expr, const Uses& uses) {
   return make_call("nn.bias_add", {result, bias->args[1]}, {{"axis", int64_t{-1}}}, bias->origin());
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kSimplifyProductsRules = {
     {"padding into the window",
      {"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d",
       "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"},
@@ -134,6 +132,6 @@ const std::vector<RewriteRule> kRules = {
 
 }  // namespace
 
-std::span<const RewriteRule> product_rules() { return kRules; }
+std::span<const RewriteRule> product_rules() { return kSimplifyProductsRules; }
 
 }  // namespace collage

@@ -14,8 +14,6 @@ namespace collage {
 
 namespace {
 
-const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
-
 // quantize(dequantize(q)) by the same parameters to q
 Result<Expr> drop_round_trip(const Expr& expr, const Uses&) {
   const CallNode& call = call_of(expr);
@@ -115,7 +113,7 @@ Result<Expr> tell_weight_bits(const Expr& expr, const Uses&) {
   return remake(call, call.args, std::move(attrs));
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kSimplifyQuantisedRules = {
     {"bits of weights",
      {"qnn.conv1d", "qnn.conv2d", "qnn.conv3d", "qnn.dense", "qnn.matmul"},
      tell_weight_bits},
@@ -128,7 +126,8 @@ const std::vector<RewriteRule> kRules = {
 
 Result<Function> simplify_quantised(const Function& function) {
   std::vector<RewriteRule> rules;
-  for (auto family : {moved_dequantize_rules(), std::span<const RewriteRule>(kRules)})
+  for (auto family :
+       {moved_dequantize_rules(), std::span<const RewriteRule>(kSimplifyQuantisedRules)})
     rules.insert(rules.end(), family.begin(), family.end());
   return apply_rules(function, rules);
 }

@@ -10,9 +10,6 @@ namespace collage {
 
 namespace {
 
-const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
-int64_t rank_of(const Expr& expr) { return static_cast<int64_t>(expr->tensor_type().shape.size()); }
-
 Result<Expr> reshape(const Expr& data, const Shape& shape, const std::string& origin) {
   if (data->tensor_type().shape == shape) return data;
   return make_call("reshape", {data}, {{"newshape", shape}}, origin);
@@ -194,7 +191,7 @@ Result<Expr> reduce_nothing(const Expr& expr, const Uses&) {
   return reshape(data, expr->tensor_type().shape, expr->origin());
 }
 
-const std::vector<RewriteRule> kRules = {
+const std::vector<RewriteRule> kSimplifyShapesRules = {
     {"drop a conversion to the same type",
      {"cast", "copy", "reshape", "squeeze", "expand_dims", "nn.batch_flatten", "broadcast_to",
       "tile", "repeat"},
@@ -213,6 +210,6 @@ const std::vector<RewriteRule> kRules = {
 
 }  // namespace
 
-std::span<const RewriteRule> shape_rules() { return kRules; }
+std::span<const RewriteRule> shape_rules() { return kSimplifyShapesRules; }
 
 }  // namespace collage

@@ -10,7 +10,6 @@ namespace collage {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Changes no sum of seconds, but kernels beyond the budget are left out.
 constexpr double kLeastPrice = 1e-30;
 constexpr double kWidest = 2;  // a factor between scattered prices and the one they are around

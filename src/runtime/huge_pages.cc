@@ -18,13 +18,13 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kRegion = 4 * kHugePage;
 constexpr size_t kLarge = size_t{64} << 20;
-constexpr size_t kAlignment = 64;
+constexpr size_t kRegionAlignment = 64;
 
 // A mapping that begins at a huge page's boundary.
-class Region {
+class MappedRegion {
  public:
-  static Result<std::shared_ptr<Region>> create(size_t bytes) {
-    auto region = std::make_shared<Region>();
+  static Result<std::shared_ptr<MappedRegion>> create(size_t bytes) {
+    auto region = std::make_shared<MappedRegion>();
     region->size_ = round_up(bytes, kHugePage);
     region->mapped_ = region->size_ + kHugePage;
     void* memory = ::mmap(nullptr, region->mapped_, PROT_READ | PROT_WRITE,
@@ -38,17 +38,17 @@ class Region {
     ::madvise(region->begin_, region->size_, MADV_HUGEPAGE);  // a wish
     return region;
   }
-  Region() = default;
-  Region(const Region&) = delete;
-  Region& operator=(const Region&) = delete;
-  ~Region() {
+  MappedRegion() = default;
+  MappedRegion(const MappedRegion&) = delete;
+  MappedRegion& operator=(const MappedRegion&) = delete;
+  ~MappedRegion() {
     if (mapping_ != nullptr) ::munmap(mapping_, mapped_);
   }
   // Null when it is full.
   void* take(size_t bytes) {
     size_t offset = used_;
     if (bytes > size_ - offset) return nullptr;
-    used_ += round_up(bytes, kAlignment);
+    used_ += round_up(bytes, kRegionAlignment);
     used_ = std::min(used_, size_);
     return begin_ + offset;
   }
@@ -60,26 +60,26 @@ class Region {
 };
 
 std::mutex mutex;
-std::weak_ptr<Region> current;  // where small blocks come from
+std::weak_ptr<MappedRegion> current;  // where small blocks come from
 
 }  // namespace
 
 Result<std::shared_ptr<void>> allocate_on_huge_pages(size_t bytes) {
-  bytes = std::max(bytes, kAlignment);
+  bytes = std::max(bytes, kRegionAlignment);
   std::lock_guard lock(mutex);
   if (bytes > kRegion / 2) {
     // The system promises more than it has, and ends who uses it.
     if (const uint64_t left = bytes < kLarge ? bytes : memory_left(); bytes > left)
       return error(ErrorCode::kUnavailable, "out of memory: {} bytes, where {} are left", bytes,
                    left);
-    std::shared_ptr<Region> own = TRY(Region::create(bytes));
+    std::shared_ptr<MappedRegion> own = TRY(MappedRegion::create(bytes));
     void* block = own->take(bytes);
     return std::shared_ptr<void>(std::move(own), block);
   }
-  std::shared_ptr<Region> region = current.lock();
+  std::shared_ptr<MappedRegion> region = current.lock();
   void* block = region != nullptr ? region->take(bytes) : nullptr;
   if (block == nullptr) {
-    region = TRY(Region::create(kRegion));
+    region = TRY(MappedRegion::create(kRegion));
     block = region->take(bytes);
     current = region;
   }

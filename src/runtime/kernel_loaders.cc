@@ -8,12 +8,12 @@ namespace collage {
 
 namespace {
 
-struct Registry {
+struct LoaderRegistry {
   std::mutex mutex;
   std::list<KernelLoader> loaders;
 };
-Registry& registry() {
-  static auto* instance = new Registry;
+LoaderRegistry& loaders() {
+  static auto* instance = new LoaderRegistry;
   return *instance;
 }
 
@@ -46,14 +46,14 @@ Status BufferSizes::output_holds(size_t index, size_t bytes, const VirtualDevice
 }
 
 void register_kernel_loader(KernelLoader loader) {
-  std::lock_guard lock(registry().mutex);
-  if (find_in(registry().loaders, loader.name) == nullptr)
-    registry().loaders.push_back(std::move(loader));
+  std::lock_guard lock(loaders().mutex);
+  if (find_in(loaders().loaders, loader.name) == nullptr)
+    loaders().loaders.push_back(std::move(loader));
 }
 
 const KernelLoader* find_kernel_loader(std::string_view name) {
-  std::lock_guard lock(registry().mutex);
-  return find_in(registry().loaders, name);
+  std::lock_guard lock(loaders().mutex);
+  return find_in(loaders().loaders, name);
 }
 
 }  // namespace collage

@@ -10,7 +10,6 @@ namespace collage::search {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kWidth = 8;
 constexpr double kSlack = 0.02;  // columns within this fraction of the bound are considered
 

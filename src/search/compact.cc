@@ -30,8 +30,6 @@ namespace collage::search {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 class Builder {
  public:
   Builder(const SearchProblem& problem, const std::vector<bool>& allowed)

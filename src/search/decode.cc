@@ -8,7 +8,6 @@ namespace collage::search {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kTolerance = 1e-6;  // of the linear program's values
 
 class Decoder {

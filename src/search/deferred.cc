@@ -7,8 +7,6 @@ namespace collage::search {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // Depth first over the columns for the lowest position that none of the chosen ones holds.
 struct DeferredSearch {
   static constexpr size_t kMaxSteps = 2000;

@@ -8,7 +8,6 @@ namespace collage::search {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kMaxDominators = 32;  // states that one state is compared with
 constexpr uint32_t kFree = kNoColumn;
 

@@ -9,7 +9,6 @@ namespace collage::search {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kMaxDetours = 16;
 
 std::vector<uint32_t> positions_of(const Placement& placement, const Column& column) {

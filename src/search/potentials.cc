@@ -12,8 +12,6 @@ namespace collage::search {
 namespace {
 
 constexpr double kScale = 1e6;  // the solver works in microseconds
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // The cheapest way into a form from any other: whatever gives a missing form, it costs that much.
 double cheapest_conversion(const Group& group, uint32_t to) {
   double best = kInfinity;

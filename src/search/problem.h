@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ struct CandidateCosts {
 // done. Must be a pure function.
 using ConversionCost =
     std::function<double(const TensorType& type, const Encoding& from, const Encoding& to)>;
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct SearchProblem {
   const DataflowGraph* graph = nullptr;

@@ -13,8 +13,6 @@ namespace collage::search {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // One run over the layers.
 class Run {
  public:

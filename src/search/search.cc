@@ -18,7 +18,6 @@ using search::Potentials;
 using search::Scan;
 using search::ScanResult;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kFirstWidth = 32;
 constexpr size_t kWiden = 8;
 constexpr size_t kMaxForced = 16;  // sets of incompatible columns tried

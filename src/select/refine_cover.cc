@@ -10,7 +10,7 @@ namespace collage {
 
 namespace {
 
-constexpr uint64_t kSeed = 1;
+constexpr uint64_t kRefineSeed = 1;
 constexpr size_t kChildren = 6;  // of a generation
 
 size_t generations(Effort effort) {
@@ -32,7 +32,7 @@ Result<ChosenCover> refine_cover(const DataflowGraph& graph, CostEstimator& esti
                                  Effort effort, const Choose& choose, ChosenCover chosen,
                                  CoverSearch& found) {
   CoverProblem problem(graph, found.candidates, estimator);
-  Evolution evolution(problem.problem(), genes_of(found.candidates), kSeed);
+  Evolution evolution(problem.problem(), genes_of(found.candidates), kRefineSeed);
   std::vector<NamedCover>& covers = found.covers;
   size_t learnt = 0;
   auto learn = [&] {

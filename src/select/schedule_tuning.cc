@@ -13,7 +13,7 @@ namespace collage {
 
 namespace {
 
-constexpr uint64_t kSeed = 1;
+constexpr uint64_t kTuningSeed = 1;
 constexpr size_t kBatch = 8;  // timed together, beside the fastest so far
 constexpr size_t kFinalists = 3;
 constexpr double kFaster = 0.98;     // what is found must take no more of the fastest known
@@ -63,7 +63,7 @@ Result<std::optional<MeasuredVariant>> faster_schedule(const Function& function,
            row.variant.outputs == like.outputs;
   });
   if (fastest == nullptr) return kNone;
-  ScheduleSearch search(std::move(space), kSeed);
+  ScheduleSearch search(std::move(space), kTuningSeed);
   std::vector<Timed> best;
   size_t left = most;
   while (left > 0 && !interrupted()) {

@@ -14,19 +14,19 @@
 namespace collage::tensor_program {
 namespace {
 
-struct Registry {
+struct DefinedRegistry {
   std::mutex mutex;
   std::deque<DefinedOperator> operators;  // addresses stay
 };
-Registry& registry() {
-  static auto* all = new Registry;
+DefinedRegistry& definitions() {
+  static auto* all = new DefinedRegistry;
   return *all;
 }
 
 template <typename Predicate>
 const DefinedOperator* find_if(const Predicate& predicate) {
-  std::lock_guard lock(registry().mutex);
-  for (const DefinedOperator& op : registry().operators)
+  std::lock_guard lock(definitions().mutex);
+  for (const DefinedOperator& op : definitions().operators)
     if (predicate(op)) return &op;
   return nullptr;
 }
@@ -127,11 +127,12 @@ Status define(const OperatorDefinition& definition) {
                        find_external_node(definition.onnx)->label);
   const DefinedOperator* defined = nullptr;
   {
-    std::lock_guard lock(registry().mutex);
-    for (const DefinedOperator& other : registry().operators)
+    std::lock_guard lock(definitions().mutex);
+    for (const DefinedOperator& other : definitions().operators)
       if (!definition.onnx.empty() && other.definition.onnx == definition.onnx)
         return usage_error("{} means operator {} already", definition.onnx, other.definition.name);
-    defined = &registry().operators.emplace_back(DefinedOperator{definition, std::move(program)});
+    defined =
+        &definitions().operators.emplace_back(DefinedOperator{definition, std::move(program)});
   }
   add_op(*defined);
   return {};

@@ -11,7 +11,6 @@
 namespace collage::tensor_program {
 namespace {
 
-const Shape& arg_shape(const CallNode& call, size_t i) { return call.args[i]->tensor_type().shape; }
 int64_t rank_of(const Shape& shape) { return static_cast<int64_t>(shape.size()); }
 
 /// The position in `from` of the element at `at` of `to`, both row-major over equally many

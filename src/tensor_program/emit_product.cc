@@ -12,8 +12,6 @@
 namespace collage::tensor_program {
 namespace {
 
-const Shape& arg_shape(const CallNode& call, size_t i) { return call.args[i]->tensor_type().shape; }
-
 Term read(const std::string& stage, const Coords& at) {
   return load(stage, DType::kFloat32, at.logical);
 }

@@ -9,10 +9,6 @@
 namespace collage::tensor_program {
 namespace {
 
-const Shape& arg_shape(const CallNode& call, size_t i = 0) {
-  return call.args[i]->tensor_type().shape;
-}
-
 Status check_reduction(const CallNode& call) {
   const DType dtype = call.args[0]->tensor_type().dtype;
   const bool moves = call.op->name == "max" || call.op->name == "min";

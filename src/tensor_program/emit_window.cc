@@ -11,8 +11,6 @@ namespace {
 /// Windows with more taps become stages (global pooling) or are refused.
 constexpr int64_t kMostTaps = 64;
 
-const Shape& arg_shape(const CallNode& call) { return call.args[0]->tensor_type().shape; }
-
 /// Calls visit with one tap of every dimension, for each way of choosing them; the last dimension
 /// changes fastest.
 template <typename Tap, typename Visit>

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/integers.h"
 #include "base/result.h"
 #include "ir/expr.h"
 #include "ir/op.h"
@@ -174,9 +175,10 @@ bool is_ordered(const CallNode& call);
 /// Coordinates of an argument of `from` shape that is broadcast to `to` shape, read at `at`.
 Coords broadcast_coords(const Shape& from, const Shape& to, const Coords& at);
 
-int64_t normal_axis_of(const CallNode& call, std::string_view attr, int64_t rank);
+inline const Shape& arg_shape(const CallNode& call, size_t i = 0) {
+  return call.args[i]->tensor_type().shape;
+}
 
-/// Extents are small enough for index arithmetic in 32 bits.
-inline int to_int(int64_t v) { return static_cast<int>(v); }
+int64_t normal_axis_of(const CallNode& call, std::string_view attr, int64_t rank);
 
 }  // namespace collage::tensor_program

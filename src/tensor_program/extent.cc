@@ -8,7 +8,7 @@
 namespace collage::tensor_program {
 namespace {
 
-constexpr int kMostNested = 64;
+constexpr int kMostNestedTerms = 64;
 
 class ExtentParser {
  public:
@@ -24,12 +24,14 @@ class ExtentParser {
       } else {
         return left;
       }
-      if (left->depth >= kMostNested) return too_deep();
+      if (left->depth >= kMostNestedTerms) return too_deep();
     }
   }
 
  private:
-  static Status too_deep() { return bad_model("an extent of more than {} levels", kMostNested); }
+  static Status too_deep() {
+    return bad_model("an extent of more than {} levels", kMostNestedTerms);
+  }
 
   Result<Term> product(int nested) {
     Term left = TRY(factor(nested));
@@ -43,12 +45,12 @@ class ExtentParser {
       } else {
         return left;
       }
-      if (left->depth >= kMostNested) return too_deep();
+      if (left->depth >= kMostNestedTerms) return too_deep();
     }
   }
 
   Result<Term> factor(int nested) {
-    if (nested == kMostNested) return too_deep();
+    if (nested == kMostNestedTerms) return too_deep();
     const Token& token = tokens_[at_];
     if (accept("(")) {
       Term inner = TRY(sum(nested + 1));

@@ -10,19 +10,19 @@
 namespace collage::tensor_program {
 namespace {
 
-struct Registry {
+struct ExternalRegistry {
   std::mutex mutex;
   std::map<std::string, ExternalFunction, std::less<>> by_label;
 };
-Registry& registry() {
-  static auto* instance = new Registry;
+ExternalRegistry& externals() {
+  static auto* instance = new ExternalRegistry;
   return *instance;
 }
 
 template <typename Predicate>
 const ExternalFunction* find_if(const Predicate& predicate) {
-  std::lock_guard lock(registry().mutex);
-  for (const auto& [label, function] : registry().by_label)
+  std::lock_guard lock(externals().mutex);
+  for (const auto& [label, function] : externals().by_label)
     if (predicate(function)) return &function;
   return nullptr;
 }
@@ -31,9 +31,9 @@ const ExternalFunction* find_if(const Predicate& predicate) {
 
 bool register_external(ExternalFunction function) {
   if (!function.onnx.empty() && find_external_node(function.onnx) != nullptr) return false;
-  std::lock_guard lock(registry().mutex);
+  std::lock_guard lock(externals().mutex);
   std::string label = function.label;
-  return registry().by_label.try_emplace(std::move(label), std::move(function)).second;
+  return externals().by_label.try_emplace(std::move(label), std::move(function)).second;
 }
 
 bool register_external(std::string label,
@@ -55,9 +55,9 @@ bool register_external(std::string label,
 }
 
 const ExternalFunction* find_external(std::string_view label) {
-  std::lock_guard lock(registry().mutex);
-  const auto found = registry().by_label.find(label);
-  return found == registry().by_label.end() ? nullptr : &found->second;
+  std::lock_guard lock(externals().mutex);
+  const auto found = externals().by_label.find(label);
+  return found == externals().by_label.end() ? nullptr : &found->second;
 }
 
 const ExternalFunction* find_external_node(std::string_view node) {
@@ -69,9 +69,9 @@ bool has_local_functions() {
 }
 
 std::vector<std::string> external_labels() {
-  std::lock_guard lock(registry().mutex);
+  std::lock_guard lock(externals().mutex);
   std::vector<std::string> labels;
-  for (const auto& [label, function] : registry().by_label) labels.push_back(label);
+  for (const auto& [label, function] : externals().by_label) labels.push_back(label);
   return labels;
 }
 

@@ -12,9 +12,9 @@
 namespace collage::tensor_program {
 namespace {
 
-using Names = std::unordered_set<std::string>;
+using NameSet = std::unordered_set<std::string>;
 
-void add_names(const Term& term, std::vector<std::string>& names, Names& seen,
+void add_names(const Term& term, std::vector<std::string>& names, NameSet& seen,
                std::unordered_set<const TermNode*>& visited) {
   if (!visited.insert(term.get()).second) return;
   if (term->op == TermOp::kLoad && seen.insert(term->name).second) names.push_back(term->name);
@@ -83,7 +83,7 @@ class Verifier {
   }
 
   /// The axes get into `bound`. Those of an update over symbols may be empty.
-  Status check(const std::vector<Axis>& axes, Names& bound, bool of_update) const {
+  Status check(const std::vector<Axis>& axes, NameSet& bound, bool of_update) const {
     for (const Axis& axis : axes) {
       if (!bound.insert(axis.name).second) return wrong("axis {} stands twice", axis.name);
       if (axis.extent < (of_update && axis.size.defined() ? 0 : 1))
@@ -94,7 +94,7 @@ class Verifier {
   }
 
   Status check(const Stage& stage) {
-    Names own;
+    NameSet own;
     for (const auto& [name, value] : symbols_) own.insert(name);
     TRY(check(stage.axes, own, false));
     TRY(checked_num_elements(stage.shape()));
@@ -109,7 +109,7 @@ class Verifier {
       if (defined_.count(input) == 0) return wrong("there is no {} above", input);
     for (const Update& update : stage.updates) {
       if (update.at.size() != stage.axes.size()) return wrong("{} indices", update.at.size());
-      Names bound = own;
+      NameSet bound = own;
       TRY(check(update.over, bound, true));
       Shape points = stage.shape();
       for (const Axis& axis : update.over) points.push_back(axis.extent);
@@ -122,7 +122,7 @@ class Verifier {
   }
 
   /// The value of a stage's update may read what it writes.
-  Status check(const Term& root, const Names& bound, const Stage* own = nullptr,
+  Status check(const Term& root, const NameSet& bound, const Stage* own = nullptr,
                const Update* update = nullptr) {
     std::unordered_set<const TermNode*> visited;
     std::vector<Term> left{root};
@@ -184,7 +184,7 @@ class Verifier {
   const Program& program_;
   std::string& where_;
   Symbols symbols_;
-  Names defined_;
+  NameSet defined_;
 };
 
 bool equal(const Stage& a, const Stage& b) {
@@ -279,7 +279,7 @@ bool equal(const Program& a, const Program& b) {
 
 std::vector<std::string> loaded_names(const Term& term) {
   std::vector<std::string> names;
-  Names seen;
+  NameSet seen;
   std::unordered_set<const TermNode*> visited;
   add_names(term, names, seen, visited);
   return names;
@@ -287,7 +287,7 @@ std::vector<std::string> loaded_names(const Term& term) {
 
 std::vector<std::string> loaded_names(const Stage& stage) {
   std::vector<std::string> names = stage.external.inputs;
-  Names seen(names.begin(), names.end());
+  NameSet seen(names.begin(), names.end());
   seen.insert(stage.name);
   std::unordered_set<const TermNode*> visited;
   for_each_term(stage, [&](const Term& term) { add_names(term, names, seen, visited); });
@@ -295,7 +295,7 @@ std::vector<std::string> loaded_names(const Stage& stage) {
 }
 
 std::vector<Axis> walked_axes(const Stage& stage, const Update& update) {
-  Names named;
+  NameSet named;
   std::unordered_set<const TermNode*> visited;
   std::vector<Term> left = update.at;
   while (!left.empty()) {

@@ -11,7 +11,7 @@ namespace collage {
 
 namespace {
 
-constexpr uint32_t kOneIn = 64;
+constexpr uint32_t kMovedOneIn = 64;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ Result<std::vector<Tensor>> interpret_with_neighbours(const Function& function,
                              std::span<const Tensor> given) -> Result<std::vector<Tensor>> {
                      std::vector<Tensor> results = TRY(evaluate_call(call, given));
                      if (quantises(call))
-                       results[0] = TRY(with_neighbours(results[0], kOneIn, ++tensor));
+                       results[0] = TRY(with_neighbours(results[0], kMovedOneIn, ++tensor));
                      return results;
                    });
 }

@@ -19,8 +19,8 @@ namespace collage::tool {
 
 namespace {
 
-constexpr int kBlocks = 3;
-constexpr int kBlockRuns = 20;
+constexpr int kLoadBlocks = 3;
+constexpr int kLoadRuns = 20;
 
 // Of one plan, its model and its report.
 Result<std::shared_ptr<ArtifactFile>> open_file(const SharedOptions& options) {
@@ -202,7 +202,7 @@ Status run_artifact(const SharedOptions& options) {
   std::vector<double> samples;
   TRY(run_first(opened, inputs, outputs));
   const Figures figures = figures_of(opened);
-  for (int block = 0; block < kBlocks; ++block)
+  for (int block = 0; block < kLoadBlocks; ++block)
     TRY(run_block(opened.executor, inputs, outputs, {}, samples));
   return finish(options, opened, figures, samples, outputs);
 }
@@ -220,8 +220,8 @@ Status bench_artifact(const SharedOptions& options, double duration, int iterati
   while (iterations > 0 ? static_cast<int>(samples.size()) < iterations
                         : samples.empty() || watch.seconds() < duration) {
     block.runs_per_block = iterations > 0
-                               ? std::min(kBlockRuns, iterations - static_cast<int>(samples.size()))
-                               : kBlockRuns;
+                               ? std::min(kLoadRuns, iterations - static_cast<int>(samples.size()))
+                               : kLoadRuns;
     TRY(run_block(opened.executor, inputs, outputs, block, samples));
   }
   TRY(finish(options, opened, figures, samples, outputs));

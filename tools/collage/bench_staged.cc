@@ -16,9 +16,9 @@ namespace collage::tool {
 
 namespace {
 
-constexpr int kBlockRuns = 20;
-constexpr int kPauseMs = 50;
-constexpr int kTurns = 10;  // at least
+constexpr int kStagedRuns = 20;
+constexpr int kStagedPauseMs = 50;
+constexpr int kStagedTurns = 10;  // at least
 
 Result<std::vector<double>> timed_block(StagedProgram& staged, const std::vector<Tensor>& inputs,
                                         int warm_ups, int runs, std::vector<Tensor>& outputs) {
@@ -59,8 +59,8 @@ Status bench_staged(StagedProgram& staged, const BenchOptions& options) {
                                         TRY(load_options(options)).constants)),
                         model_tolerance(options.max_error), facts.threads, options.max_error, 0));
   const double wanted = options.iterations > 0 ? options.iterations : options.duration / once;
-  const int runs = std::clamp(static_cast<int>(wanted / kTurns), 2, kBlockRuns);
-  const int turns = std::max(kTurns, static_cast<int>(wanted / runs));
+  const int runs = std::clamp(static_cast<int>(wanted / kStagedTurns), 2, kStagedRuns);
+  const int turns = std::max(kStagedTurns, static_cast<int>(wanted / runs));
   NoiseGate gate;
   gate.allow(options.patience);
   std::vector<std::vector<double>> medians(1 + rivals.size());
@@ -71,7 +71,7 @@ Status bench_staged(StagedProgram& staged, const BenchOptions& options) {
       const std::vector<double> block =
           i == 0 ? TRY(timed_block(staged, inputs, options.warm_ups, runs, outputs))
                  : TRY(rivals.run(i - 1, options.warm_ups, runs));
-      std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
+      std::this_thread::sleep_for(std::chrono::milliseconds(kStagedPauseMs));
       std::vector<double>& all = i == 0 ? facts.samples : facts.peers[rivals.name(i - 1)].samples;
       all.insert(all.end(), block.begin(), block.end());
       medians[i].push_back(median(block));

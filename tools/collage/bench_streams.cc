@@ -16,7 +16,7 @@ namespace collage::tool {
 
 namespace {
 
-constexpr int kTurns = 6;  // the fewest that give an interval
+constexpr int kStreamTurns = 6;  // the fewest that give an interval
 
 // What runs concurrently; the one place that knows what a stream is.
 class Streams {
@@ -127,10 +127,10 @@ Result<TimedModel> time_streams(Model model, const BenchOptions& options) {
   throughput.programs = streams.programs();
   throughput.why_apart = streams.why_apart();
   NoiseGate gate = gate_of(streams.first(), options);
-  const double seconds = options.duration / kTurns;
+  const double seconds = options.duration / kStreamTurns;
   std::vector<std::vector<double>> inverse(1 + rivals.size());  // seconds an inference, a turn each
   reset_peak_resident_bytes();
-  for (int turn = 0; turn < kTurns; ++turn)
+  for (int turn = 0; turn < kStreamTurns; ++turn)
     for (size_t k = 0; k < inverse.size(); ++k) {
       const size_t i = turn % 2 == 0 ? k : inverse.size() - 1 - k;  // there and back
       gate.await(thread_count(options));

@@ -1,9 +1,9 @@
 // collage db: looks after the cost database.
 //
 //   collage db info                 how many rows of what, how large, how old
-//   collage db verify               reads all of it, decodes its values and recomputes its keys
-//   collage db export FILE          as text; `import` brings such a file in, newer rows winning
-//   collage db prune --stale …      forgets rows
+//   collage db verify_rows               reads all of it, decodes its values and recomputes its
+//   keys collage db export FILE          as text; `import` brings such a file in, newer rows
+//   winning collage db prune --stale …      forgets rows
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ struct DbOptions {
   double max_megabytes = -1;
 };
 
-Result<std::unique_ptr<CostDatabase>> open(const DbOptions& options) {
+Result<std::unique_ptr<CostDatabase>> open_database(const DbOptions& options) {
   register_all();  // versions of backends decide what is stale
   if (!options.database.empty()) return CostDatabase::open_existing(options.database);
   return CostDatabase::open_existing(TRY(cache_folder()) / "costs.db");
@@ -36,7 +36,7 @@ std::string megabytes(int64_t bytes) {
 }
 
 Status info(const DbOptions& options) {
-  std::unique_ptr<CostDatabase> database = TRY(open(options));
+  std::unique_ptr<CostDatabase> database = TRY(open_database(options));
   DatabaseInfo info = TRY(describe_database(*database));
   if (!options.json.empty())
     TRY(write_json(options.json, {{"bytes", info.bytes},
@@ -60,7 +60,7 @@ Status info(const DbOptions& options) {
 }
 
 Status export_rows(const DbOptions& options) {
-  std::unique_ptr<CostDatabase> database = TRY(open(options));
+  std::unique_ptr<CostDatabase> database = TRY(open_database(options));
   if (options.file == "-") return export_costs(*database, std::cout);
   std::ostringstream text;
   TRY(export_costs(*database, text));
@@ -92,14 +92,14 @@ Status prune(const DbOptions& options) {
     return usage_error(
         "db prune: say what to forget: --stale, --refused, --unused DAYS, --kind KIND, --max-size "
         "MB or --all");
-  std::unique_ptr<CostDatabase> database = TRY(open(options));
+  std::unique_ptr<CostDatabase> database = TRY(open_database(options));
   int64_t forgotten = TRY(prune_costs(*database, prune));
   fmt::print("{} rows forgotten, {} left\n", forgotten, megabytes(TRY(database->used_bytes())));
   return {};
 }
 
-Status verify(const DbOptions& options) {
-  std::unique_ptr<CostDatabase> database = TRY(open(options));
+Status verify_rows(const DbOptions& options) {
+  std::unique_ptr<CostDatabase> database = TRY(open_database(options));
   fmt::print("{} rows, all of them good\n", TRY(verify_costs(*database)));
   return {};
 }
@@ -135,14 +135,14 @@ Command add_db(CLI::App& app) {
                    "the longest unused, until no more than so many MB are used")
       ->check(CLI::Range(0.0, 1e6));
   prune_command->add_flag("--all", options->prune.all, "everything");
-  CLI::App* verify_command =
-      command->add_subcommand("verify", "read all of it, decode its values and recompute its keys");
+  CLI::App* verify_command = command->add_subcommand(
+      "verify_rows", "read all of it, decode its values and recompute its keys");
   return {command, [=]() -> Status {
             if (info_command->parsed()) return info(*options);
             if (export_command->parsed()) return export_rows(*options);
             if (import_command->parsed()) return import_rows(*options);
             if (prune_command->parsed()) return prune(*options);
-            return verify_command->parsed() ? verify(*options) : Status();
+            return verify_command->parsed() ? verify_rows(*options) : Status();
           }};
 }
 

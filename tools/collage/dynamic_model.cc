@@ -16,9 +16,9 @@ namespace collage::tool {
 
 namespace {
 
-constexpr int kRuns = 20;
+constexpr int kDynamicRuns = 20;
 
-Result<StagedProgram> open(const SharedOptions& options) {
+Result<StagedProgram> open_staged(const SharedOptions& options) {
   DynamicOptions dynamic;
   dynamic.program = TRY(program_options(options));
   const LoadOptions load = TRY(load_options(options));
@@ -69,13 +69,13 @@ Result<std::optional<StagedProgram>> staged_artifact(const SharedOptions& option
   TRY(check_flags(compiling));
   TRY(check_results(options));
   for (const std::string& plugin : options.plugins) TRY(load_plugin(plugin));
-  return std::optional<StagedProgram>(TRY(open(options)));
+  return std::optional<StagedProgram>(TRY(open_staged(options)));
 }
 
 static Result<StagedProgram> open_after(const SharedOptions& options, const Status& failure) {
   const bool is_text = std::filesystem::path(options.model).extension() == ".relay";
   if (failure.code() != ErrorCode::kUnsupported || is_text) return failure;
-  Result<StagedProgram> staged = open(options);
+  Result<StagedProgram> staged = open_staged(options);
   if (!staged) return staged.status().code() == ErrorCode::kUnsupported ? failure : staged.status();
   return staged;
 }
@@ -144,12 +144,12 @@ Status run_staged(StagedProgram& staged, const SharedOptions& options) {
   std::vector<Tensor> outputs = TRY(staged.program.run(inputs));
   const double first = compiling.seconds();
   std::vector<double> seconds;
-  for (int i = 0; i < kRuns; ++i) {
+  for (int i = 0; i < kDynamicRuns; ++i) {
     const Stopwatch watch;
     outputs = TRY(staged.program.run(inputs));
     seconds.push_back(watch.seconds());
   }
-  std::nth_element(seconds.begin(), seconds.begin() + kRuns / 2, seconds.end());
+  std::nth_element(seconds.begin(), seconds.begin() + kDynamicRuns / 2, seconds.end());
   const std::vector<TensorInfo> infos = infos_of(staged.program.outputs(), outputs);
   if (!options.save_outputs.empty()) TRY(save_tensors(options.save_outputs, infos, outputs));
   const auto [kernels, interpreted] = print_stages(staged);
@@ -159,7 +159,7 @@ Status run_staged(StagedProgram& staged, const SharedOptions& options) {
   fmt::print(
       "{}: {:.2f} ms (median of {} runs); shapes depend on values: {} kernels, {} small parts "
       "interpreted; the first run {}, {:.1f} s\n",
-      options.model, seconds[kRuns / 2] * 1e3, kRuns, kernels, interpreted,
+      options.model, seconds[kDynamicRuns / 2] * 1e3, kDynamicRuns, kernels, interpreted,
       runs_artifact(options) ? "loaded them" : "compiled", first);
   return {};
 }

@@ -13,7 +13,7 @@ namespace collage::tool {
 
 namespace {
 
-constexpr int kBlocks = 3;
+constexpr int kRunBlocks = 3;
 
 Status run(const SharedOptions& options) {
   if (std::optional<StagedProgram> staged = TRY(staged_artifact(options)))
@@ -31,7 +31,7 @@ Status run(const SharedOptions& options) {
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
   std::vector<Tensor> outputs;
-  for (int block = 0; block < kBlocks; ++block)
+  for (int block = 0; block < kRunBlocks; ++block)
     TRY(run_block(*program.impl().executor, inputs, outputs, {}, facts.samples));
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, program.outputs(), outputs));

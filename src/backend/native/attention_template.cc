@@ -55,11 +55,11 @@ Func build_attention(const AttentionShape& s, const AttentionSchedule& sched, co
     head.insert(head.end(), outer.begin(), outer.end());
     return head;
   };
-  auto at = [&](std::vector<Expr> head) {
+  auto at = [&](std::vector<HExpr> head) {
     for (const Var& b : outer) head.push_back(b);
     return head;
   };
-  auto coords = [&](const Expr& row, const Expr& column) {
+  auto coords = [&](const HExpr& row, const HExpr& column) {
     Coords result;
     for (size_t i = outer.size(); i-- > 1;) result.logical.push_back(outer[i]);
     result.logical.push_back(row);
@@ -68,7 +68,7 @@ Func build_attention(const AttentionShape& s, const AttentionSchedule& sched, co
   };
 
   const int length = to_int(attention_span(s, sched));
-  const Expr query = span * length + qi;
+  const HExpr query = span * length + qi;
   auto keys = [&] {
     RDom r(0, to_int(s.keys));
     if (s.causal && length < s.queries) r.where(r < (span + 1) * length);
@@ -82,7 +82,7 @@ Func build_attention(const AttentionShape& s, const AttentionSchedule& sched, co
   RDom rd(0, to_int(s.width));
   sums(vars({qi, t})) = 0.0f;
   sums(vars({qi, t})) += turned(at({qi, rd})) * k(coords(t, rd));
-  Expr score = sums(at({qi, t}));
+  HExpr score = sums(at({qi, t}));
   if (mask) score = score + mask(coords(query, t));
   // The future gets -infinity, for no mask may hide the visible keys more. Not by a select on
   // t <= query: Halide would divide the loops by it, over and over.

@@ -24,22 +24,22 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
          to_int(b.cb), "r");
   RVar ci = r[0], kx = r[1], ky = r[2], kz = r[3], cb = r[4];
   {
-    Expr ix = x * to_int(s.stride[2]) + kx * to_int(s.dilation[2]);
-    Expr iy = y * to_int(s.stride[1]) + ky * to_int(s.dilation[1]);
-    Expr iz = z * to_int(s.stride[0]) + kz * to_int(s.dilation[0]);
-    Expr first = 0;  // first input block (or channel) of the group of kb
+    HExpr ix = x * to_int(s.stride[2]) + kx * to_int(s.dilation[2]);
+    HExpr iy = y * to_int(s.stride[1]) + ky * to_int(s.dilation[1]);
+    HExpr iz = z * to_int(s.stride[0]) + kz * to_int(s.dilation[0]);
+    HExpr first = 0;  // first input block (or channel) of the group of kb
     if (b.groups > 1) {
-      Expr group = kb / to_int(b.group_out / kChannelBlock);
+      HExpr group = kb / to_int(b.group_out / kChannelBlock);
       first = group * to_int(in_blocked ? b.group_in / kChannelBlock : b.group_in);
     }
-    Expr value;
+    HExpr value;
     if (in_blocked) {
       value =
           copied
               ? padded(ci, ix, iy, iz, first + cb, n)
               : input(Coords{{n, (first + cb) * kChannelBlock + ci, iz, iy, ix}, first + cb, ci});
     } else {
-      Expr c = first + cb * to_int(b.ci) + ci;
+      HExpr c = first + cb * to_int(b.ci) + ci;
       value = copied ? padded(ix, iy, iz, c, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
     }
     // Taps that fall outside the map are skipped where a whole register tile agrees on them.
@@ -51,12 +51,12 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
 
   Func core(out_blocked ? "output" : "core");
   {
-    Expr channel = Expr(kb) * kChannelBlock + l;
+    HExpr channel = HExpr(kb) * kChannelBlock + l;
     const bool ragged = s.out_channels % kChannelBlock != 0;
     if (ragged) channel = Halide::min(channel, to_int(s.out_channels - 1));
-    Expr value = epilogue(acc(l, x, y, z, kb, n), Coords{{n, channel, z, y, x}, kb, l});
+    HExpr value = epilogue(acc(l, x, y, z, kb, n), Coords{{n, channel, z, y, x}, kb, l});
     if (ragged && out_blocked) {
-      value = Halide::select(Expr(kb) * kChannelBlock + l < to_int(s.out_channels), value,
+      value = Halide::select(HExpr(kb) * kChannelBlock + l < to_int(s.out_channels), value,
                              Halide::Internal::make_zero(value.type()));
     }
     core(l, x, y, z, kb, n) = value;
@@ -169,11 +169,11 @@ Halide::Func build_pixels(const ConvProblem& p, const ConvSchedule& sched, const
          to_int(group_in), "r");
   RVar kx = r[0], ky = r[1], kz = r[2], rc = r[3];
   {
-    Expr ix = x * to_int(s.stride[2]) + kx * to_int(s.dilation[2]);
-    Expr iy = y * to_int(s.stride[1]) + ky * to_int(s.dilation[1]);
-    Expr iz = z * to_int(s.stride[0]) + kz * to_int(s.dilation[0]);
-    Expr c = s.groups == 1 ? Expr(rc) : (k / to_int(group_out)) * to_int(group_in) + rc;
-    Expr value = copied ? padded(ix, iy, iz, c, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
+    HExpr ix = x * to_int(s.stride[2]) + kx * to_int(s.dilation[2]);
+    HExpr iy = y * to_int(s.stride[1]) + ky * to_int(s.dilation[1]);
+    HExpr iz = z * to_int(s.stride[0]) + kz * to_int(s.dilation[0]);
+    HExpr c = s.groups == 1 ? HExpr(rc) : (k / to_int(group_out)) * to_int(group_in) + rc;
+    HExpr value = copied ? padded(ix, iy, iz, c, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
     if (pads_dim(s, 0)) r.where(tap_inside(s, 0, z, kz));
     acc(x, y, z, k, n) = 0.0f;
     acc(x, y, z, k, n) += weights(k, kx, ky, kz, rc) * value;

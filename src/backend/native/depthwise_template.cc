@@ -119,33 +119,33 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
   Func acc("acc"), out("output");
   Var l("l"), x("x"), y("y"), z("z"), c("c"), n("n");
   RDom r(0, to_int(s.kernel[2]), 0, to_int(s.kernel[1]), 0, to_int(s.kernel[0]), "r");
-  Expr ix = x * to_int(s.stride[2]) + r[0] * to_int(s.dilation[2]);
-  Expr iy = y * to_int(s.stride[1]) + r[1] * to_int(s.dilation[1]);
-  Expr iz = z * to_int(s.stride[0]) + r[2] * to_int(s.dilation[0]);
+  HExpr ix = x * to_int(s.stride[2]) + r[0] * to_int(s.dilation[2]);
+  HExpr iy = y * to_int(s.stride[1]) + r[1] * to_int(s.dilation[1]);
+  HExpr iz = z * to_int(s.stride[0]) + r[2] * to_int(s.dilation[0]);
   if (pads_dim(s, 0)) r.where(tap_inside(s, 0, z, r[2]));
   if (is_blocked(p)) {
-    Expr channel = Expr(c) * kChannelBlock + l;
-    Expr value =
+    HExpr channel = HExpr(c) * kChannelBlock + l;
+    HExpr value =
         copied ? padded(l, ix, iy, iz, c, n) : input(Coords{{n, channel, iz, iy, ix}, c, l});
     acc(l, x, y, z, c, n) = 0.0f;
     acc(l, x, y, z, c, n) += weights(l, r[0], r[1], r[2], c) * value;
     const bool ragged = s.out_channels % kChannelBlock != 0;
     if (ragged) channel = Halide::min(channel, to_int(s.out_channels - 1));
-    Expr result = epilogue(acc(l, x, y, z, c, n), Coords{{n, channel, z, y, x}, c, l});
+    HExpr result = epilogue(acc(l, x, y, z, c, n), Coords{{n, channel, z, y, x}, c, l});
     if (ragged) {
-      result = Halide::select(Expr(c) * kChannelBlock + l < to_int(s.out_channels), result,
+      result = Halide::select(HExpr(c) * kChannelBlock + l < to_int(s.out_channels), result,
                               Halide::Internal::make_zero(result.type()));
     }
     out(l, x, y, z, c, n) = result;
     out.bound(l, 0, kChannelBlock);
   } else if (has_channels_last(p)) {
-    Expr value = copied ? padded(c, ix, iy, iz, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
+    HExpr value = copied ? padded(c, ix, iy, iz, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
     acc(c, x, y, z, n) = 0.0f;
     acc(c, x, y, z, n) += weights(c, r[0], r[1], r[2]) * value;
     out(c, x, y, z, n) = epilogue(acc(c, x, y, z, n), Coords{{n, c, z, y, x}, {}, {}});
     out.bound(c, 0, to_int(s.out_channels));
   } else {
-    Expr value = copied ? padded(ix, iy, iz, c, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
+    HExpr value = copied ? padded(ix, iy, iz, c, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
     acc(x, y, z, c, n) = 0.0f;
     acc(x, y, z, c, n) += weights(r[0], r[1], r[2], c) * value;
     out(x, y, z, c, n) = epilogue(acc(x, y, z, c, n), Coords{{n, c, z, y, x}, {}, {}});

@@ -9,7 +9,6 @@
 namespace collage::native {
 
 namespace tp = tensor_program;
-using tp::to_int;
 
 namespace {
 

@@ -6,8 +6,6 @@
 namespace collage::native {
 namespace {
 
-using HExpr = Halide::Expr;
-
 /// The same value, which Halide does not look behind and LLVM drops: it would join a conversion of
 /// float16 with one of integers, and has no instructions for both in one.
 HExpr kept_apart(const HExpr& value) { return exact_sum(value, HExpr(-0.0f)); }

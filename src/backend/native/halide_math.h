@@ -6,46 +6,48 @@
 
 #include <cstdint>
 
+#include "base/integers.h"
+
 namespace collage::native {
 
+using HExpr = Halide::Expr;
+
 /// 0 below -87.7, where the result is below 2^-126. Both within 2e-7 of the value itself.
-Halide::Expr vector_exp(const Halide::Expr& x);
-Halide::Expr vector_expm1(const Halide::Expr& x);
+HExpr vector_exp(const HExpr& x);
+HExpr vector_expm1(const HExpr& x);
 /// -infinity of 0, NaN of less. Halide's own loses NaN.
-Halide::Expr vector_log(const Halide::Expr& x);
-Halide::Expr vector_log1p(const Halide::Expr& x);
+HExpr vector_log(const HExpr& x);
+HExpr vector_log1p(const HExpr& x);
 /// As IEEE 754's pow at its ends; else within 1e-5 of the value itself. Halide's own is not.
-Halide::Expr vector_power(const Halide::Expr& x, const Halide::Expr& y);
+HExpr vector_power(const HExpr& x, const HExpr& y);
 /// Both within 2.5e-8 of the value itself, beside rounding. Halide's own tanh calls scalar libm,
 /// its erf gives NaN far from 0.
-Halide::Expr vector_tanh(const Halide::Expr& x);
-Halide::Expr vector_erf(const Halide::Expr& x);
+HExpr vector_tanh(const HExpr& x);
+HExpr vector_erf(const HExpr& x);
 /// The larger and the smaller of a number and x, and NaN where x is none, which Halide's own do not
 /// promise.
-Halide::Expr number_or_larger(const Halide::Expr& low, const Halide::Expr& x);
-Halide::Expr number_or_smaller(const Halide::Expr& high, const Halide::Expr& x);
+HExpr number_or_larger(const HExpr& low, const HExpr& x);
+HExpr number_or_smaller(const HExpr& high, const HExpr& x);
 /// Those of -infinity as float32: LLVM takes real numbers of the code for finite.
 inline constexpr int32_t kMinusInfinityBits = -0x800000;
-/// Halide's extents are int.
-inline int to_int(int64_t v) { return static_cast<int>(v); }
 
 /// False where either is NaN, which of Halide's own nobody promises: LLVM may turn one around.
-Halide::Expr equal_numbers(const Halide::Expr& a, const Halide::Expr& b);
-Halide::Expr less(const Halide::Expr& a, const Halide::Expr& b);
-Halide::Expr less_or_equal(const Halide::Expr& a, const Halide::Expr& b);
+HExpr equal_numbers(const HExpr& a, const HExpr& b);
+HExpr less(const HExpr& a, const HExpr& b);
+HExpr less_or_equal(const HExpr& a, const HExpr& b);
 /// Halide's own test makes a mask of more than eight lanes by shuffles.
-Halide::Expr is_not_a_number(const Halide::Expr& x);
+HExpr is_not_a_number(const HExpr& x);
 
 /// The integer nearest to x, ties to even, for x from -2^22 to 2^22; and what has its bits, below
 /// others, as uint32. Halide rounds AVX-512's vectors by halves.
-Halide::Expr nearest_small(const Halide::Expr& x);
-Halide::Expr nearest_bits(const Halide::Expr& x);
+HExpr nearest_small(const HExpr& x);
+HExpr nearest_bits(const HExpr& x);
 
 /// Of real numbers, rounded once, of which either may be infinite.
-Halide::Expr exact_sum(const Halide::Expr& a, const Halide::Expr& b);
-Halide::Expr exact_difference(const Halide::Expr& a, const Halide::Expr& b);
-Halide::Expr exact_product(const Halide::Expr& a, const Halide::Expr& b);
+HExpr exact_sum(const HExpr& a, const HExpr& b);
+HExpr exact_difference(const HExpr& a, const HExpr& b);
+HExpr exact_product(const HExpr& a, const HExpr& b);
 /// a / b of real numbers, by a division: Halide multiplies by the reciprocal of a constant.
-Halide::Expr nearest_quotient(const Halide::Expr& a, const Halide::Expr& b);
+HExpr nearest_quotient(const HExpr& a, const HExpr& b);
 
 }  // namespace collage::native

@@ -8,7 +8,6 @@
 
 namespace collage::native {
 
-using Halide::Expr;
 using Halide::Func;
 using Halide::ImageParam;
 using Halide::RDom;

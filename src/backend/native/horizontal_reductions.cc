@@ -12,34 +12,33 @@ namespace collage::native {
 namespace {
 
 namespace ir = Halide::Internal;
-using Halide::Expr;
 
 constexpr size_t kFewest = 8;
 
 /// An operation that may be nested: its operands, and the same of others.
 template <typename Op>
 struct Nested {
-  static std::optional<Nested> of(const Expr& expr) {
+  static std::optional<Nested> of(const HExpr& expr) {
     const auto* op = expr.as<Op>();
     return op == nullptr ? std::nullopt : std::optional(Nested{op->a, op->b});
   }
-  Expr of(const Expr& x, const Expr& y) const { return Op::make(x, y); }
-  Expr a, b;
+  HExpr of(const HExpr& x, const HExpr& y) const { return Op::make(x, y); }
+  HExpr a, b;
 };
 
-std::optional<Limit> same_as(const Limit& like, const Expr& expr) {
+std::optional<Limit> same_as(const Limit& like, const HExpr& expr) {
   std::optional<Limit> found = limit_of(expr);
   return found && found->name == like.name ? found : std::nullopt;
 }
 template <typename Op>
-std::optional<Nested<Op>> same_as(const Nested<Op>&, const Expr& expr) {
+std::optional<Nested<Op>> same_as(const Nested<Op>&, const HExpr& expr) {
   return Nested<Op>::of(expr);
 }
 
 /// The operands of nested operations of that kind; false where some is no load of the first one's
 /// array.
 template <typename Op>
-bool collect_loads(const Op& like, const Expr& value, std::vector<const ir::Load*>& loads) {
+bool collect_loads(const Op& like, const HExpr& value, std::vector<const ir::Load*>& loads) {
   if (const std::optional<Op> op = same_as(like, value))
     return collect_loads(like, op->a, loads) && collect_loads(like, op->b, loads);
   const auto* load = value.as<ir::Load>();
@@ -52,13 +51,13 @@ bool collect_loads(const Op& like, const Expr& value, std::vector<const ir::Load
 
 /// The elements of the vector, halves combined until one is left.
 template <typename Op>
-Expr combined(const Op& like, const Expr& vector) {
+HExpr combined(const Op& like, const HExpr& vector) {
   const int half = vector.type().lanes() / 2;
   if (half == 0) return vector;
   const std::string name = Halide::Internal::unique_name("halves");
-  const Expr whole = ir::Variable::make(vector.type(), name);
-  const Expr halves = like.of(ir::Shuffle::make_slice(whole, 0, 1, half),
-                              ir::Shuffle::make_slice(whole, half, 1, half));
+  const HExpr whole = ir::Variable::make(vector.type(), name);
+  const HExpr halves = like.of(ir::Shuffle::make_slice(whole, 0, 1, half),
+                               ir::Shuffle::make_slice(whole, half, 1, half));
   return ir::Let::make(name, vector, combined(like, halves));
 }
 
@@ -66,13 +65,13 @@ class ReduceHorizontally : public ir::IRMutator {
  protected:
   using ir::IRMutator::visit;
 
-  Expr visit(const ir::Add* op) override { return reduced(op, Nested<ir::Add>::of(op)); }
-  Expr visit(const ir::Mul* op) override { return reduced(op, Nested<ir::Mul>::of(op)); }
-  Expr visit(const ir::Call* op) override { return reduced(op, limit_of(op)); }
+  HExpr visit(const ir::Add* op) override { return reduced(op, Nested<ir::Add>::of(op)); }
+  HExpr visit(const ir::Mul* op) override { return reduced(op, Nested<ir::Mul>::of(op)); }
+  HExpr visit(const ir::Call* op) override { return reduced(op, limit_of(op)); }
 
  private:
   template <typename Node, typename Op>
-  Expr reduced(const Node* op, const std::optional<Op>& like) {
+  HExpr reduced(const Node* op, const std::optional<Op>& like) {
     std::vector<const ir::Load*> loads;
     if (op->type != Halide::Float(32) || !like || !collect_loads(*like, op, loads) ||
         loads.size() < kFewest || !std::has_single_bit(loads.size()))
@@ -80,7 +79,7 @@ class ReduceHorizontally : public ir::IRMutator {
     // By their distance from the one that stands first.
     std::vector<int64_t> at;
     for (const ir::Load* load : loads) {
-      const Expr distance = ir::simplify(load->index - loads[0]->index);
+      const HExpr distance = ir::simplify(load->index - loads[0]->index);
       const auto known = ir::as_const_int(distance);
       if (!known) return ir::IRMutator::visit(op);
       at.push_back(*known);
@@ -89,8 +88,8 @@ class ReduceHorizontally : public ir::IRMutator {
     for (size_t i = 0; i < at.size(); ++i)
       if (at[i] != at[0] + static_cast<int64_t>(i)) return ir::IRMutator::visit(op);
     const int lanes = static_cast<int>(loads.size());
-    const Expr first = ir::simplify(loads[0]->index + static_cast<int>(at[0]));
-    const Expr vector = ir::Load::make(
+    const HExpr first = ir::simplify(loads[0]->index + static_cast<int>(at[0]));
+    const HExpr vector = ir::Load::make(
         op->type.with_lanes(lanes), loads[0]->name, ir::Ramp::make(first, 1, lanes),
         loads[0]->image, loads[0]->param, ir::const_true(lanes), ir::ModulusRemainder());
     return combined(*like, vector);

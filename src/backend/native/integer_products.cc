@@ -38,13 +38,13 @@ struct Weights {
   }
 };
 
-bool is_product(const CallNode& call) {
+bool is_matrix_product(const CallNode& call) {
   return call.op != nullptr && (call.op->name == "nn.dense" || call.op->name == "nn.matmul");
 }
 
 /// Nothing where the call is no product of enough rows with a constant matrix.
 std::optional<Weights> weights_of(const CallNode& call) {
-  if (!is_product(call)) return std::nullopt;
+  if (!is_matrix_product(call)) return std::nullopt;
   const bool dense = call.op->name == "nn.dense";
   const auto* constant = as<ConstantNode>(call.args[1]);
   if (constant == nullptr || constant->value.dtype() != DType::kFloat32 ||

@@ -17,10 +17,6 @@
 namespace collage::native {
 namespace {
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 bool is_conv(const CallNode& call) {
   return call.op->name == "nn.conv1d" || call.op->name == "nn.conv2d" ||
          call.op->name == "nn.conv3d";
@@ -88,8 +84,8 @@ bool follows_blocks(const CallNode& call) {
   if (rule == nullptr) return false;
   if (rule->elementwise) return true;
   auto whole = [](int64_t channels) { return channels % kChannelBlock == 0; };
-  if (starts_with(name, "nn.max_pool") || starts_with(name, "nn.avg_pool") ||
-      starts_with(name, "image.resize"))
+  if (name.starts_with("nn.max_pool") || name.starts_with("nn.avg_pool") ||
+      name.starts_with("image.resize"))
     return true;
   if (reduces_image(call)) return true;
   if (name == "concatenate") {
@@ -120,8 +116,8 @@ bool keeps_channels_last(const CallNode& call) {
   const std::string_view name = call.op->name;
   const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(name);
   if (rule == nullptr) return false;
-  if (rule->elementwise || starts_with(name, "nn.max_pool") || starts_with(name, "nn.avg_pool") ||
-      starts_with(name, "image.resize") || name == "concatenate" || name == "split" ||
+  if (rule->elementwise || name.starts_with("nn.max_pool") || name.starts_with("nn.avg_pool") ||
+      name.starts_with("image.resize") || name == "concatenate" || name == "split" ||
       name == "strided_slice" || name == "nn.pad")
     return true;
   return reduces_image(call) &&

@@ -15,15 +15,15 @@ namespace {
 constexpr int64_t kLongestRows = 1280 << 10, kRowsOfTask = 640 << 10;
 
 template <typename... Tail>
-std::vector<Expr> outermost_first(const std::vector<Var>& batch, Tail... tail) {
-  std::vector<Expr> index(batch.rbegin(), batch.rend());
+std::vector<HExpr> outermost_first(const std::vector<Var>& batch, Tail... tail) {
+  std::vector<HExpr> index(batch.rbegin(), batch.rend());
   (index.push_back(tail), ...);
   return index;
 }
 
 template <typename... Head>
-std::vector<Expr> innermost_first(const std::vector<Var>& batch, Head... head) {
-  std::vector<Expr> index{head...};
+std::vector<HExpr> innermost_first(const std::vector<Var>& batch, Head... head) {
+  std::vector<HExpr> index{head...};
   for (const Var& v : batch) index.push_back(v);
   return index;
 }
@@ -43,7 +43,7 @@ T stored(float value) {
 }
 
 /// The float a packed weight stands for.
-Expr weight_value(const Expr& packed) {
+HExpr weight_value(const HExpr& packed) {
   if (packed.type().is_float()) return packed;
   return Halide::reinterpret<float>(Halide::cast<uint32_t>(packed) << 16);
 }
@@ -174,17 +174,17 @@ Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, c
   const bool k_ragged = s.k % k_block != 0;
   Func packed_a("packed_a");
   if (pack_a) {
-    Expr at = ko * to_int(k_block) + kl;
+    HExpr at = ko * to_int(k_block) + kl;
     if (k_ragged) at = Halide::min(at, to_int(s.k - 1));
-    Expr value = a(Coords{outermost_first(batch, Expr(m), at), {}, {}});
+    HExpr value = a(Coords{outermost_first(batch, HExpr(m), at), {}, {}});
     if (k_ragged) value = Halide::select(ko * to_int(k_block) + kl < to_int(s.k), value, 0.0f);
     packed_a(vars_of({kl, m, ko}, batch)) = value;
   }
   Func packed_b("packed_b");
   if (!p.constant_b) {
-    Expr at = nb * kPanel + nl;
+    HExpr at = nb * kPanel + nl;
     if (ragged) at = Halide::min(at, to_int(s.n - 1));
-    packed_b(vars_of({nl, k, nb}, batch)) = b(Coords{outermost_first(batch, Expr(k), at), {}, {}});
+    packed_b(vars_of({nl, k, nb}, batch)) = b(Coords{outermost_first(batch, HExpr(k), at), {}, {}});
   }
 
   Func acc("acc");
@@ -195,12 +195,12 @@ Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, c
   } else {
     r = RDom(0, to_int(s.k), "r");
   }
-  Expr rk = pack_a ? Expr(r[1]) * to_int(k_block) + r[0] : Expr(r[0]);
+  HExpr rk = pack_a ? HExpr(r[1]) * to_int(k_block) + r[0] : HExpr(r[0]);
   if (pack_a && k_ragged) rk = Halide::min(rk, to_int(s.k - 1));
-  Expr left = pack_a ? packed_a(innermost_first(batch, Expr(r[0]), Expr(m), Expr(r[1])))
-                     : a(Coords{outermost_first(batch, Expr(m), rk), {}, {}});
-  Expr right = p.constant_b ? weight_value(weights(nl, rk, nb))
-                            : packed_b(innermost_first(batch, Expr(nl), rk, Expr(nb)));
+  HExpr left = pack_a ? packed_a(innermost_first(batch, HExpr(r[0]), HExpr(m), HExpr(r[1])))
+                      : a(Coords{outermost_first(batch, HExpr(m), rk), {}, {}});
+  HExpr right = p.constant_b ? weight_value(weights(nl, rk, nb))
+                             : packed_b(innermost_first(batch, HExpr(nl), rk, HExpr(nb)));
   acc(vars_of({nl, m, nb}, batch)) += right * left;
   acc.bound(nl, 0, kPanel);
 
@@ -208,15 +208,15 @@ Halide::Func build_matmul(const MatmulProblem& p, const MatmulSchedule& sched, c
   // from.
   Func out("output"), core("core");
   Var no("no"), ni("ni"), mo("mo"), mi("mi"), task("task"), ms("ms"), ns("ns");
-  auto finish = [&](Expr column, Expr block, Expr lane) {
-    Expr clamped = ragged ? Halide::min(column, to_int(s.n - 1)) : column;
-    return epilogue(acc(innermost_first(batch, lane, Expr(m), block)),
-                    Coords{outermost_first(batch, Expr(m), clamped), {}, {}});
+  auto finish = [&](HExpr column, HExpr block, HExpr lane) {
+    HExpr clamped = ragged ? Halide::min(column, to_int(s.n - 1)) : column;
+    return epilogue(acc(innermost_first(batch, lane, HExpr(m), block)),
+                    Coords{outermost_first(batch, HExpr(m), clamped), {}, {}});
   };
   Func tiled = ragged ? core : out;
   if (ragged) {
     core(vars_of({nl, m, nb}, batch)) = finish(nb * kPanel + nl, nb, nl);
-    out(vars_of({n, m}, batch)) = core(innermost_first(batch, n % kPanel, Expr(m), n / kPanel));
+    out(vars_of({n, m}, batch)) = core(innermost_first(batch, n % kPanel, HExpr(m), n / kPanel));
     core.bound(nl, 0, kPanel).bound(nb, 0, to_int(panels)).bound(m, 0, to_int(s.m));
     core.split(nb, no, nb, sched.n_tile);
   } else {

@@ -14,10 +14,6 @@ constexpr size_t kMostCalls = 24;    // of one group, or of an anchor and the ch
 constexpr size_t kMostPrologue = 6;  // calls in front of an anchor
 constexpr size_t kMostPrograms = 4;  // of several stages, in one group
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 /// What a call is to a group.
 enum class Role {
   kNone,    // cannot be computed
@@ -76,8 +72,8 @@ class Finder {
     if (name == tensor_program::kCallOp) return role_of_program(*call);
     const tensor_program::EmitRule* emitted = tensor_program::find_emit_rule(name);
     if (emitted != nullptr && emitted->elementwise) return Role::kElementwise;
-    if (starts_with(name, "nn.max_pool") || starts_with(name, "nn.avg_pool")) return Role::kWindow;
-    if (starts_with(name, "image.resize"))
+    if (name.starts_with("nn.max_pool") || name.starts_with("nn.avg_pool")) return Role::kWindow;
+    if (name.starts_with("image.resize"))
       return call->attrs.string("method") == "nearest_neighbor" ? Role::kInjective : Role::kWindow;
     return call->op->kind == FusionKind::kInjective ? Role::kInjective : Role::kStatistics;
   }

@@ -13,18 +13,18 @@ bool needs_padding(const ConvShape& s) {
   return pads_dim(s, 0) || pads_dim(s, 1) || pads_dim(s, 2);
 }
 
-Expr tap_inside(const ConvShape& s, int d, const Expr& out, const Expr& tap) {
-  Expr at = out * to_int(s.stride[d]) + tap * to_int(s.dilation[d]) - to_int(s.pad[d]);
+HExpr tap_inside(const ConvShape& s, int d, const HExpr& out, const HExpr& tap) {
+  HExpr at = out * to_int(s.stride[d]) + tap * to_int(s.dilation[d]) - to_int(s.pad[d]);
   return at >= 0 && at < to_int(s.in[d]);
 }
 
 Func padded_input(const ConvShape& s, const Access& input, ChannelLayout layout) {
   Var l("l"), x("x"), y("y"), z("z"), c("c"), n("n");
   const Var* axes[3] = {&z, &y, &x};
-  std::vector<Expr> logical{n, c, Expr(), Expr(), Expr()};
-  Expr outside = Halide::Internal::const_false();
+  std::vector<HExpr> logical{n, c, HExpr(), HExpr(), HExpr()};
+  HExpr outside = Halide::Internal::const_false();
   for (int d = 0; d < 3; ++d) {
-    Expr at = *axes[d] - to_int(s.pad[d]);
+    HExpr at = *axes[d] - to_int(s.pad[d]);
     const bool below = s.pad[d] > 0;
     const bool above =
         (s.out[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] - s.pad[d] >= s.in[d];
@@ -45,11 +45,11 @@ Func padded_input(const ConvShape& s, const Access& input, ChannelLayout layout)
   if (blocked) {
     at.block = c;
     at.lane = l;
-    at.logical[1] = Expr(c) * kChannelBlock + l;
+    at.logical[1] = HExpr(c) * kChannelBlock + l;
     if (s.in_channels % kChannelBlock != 0)
       at.logical[1] = Halide::min(at.logical[1], to_int(s.in_channels - 1));
   }
-  Expr value = input(at);
+  HExpr value = input(at);
   if (!Halide::Internal::is_const_zero(outside)) {
     value =
         Halide::select(outside, Halide::Internal::make_zero(value.type()), Halide::likely(value));

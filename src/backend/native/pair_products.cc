@@ -3,11 +3,12 @@
 #include <utility>
 #include <vector>
 
+#include "backend/native/halide_math.h"
+
 namespace collage::native {
 namespace {
 
 namespace ir = Halide::Internal;
-using Halide::Expr;
 
 constexpr char kPairProduct[] = "collage_pair_product";
 constexpr int kTerms = 4;  // of a sum
@@ -16,17 +17,17 @@ class LowerPairProducts : public ir::IRMutator {
  protected:
   using ir::IRMutator::visit;
 
-  Expr visit(const ir::VectorReduce* op) override {
+  HExpr visit(const ir::VectorReduce* op) override {
     const auto* call = op->value.as<ir::Call>();
     if (call == nullptr || !call->is_extern() || call->name != kPairProduct)
       return ir::IRMutator::visit(op);
     const int lanes = op->type.lanes();
     if (op->op != ir::VectorReduce::Add || call->type.lanes() != kTerms * lanes)
       return ir::IRMutator::visit(op);
-    Expr pairs;
+    HExpr pairs;
     for (size_t i = 0; i < call->args.size(); i += 2) {
-      const Expr products = Halide::widening_mul(mutate(call->args[i]), mutate(call->args[i + 1]));
-      const Expr more =
+      const HExpr products = Halide::widening_mul(mutate(call->args[i]), mutate(call->args[i + 1]));
+      const HExpr more =
           ir::VectorReduce::make(ir::VectorReduce::SaturatingAdd, products, 2 * lanes);
       pairs = pairs.defined() ? pairs + more : more;
     }
@@ -37,11 +38,11 @@ class LowerPairProducts : public ir::IRMutator {
 
 }  // namespace
 
-Expr pair_product(const Expr& product) {
-  std::vector<Expr> bytes;
-  const auto add = [&](const Expr& one) {
+HExpr pair_product(const HExpr& product) {
+  std::vector<HExpr> bytes;
+  const auto add = [&](const HExpr& one) {
     const auto* factors = one.as<ir::Mul>();
-    Expr a = factors->a.as<ir::Cast>()->value, b = factors->b.as<ir::Cast>()->value;
+    HExpr a = factors->a.as<ir::Cast>()->value, b = factors->b.as<ir::Cast>()->value;
     if (!a.type().is_uint()) std::swap(a, b);
     bytes.insert(bytes.end(), {a, b});
   };

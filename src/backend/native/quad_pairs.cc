@@ -12,7 +12,7 @@
 namespace collage::native {
 namespace {
 
-constexpr size_t kTerms = 4;
+constexpr size_t kQuadTerms = 4;
 
 // Of groups that are alone, while partners are exchanged: where more are, few fit at all, and to
 // look for these takes seconds.
@@ -24,7 +24,7 @@ using Pair = std::pair<size_t, size_t>;  // of groups; the second may be none
 class Panel {
  public:
   Panel(const int8_t* weights, size_t groups, size_t lanes)
-      : groups_(groups), sums_(lanes * kTerms / 2) {
+      : groups_(groups), sums_(lanes * kQuadTerms / 2) {
     positive_.resize(groups * sums_);
     negative_.resize(groups * sums_);
     for (size_t i = 0; i < groups * sums_; ++i) {
@@ -103,8 +103,8 @@ QuadPairs pair_quads(const Tensor& columns, int64_t lanes) {
   const Shape& shape = columns.shape();
   const size_t rank = shape.size();
   const auto panels = static_cast<size_t>(shape[0]), groups = static_cast<size_t>(shape[rank - 3]),
-             group_bytes = static_cast<size_t>(shape[rank - 2]) * kTerms,
-             vector_bytes = static_cast<size_t>(lanes) * kTerms;
+             group_bytes = static_cast<size_t>(shape[rank - 2]) * kQuadTerms,
+             vector_bytes = static_cast<size_t>(lanes) * kQuadTerms;
   const size_t vectors = group_bytes / vector_bytes;  // of a panel
   const auto* weights = columns.data<int8_t>();
   const auto blocks = static_cast<size_t>(columns.size()) / (groups * group_bytes);
@@ -113,7 +113,7 @@ QuadPairs pair_quads(const Tensor& columns, int64_t lanes) {
   size_t most = 0;
   for (size_t block = 0; block < blocks; ++block) {
     found.push_back(
-        Panel(weights + block * groups * group_bytes, groups, group_bytes / kTerms).pairs());
+        Panel(weights + block * groups * group_bytes, groups, group_bytes / kQuadTerms).pairs());
     most = std::max(most, found.back().size());
   }
   Shape packed = shape, terms(shape.begin(), shape.end() - 2);
@@ -126,7 +126,7 @@ QuadPairs pair_quads(const Tensor& columns, int64_t lanes) {
   const auto take = [&](size_t block, size_t pair, size_t group, size_t half) {
     if (group == groups) return;
     result.terms.data<int32_t>()[2 * (block * most + pair) + half] =
-        static_cast<int32_t>(group * kTerms);
+        static_cast<int32_t>(group * kQuadTerms);
     int8_t* to = (half == 0 ? result.first : result.second).data<int8_t>();
     const int8_t* from = weights + (block * groups + group) * group_bytes;
     const size_t panel = block / blocks_of_panel, inside = block % blocks_of_panel;

@@ -6,22 +6,21 @@ namespace collage::native {
 namespace {
 
 namespace ir = Halide::Internal;
-using Halide::Expr;
 
 constexpr char kLarger[] = "collage_larger", kSmaller[] = "collage_smaller";
 
 /// Halide knows what is strict when it begins to lower a pipeline, so the call holds such an
 /// operation, of no meaning.
-Expr call(const std::string& name, const Expr& a, const Expr& b) {
-  const Expr strict = number_or_larger(0.0f, Expr(0.0f));
+HExpr call(const std::string& name, const HExpr& a, const HExpr& b) {
+  const HExpr strict = number_or_larger(0.0f, HExpr(0.0f));
   return ir::Call::make(a.type(), name, {a, b, strict}, ir::Call::PureExtern);
 }
 
 /// By its bits: LLVM takes what is computed without strictness for a number.
-Expr has_bits_of_nan(const Expr& x) {
+HExpr has_bits_of_nan(const HExpr& x) {
   const Halide::Type bits = x.type().with_code(halide_type_int);
   const bool single = bits.bits() == 32;
-  const Expr magnitude =
+  const HExpr magnitude =
       Halide::reinterpret(bits, x) & ir::make_const(bits, single ? int64_t{0x7fffffff} : INT64_MAX);
   return magnitude > ir::make_const(bits, single ? int64_t{0x7f800000} : int64_t{0x7ff} << 52);
 }
@@ -31,39 +30,39 @@ class LowerLimits : public ir::IRMutator {
   using ir::IRMutator::visit;
 
   /// A limit of (low, x) is x where `low` is NaN, and NaN where x is.
-  Expr visit(const ir::Call* op) override {
+  HExpr visit(const ir::Call* op) override {
     const std::optional<Limit> limit = limit_of(op);
     if (!limit) return ir::IRMutator::visit(op);
-    const Expr a = mutate(limit->a), given = mutate(limit->b);
+    const HExpr a = mutate(limit->a), given = mutate(limit->b);
     const bool is_larger = limit->name == kLarger;
     // Lowering may have found that it is.
     if (ir::is_const(a) || ir::is_const(given))
       return is_larger ? larger(a, given) : smaller(a, given);
     const std::string name = ir::unique_name("limit");
-    const Expr b = ir::Variable::make(op->type, name);
-    const Expr number = is_larger ? number_or_larger(b, a) : number_or_smaller(b, a);
+    const HExpr b = ir::Variable::make(op->type, name);
+    const HExpr number = is_larger ? number_or_larger(b, a) : number_or_smaller(b, a);
     // Chosen as integers: of real numbers LLVM takes none for NaN.
     const Halide::Type bits = op->type.with_code(halide_type_int);
-    const Expr chosen = Halide::select(has_bits_of_nan(b), Halide::reinterpret(bits, b),
-                                       Halide::reinterpret(bits, number));
+    const HExpr chosen = Halide::select(has_bits_of_nan(b), Halide::reinterpret(bits, b),
+                                        Halide::reinterpret(bits, number));
     return ir::Let::make(name, given, Halide::reinterpret(op->type, chosen));
   }
 };
 
 }  // namespace
 
-Expr larger(const Expr& a, const Expr& b) {
+HExpr larger(const HExpr& a, const HExpr& b) {
   if (ir::is_const(a)) return number_or_larger(a, b);
   return ir::is_const(b) ? number_or_larger(b, a) : call(kLarger, a, b);
 }
-Expr smaller(const Expr& a, const Expr& b) {
+HExpr smaller(const HExpr& a, const HExpr& b) {
   if (ir::is_const(a)) return number_or_smaller(a, b);
   return ir::is_const(b) ? number_or_smaller(b, a) : call(kSmaller, a, b);
 }
 
-Expr Limit::of(const Expr& x, const Expr& y) const { return call(name, x, y); }
+HExpr Limit::of(const HExpr& x, const HExpr& y) const { return call(name, x, y); }
 
-std::optional<Limit> limit_of(const Expr& expr) {
+std::optional<Limit> limit_of(const HExpr& expr) {
   const auto* made = expr.as<ir::Call>();
   if (made == nullptr || !made->is_extern() || (made->name != kLarger && made->name != kSmaller))
     return std::nullopt;

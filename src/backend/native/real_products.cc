@@ -10,7 +10,7 @@
 namespace collage::native {
 namespace {
 
-bool is_conv(const CallNode& call) { return call.op->name.starts_with("qnn.conv"); }
+bool is_integer_conv(const CallNode& call) { return call.op->name.starts_with("qnn.conv"); }
 
 const Tensor* constant_of(const Expr& expr) {
   const auto* constant = as<ConstantNode>(expr);
@@ -60,7 +60,7 @@ Result<Expr> real_product(const CallNode& call) {
 }  // namespace
 
 Status check_quantised_product(const CallNode& call) {
-  if (is_conv(call) && !has_constant_weights(call))
+  if (is_integer_conv(call) && !has_constant_weights(call))
     return unsupported("native: {} with weights that are not constant", call.op->name);
   return {};
 }

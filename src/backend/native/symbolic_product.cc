@@ -178,9 +178,9 @@ void schedule_result(tp::Program& program, const RowProduct& product, const Prod
   steps.reorder({"column", "row", "row_in_block", "column_in_group", "row_block", "column_group"});
   steps.fuse("row_block", "column_group", "block");
   const Term rows = tp::extent_term(result.axes[0].size, result.axes[0].extent);
-  const int block = tp::to_int(row_tiles * tile.rows);
-  const Term blocks = (rows + (block - 1)) / block * tp::to_int(tiles / group);
-  const int few = tp::to_int(kSerialProducts / (product.columns * product.terms));
+  const int block = to_int(row_tiles * tile.rows);
+  const Term blocks = (rows + (block - 1)) / block * to_int(tiles / group);
+  const int few = to_int(kSerialProducts / (product.columns * product.terms));
   steps.split("block", "task", "inside", tp::select(rows <= few, blocks, Term(1)));
   steps.parallel("task");
 }

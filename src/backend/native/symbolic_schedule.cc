@@ -21,7 +21,7 @@ namespace {
 constexpr int kUnrolled = 4;  // vectors in an iteration
 constexpr char kTask[] = "task", kInside[] = "inside";
 
-bool is_reduction(const Stage& stage) { return !stage.updates.empty(); }
+bool has_updates(const Stage& stage) { return !stage.updates.empty(); }
 
 class RowScheduler {
  public:
@@ -39,7 +39,7 @@ class RowScheduler {
     if (result_.axes.size() == depth_) elements_ = elements_ * longest_reduction();
     std::vector<std::string> reductions, others;
     for (const Stage& stage : program_.stages)
-      if (!stage.is_result) (is_reduction(stage) ? reductions : others).push_back(stage.name);
+      if (!stage.is_result) (has_updates(stage) ? reductions : others).push_back(stage.name);
     for (const std::string& name : reductions) split_into_lanes(program_, name, width_);
     schedule_result(!reductions.empty());
     for (const std::string& name : reductions)
@@ -52,11 +52,11 @@ class RowScheduler {
  private:
   Status check() {
     const size_t rank = result_.axes.size();
-    if (rank == 0 || is_reduction(result_)) return unsupported("a result without rows");
+    if (rank == 0 || has_updates(result_)) return unsupported("a result without rows");
     bool reduces = false;
     depth_ = rank - 1;
     for (const Stage& stage : program_.stages) {
-      if (!is_reduction(stage)) continue;
+      if (!has_updates(stage)) continue;
       depth_ = reduces ? std::max(depth_, stage.axes.size()) : stage.axes.size();
       reduces = true;
     }
@@ -75,7 +75,7 @@ class RowScheduler {
         return unsupported("a stage of other rows than the result");
     if (dtype_size(stage.dtype) != sizeof(float))
       return unsupported("rows of {} over symbols", dtype_name(stage.dtype));
-    if (!is_reduction(stage)) {
+    if (!has_updates(stage)) {
       const bool has_row = stage.axes.size() > depth_;
       return check_loads(stage, stage.value, has_row ? stage.axes.back().name : "");
     }

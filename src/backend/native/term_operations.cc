@@ -17,8 +17,6 @@
 namespace collage::native {
 
 namespace tp = tensor_program;
-using HExpr = Halide::Expr;
-
 namespace {
 
 /// What to divide by in place of a negative constant, which has an opposite; else undefined.

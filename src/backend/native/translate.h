@@ -16,13 +16,12 @@
 
 #include "backend/native/access.h"
 #include "backend/native/halide_conversions.h"
+#include "backend/native/halide_math.h"
 #include "tensor_program/emitter.h"
 #include "tensor_program/intrinsic.h"
 #include "tensor_program/program_key.h"
 
 namespace collage::native {
-
-using HExpr = Halide::Expr;
 
 /// A buffer the kernel takes besides its outputs.
 struct Binding {

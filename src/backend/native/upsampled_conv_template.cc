@@ -105,10 +105,10 @@ Func build_upsampled(const ConvProblem& p, const UpsampledSchedule& sched, const
   acc(l, px, x, py, y, kb, n) = 0.0f;
   acc(l, px, x, py, y, kb, n) +=
       weights(l, ci, tx, ty, cb, px, py, kb) * padded(ci, x + px + tx, y + py + ty, 0, cb, n);
-  Expr channel = Expr(kb) * kChannelBlock + l;
+  HExpr channel = HExpr(kb) * kChannelBlock + l;
   const bool ragged = small.out_channels % kChannelBlock != 0;
-  const Expr clamped = ragged ? Halide::min(channel, to_int(small.out_channels - 1)) : channel;
-  Expr value =
+  const HExpr clamped = ragged ? Halide::min(channel, to_int(small.out_channels - 1)) : channel;
+  HExpr value =
       epilogue(acc(l, px, x, py, y, kb, n), Coords{{n, clamped, 0, y * 2 + py, x * 2 + px}, kb, l});
   if (ragged)
     value = Halide::select(channel < to_int(small.out_channels), value,

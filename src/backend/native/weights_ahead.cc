@@ -29,17 +29,17 @@ class ReadAhead : public ir::IRMutator {
     return ir::LetStmt::make(op->name, op->value, body);
   }
 
-  Expr visit(const ir::Let* op) override {
-    const Expr value = mutate(op->value);
+  HExpr visit(const ir::Let* op) override {
+    const HExpr value = mutate(op->value);
     lets_.emplace_back(op->name, op->value);
-    const Expr body = mutate(op->body);
+    const HExpr body = mutate(op->body);
     lets_.pop_back();
     return ir::Let::make(op->name, value, body);
   }
 
-  Expr visit(const ir::Load* op) override {
+  HExpr visit(const ir::Load* op) override {
     if (op->name == buffer_ && !index_.defined()) {
-      Expr first = op->index;
+      HExpr first = op->index;
       while (const auto* ramp = first.as<ir::Ramp>()) first = ramp->base;
       if (first.type().is_scalar()) index_ = expanded(first);
       element_ = op->type.element_of();
@@ -49,10 +49,10 @@ class ReadAhead : public ir::IRMutator {
 
   Stmt visit(const ir::For* op) override {
     loops_.push_back(op);
-    index_ = Expr();
+    index_ = HExpr();
     Stmt body = mutate(op->body);
     // Inner loops have taken theirs: what is left was loaded in this very loop.
-    if (const Expr index = std::exchange(index_, Expr()); index.defined()) {
+    if (const HExpr index = std::exchange(index_, HExpr()); index.defined()) {
       if (const Stmt ahead = prefetches(index); ahead.defined())
         body = ir::Block::make(ahead, body);
     }
@@ -63,19 +63,19 @@ class ReadAhead : public ir::IRMutator {
 
  private:
   /// In terms of loop variables alone.
-  Expr expanded(Expr e) const {
+  HExpr expanded(HExpr e) const {
     for (size_t i = lets_.size(); i-- > 0;) e = ir::substitute(lets_[i].first, lets_[i].second, e);
     return ir::simplify(e);
   }
 
   /// What to do in each iteration of the loops around this place; undefined where weights are not
   /// used again.
-  Stmt prefetches(const Expr& index) const {
-    Expr start = index, position = 0, iterations = 1;
+  Stmt prefetches(const HExpr& index) const {
+    HExpr start = index, position = 0, iterations = 1;
     bool again = false;
     for (size_t i = loops_.size(); i-- > 0 && !loops_[i]->is_parallel();) {
       const ir::For& loop = *loops_[i];
-      const Expr var = ir::Variable::make(Halide::Int(32), loop.name);
+      const HExpr var = ir::Variable::make(Halide::Int(32), loop.name);
       const auto step =
           ir::as_const_int(ir::simplify(ir::substitute(loop.name, var + 1, index) - index));
       if (!step) break;
@@ -89,18 +89,18 @@ class ReadAhead : public ir::IRMutator {
   }
 
   /// This iteration's part of the `elements` from `start` on.
-  Stmt spread(const Expr& start, int64_t elements, const Expr& position,
-              const Expr& iterations) const {
+  Stmt spread(const HExpr& start, int64_t elements, const HExpr& position,
+              const HExpr& iterations) const {
     const int line = kLineBytes / element_.bytes();
-    const Expr most = ir::find_constant_bound(expanded(iterations), ir::Direction::Upper);
+    const HExpr most = ir::find_constant_bound(expanded(iterations), ir::Direction::Upper);
     const auto count = most.defined() ? ir::as_const_int(most) : std::nullopt;
     if (!count || *count <= 0 || elements < line) return {};
     const int64_t lines = ceil_div(elements, line);
     const int64_t rate = ceil_div(lines * kFraction, *count);  // lines an iteration
-    const Expr at_line = position * to_int(rate) / kFraction;
+    const HExpr at_line = position * to_int(rate) / kFraction;
     std::vector<Stmt> found;
     for (int64_t i = 0; i < ceil_div(rate, kFraction); ++i) {
-      const Expr at = ir::simplify(start + (at_line + to_int(i)) * line);
+      const HExpr at = ir::simplify(start + (at_line + to_int(i)) * line);
       found.push_back(ir::Evaluate::make(ir::Call::make(
           element_, ir::Call::prefetch,
           {ir::Variable::make(Halide::Handle(), buffer_), at, 1, line}, ir::Call::Intrinsic)));
@@ -109,10 +109,10 @@ class ReadAhead : public ir::IRMutator {
   }
 
   std::string buffer_;
-  std::vector<std::pair<std::string, Expr>> lets_;
+  std::vector<std::pair<std::string, HExpr>> lets_;
   std::vector<const ir::For*> loops_;
   Halide::Type element_;
-  Expr index_;  ///< of a load of the buffer in the innermost loop, no prefetch there yet
+  HExpr index_;  ///< of a load of the buffer in the innermost loop, no prefetch there yet
 };
 
 }  // namespace

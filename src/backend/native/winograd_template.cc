@@ -114,8 +114,8 @@ std::vector<WinogradSchedule> schedules_of_tile(const ConvShape& s, int m, int t
   return found;
 }
 
-std::vector<Expr> evaluated(int count, const std::function<Expr(int)>& at) {
-  std::vector<Expr> values;
+std::vector<HExpr> evaluated(int count, const std::function<HExpr(int)>& at) {
+  std::vector<HExpr> values;
   for (int i = 0; i < count; ++i) values.push_back(at(i));
   return values;
 }
@@ -231,7 +231,7 @@ Func build_winograd(const ConvProblem& p, const WinogradSchedule& sched, const A
   RDom r(0, kChannelBlock, 0, channel_blocks, 0, to_int(taps.count), "r");
   RVar ci = r[0], rb = r[1], kz = r[2];
   {
-    Expr slice = z + kz + to_int(taps.first - s.pad[0]);
+    HExpr slice = z + kz + to_int(taps.first - s.pad[0]);
     if (!taps.all_inside) r.where(slice >= 0 && slice < to_int(s.in[0]));
     slice = Halide::clamp(slice, 0, to_int(s.in[0] - 1));
     acc(l, kb, tx, ty, v, u, z, n) = 0.0f;
@@ -247,11 +247,11 @@ Func build_winograd(const ConvProblem& p, const WinogradSchedule& sched, const A
       i, form.transform_output(
              evaluated(n_products, [&](int row) { return columns(l, j, row, tx, ty, z, kb, n); })));
   {
-    Expr channel = Expr(kb) * kChannelBlock + l;
+    HExpr channel = HExpr(kb) * kChannelBlock + l;
     const bool ragged = s.out_channels % kChannelBlock != 0;
-    const Expr clamped = ragged ? Halide::min(channel, to_int(s.out_channels - 1)) : channel;
-    Expr value = epilogue(tile(l, x % m, y % m, x / m, y / m, z, kb, n),
-                          Coords{{n, clamped, z, y, x}, kb, l});
+    const HExpr clamped = ragged ? Halide::min(channel, to_int(s.out_channels - 1)) : channel;
+    HExpr value = epilogue(tile(l, x % m, y % m, x / m, y / m, z, kb, n),
+                           Coords{{n, clamped, z, y, x}, kb, l});
     if (ragged) {
       value = Halide::select(channel < to_int(s.out_channels), value,
                              Halide::Internal::make_zero(value.type()));

@@ -16,7 +16,7 @@ namespace collage::onednn {
 
 namespace {
 
-struct Problem {
+struct AttentionProblem {
   CompositePtr composite;
   int64_t heads, queries, keys, width, value_width;
   float scale;
@@ -28,15 +28,15 @@ struct Problem {
                          static_cast<size_t>(offset) * sizeof(float));
   }
 };
-using ProblemPtr = std::shared_ptr<const Problem>;
+using AttentionProblemPtr = std::shared_ptr<const AttentionProblem>;
 
-Result<Problem> read_problem(const CompositePtr& composite) {
+Result<AttentionProblem> read_attention(const CompositePtr& composite) {
   if (!composite->steps.empty()) return unsupported("onednn: nothing follows attention");
   for (size_t i = 0; i < 3; ++i)
     if (composite->inputs[i].is_constant()) return unsupported("onednn: constant attention input");
   const Shape &q = composite->inputs[0].shape, &v = composite->inputs[2].shape;
   size_t rank = q.size();
-  Problem p;
+  AttentionProblem p;
   p.composite = composite;
   p.heads = num_elements(Shape(q.begin(), q.end() - 2));
   p.queries = q[rank - 2], p.width = q[rank - 1];
@@ -112,7 +112,7 @@ Desc transposed(int64_t batch, int64_t rows, int64_t columns) {
   return Desc({batch, rows, columns}, kFloat, Dims{rows * columns, 1, rows});
 }
 
-Variant plain_variant(const Problem& p, std::string name) {
+Variant plain_variant(const AttentionProblem& p, std::string name) {
   Encodings encodings(*p.composite);
   return encodings.variant(std::move(name), Layout());
 }
@@ -122,7 +122,7 @@ void pack(ProgramBuilder& builder, Value from, const Desc& given, Value to, cons
   builder.add(pd, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
 }
 
-Result<Implementation> batched(const ProblemPtr& p) {
+Result<Implementation> batched(const AttentionProblemPtr& p) {
   Shape scores = {p->heads, p->queries, p->keys};
   auto steps = std::make_shared<std::vector<Step>>();
   steps->push_back(scaling(p->scale));
@@ -166,7 +166,7 @@ bool is_prefix(const Desc& part, const Desc& whole) {
   return true;
 }
 
-Result<Implementation> in_rows(const ProblemPtr& p, int64_t rows) {
+Result<Implementation> in_rows(const AttentionProblemPtr& p, int64_t rows) {
   if (!p->mask.empty()) {
     const Shape& mask = p->mask[0].operand.shape;
     if (mask[0] != 1 || mask[1] != 1)
@@ -247,7 +247,7 @@ Result<Implementation> in_rows(const ProblemPtr& p, int64_t rows) {
 }  // namespace
 
 Result<std::vector<Implementation>> plan_attention(const CompositePtr& composite) {
-  ProblemPtr p = std::make_shared<const Problem>(TRY(read_problem(composite)));
+  AttentionProblemPtr p = std::make_shared<const AttentionProblem>(TRY(read_attention(composite)));
   constexpr int64_t kBatchedBytes = int64_t{16} << 20;
   bool large = p->heads * p->queries * p->keys * 4 > kBatchedBytes;
   Implementations found;

@@ -39,7 +39,7 @@ bool has_known_type(const Expr& expr) {
   const DType dtype = expr->tensor_type().dtype;
   return dtype == DType::kFloat32 || dtype == DType::kInt8 || dtype == DType::kUInt8;
 }
-bool is_float(const Expr& expr) { return expr->tensor_type().dtype == DType::kFloat32; }
+bool is_float32(const Expr& expr) { return expr->tensor_type().dtype == DType::kFloat32; }
 
 // Reads the flat body call by call; `running_` is the value that the chain has reached.
 class Parser {
@@ -140,7 +140,7 @@ class Parser {
         if (running_ == nullptr || running_->kind() == ExprKind::kConstant) running_ = arg;
       }
       if (running_ == nullptr) return unsupported("onednn: both operands are broadcast");
-      if (!is_float(running_)) return unsupported("onednn: arithmetic of integers");
+      if (!is_float32(running_)) return unsupported("onednn: arithmetic of integers");
       composite_.inputs.push_back(TRY(operand(running_)));
     }
     composite_.anchor_shape = running_->tensor_type().shape;
@@ -161,7 +161,7 @@ class Parser {
                                            TRY(quantisation_of(args[1], args[2]))),
                        expr);
     }
-    if (!is_float(running_)) return unsupported("onednn: nothing follows integers");
+    if (!is_float32(running_)) return unsupported("onednn: nothing follows integers");
     if (args.size() == 1 && args[0] == running_)
       return advance(TRY(make_step(*call, 0, nullptr)), expr);
     if (args.size() == 2 && args[0] == running_ && args[1] == running_)

@@ -17,7 +17,7 @@ namespace collage::onednn {
 
 namespace {
 
-struct Problem {
+struct ConvolutionProblem {
   CompositePtr composite;
   Types types;
   Shape source, result;  // of the anchor; with the channels of all parts
@@ -44,11 +44,11 @@ std::optional<Operand> leading_bias(const Composite& composite) {
   return first.operand;
 }
 
-Result<Problem> read_problem(const CompositePtr& composite, bool transposed) {
+Result<ConvolutionProblem> read_problem(const CompositePtr& composite, bool transposed) {
   const CallNode& call = *composite->anchor;
   if (!composite->inputs[1].is_constant() || composite->inputs[0].is_constant())
     return unsupported("onednn: a convolution needs constant weights");
-  Problem p;
+  ConvolutionProblem p;
   p.composite = composite;
   p.source = composite->inputs[0].shape;
   p.result = composite->anchor_shape;
@@ -103,7 +103,7 @@ Desc chosen(const Shape& shape, const Choice& layout, Type type) {
 
 // The primitive's source: the parameter, or its parts; these follow one another along the
 // channels, which must be last.
-Value source_value(ProgramBuilder& builder, const Problem& p, const Desc& wanted) {
+Value source_value(ProgramBuilder& builder, const ConvolutionProblem& p, const Desc& wanted) {
   const Operand& operand = p.composite->inputs[0];
   auto param = static_cast<size_t>(operand.param);
   if (p.types.parts == 1) return builder.input(param, wanted);
@@ -118,8 +118,9 @@ Value source_value(ProgramBuilder& builder, const Problem& p, const Desc& wanted
 
 // `make(source, result, attributes)` gives the primitive descriptor.
 template <typename Make>
-Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::string name,
-                                 const Choice& from, const Choice& to, Make make) {
+Result<Implementation> implement(const std::shared_ptr<const ConvolutionProblem>& p,
+                                 std::string name, const Choice& from, const Choice& to,
+                                 Make make) {
   // oneDNN's own choice is asked for first, without post operations: the layouts it comes back with
   // decide the forms of the steps' operands.
   auto layouts = TRY(guarded("convolution", [&]() -> Result<std::pair<Layout, Layout>> {
@@ -164,7 +165,7 @@ Result<Implementation> implement(const std::shared_ptr<const Problem>& p, std::s
 }
 
 template <typename Primitive>
-auto maker(const std::shared_ptr<const Problem>& p, dnnl::algorithm algorithm) {
+auto maker(const std::shared_ptr<const ConvolutionProblem>& p, dnnl::algorithm algorithm) {
   return [p, algorithm](const Desc& source, const Desc& result, const dnnl::primitive_attr& attr) {
     constexpr auto kForward = dnnl::prop_kind::forward_inference;
     using PrimitiveDesc = typename Primitive::primitive_desc;
@@ -179,7 +180,8 @@ auto maker(const std::shared_ptr<const Problem>& p, dnnl::algorithm algorithm) {
 }
 
 // Winograd's two implementations come one after the other in oneDNN's list.
-auto winograd_maker(const std::shared_ptr<const Problem>& p, std::string_view implementation) {
+auto winograd_maker(const std::shared_ptr<const ConvolutionProblem>& p,
+                    std::string_view implementation) {
   return
       [base = maker<dnnl::convolution_forward>(p, dnnl::algorithm::convolution_winograd),
        implementation](const Desc& source, const Desc& result, const dnnl::primitive_attr& attr) {
@@ -190,7 +192,7 @@ auto winograd_maker(const std::shared_ptr<const Problem>& p, std::string_view im
       };
 }
 
-bool may_be_winograd(const Problem& p) {
+bool may_be_winograd(const ConvolutionProblem& p) {
   if (p.weights.size() != 4) return false;
   for (size_t d = 0; d < 2; ++d)
     if (p.weights[d + 2] != 3 || p.strides[d] != 1 || p.dilates[d] != 0) return false;
@@ -200,7 +202,7 @@ bool may_be_winograd(const Problem& p) {
 }  // namespace
 
 Result<std::vector<Implementation>> plan_convolution(const CompositePtr& composite) {
-  auto p = std::make_shared<const Problem>(TRY(read_problem(composite, false)));
+  auto p = std::make_shared<const ConvolutionProblem>(TRY(read_problem(composite, false)));
   auto rank = static_cast<int64_t>(p->source.size());
   Layout last = Layout::channels_last(rank);
   Layout blocked = Layout::channels_blocked(rank, vector_block());
@@ -230,7 +232,7 @@ Result<std::vector<Implementation>> plan_convolution(const CompositePtr& composi
 }
 
 Result<std::vector<Implementation>> plan_transposed_convolution(const CompositePtr& composite) {
-  auto p = std::make_shared<const Problem>(TRY(read_problem(composite, true)));
+  auto p = std::make_shared<const ConvolutionProblem>(TRY(read_problem(composite, true)));
   auto make = maker<dnnl::deconvolution_forward>(p, dnnl::algorithm::deconvolution_direct);
   Implementations found;
   found.add(implement(p, "direct", std::nullopt, std::nullopt, make));

@@ -31,7 +31,7 @@ Result<TensorType> product_type(std::span<const TensorType> inputs) {
 Shape shape_of(const DLTensor& tensor) { return {tensor.shape, tensor.shape + tensor.ndim}; }
 
 /// Primitives are cached by oneDNN itself.
-Status product(std::span<const DLTensor> inputs, const DLTensor& destination) {
+Status external_product(std::span<const DLTensor> inputs, const DLTensor& destination) {
   return guarded("onednn.matmul", [&]() -> Status {
     const Desc a = plain_desc(shape_of(inputs[0])), b = plain_desc(shape_of(inputs[1])),
                c = plain_desc(shape_of(destination));
@@ -58,7 +58,7 @@ Status product(std::span<const DLTensor> inputs, const DLTensor& destination) {
 }  // namespace
 
 void register_labels() {
-  tensor_program::register_external("onednn.matmul", product_type, product);
+  tensor_program::register_external("onednn.matmul", product_type, external_product);
 }
 
 }  // namespace collage::onednn

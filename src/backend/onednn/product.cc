@@ -15,7 +15,7 @@ namespace collage::onednn {
 
 namespace {
 
-struct Problem {
+struct ProductProblem {
   CompositePtr composite;
   const Operand *left, *right;
   int64_t batch, left_batch, right_batch, m, k, n;
@@ -57,9 +57,9 @@ struct Problem {
   Desc result_desc() const { return plain_desc(result, types.result); }
 };
 
-Result<Problem> read_problem(const CompositePtr& composite) {
+Result<ProductProblem> read_product(const CompositePtr& composite) {
   const CallNode& call = *composite->anchor;
-  Problem p;
+  ProductProblem p;
   p.composite = composite;
   p.left = &composite->inputs[0];
   p.right = &composite->inputs[1];
@@ -112,9 +112,9 @@ Result<Problem> read_problem(const CompositePtr& composite) {
   return p;
 }
 
-using ProblemPtr = std::shared_ptr<const Problem>;
+using ProductProblemPtr = std::shared_ptr<const ProductProblem>;
 
-Result<Encodings> encodings_of(const Problem& p, const Tail& tail) {
+Result<Encodings> encodings_of(const ProductProblem& p, const Tail& tail) {
   Encodings encodings(*p.composite);
   TRY(encodings.want(*p.left, Layout(), p.types.source));
   TRY(encodings.want(*p.right, Layout(), p.right_param()));
@@ -123,7 +123,7 @@ Result<Encodings> encodings_of(const Problem& p, const Tail& tail) {
 }
 
 // The left operand as the primitive reads it: the parameter, or its parts.
-Value left_value(ProgramBuilder& builder, const Problem& p, const Desc& wanted) {
+Value left_value(ProgramBuilder& builder, const ProductProblem& p, const Desc& wanted) {
   auto param = static_cast<size_t>(p.left->param);
   if (p.types.parts == 1) return builder.input(param, wanted);
   const int64_t width = p.k / p.types.parts;
@@ -135,7 +135,7 @@ Value left_value(ProgramBuilder& builder, const Problem& p, const Desc& wanted) 
 
 // The right operand, a constant, with its parts one after the other along the sums where it is
 // split.
-Value right_constant(ProgramBuilder& builder, const Problem& p, const Desc& given,
+Value right_constant(ProgramBuilder& builder, const ProductProblem& p, const Desc& given,
                      const Desc& wanted) {
   const Tensor& constant = p.quantised ? p.quantised->weights : p.right->constant;
   size_t rank = constant.shape().size();
@@ -144,12 +144,12 @@ Value right_constant(ProgramBuilder& builder, const Problem& p, const Desc& give
       wanted);
 }
 
-Value constant_bias(ProgramBuilder& builder, const Problem& p, const Desc& desc) {
+Value constant_bias(ProgramBuilder& builder, const ProductProblem& p, const Desc& desc) {
   return builder.constant(p.bias->constant, desc, desc);
 }
 
 // Computed unsigned integers as the signed ones that they are less 128.
-Value with_sign(ProgramBuilder& builder, const Problem& p, Value given) {
+Value with_sign(ProgramBuilder& builder, const ProductProblem& p, Value given) {
   const Desc from = p.right_desc(), to = p.right_desc(kSignedByte);
   const std::vector<AttributeValues> offset = {
       {DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_FROM, 0, Tensor::scalar<int32_t>(kSignOffset)}};
@@ -164,7 +164,8 @@ Value with_sign(ProgramBuilder& builder, const Problem& p, Value given) {
 // Variant::weights. What is packed one way for these rows and in another for others is of no use to
 // programs for other shapes. `make(rows)`: the descriptor for so many.
 template <typename Make>
-std::string form_for_any_rows(const Problem& p, const Desc& given, const Desc& kept, Make make) {
+std::string form_for_any_rows(const ProductProblem& p, const Desc& given, const Desc& kept,
+                              Make make) {
   if (!p.right->is_constant()) return kPlainWeights;
   constexpr int64_t kFew = 1, kMany = 64;
   const bool for_any = guarded("weights", [&]() -> Status {
@@ -176,7 +177,8 @@ std::string form_for_any_rows(const Problem& p, const Desc& given, const Desc& k
 }
 
 // matmul; `weights` is the right operand's form in the product.
-Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const Desc& weights) {
+Result<Implementation> with_matmul(const ProductProblemPtr& p, std::string name,
+                                   const Desc& weights) {
   Desc bias = plain_desc(p->batched() ? Shape{1, 1, p->n} : Shape{1, p->n});
   const auto values = p->values(p->batched() ? 2 : 1);
   auto anchored = TRY(plan_anchor(
@@ -226,7 +228,7 @@ Result<Implementation> with_matmul(const ProblemPtr& p, std::string name, const 
 }
 
 // inner_product, whose weights are (n, k) with k or n contiguous, or packed (Tag::any).
-Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name, Tag form) {
+Result<Implementation> with_inner_product(const ProductProblemPtr& p, std::string name, Tag form) {
   if (p->batched() || p->transpose_left || !p->right->is_constant())
     return unsupported("onednn: no inner product");
   Desc weights({p->n, p->k}, p->right_type(), form), bias({p->n}, kFloat, Tag::a);
@@ -266,7 +268,7 @@ Result<Implementation> with_inner_product(const ProblemPtr& p, std::string name,
 }  // namespace
 
 Result<std::vector<Implementation>> plan_product(const CompositePtr& composite) {
-  ProblemPtr p = std::make_shared<const Problem>(TRY(read_problem(composite)));
+  ProductProblemPtr p = std::make_shared<const ProductProblem>(TRY(read_product(composite)));
   Implementations found;
   auto packed = [&]() { return Desc(p->right_desc().get_dims(), p->right_type(), Tag::any); };
   if (p->right->is_constant()) {

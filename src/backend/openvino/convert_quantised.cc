@@ -133,7 +133,7 @@ Shape grouped(Shape shape, int64_t groups) {
   return shape;
 }
 
-Result<ov::OutputVector> convert_conv(const CallView& view) {
+Result<ov::OutputVector> convert_quantised_conv(const CallView& view) {
   TRY(check_exact(view));
   if (!view.is_constant(1)) return unsupported("weights that are no constant");
   const auto strides = cast_ints<ov::Strides>(view.attrs.ints("strides"));
@@ -161,11 +161,11 @@ Result<ov::OutputVector> convert_product(const CallView& view, bool transpose_a,
   return one(make<ov::op::v0::MatMul>(a, b, transpose_a, transpose_b));
 }
 
-Result<ov::OutputVector> convert_dense(const CallView& view) {
+Result<ov::OutputVector> convert_quantised_dense(const CallView& view) {
   return convert_product(view, false, true);
 }
 
-Result<ov::OutputVector> convert_matmul(const CallView& view) {
+Result<ov::OutputVector> convert_quantised_matmul(const CallView& view) {
   return convert_product(view, view.attrs.flag("transpose_a"), view.attrs.flag("transpose_b"));
 }
 
@@ -174,10 +174,13 @@ Result<ov::OutputVector> convert_matmul(const CallView& view) {
 ConverterTable quantised_converters() {
   constexpr unsigned kTypes = kNumber | kByte;
   return {
-      {"qnn.quantize", kTypes, convert_quantize}, {"qnn.dequantize", kTypes, convert_dequantize},
-      {"qnn.conv1d", kTypes, convert_conv},       {"qnn.conv2d", kTypes, convert_conv},
-      {"qnn.conv3d", kTypes, convert_conv},       {"qnn.dense", kTypes, convert_dense},
-      {"qnn.matmul", kTypes, convert_matmul},
+      {"qnn.quantize", kTypes, convert_quantize},
+      {"qnn.dequantize", kTypes, convert_dequantize},
+      {"qnn.conv1d", kTypes, convert_quantised_conv},
+      {"qnn.conv2d", kTypes, convert_quantised_conv},
+      {"qnn.conv3d", kTypes, convert_quantised_conv},
+      {"qnn.dense", kTypes, convert_quantised_dense},
+      {"qnn.matmul", kTypes, convert_quantised_matmul},
   };
 }
 

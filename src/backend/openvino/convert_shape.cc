@@ -15,7 +15,7 @@ Result<ov::OutputVector> convert_view(const CallView& view) {
   return one(reshaped(view[0], view.result().shape));
 }
 
-Result<ov::OutputVector> convert_transpose(const CallView& view) {
+Result<ov::OutputVector> convert_permutation(const CallView& view) {
   Ints order = view.axes("axes", view.rank(0));
   if (view.attrs.is_none("axes")) std::reverse(order.begin(), order.end());
   return one(make<ov::op::v1::Transpose>(view[0], ints(order)));
@@ -167,7 +167,7 @@ ConverterTable shape_converters() {
       {"squeeze", kAny, convert_view},
       {"expand_dims", kAny, convert_view},
       {"nn.batch_flatten", kAny, convert_view},
-      {"transpose", kAny, convert_transpose},
+      {"transpose", kAny, convert_permutation},
       {"concatenate", kAny, convert_concatenate},
       {"stack", kAny, convert_stack},
       {"split", kAny, convert_split},

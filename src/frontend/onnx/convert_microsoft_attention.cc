@@ -48,7 +48,7 @@ Result<Ints> projection_widths(NodeContext& node, int64_t heads) {
   return widths;
 }
 
-Result<Outputs> convert_attention(NodeContext& node) {
+Result<Outputs> convert_microsoft_attention(NodeContext& node) {
   TRY(refuse_input(node, 4, "a cache of keys and values (past)"));
   if (TRY(node.flag("past_present_share_buffer", false)))
     return unsupported("a cache of keys and values (past_present_share_buffer)");
@@ -118,7 +118,7 @@ Result<Outputs> convert_multi_head_attention(NodeContext& node) {
 
 ConverterRows microsoft_attention_converters() {
   return {
-      {"Attention", 2, 7, convert_attention},
+      {"Attention", 2, 7, convert_microsoft_attention},
       {"MultiHeadAttention", 1, 10, convert_multi_head_attention},
   };
 }

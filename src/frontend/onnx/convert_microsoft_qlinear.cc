@@ -24,7 +24,7 @@ Result<Expr> with_channels_first(NodeContext& node, const Expr& data,
 }
 
 // An operator of one tensor: data, its scale and zero point, the result's.
-Converter unary(const char* op) {
+Converter qlinear_unary(const char* op) {
   return single([op](NodeContext& node) -> Result<Expr> {
     return with_channels_first(node, node.in(0), [&](const Expr& data) -> Result<Expr> {
       std::vector<Expr> inputs = node.inputs();
@@ -37,7 +37,7 @@ Converter unary(const char* op) {
 }
 
 // An operator of two tensors: each with scale and zero point, then the result's.
-Converter binary(const char* op) {
+Converter qlinear_binary(const char* op) {
   return single([op](NodeContext& node) -> Result<Expr> {
     const Expr a = TRY(dequantised(node, {0, 1, 2})), b = TRY(dequantised(node, {3, 4, 5}));
     return quantised(node, TRY(as_standard(node, op, {a, b})), 6, 7, node.dtype(0));
@@ -57,7 +57,7 @@ Result<Expr> convert_softmax(NodeContext& node) {
 }
 
 // The result's scale and zero point, then three inputs for each tensor.
-Result<Expr> convert_concat(NodeContext& node) {
+Result<Expr> convert_qlinear_concat(NodeContext& node) {
   if (node.num_inputs() < 5 || !node.has(2)) return bad_model("no tensor to concatenate");
   std::vector<Expr> reals;
   for (size_t i = 2; i < node.num_inputs(); i += 3)
@@ -66,7 +66,7 @@ Result<Expr> convert_concat(NodeContext& node) {
 }
 
 // alpha * (A · B + C), where C's scale is the product of A's and B's.
-Result<Expr> convert_gemm(NodeContext& node) {
+Result<Expr> convert_qlinear_gemm(NodeContext& node) {
   const double alpha = TRY(node.real("alpha", 1.0));
   const Expr a = TRY(dequantised(node, {0, 1, 2}));
   const Expr b = TRY(dequantised(node, {3, 4, 5}, TRY(node.flag("transB", false)) ? 0 : -1));
@@ -102,14 +102,14 @@ ConverterRows microsoft_qlinear_converters() {
   return {
       {"DynamicQuantizeMatMul", 3, 5, single(convert_dynamic_quantize_matmul)},
       {"MatMulIntegerToFloat", 4, 7, single(convert_matmul_integer_to_float)},
-      {"QGemm", 5, 9, single(convert_gemm)},
-      {"QLinearAdd", 2, 8, binary("Add")},
-      {"QLinearAveragePool", 2, 5, unary("AveragePool")},
-      {"QLinearConcat", 2, -1, single(convert_concat)},
-      {"QLinearGlobalAveragePool", 2, 5, unary("GlobalAveragePool")},
-      {"QLinearLeakyRelu", 2, 5, unary("LeakyRelu")},
-      {"QLinearMul", 2, 8, binary("Mul")},
-      {"QLinearSigmoid", 2, 5, unary("Sigmoid")},
+      {"QGemm", 5, 9, single(convert_qlinear_gemm)},
+      {"QLinearAdd", 2, 8, qlinear_binary("Add")},
+      {"QLinearAveragePool", 2, 5, qlinear_unary("AveragePool")},
+      {"QLinearConcat", 2, -1, single(convert_qlinear_concat)},
+      {"QLinearGlobalAveragePool", 2, 5, qlinear_unary("GlobalAveragePool")},
+      {"QLinearLeakyRelu", 2, 5, qlinear_unary("LeakyRelu")},
+      {"QLinearMul", 2, 8, qlinear_binary("Mul")},
+      {"QLinearSigmoid", 2, 5, qlinear_unary("Sigmoid")},
       {"QLinearSoftmax", 2, 5, single(convert_softmax)},
   };
 }

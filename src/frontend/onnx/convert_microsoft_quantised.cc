@@ -11,7 +11,7 @@ namespace collage::frontend {
 namespace {
 
 // Weights [outputs, inputs] in blocks along the inputs, each with a scale and a zero point.
-struct Blocks {
+struct WeightBlocks {
   int64_t inputs, outputs;  // attributes K and N
   int64_t size, count;      // elements of a block, blocks of a row
   int64_t bits;
@@ -26,9 +26,9 @@ int code_at(const uint8_t* packed, int64_t i, int64_t bits) {
   return (packed[i / each] >> (i % each * bits)) & ((1 << bits) - 1);
 }
 
-Result<Blocks> read_blocks(NodeContext& node) {
-  Blocks blocks{TRY(node.integer("K")), TRY(node.integer("N")), TRY(node.integer("block_size")), 0,
-                TRY(node.integer("bits", 4))};
+Result<WeightBlocks> read_weight_blocks(NodeContext& node) {
+  WeightBlocks blocks{TRY(node.integer("K")), TRY(node.integer("N")),
+                      TRY(node.integer("block_size")), 0, TRY(node.integer("bits", 4))};
   constexpr int64_t kMost = int64_t{1} << 30;
   if (blocks.bits != 2 && blocks.bits != 4 && blocks.bits != 8)
     return unsupported("{} bits", blocks.bits);
@@ -41,7 +41,7 @@ Result<Blocks> read_blocks(NodeContext& node) {
 }
 
 // One value a block. Half precision fits single precision.
-Result<std::vector<float>> block_values(const Tensor& given, const Blocks& blocks,
+Result<std::vector<float>> block_values(const Tensor& given, const WeightBlocks& blocks,
                                         const char* what) {
   if (!is_float(given.dtype()) || given.size() != blocks.outputs * blocks.count)
     return bad_model("{} is {} of shape {}, not {} by {} numbers", what, dtype_name(given.dtype()),
@@ -52,7 +52,7 @@ Result<std::vector<float>> block_values(const Tensor& given, const Blocks& block
   return values;
 }
 
-Result<std::vector<float>> zero_points(NodeContext& node, const Blocks& blocks) {
+Result<std::vector<float>> zero_points(NodeContext& node, const WeightBlocks& blocks) {
   if (!node.has(3))
     return std::vector<float>(static_cast<size_t>(blocks.outputs * blocks.count),
                               static_cast<float>(1 << (blocks.bits - 1)));
@@ -71,7 +71,7 @@ Result<std::vector<float>> zero_points(NodeContext& node, const Blocks& blocks) 
 }
 
 // (code - zero point) · scale
-Result<Tensor> dequantised(NodeContext& node, const Blocks& blocks) {
+Result<Tensor> dequantised_weights(NodeContext& node, const WeightBlocks& blocks) {
   const Tensor packed = TRY(node.constant(1, "B"));
   if (packed.dtype() != DType::kUInt8 ||
       packed.size() != blocks.outputs * blocks.count * blocks.bytes())
@@ -99,9 +99,9 @@ Result<Tensor> dequantised(NodeContext& node, const Blocks& blocks) {
 Result<Expr> convert_matmul_nbits(NodeContext& node) {
   if (node.has(4)) return unsupported("g_idx");
   if (TRY(node.integer("weight_prepacked", 0)) != 0) return unsupported("weight_prepacked");
-  const Blocks blocks = TRY(read_blocks(node));
+  const WeightBlocks blocks = TRY(read_weight_blocks(node));
   if (!is_float(node.dtype(0))) return bad_model("A is {}", dtype_name(node.dtype(0)));
-  Expr weights = node.constant_of(TRY(dequantised(node, blocks)));
+  Expr weights = node.constant_of(TRY(dequantised_weights(node, blocks)));
   Expr result = TRY(node.call("nn.dense", {node.in(0), TRY(node.cast(weights, node.dtype(0)))}));
   if (!node.has(5)) return result;
   return node.call("nn.bias_add", {result, node.in(5)}, {{"axis", int64_t{-1}}});

@@ -20,7 +20,7 @@ Result<Expr> rows_of(NodeContext& node, size_t cache, int64_t batch, int64_t len
 }
 
 // Heads stand behind the positions in data of rank 3, before them in data of rank 4.
-Result<Expr> convert_rotary(NodeContext& node) {
+Result<Expr> convert_microsoft_rotary(NodeContext& node) {
   if (TRY(node.flag("is_packed_batching", false))) return unsupported("is_packed_batching");
   if (TRY(node.real("scale", 1.0)) != 1.0) return unsupported("scale");
   const bool merged = node.rank(0) == 3;
@@ -61,7 +61,7 @@ Result<Expr> convert_rotary(NodeContext& node) {
 
 ConverterRows microsoft_rotary_converters() {
   return {
-      {"RotaryEmbedding", 4, 4, single(convert_rotary)},
+      {"RotaryEmbedding", 4, 4, single(convert_microsoft_rotary)},
   };
 }
 

@@ -33,9 +33,9 @@ Result<Expr> reduce(NodeContext& node, const char* op, const Expr& data, const R
   return node.call(op, {data}, {{"axis", how.axes}, {"keepdims", how.keepdims}});
 }
 
-using Step = std::function<Result<Expr>(NodeContext&, const Expr&)>;
+using Transform = std::function<Result<Expr>(NodeContext&, const Expr&)>;
 
-Step unary(const char* op) {
+Transform unary(const char* op) {
   return [op](NodeContext& node, const Expr& data) { return node.call(op, {data}); };
 }
 Result<Expr> keep(NodeContext&, const Expr& data) { return data; }
@@ -44,7 +44,7 @@ Result<Expr> square(NodeContext& node, const Expr& data) {
 }
 
 // after(reduce(before(data))).
-Converter reduction(const char* op, Step before = keep, Step after = keep) {
+Converter reduction(const char* op, Transform before = keep, Transform after = keep) {
   return single([=](NodeContext& node) -> Result<Expr> {
     const Reduction how = TRY(read_reduction(node));
     Expr data = TRY(before(node, node.in(0)));

@@ -8,27 +8,27 @@ namespace collage::frontend {
 
 namespace {
 
-Result<Expr> binary(NodeContext& node, const char* op, const Expr& a, const Expr& b) {
+Result<Expr> arithmetic(NodeContext& node, const char* op, const Expr& a, const Expr& b) {
   return node.call(op, {a, b});
 }
 
 // a · x + b · y.
 Result<Expr> weighted(NodeContext& node, double a, const Expr& x, double b, const Expr& y) {
-  return binary(node, "add", TRY(scaled(node, x, a)), TRY(scaled(node, y, b)));
+  return arithmetic(node, "add", TRY(scaled(node, x, a)), TRY(scaled(node, y, b)));
 }
 
 // What the optimisers share. `kinds`: tensors, gradients and states.
-struct Step {
+struct Update {
   Expr rate, count;  // scalars
   size_t tensors = 0;
 };
 
-Result<Step> read_step(NodeContext& node, size_t kinds) {
+Result<Update> read_step(NodeContext& node, size_t kinds) {
   for (size_t i = 0; i < node.num_inputs(); ++i)
     if (!node.has(i)) return bad_model("input {} is missing", i);
   if (node.num_inputs() < 2 + kinds || (node.num_inputs() - 2) % kinds != 0)
     return bad_model("{} inputs are no {} for each tensor", node.num_inputs(), kinds);
-  Step step;
+  Update step;
   step.tensors = (node.num_inputs() - 2) / kinds;
   for (size_t i = 0; i < 2; ++i)
     if (num_elements(node.shape(i)) != 1) return bad_model("input {} is no single value", i);
@@ -42,17 +42,17 @@ Result<Step> read_step(NodeContext& node, size_t kinds) {
 }
 
 // `later` where steps were taken before, else `first`.
-Result<Expr> by_count(NodeContext& node, const Step& step, const Expr& later, const Expr& first) {
+Result<Expr> by_count(NodeContext& node, const Update& step, const Expr& later, const Expr& first) {
   Expr zero = TRY(node.scalar_like(step.count, 0));
-  return node.call("where", {TRY(binary(node, "greater", step.count, zero)), later, first});
+  return node.call("where", {TRY(arithmetic(node, "greater", step.count, zero)), later, first});
 }
 
-const Expr& input(const NodeContext& node, const Step& step, size_t kind, size_t tensor) {
+const Expr& input(const NodeContext& node, const Update& step, size_t kind, size_t tensor) {
   return node.in(2 + kind * step.tensors + tensor);
 }
 
 // The gradient with that of a penalty on the tensor's square.
-Result<Expr> gradient(NodeContext& node, const Step& step, size_t tensor) {
+Result<Expr> gradient(NodeContext& node, const Update& step, size_t tensor) {
   const double penalty = TRY(node.real("norm_coefficient", 0.0));
   const Expr& given = input(node, step, 1, tensor);
   if (penalty == 0) return given;
@@ -63,25 +63,26 @@ Result<Expr> gradient(NodeContext& node, const Step& step, size_t tensor) {
 Result<Expr> over_root(NodeContext& node, const Expr& g, const Expr& h) {
   Expr root = TRY(node.call("sqrt", {h}));
   Expr epsilon = TRY(node.scalar_like(h, TRY(node.real("epsilon", 1e-6))));
-  return binary(node, "divide", g, TRY(binary(node, "add", root, epsilon)));
+  return arithmetic(node, "divide", g, TRY(arithmetic(node, "add", root, epsilon)));
 }
 
 // x - rate · change
 Result<Expr> moved(NodeContext& node, const Expr& x, const Expr& rate, const Expr& change) {
-  return binary(node, "subtract", x, TRY(binary(node, "multiply", rate, change)));
+  return arithmetic(node, "subtract", x, TRY(arithmetic(node, "multiply", rate, change)));
 }
 
 // h' = h + g², x' = x - rate / (1 + count · decay) · g / (sqrt(h') + ε).
 Result<Outputs> convert_adagrad(NodeContext& node) {
-  const Step step = TRY(read_step(node, 3));
+  const Update step = TRY(read_step(node, 3));
   Expr count = TRY(node.cast(step.count, dtype_of(step.rate)));
   Expr slower = TRY(scaled(node, count, TRY(node.real("decay_factor", 0.0))));
-  slower = TRY(binary(node, "add", slower, TRY(node.scalar_like(slower, 1))));
-  Expr rate = TRY(binary(node, "divide", step.rate, slower));
+  slower = TRY(arithmetic(node, "add", slower, TRY(node.scalar_like(slower, 1))));
+  Expr rate = TRY(arithmetic(node, "divide", step.rate, slower));
   Outputs outputs(2 * step.tensors);
   for (size_t i = 0; i < step.tensors; ++i) {
     Expr g = TRY(gradient(node, step, i));
-    Expr h = TRY(binary(node, "add", input(node, step, 2, i), TRY(binary(node, "multiply", g, g))));
+    Expr h = TRY(
+        arithmetic(node, "add", input(node, step, 2, i), TRY(arithmetic(node, "multiply", g, g))));
     outputs[i] = TRY(moved(node, input(node, step, 0, i), rate, TRY(over_root(node, g, h))));
     outputs[step.tensors + i] = h;
   }
@@ -89,28 +90,28 @@ Result<Outputs> convert_adagrad(NodeContext& node) {
 }
 
 // 1 - base^count, for counts above 0.
-Result<Expr> one_less_power(NodeContext& node, const Step& step, double base) {
+Result<Expr> one_less_power(NodeContext& node, const Update& step, double base) {
   const DType dtype = dtype_of(step.rate);
-  Expr power =
-      TRY(binary(node, "power", TRY(node.scalar(dtype, base)), TRY(node.cast(step.count, dtype))));
-  return binary(node, "subtract", TRY(node.scalar(dtype, 1)), power);
+  Expr power = TRY(
+      arithmetic(node, "power", TRY(node.scalar(dtype, base)), TRY(node.cast(step.count, dtype))));
+  return arithmetic(node, "subtract", TRY(node.scalar(dtype, 1)), power);
 }
 
 // v' = α·v + (1 - α)·g, h' = β·h + (1 - β)·g², x' = x - rate' · v' / (sqrt(h') + ε), where rate'
 // makes up for averages that began with zeros.
 Result<Outputs> convert_adam(NodeContext& node) {
-  const Step step = TRY(read_step(node, 4));
+  const Update step = TRY(read_step(node, 4));
   const double alpha = TRY(node.real("alpha", 0.9)), beta = TRY(node.real("beta", 0.999));
   const double shrink = 1 - TRY(node.real("norm_coefficient_post", 0.0));
   Expr root = TRY(node.call("sqrt", {TRY(one_less_power(node, step, beta))}));
-  Expr rate = TRY(binary(node, "multiply", step.rate, root));
-  rate = TRY(binary(node, "divide", rate, TRY(one_less_power(node, step, alpha))));
+  Expr rate = TRY(arithmetic(node, "multiply", step.rate, root));
+  rate = TRY(arithmetic(node, "divide", rate, TRY(one_less_power(node, step, alpha))));
   rate = TRY(by_count(node, step, rate, step.rate));
   Outputs outputs(3 * step.tensors);
   for (size_t i = 0; i < step.tensors; ++i) {
     Expr g = TRY(gradient(node, step, i));
     Expr v = TRY(weighted(node, alpha, input(node, step, 2, i), 1 - alpha, g));
-    Expr square = TRY(binary(node, "multiply", g, g));
+    Expr square = TRY(arithmetic(node, "multiply", g, g));
     Expr h = TRY(weighted(node, beta, input(node, step, 3, i), 1 - beta, square));
     Expr x = TRY(moved(node, input(node, step, 0, i), rate, TRY(over_root(node, v, h))));
     outputs[i] = TRY(scaled(node, x, shrink));
@@ -123,7 +124,7 @@ Result<Outputs> convert_adam(NodeContext& node) {
 // v' = α·v + β·g, where β is 1 in the first step; x' = x - rate·v', or with Nesterov's momentum
 // x - rate·(g + α·v').
 Result<Outputs> convert_momentum(NodeContext& node) {
-  const Step step = TRY(read_step(node, 3));
+  const Update step = TRY(read_step(node, 3));
   const double alpha = TRY(node.real("alpha")), beta = TRY(node.real("beta"));
   const std::string mode = TRY(node.text("mode"));
   if (mode != "standard" && mode != "nesterov") return bad_model("mode '{}' is unknown", mode);
@@ -133,7 +134,7 @@ Result<Outputs> convert_momentum(NodeContext& node) {
   for (size_t i = 0; i < step.tensors; ++i) {
     Expr g = TRY(gradient(node, step, i));
     Expr v = TRY(scaled(node, input(node, step, 2, i), alpha));
-    v = TRY(binary(node, "add", v, TRY(binary(node, "multiply", g, factor))));
+    v = TRY(arithmetic(node, "add", v, TRY(arithmetic(node, "multiply", g, factor))));
     Expr change = mode == "standard" ? v : TRY(weighted(node, 1, g, alpha, v));
     outputs[i] = TRY(moved(node, input(node, step, 0, i), step.rate, change));
     outputs[step.tensors + i] = v;

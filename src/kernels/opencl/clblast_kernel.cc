@@ -11,7 +11,7 @@ using gemm::Operand;
 using gemm::Product;
 using nlohmann::json;
 
-constexpr char kLoader[] = "opencl.clblast";
+constexpr char kClblastLoader[] = "opencl.clblast";
 
 CLBlastTranspose transposed(bool yes) { return yes ? CLBlastTransposeYes : CLBlastTransposeNo; }
 
@@ -69,7 +69,7 @@ class ClblastKernel : public Kernel {
 
   Result<SavedKernel> save() const override {
     SavedKernel saved;
-    saved.loader = kLoader;
+    saved.loader = kClblastLoader;
     json description = gemm::saved_product(p_, constants_, saved);
     description["device"] = number_;
     saved.description = description.dump();
@@ -130,6 +130,6 @@ Result<std::unique_ptr<Kernel>> make_clblast_kernel(Product product, bool repack
   return kernel;
 }
 
-KernelLoader clblast_loader() { return {kLoader, "1", ClblastKernel::load}; }
+KernelLoader clblast_loader() { return {kClblastLoader, "1", ClblastKernel::load}; }
 
 }  // namespace collage::opencl

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kLoader[] = "opencl";
+constexpr char kOpenclLoader[] = "opencl";
 
 }  // namespace
 
@@ -64,7 +64,7 @@ Result<std::shared_ptr<Kernel>> OpenClKernel::twin() const {
 
 Result<SavedKernel> OpenClKernel::save() const {
   SavedKernel saved;
-  saved.loader = kLoader;
+  saved.loader = kOpenclLoader;
   saved.objects.push_back(shared_->code->library());
   saved.description =
       json{{"device", shared_->number},
@@ -100,7 +100,7 @@ Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int) {
 }  // namespace
 
 void register_loaders() {
-  register_kernel_loader({kLoader, version(), load});
+  register_kernel_loader({kOpenclLoader, version(), load});
   register_kernel_loader(clblast_loader());
   for (int id = 0; id < kMostDevices; ++id)
     register_device_memory({kDeviceKind, id, ""}, memory_of_device(id));

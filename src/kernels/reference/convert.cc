@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kLoader[] = "reference.conversion";
+constexpr char kConversionLoader[] = "reference.conversion";
 
 // Every physical coordinate of a layout depends on one logical dimension, so an element's offset is
 // a sum of one table entry per dimension. Tables cover the dimension's padded extent; those of an
@@ -119,7 +119,9 @@ class ConversionKernel : public Kernel {
         description_(std::move(description)) {}
 
   Result<std::shared_ptr<Kernel>> twin() const override { return std::shared_ptr<Kernel>(); }
-  Result<SavedKernel> save() const override { return SavedKernel{kLoader, description_, {}, {}}; }
+  Result<SavedKernel> save() const override {
+    return SavedKernel{kConversionLoader, description_, {}, {}};
+  }
   // One loop for each dimension, over its two tables.
   Result<KernelSource> source() const override {
     if (!std::is_same_v<Convert, Move<From>>) return unsupported("a cast between kinds of numbers");
@@ -243,7 +245,7 @@ Result<std::unique_ptr<Kernel>> make_conversion_kernel(const TensorType& type, c
   const std::string description =
       json{{"type", to_json(type)}, {"from", to_json(from)}, {"to", to_json(to)}}.dump();
   if (from.device != to.device)
-    return make_transfer_kernel(type, from, to, {kLoader, description, {}, {}});
+    return make_transfer_kernel(type, from, to, {kConversionLoader, description, {}, {}});
   if (from.device != VirtualDevice{}) return refuse("not in the processor's memory");
   const auto rank = static_cast<int64_t>(type.shape.size());
   if (!from.layout.fits(rank) || !to.layout.fits(rank))
@@ -276,6 +278,8 @@ Result<std::unique_ptr<Kernel>> make_conversion_kernel(const TensorType& type, c
   }
 }
 
-void register_conversion_loader() { register_kernel_loader({kLoader, "1", load_conversion}); }
+void register_conversion_loader() {
+  register_kernel_loader({kConversionLoader, "1", load_conversion});
+}
 
 }  // namespace collage

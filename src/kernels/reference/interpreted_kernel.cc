@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kLoader[] = "reference.function";
+constexpr char kFunctionLoader[] = "reference.function";
 constexpr char kSideFile[] = "constants";  // no file: the kernel's constants
 
 size_t constant_bytes_of(const Expr& body) {
@@ -48,7 +48,7 @@ Result<SavedKernel> saved_function(const Function& function) {
   options.side_tensors = &constants;
   json description = {{"function", to_text(function, options)}, {"constants", json::array()}};
   SavedKernel saved;
-  saved.loader = kLoader;
+  saved.loader = kFunctionLoader;
   for (const Tensor& constant : constants) {
     description["constants"].push_back(to_json(TensorType{constant.shape(), constant.dtype()}));
     auto holder = std::make_shared<Tensor>(constant);
@@ -168,7 +168,7 @@ Result<std::shared_ptr<Kernel>> load_function(const SavedKernel& saved, int) {
 
 }  // namespace
 
-void register_function_loader() { register_kernel_loader({kLoader, "1", load_function}); }
+void register_function_loader() { register_kernel_loader({kFunctionLoader, "1", load_function}); }
 
 Status check_interpretable(const Function& function) {
   for (const Expr& param : function->params)
