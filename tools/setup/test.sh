@@ -1,6 +1,6 @@
 #!/bin/bash
-# test.sh [ARGUMENT...] --test-dir BUILD [ARGUMENT...]: ctest with these arguments, then what it skipped and why. The exit
-# status is ctest's. COLLAGE_CHECK_SEED: where kernels and programs are checked on other inputs than the suite's.
+# test.sh [ARGUMENT...] --test-dir BUILD [ARGUMENT...]: ctest with these arguments, then its slowest tests, what it skipped and
+# why, and how to run again what failed. The exit status is ctest's. COLLAGE_CHECK_SEED: where kernels and programs are checked on other inputs than the suite's.
 set -uo pipefail
 # shellcheck source=tools/setup/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -19,5 +19,5 @@ rm -f "$results"
 # What a test prints in front of the reason why it was skipped is more than ctest keeps of it unasked.
 "$root/build/env/bin/ctest" --output-on-failure --no-tests=error --output-junit "$results" --test-output-size-passed 65536 "$@"
 status=$?
-if [ -e "$results" ]; then "$root/build/env/bin/python" "$root/tools/setup/skips.py" "$results"; fi
+if [ -e "$results" ]; then "$root/build/env/bin/python" "$root/tools/setup/test_summary.py" "$results"; fi
 exit $status

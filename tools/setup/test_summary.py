@@ -1,14 +1,17 @@
-"""Lists what a run of ctest skipped, from the results that it wrote as JUnit XML: how many, and each reason once.
+"""Summarises a run of ctest, from the results that it wrote as JUnit XML: the slowest tests, what was skipped (how many, and each
+reason once), and for each test that failed a line that runs it again.
 
-    python tools/setup/skips.py build/release/tests.xml
+    python tools/setup/test_summary.py build/release/test_results.xml
 
-A test counts that ctest calls skipped, with the reason that it printed; so does a part of a test that passed, which printed
+A test counts as skipped that ctest calls so, with the reason that it printed; so does a part of a test that passed, which printed
 a line "SKIPPED what: reason" (tests/checks.py), or a test inside a program (GoogleTest's "Skipped" with the reason below).
 A skipped test without a reason is listed as such.
 """
 
 import collections
+import os
 import re
+import shlex
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -16,6 +19,7 @@ GOOGLE_TEST = re.compile(r"^.+:\d+: Skipped\n(.*)$", re.MULTILINE)
 OWN = re.compile(r"^SKIPPED ([^:\n]+): (.+)$", re.MULTILINE)
 NO_REASON = "no reason was given"
 EXAMPLES = 3
+SLOWEST = 15
 
 
 def skips_of(case):
@@ -42,6 +46,22 @@ def listed(root):
     return lines
 
 
+def slowest(root):
+    """The tests that took longest, and their share of all."""
+    cases = sorted(((float(case.get("time", 0)), case.get("name")) for case in root.iter("testcase")), reverse=True)
+    total = sum(seconds for seconds, _ in cases)
+    part = sum(seconds for seconds, _ in cases[:SLOWEST])
+    return [f"{total:.0f} s of tests; the slowest {len(cases[:SLOWEST])} took {part:.0f} s:",
+            *(f"  {seconds:6.1f} s  {name}" for seconds, name in cases[:SLOWEST])]
+
+
+def reproducers(root, folder):
+    """How to run each test again that failed."""
+    failed = [case.get("name") for case in root.iter("testcase") if case.find("failure") is not None or case.get("status") == "fail"]
+    pattern = [f"^{re.escape(name)}$" for name in failed]
+    return [f"again: build/env/bin/ctest --test-dir {folder} --output-on-failure -R {shlex.quote(one)}" for one in pattern]
+
+
 def closing(root):
     """CTest's own closing line; tests that were skipped are none that failed."""
     total, failed = (int(root.get(key, 0)) for key in ("tests", "failures"))
@@ -51,7 +71,8 @@ def closing(root):
 
 def main():
     root = ElementTree.parse(sys.argv[1]).getroot()
-    print("\n" + "\n".join([*listed(root), closing(root)]))
+    folder = os.path.relpath(os.path.dirname(os.path.abspath(sys.argv[1])))
+    print("\n" + "\n".join([*slowest(root), "", *listed(root), "", *reproducers(root, folder), closing(root)]))
 
 
 if __name__ == "__main__":

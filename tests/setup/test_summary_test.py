@@ -1,11 +1,13 @@
-"""`make test` lists what ctest skipped, each reason once, and keeps ctest's exit status and closing line.
+"""`make test` lists the slowest tests, what ctest skipped, each reason once, and how to run again what failed; it keeps ctest's
+exit status and closing line.
 
-    python tests/setup/skips_test.py
+    python tests/setup/test_summary_test.py
 
 A scratch project of four tests goes through tools/setup/test.sh. Prints "2 passed, 0 failed" or what went wrong.
 """
 
 import os
+import re
 import subprocess
 import sys
 
@@ -52,8 +54,11 @@ def check_listing(folder):
     start = told.index("4 skipped, because:")
     assert told[start + 1] == "     2  this processor has no AVX-512 BF16  (a.First, a.Second)", ran.stdout
     assert sorted(told[start + 2:start + 4]) == ["     1  no browser  (script: check_page)", "     1  no reason was given  (silent)"]
-    assert told[start + 4:] == ["100% tests passed, 0 tests failed out of 5"], ran.stdout
+    assert told[start + 4:] == ["", "100% tests passed, 0 tests failed out of 5"], ran.stdout
     assert told[:start].count(told[-1]) == 1, ran.stdout  # ctest said so too
+    times = [line for line in told[:start] if re.fullmatch(r" +\d+\.\d s  (a\.First|a\.Second|silent|script|passes)", line)]
+    seconds = [float(line.split()[0]) for line in times]
+    assert len(times) == 5 and seconds == sorted(seconds, reverse=True), ran.stdout
 
 
 def check_failure(folder):
@@ -61,6 +66,7 @@ def check_failure(folder):
     told = ran.stdout.splitlines()
     assert ran.returncode == 8, ran.stdout  # ctest's
     assert told[-1] == "83% tests passed, 1 tests failed out of 6" and told.count(told[-1]) == 2, ran.stdout
+    assert told[-2].startswith("again: ") and told[-2].endswith("--output-on-failure -R '^fails$'"), ran.stdout
 
 
 if __name__ == "__main__":
