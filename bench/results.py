@@ -1,4 +1,4 @@
-"""README's results: runs the ten workloads beside ONNX Runtime and OpenVINO, and prints what README says of them.
+"""The results of docs/results.md: runs the ten workloads beside ONNX Runtime and OpenVINO, and prints what the page says of them.
 
     python bench/results.py -o DIR [--sweeps 1] [--duration 3] [--models NAME,NAME] [--effort fast] [--collage build/release/collage]
     python bench/results.py -o DIR --print-only
@@ -77,7 +77,7 @@ def of_all_sweeps(folder):
 
 
 def text(output, commit, date):
-    """What README says: where these figures come from, and the tables."""
+    """What docs/results.md says: where these figures come from, and the tables."""
     kinds = {kind: of_all_sweeps(os.path.join(output, kind)) for kind in KINDS}
     some = next((report for reports in kinds.values() for report in reports.values()), None)
     if some is None:
@@ -99,7 +99,7 @@ def commit_of_sources():
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Run the workloads and print README's results.")
+    parser = argparse.ArgumentParser(description="Run the workloads and print the tables of docs/results.md.")
     parser.add_argument("-o", "--output", required=True, metavar="DIR")
     parser.add_argument("--sweeps", type=int, default=1, help="passes over all models (default 1)")
     parser.add_argument("--duration", type=float, default=3, help="seconds of each runtime's runs (default 3)")

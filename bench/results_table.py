@@ -1,4 +1,4 @@
-"""README's results table, from reports of `collage bench --compare onnxruntime,openvino --json FILE`.
+"""The table of docs/results.md, from reports of `collage bench --compare onnxruntime,openvino --json FILE`.
 
     python bench/results_table.py REPORT.json... [--strict DIR]
 

@@ -1,4 +1,4 @@
-"""The installed tree is complete: README's example builds against it with CMake and runs a model, far from the build; so do a
+"""The installed tree is complete: the example of docs/cpp.md builds against it with CMake and runs a model, far from the build; so do a
 program on the runtime library and one that runs passes of its own.
 
     python tests/api/install_test.py
@@ -25,7 +25,7 @@ BUILD = os.path.dirname(os.environ.get("COLLAGE_BIN") or os.path.join(ROOT, "bui
 CMAKE = os.path.join(os.path.dirname(sys.executable), "cmake")
 
 
-def readme_block(language, start, page="README.md"):
+def page_block(language, start, page):
     """The page's code block of that language that starts with that text."""
     with open(os.path.join(ROOT, page)) as file:
         blocks = re.findall(rf"^```{language}\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
@@ -57,11 +57,11 @@ def check(folder):
     assert call(command, "--version").startswith("collage ")
 
     os.mkdir(project)
-    example = readme_block("cpp", "#include <collage/collage.h>")
+    example = page_block("cpp", "#include <collage/collage.h>", "docs/cpp.md")
     # Whatever a model asks for may be more than there is, and these end the process then (include/collage/tensor.h).
     assert not (aborts := re.findall(r"Tensor::(?:zeros|empty|from|scalar)\b|\bdata<", example)), aborts
     tiny_models.write(project, "example.cc", example)
-    tiny_models.write(project, "CMakeLists.txt", readme_block("cmake", "cmake_minimum_required"))
+    tiny_models.write(project, "CMakeLists.txt", page_block("cmake", "cmake_minimum_required", "docs/cpp.md"))
     build = os.path.join(project, "build")
     call(CMAKE, "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
     call(CMAKE, "--build", build)
@@ -127,7 +127,7 @@ def check_modules(folder):
     prefix, project, build = (os.path.join(folder, name) for name in ("prefix", "project", "build"))
     call(CMAKE, "--install", BUILD, "--prefix", prefix)
     os.mkdir(project)
-    tiny_models.write(project, "example.cc", readme_block("cpp", "#include <collage/collage.h>", "docs/modules.md"))
+    tiny_models.write(project, "example.cc", page_block("cpp", "#include <collage/collage.h>", "docs/modules.md"))
     tiny_models.write(project, "CMakeLists.txt", RUNTIME_BUILD.replace("collage::runtime", "collage::collage"))
     call(CMAKE, "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
     call(CMAKE, "--build", build)

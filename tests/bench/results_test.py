@@ -1,4 +1,5 @@
-"""results.py makes README's tables of reports: which sweep counts, what stands in which column.
+"""results.py makes the tables of docs/results.md of reports: which sweep counts, what stands in which column; README's chart is drawn
+from these tables.
 
 Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
 """
@@ -13,6 +14,7 @@ sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "bench")]
 
 import checks
 import results
+import results_chart
 
 
 def report(model, own, peers, ratio, verdict="faster", single=None):
@@ -57,7 +59,17 @@ def check_empty(folder):
     assert result.returncode != 0 and "holds no reports" in result.stderr, result
 
 
-CHECKS = (check_tables, check_without_unit, check_empty)
+def check_chart(folder):
+    """docs/results.svg is what results_chart.py draws of docs/results.md."""
+    with open(results_chart.PAGE, encoding="utf-8") as page, open(results_chart.CHART, encoding="utf-8") as chart:
+        tables = results_chart.tables(page.read())
+        assert results_chart.draw(tables) == chart.read(), "run python bench/results_chart.py"
+    assert [len(rows) for rows in tables.values()] == [10, 4], tables
+    drawn = results_chart.draw({"One": {"bert": ("2.50", 1.5)}})
+    assert ">1.50x, 2.50 ms<" in drawn and f'width="{round(1.5 * results_chart.PER_UNIT)}"' in drawn, drawn
+
+
+CHECKS = (check_chart, check_tables, check_without_unit, check_empty)
 
 
 if __name__ == "__main__":

@@ -96,15 +96,28 @@ def check_two_toolchains(folder):
     assert claimed == {"onednn", "native"}, claimed
 
 
-def check_page(folder):
-    """The example of docs/modules.md."""
-    with open(os.path.join(built_package.ROOT, "docs", "modules.md")) as file:
+def run_example(page, folder):
+    """What the page's Python example defines and prints."""
+    with open(os.path.join(built_package.ROOT, "docs", page)) as file:
         (example,) = re.findall(r"^```python\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
     names, printed = {}, io.StringIO()
     os.environ["COLLAGE_CACHE"] = folder
     with contextlib.redirect_stdout(printed):
         exec(example, names)
-    text = printed.getvalue()
+    return names, printed.getvalue()
+
+
+def check_tutorial(folder):
+    """The pass of docs/tutorial.md."""
+    names, text = run_example("tutorial.md", folder)
+    assert "nn.softsign(" in text and "tanh(" not in text, text
+    x = np.random.default_rng(3).standard_normal((4, 64), np.float32)
+    np.testing.assert_allclose(names["program"](x), np.maximum(x / (1 + np.abs(x)), 0), rtol=1e-5, atol=1e-6)
+
+
+def check_page(folder):
+    """The example of docs/modules.md."""
+    names, text = run_example("modules.md", folder)
     assert 'Compiler="onednn"' in text and 'Compiler="native"' in text and "tanh(" not in text, text
     x, w = (np.random.default_rng(2).standard_normal(shape, np.float32) for shape in ((1, 8, 16, 16), (8, 8, 3, 3)))
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
@@ -311,7 +324,7 @@ def check_types(folder):
 
 
 def main(arguments):
-    chosen = [check_two_toolchains, check_page, check_text, check_graph, check_function_as_model, check_fusion, check_stated, check_history, check_onnx,
+    chosen = [check_two_toolchains, check_page, check_tutorial, check_text, check_graph, check_function_as_model, check_fusion, check_stated, check_history, check_onnx,
               check_broken_passes, check_misuse, check_types]
     return built_package.run(chosen, arguments)
 
