@@ -17,7 +17,7 @@ namespace collage::python {
 
 namespace {
 
-std::string kind_of(const ModuleFunction& function) {
+std::string function_kind(const ModuleFunction& function) {
   using Kind = ModuleFunction::Kind;
   if (function.kind == Kind::kGraph) return "graph";
   return function.kind == Kind::kProgram ? "program" : "external";
@@ -86,10 +86,11 @@ void bind_passes(nb::module_& core) {
 void bind_modules(nb::module_& core, nb::class_<Model>& model) {
   nb::class_<ModuleFunction>(core, "ModuleFunction", "A function that a module defines.")
       .def_ro("name", &ModuleFunction::name)
-      .def_prop_ro("kind", &kind_of, "'graph', 'program' or 'external'.")
+      .def_prop_ro("kind", &function_kind, "'graph', 'program' or 'external'.")
       .def_ro("type", &ModuleFunction::type)
       .def("__repr__", [](const ModuleFunction& self) {
-        return "ModuleFunction('" + self.name + "', '" + kind_of(self) + "', '" + self.type + "')";
+        return "ModuleFunction('" + self.name + "', '" + function_kind(self) + "', '" + self.type +
+               "')";
       });
   model
       .def(

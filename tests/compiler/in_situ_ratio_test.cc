@@ -14,7 +14,7 @@
 namespace collage {
 namespace {
 
-constexpr const char* kModel = R"(#[version = "0.0.5"]
+constexpr const char* kInSituModel = R"(#[version = "0.0.5"]
 def @main(%x: Tensor[(32, 64), float32]) {
   %0 = nn.softmax(%x, axis=-1);
   exp(%0)
@@ -23,7 +23,7 @@ def @main(%x: Tensor[(32, 64), float32]) {
 
 class InSituRatio : public testing::GivenModel {
  protected:
-  explicit InSituRatio(const char* model = kModel) : GivenModel(model) {}
+  explicit InSituRatio(const char* model = kInSituModel) : GivenModel(model) {}
 
   CompileReport compile() {
     Result<Program> program = Program::compile(model_of(given_), options_);

@@ -27,7 +27,7 @@ struct Row {
 };
 
 // A tensor with its views, by the tensor that a call or parameter gives.
-struct Tensor {
+struct ModelTensor {
   std::vector<std::pair<TensorRef, Encoding>> forms;  // the first is plain
   bool parameter = false, result = false;
   std::map<size_t, Terms> given;                    // by form: the variants that give it
@@ -45,9 +45,9 @@ struct Column {
   std::vector<std::pair<TensorRef, size_t>> inputs, outputs;  // tensors and forms
 };
 
-class Program {
+class SolverProgram {
  public:
-  Program(const SearchProblem& problem, double known)
+  SolverProgram(const SearchProblem& problem, double known)
       : problem_(problem), graph_(*problem.graph), known_(known) {}
 
   Result<IntegerOptimum> solve(double max_seconds) {
@@ -89,7 +89,7 @@ class Program {
   }
 
   std::pair<TensorRef, size_t> form(TensorRef tensor, const Encoding& encoding) {
-    Tensor& known = tensors_[root(tensor)];
+    ModelTensor& known = tensors_[root(tensor)];
     if (known.forms.empty()) known.forms.push_back({root(tensor), plain(root(tensor))});
     if (encoding == plain(tensor)) return {root(tensor), 0};
     auto it = std::find(known.forms.begin() + 1, known.forms.end(), std::pair(tensor, encoding));
@@ -193,13 +193,13 @@ class Program {
   }
 
   // Those forms of the tensor must be supplied by something outside of them where `terms` want one.
-  void add_supply(const Tensor& tensor, const std::set<size_t>& forms, Terms terms,
+  void add_supply(const ModelTensor& tensor, const std::set<size_t>& forms, Terms terms,
                   double wanted = 0) {
     if (tensor.parameter && forms.count(0)) return;
     for (size_t form : forms)
       if (auto it = tensor.given.find(form); it != tensor.given.end())
         for (auto [x, one] : it->second) terms[x] -= one;
-    for (const Tensor::Arc& arc : tensor.arcs)
+    for (const ModelTensor::Arc& arc : tensor.arcs)
       if (forms.count(arc.to) && !forms.count(arc.from)) terms[arc.variable] -= 1;
     rows_.push_back({std::move(terms), -kInfinity, -wanted});
   }
@@ -209,7 +209,7 @@ class Program {
     for (const auto& [name, tensor] : tensors_) {
       for (const auto& [place, terms] : tensor.wanted) add_supply(tensor, {place.second}, terms);
       if (tensor.result) add_supply(tensor, {0}, {}, 1);
-      for (const Tensor::Arc& arc : tensor.arcs)
+      for (const ModelTensor::Arc& arc : tensor.arcs)
         add_supply(tensor, {arc.from}, {{arc.variable, 1}});
     }
   }
@@ -279,7 +279,7 @@ class Program {
       }
       for (bool progress = true; progress;) {
         progress = false;
-        for (const Tensor::Arc& arc : tensor.arcs)
+        for (const ModelTensor::Arc& arc : tensor.arcs)
           if (used(arc.variable) && !unsupplied.count(arc.from) && unsupplied.erase(arc.to) > 0)
             progress = true;
       }
@@ -337,7 +337,7 @@ class Program {
   const DataflowGraph& graph_;
   const double known_;
   std::map<PostDfsIndex, Terms> cover_;
-  std::map<TensorRef, Tensor> tensors_;
+  std::map<TensorRef, ModelTensor> tensors_;
   std::vector<Column> columns_;  // the first variables
   std::vector<double> costs_;
   std::vector<Row> rows_;
@@ -348,7 +348,7 @@ class Program {
 
 Result<IntegerOptimum> solve_integer_program(const SearchProblem& problem, double max_seconds,
                                              double known) {
-  return Program(problem, known).solve(max_seconds);
+  return SolverProgram(problem, known).solve(max_seconds);
 }
 
 }  // namespace collage::testing

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Two products in a row, each a kernel of its own by the configuration's rule.
-constexpr const char* kModel = R"(#[version = "0.0.5"]
+constexpr const char* kMergedModel = R"(#[version = "0.0.5"]
 def @main(%x: Tensor[(64, 64), float32], %a: Tensor[(64, 64), float32]) {
   %0 = nn.matmul(%x, %a);
   nn.matmul(%0, %a)
@@ -30,7 +30,7 @@ TEST(MergedCover, IsTimedBesideTheOthers) {
     GTEST_SKIP() << "openvino is not here";
   fs::path folder = fs::temp_directory_path() / ("collage_merged_" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  std::ofstream(folder / "model.relay") << kModel;
+  std::ofstream(folder / "model.relay") << kMergedModel;
   Model model = Model::load(folder / "model.relay").value();
   const Function& main = model.impl().module.main();
   std::vector<Tensor> inputs = synthetic_inputs(main, 5).value();

@@ -6,8 +6,6 @@
 
 namespace collage::testing {
 
-namespace {
-
 bool same_bits(const std::vector<Tensor>& some, const std::vector<Tensor>& others) {
   bool same = some.size() == others.size();
   for (size_t i = 0; same && i < some.size(); ++i)
@@ -15,8 +13,6 @@ bool same_bits(const std::vector<Tensor>& some, const std::vector<Tensor>& other
            std::memcmp(some[i].raw(), others[i].raw(), some[i].bytes()) == 0;
   return same;
 }
-
-}  // namespace
 
 Result<Rehearsed> Rehearsed::make(const Model& model, const ProgramOptions& options, int callers) {
   Rehearsed made;

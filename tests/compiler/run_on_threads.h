@@ -11,6 +11,8 @@
 
 namespace collage::testing {
 
+bool same_bits(const std::vector<Tensor>& some, const std::vector<Tensor>& others);
+
 // A program with some inputs, different ones for each caller, and what it gave for them when it was
 // made.
 class Rehearsed {

@@ -9,20 +9,13 @@
 #include "artifact/zip.h"
 #include "base/files.h"
 #include "base/resident_memory.h"
+#include "compiler/run_on_threads.h"
 #include "runtime/on_threads.h"
 #include "verify/synthetic.h"
 
 namespace collage::testing {
 
 namespace {
-
-bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i)
-    if (a[i].bytes() != b[i].bytes() || std::memcmp(a[i].raw(), b[i].raw(), a[i].bytes()) != 0)
-      return false;
-  return true;
-}
 
 // Bytes that a context may take beside its arena: what libraries keep of a run, and allocators of a
 // thread. A copy of the workloads' weights would be more.

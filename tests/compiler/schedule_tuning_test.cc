@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr const char* kModel = R"(#[version = "0.0.5"]
+constexpr const char* kTunedModel = R"(#[version = "0.0.5"]
 def @main(%x: Tensor[(3, 17), float32]) {
   tanh(%x)
 }
@@ -24,7 +24,7 @@ def @main(%x: Tensor[(3, 17), float32]) {
 
 class ScheduleTuning : public testing::GivenModel {
  protected:
-  ScheduleTuning() : GivenModel(kModel) {}
+  ScheduleTuning() : GivenModel(kTunedModel) {}
   void SetUp() override {
     GivenModel::SetUp();
     testing::register_all_and_faulty();

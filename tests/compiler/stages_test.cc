@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
-constexpr const char* kModel = R"(#[version = "0.0.5"]
+constexpr const char* kStagesModel = R"(#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 8, 12, 12), float32], %w: Tensor[(16, 8, 3, 3), float32],
           %v: Tensor[(8, 16, 1, 1), float32]) {
   %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3]);
@@ -35,7 +35,7 @@ def @main(%x: Tensor[(1, 8, 12, 12), float32], %w: Tensor[(16, 8, 3, 3), float32
 
 class Stages : public testing::GivenModel {
  protected:
-  Stages() : GivenModel(kModel) {}
+  Stages() : GivenModel(kStagesModel) {}
   void SetUp() override {
     GivenModel::SetUp();
     options_.patience = 0;

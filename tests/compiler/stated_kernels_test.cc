@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kModel = R"(#[version = "0.0.5"]
+constexpr const char* kStatedModel = R"(#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 8, 12, 12), float32], %w: Tensor[(16, 8, 3, 3), float32],
           %v: Tensor[(8, 16, 1, 1), float32]) {
   %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3]);
@@ -29,7 +29,7 @@ def @main(%x: Tensor[(1, 8, 12, 12), float32], %w: Tensor[(16, 8, 3, 3), float32
 
 class StatedKernelsTest : public testing::GivenModel {
  protected:
-  StatedKernelsTest() : GivenModel(kModel) {}
+  StatedKernelsTest() : GivenModel(kStatedModel) {}
 
   Result<Program> compile(const Module& module) {
     return Program::compile(model_of(module), options_);

@@ -13,7 +13,7 @@ namespace collage {
 namespace {
 
 // Two equal layers: what both come down to is one task.
-constexpr const char* kModel = R"(#[version = "0.0.5"]
+constexpr const char* kPassesModel = R"(#[version = "0.0.5"]
 def @main(%x: Tensor[(32, 64), float32]) {
   %0 = nn.softmax(%x, axis=-1);
   %1 = exp(%0);
@@ -24,7 +24,7 @@ def @main(%x: Tensor[(32, 64), float32]) {
 
 class TuningPasses : public testing::GivenModel {
  protected:
-  TuningPasses() : GivenModel(kModel) {}
+  TuningPasses() : GivenModel(kPassesModel) {}
 
   std::vector<TuningTask> tasks() {
     std::vector<TuningTask> found;

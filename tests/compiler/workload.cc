@@ -14,7 +14,7 @@ namespace collage::testing {
 
 namespace {
 
-constexpr int kThreads = 2;
+constexpr int kWorkloadThreads = 2;
 
 // Between 0 and 1, the same for equal texts.
 double draw(const std::string& text) {
@@ -81,7 +81,7 @@ Result<const SearchProblem*> Workload::mock() {
   mock_.launch_penalty = 0.1e-6;
   mock_.conversion_cost = mock_conversion;
   CompileOptions options;
-  options.threads = kThreads;
+  options.threads = kWorkloadThreads;
   std::map<std::string, std::vector<VariantCost>> known;  // by function and target
   for (const CandidatePartition& candidate : candidates_) {
     Function function = TRY(inline_calls(candidate.sub_graph.extract(*graph_)));

@@ -73,7 +73,7 @@ class MadeUpCosts : public CostEstimator {
   }
   Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
                                         const Encoding& to) override {
-    return *known_conversion(type, from, to);
+    return std::move(known_conversion(type, from, to)).value();
   }
 
  private:
@@ -81,9 +81,9 @@ class MadeUpCosts : public CostEstimator {
   std::map<std::string, TargetCosts> known_;
 };
 
-class Pipeline {
+class CasePipeline {
  public:
-  explicit Pipeline(Candidates candidates)
+  explicit CasePipeline(Candidates candidates)
       : candidates_(std::move(candidates)), costs_(compile_options()) {}
 
   Result<LoweredPlan> plan() {
@@ -192,11 +192,11 @@ Result<PipelineRun> run_through_pipeline(const Module& module,
                                          const std::vector<Tensor>& inputs) {
   ProgramOptions options;
   options.targets = targets;
-  Pipeline pipeline(TRY(find_candidates(module, options)));
+  CasePipeline pipeline(TRY(find_candidates(module, options)));
   const LoweredPlan lowered = TRY(pipeline.plan());
   PipelineRun run;
   for (const Step& step : lowered.plan->steps) run.backends.insert(step.target);
-  Executor executor = TRY(Executor::create(lowered.plan, Pipeline::compile_options().threads));
+  Executor executor = TRY(Executor::create(lowered.plan, CasePipeline::compile_options().threads));
   run.outputs.resize(lowered.plan->outputs.size());
   TRY(executor.run(inputs, run.outputs));
   return run;

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::running_mean;
 
-constexpr int32_t kFloat = onnx::TensorProto::FLOAT;
+constexpr int32_t kFloatType = onnx::TensorProto::FLOAT;
 
 TEST(Padding, SumsAreReadFromText) {
   ASSERT_TRUE(DimSum::parse("past + sequence"));
@@ -56,7 +56,7 @@ ModelBuilder& masked_sum(ModelBuilder& m, bool masked) {
   m.node("Mul", {"more", masked ? "mask" : "one"}, {"kept"});
   m.node("ReduceSum", {"kept", "axes"}, {"sum"}).integer("keepdims", 0);
   m.node("Mul", {"more", "mask"}, {"rows_out"});
-  m.output("sum", kFloat).output("rows_out", kFloat);
+  m.output("sum", kFloatType).output("rows_out", kFloatType);
   return m;
 }
 

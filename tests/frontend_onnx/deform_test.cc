@@ -6,7 +6,7 @@
 namespace collage {
 namespace {
 
-Tensor random(Shape shape, uint64_t seed) {
+Tensor random_floats(Shape shape, uint64_t seed) {
   return random_tensor({std::move(shape), DType::kFloat32}, seed);
 }
 
@@ -24,15 +24,15 @@ void set_window(NodeBuilder node, int64_t group) {
 TEST(DeformConv, WithoutOffsetsIsAConvolution) {
   for (const int64_t offset_group : {1, 2}) {
     ModelBuilder m(19);
-    m.input("x", {"2", "4", "6", "7"}).constant("w", random({6, 2, 3, 2}, 1));
-    m.constant("b", random({6}, 2));
+    m.input("x", {"2", "4", "6", "7"}).constant("w", random_floats({6, 2, 3, 2}, 1));
+    m.constant("b", random_floats({6}, 2));
     // 4 by 6 positions of 3 by 2 taps.
     m.constant("o", Tensor::zeros(DType::kFloat32, {2, offset_group * 12, 4, 6}));
     NodeBuilder node = m.node("DeformConv", {"x", "w", "o", "b"}, {"y"});
     set_window(node.integer("offset_group", offset_group), 2);
     set_window(m.node("Conv", {"x", "w", "b"}, {"z"}), 2);
     m.output("y").output("z");
-    const std::vector<Tensor> results = m.run({random({2, 4, 6, 7}, 3)});
+    const std::vector<Tensor> results = m.run({random_floats({2, 4, 6, 7}, 3)});
     expect_values(results[0], results[1].shape(), values_of(results[1]));
   }
 }
@@ -72,7 +72,7 @@ TEST(DeformConv, WhatDoesNotFit) {
         {{2, 2, 3, 3}, {1, 18, 4, 4}, {}, 1, 3, "offset_group 3"},
         {{2, 2, 7, 7}, {1, 98, 1, 1}, {}, 1, 1, "does not fit data"}}) {
     ModelBuilder m(19);
-    m.input("x", {"1", "2", "6", "6"}).constant("w", random(bad.weight, 1));
+    m.input("x", {"1", "2", "6", "6"}).constant("w", random_floats(bad.weight, 1));
     m.input("o", dims_of(bad.offset));
     std::vector<std::string> inputs = {"x", "w", "o"};
     if (!bad.mask.empty()) {

@@ -6,7 +6,7 @@
 namespace collage {
 namespace {
 
-Tensor random(Shape shape, uint64_t seed) {
+Tensor random_values(Shape shape, uint64_t seed) {
   return random_tensor({std::move(shape), DType::kFloat32}, seed);
 }
 
@@ -59,7 +59,8 @@ TEST(CausalConv, SeesWhatCameBefore) {
 }
 
 TEST(CausalConv, HalvesAreTheWhole) {
-  const Tensor data = random({2, 4, 7}, 1), weight = random({4, 1, 4}, 2), bias = random({4}, 3);
+  const Tensor data = random_values({2, 4, 7}, 1), weight = random_values({4, 1, 4}, 2),
+               bias = random_values({4}, 3);
   const auto set = [](NodeBuilder& n) { n.text("activation", "silu"); };
   const std::vector<Tensor> whole = run_node("CausalConvWithState", {data, weight, bias}, set);
   const std::vector<Tensor> first =
@@ -72,8 +73,9 @@ TEST(CausalConv, HalvesAreTheWhole) {
 }
 
 TEST(LinearAttention, HalvesAreTheWhole) {
-  const Tensor q = random({2, 5, 12}, 1), k = random({2, 5, 6}, 2), v = random({2, 5, 8}, 3);
-  const Tensor decay = random({2, 5, 2}, 4), beta = random({2, 5, 1}, 5);
+  const Tensor q = random_values({2, 5, 12}, 1), k = random_values({2, 5, 6}, 2),
+               v = random_values({2, 5, 8}, 3);
+  const Tensor decay = random_values({2, 5, 2}, 4), beta = random_values({2, 5, 1}, 5);
   const auto set = [](NodeBuilder& n) { n.integer("q_num_heads", 4).integer("kv_num_heads", 2); };
   const auto run = [&](int64_t begin, int64_t end, const Tensor& state) {
     std::vector<Tensor> inputs;

@@ -10,12 +10,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const CallNode* find_call(const ImportedModel& model, const std::string& op) {
-  for (const Expr& expr : post_order(model.module.main()->body))
-    if (const CallNode* call = as_op(expr, op)) return call;
-  return nullptr;
-}
-
 NodeBuilder microsoft(ModelBuilder& m, const std::string& op,
                       const std::vector<std::string>& inputs,
                       const std::vector<std::string>& outputs) {

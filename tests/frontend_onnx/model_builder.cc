@@ -194,6 +194,12 @@ std::vector<std::string> called_ops(const Module& module) {
   return names;
 }
 
+const CallNode* find_call(const ImportedModel& model, const std::string& op) {
+  for (const Expr& expr : post_order(model.module.main()->body))
+    if (const CallNode* call = as_op(expr, op)) return call;
+  return nullptr;
+}
+
 std::vector<double> values_of(const Tensor& tensor) {
   std::vector<double> values;
   for (int64_t i = 0; i < tensor.size(); ++i) values.push_back(tensor.element_as_double(i));

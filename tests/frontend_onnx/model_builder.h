@@ -73,6 +73,8 @@ class ModelBuilder {
 
 onnx::TensorProto to_proto(const std::string& name, const Tensor& tensor);
 std::vector<std::string> called_ops(const Module& module);
+// The first call of the operator; null where there is none.
+const CallNode* find_call(const ImportedModel& model, const std::string& op);
 std::vector<double> values_of(const Tensor& tensor);
 
 inline Tensor floats(Shape shape, const std::vector<float>& values) {

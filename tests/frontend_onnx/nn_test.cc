@@ -12,12 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 
 // The first call of that operator in the model.
-const CallNode* find_call(const ImportedModel& model, const std::string& op) {
-  for (const Expr& expr : post_order(model.module.main()->body))
-    if (const CallNode* call = as_op(expr, op)) return call;
-  return nullptr;
-}
-
 TEST(Conv, BiasBecomesItsOwnCall) {
   ModelBuilder m;
   m.input("x", {"1", "3", "5", "5"}).constant("w", ramp({2, 3, 3, 3})).constant("b", ramp({2}));

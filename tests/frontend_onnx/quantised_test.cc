@@ -10,12 +10,6 @@ namespace {
 using onnx::TensorProto;
 using ::testing::ElementsAre;
 
-const CallNode* find_call(const ImportedModel& model, const std::string& op) {
-  for (const Expr& expr : post_order(model.module.main()->body))
-    if (const CallNode* call = as_op(expr, op)) return call;
-  return nullptr;
-}
-
 Tensor bytes(Shape shape, int8_t first) {
   Tensor tensor = Tensor::empty(DType::kInt8, std::move(shape));
   for (int64_t i = 0; i < tensor.size(); ++i)

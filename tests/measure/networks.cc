@@ -14,7 +14,7 @@ namespace collage::testing {
 
 namespace {
 
-Expr call(const std::string& op, std::vector<Expr> args, Attrs attrs = {}) {
+Expr network_call(const std::string& op, std::vector<Expr> args, Attrs attrs = {}) {
   return make_call(op, std::move(args), std::move(attrs)).value();
 }
 
@@ -61,43 +61,48 @@ Expr Weights::of(Shape shape) {
 Expr residual_blocks(Expr image, int blocks, Weights& weights) {
   const int64_t channels = image->tensor_type().shape[1];
   const auto conv = [&](const Expr& x) {
-    return call("nn.bias_add", {call("nn.conv2d", {x, weights.of({channels, channels, 3, 3})},
-                                     {{"padding", Ints{1, 1, 1, 1}}}),
-                                weights.of({channels})});
+    return network_call("nn.bias_add",
+                        {network_call("nn.conv2d", {x, weights.of({channels, channels, 3, 3})},
+                                      {{"padding", Ints{1, 1, 1, 1}}}),
+                         weights.of({channels})});
   };
   for (int b = 0; b < blocks; ++b)
-    image = call("nn.relu", {call("add", {image, conv(call("nn.relu", {conv(image)}))})});
+    image = network_call(
+        "nn.relu", {network_call("add", {image, conv(network_call("nn.relu", {conv(image)}))})});
   return image;
 }
 
 Function residual_network(int blocks, int64_t channels, int64_t side) {
   Weights weights;
   Expr image = make_var("image", TensorType{{1, channels, side, side}, DType::kFloat32});
-  Expr x = call("nn.relu", {call("nn.conv2d", {image, weights.of({channels, channels, 3, 3})},
-                                 {{"padding", Ints{1, 1, 1, 1}}})});
-  x = call("nn.global_avg_pool2d", {residual_blocks(x, blocks, weights)});
-  x = call("reshape", {x}, {{"newshape", Ints{1, channels}}});
-  return make_function({image}, call("nn.dense", {x, weights.of({50, channels})}));
+  Expr x = network_call("nn.relu",
+                        {network_call("nn.conv2d", {image, weights.of({channels, channels, 3, 3})},
+                                      {{"padding", Ints{1, 1, 1, 1}}})});
+  x = network_call("nn.global_avg_pool2d", {residual_blocks(x, blocks, weights)});
+  x = network_call("reshape", {x}, {{"newshape", Ints{1, channels}}});
+  return make_function({image}, network_call("nn.dense", {x, weights.of({50, channels})}));
 }
 
 Function transformer(int layers, int64_t rows, int64_t width) {
   Weights weights;
   Expr input = make_var("rows", TensorType{{rows, width}, DType::kFloat32}), x = input;
   const auto norm = [&](const Expr& y) {
-    return call("nn.layer_norm", {y, weights.of({width}), weights.of({width})});
+    return network_call("nn.layer_norm", {y, weights.of({width}), weights.of({width})});
   };
   const auto dense = [&](const Expr& y, int64_t units) {
-    return call("add", {call("nn.dense", {y, weights.of({units, y->tensor_type().shape[1]})}),
-                        weights.of({units})});
+    return network_call(
+        "add", {network_call("nn.dense", {y, weights.of({units, y->tensor_type().shape[1]})}),
+                weights.of({units})});
   };
   for (int l = 0; l < layers; ++l) {
     const Expr y = norm(x);
     // No bias: one of the keys is the same for all, and softmax makes nothing of it.
-    const Expr keys = call("nn.dense", {y, weights.of({width, width})});
-    const Expr seen = call("nn.attention", {dense(y, width), keys, dense(y, width)},
-                           {{"scale", 1 / std::sqrt(static_cast<double>(width))}});
-    x = call("add", {x, dense(seen, width)});
-    x = call("add", {x, dense(call("nn.gelu", {dense(norm(x), 2 * width)}), width)});
+    const Expr keys = network_call("nn.dense", {y, weights.of({width, width})});
+    const Expr seen = network_call("nn.attention", {dense(y, width), keys, dense(y, width)},
+                                   {{"scale", 1 / std::sqrt(static_cast<double>(width))}});
+    x = network_call("add", {x, dense(seen, width)});
+    x = network_call("add",
+                     {x, dense(network_call("nn.gelu", {dense(norm(x), 2 * width)}), width)});
   }
   return make_function({input}, norm(x));
 }
@@ -147,7 +152,7 @@ std::vector<Fault> faults_of(const Function& function) {
           node, make_constant(without_one(constant->value)));
     if (as<VarNode>(node) != nullptr)
       add("one channel of " + shape_to_string(type.shape), node,
-          call("multiply", {node, make_constant(without_channel(type.shape))}));
+          network_call("multiply", {node, make_constant(without_channel(type.shape))}));
   }
   return faults;
 }

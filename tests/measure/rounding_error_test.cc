@@ -25,7 +25,7 @@ Expr parameter(Shape shape, DType dtype = DType::kFloat32) {
   register_all_ops();
   return make_var("x", TensorType{std::move(shape), dtype});
 }
-Expr call(const std::string& op, std::vector<Expr> args, Attrs attrs = {}) {
+Expr rounded_call(const std::string& op, std::vector<Expr> args, Attrs attrs = {}) {
   return make_call(op, std::move(args), std::move(attrs)).value();
 }
 Expr number(float value) { return make_constant(Tensor::scalar(value)); }
@@ -98,9 +98,9 @@ TEST(Neighbours, AreOneAwayAndInsideTheType) {
 }
 
 Expr quantised(Expr data, float scale) {
-  return call("qnn.quantize",
-              {std::move(data), number(scale), make_constant(Tensor::scalar<int32_t>(3))},
-              {{"out_dtype", std::string("int8")}});
+  return rounded_call("qnn.quantize",
+                      {std::move(data), number(scale), make_constant(Tensor::scalar<int32_t>(3))},
+                      {{"out_dtype", std::string("int8")}});
 }
 
 TEST(Quanta, OneOffIsAllowedOfFewElementsAlone) {
@@ -127,11 +127,12 @@ TEST(Quanta, OfMiddlesAreEitherNeighbour) {
     return make_var(name, TensorType{{64, 64}, DType::kUInt8});
   };
   const auto real = [](const Expr& x, float scale, int32_t zero) {
-    return call("qnn.dequantize", {x, number(scale), make_constant(Tensor::scalar<int32_t>(zero))});
+    return rounded_call("qnn.dequantize",
+                        {x, number(scale), make_constant(Tensor::scalar<int32_t>(zero))});
   };
   register_all_ops();
   const Expr x = bytes("x"), y = bytes("y");
-  const Expr sum = call("add", {real(x, 0.16f, 128), real(y, 0.08f, 100)});
+  const Expr sum = rounded_call("add", {real(x, 0.16f, 128), real(y, 0.08f, 100)});
   ReferenceCheck check(make_function({x, y}, quantised(sum, 0.16f)), {});
   const ReferenceInputs& asked = check.seeded().value()[0];
   Tensor exact = asked.expected[0].clone(), shifted = exact.clone();
@@ -152,8 +153,8 @@ TEST(Quanta, OfMiddlesAreEitherNeighbour) {
 
 TEST(Quanta, OfOneTensorMoveWhatIsComputedFromIt) {
   const Expr x = parameter({64, 256});
-  const Expr coarse = call("qnn.dequantize", {quantised(x, 0.1f), number(0.1f),
-                                              make_constant(Tensor::scalar<int32_t>(3))});
+  const Expr coarse = rounded_call("qnn.dequantize", {quantised(x, 0.1f), number(0.1f),
+                                                      make_constant(Tensor::scalar<int32_t>(3))});
   // A quantum of the first is five of the second.
   RoundingErrors errors = testing::on_trial_data(make_function({x}, quantised(coarse, 0.02f)));
   const auto with_change = [](RoundingErrors& one, int every, double by) {
@@ -195,14 +196,16 @@ TEST(Rounding, IsKnownOfVariantsThatStateNone) {
 
 TEST(RoundingErrors, FollowHowAFunctionCarriesErrors) {
   const Expr x = parameter({64, 64});
-  const double one = allowed(make_function({x}, call("add", {x, x})));
+  const double one = allowed(make_function({x}, rounded_call("add", {x, x})));
   EXPECT_LT(one, 5e-7);
   // The same value, but what is left of 1000 + x has lost three digits.
-  const Expr large = call("add", {x, number(1000)});
-  const double cancelled = allowed(make_function({x}, call("subtract", {large, number(1000)})));
+  const Expr large = rounded_call("add", {x, number(1000)});
+  const double cancelled =
+      allowed(make_function({x}, rounded_call("subtract", {large, number(1000)})));
   EXPECT_GT(cancelled, 200 * one);
   // Moving data loses nothing.
-  const double moved = allowed(make_function({x}, call("transpose", {x}, {{"axes", Ints{1, 0}}})));
+  const double moved =
+      allowed(make_function({x}, rounded_call("transpose", {x}, {{"axes", Ints{1, 0}}})));
   EXPECT_LT(moved, 1e-7);
 }
 
@@ -210,7 +213,7 @@ TEST(RoundingErrors, GrowWithTheLengthOfSums) {
   const auto of_terms = [](int64_t terms) {
     const Expr x = parameter({64, terms});
     testing::Weights weights;
-    return allowed(make_function({x}, call("nn.dense", {x, weights.of({64, terms})})));
+    return allowed(make_function({x}, rounded_call("nn.dense", {x, weights.of({64, terms})})));
   };
   const double few = of_terms(64), many = of_terms(4096);
   EXPECT_GT(many, 5 * few);
@@ -226,21 +229,22 @@ TEST(RoundingErrors, OfAProgramAreThoseOfItsOperations) {
     return allowed(make_function({x}, call_of_program(program, {x}, "", "").value()));
   };
   const Expr x = parameter({64, 64}), long_rows = parameter({64, 4096});
-  const Expr large = call("add", {x, number(1000)});
-  const double cancelled = allowed(make_function({x}, call("subtract", {large, number(1000)})));
+  const Expr large = rounded_call("add", {x, number(1000)});
+  const double cancelled =
+      allowed(make_function({x}, rounded_call("subtract", {large, number(1000)})));
   EXPECT_NEAR(of_program("program { param A: float32[64, 64]; "
                          "result B[i:64, j:64] = A[i, j] + 1000.0f - 1000.0f; }"),
               cancelled, 0.5 * cancelled);
   EXPECT_LT(of_program("program { param A: float32[64, 64]; result B[i:64, j:64] = A[j, i]; }"),
             1e-7);
   const double sums =
-      allowed(make_function({long_rows}, call("sum", {long_rows}, {{"axis", Ints{1}}})));
+      allowed(make_function({long_rows}, rounded_call("sum", {long_rows}, {{"axis", Ints{1}}})));
   const double summed =
       of_program("program { param A: float32[64, 4096]; result B[i:64] = sum(k:4096) A[i, k]; }");
   EXPECT_LT(summed, 2 * sums);
   EXPECT_GT(summed, sums / 2);
   // Approximations err by more than one rounding.
-  const double exponential = allowed(make_function({x}, call("exp", {x})));
+  const double exponential = allowed(make_function({x}, rounded_call("exp", {x})));
   EXPECT_NEAR(of_program("program { param A: float32[64, 64]; "
                          "result B[i:64, j:64] = exp(A[i, j]); }"),
               exponential, 0.3 * exponential);
@@ -249,7 +253,7 @@ TEST(RoundingErrors, OfAProgramAreThoseOfItsOperations) {
 TEST(RoundingErrors, GrowWithWhatAVariantRounds) {
   const Expr x = parameter({32, 256});
   testing::Weights weights;
-  const Function dense = make_function({x}, call("nn.dense", {x, weights.of({32, 256})}));
+  const Function dense = make_function({x}, rounded_call("nn.dense", {x, weights.of({32, 256})}));
   const double plain = allowed(dense), pairs = allowed(dense, rounding::kBFloat16Pairs);
   const double halves = allowed(dense, rounding::kBFloat16Factors);
   EXPECT_LT(plain, pairs);
@@ -259,7 +263,7 @@ TEST(RoundingErrors, GrowWithWhatAVariantRounds) {
   EXPECT_LT(halves, 1.5 * two_factors);
   EXPECT_GT(allowed(dense, rounding::kBFloat16), halves);
   // Nothing is multiplied: only bfloat16 tensors round.
-  const Function relu = make_function({x}, call("nn.relu", {x}));
+  const Function relu = make_function({x}, rounded_call("nn.relu", {x}));
   EXPECT_LT(allowed(relu, rounding::kBFloat16Factors), 1e-6);
   EXPECT_GT(allowed(relu, rounding::kBFloat16), 1e-3);
 }
@@ -267,13 +271,14 @@ TEST(RoundingErrors, GrowWithWhatAVariantRounds) {
 TEST(RoundingErrors, AreNotThoseOfJumps) {
   // One step in a hundred elements would be more than all roundings.
   const Expr x = parameter({100, 100});
-  const Expr steps = call("floor", {call("multiply", {x, number(1000)})});
-  EXPECT_LT(allowed(make_function({x}, call("add", {steps, x}))), 1e-6);
-  const Expr chosen =
-      call("where", {call("less", {call("add", {x, x}), number(0)}), x, number(100)});
+  const Expr steps = rounded_call("floor", {rounded_call("multiply", {x, number(1000)})});
+  EXPECT_LT(allowed(make_function({x}, rounded_call("add", {steps, x}))), 1e-6);
+  const Expr chosen = rounded_call(
+      "where", {rounded_call("less", {rounded_call("add", {x, x}), number(0)}), x, number(100)});
   EXPECT_LT(allowed(make_function({x}, chosen)), 1e-6);
   const Expr domain =
-      call("sqrt", {call("subtract", {call("add", {x, number(3)}), call("add", {x, number(3)})})});
+      rounded_call("sqrt", {rounded_call("subtract", {rounded_call("add", {x, number(3)}),
+                                                      rounded_call("add", {x, number(3)})})});
   RoundingErrors errors = testing::on_trial_data(make_function({x}, domain));
   const auto by = errors.moved(0, {}).value();
   EXPECT_TRUE(std::all_of(by->begin(), by->end(), [](double one) { return std::isfinite(one); }));
@@ -281,8 +286,8 @@ TEST(RoundingErrors, AreNotThoseOfJumps) {
 
 TEST(RoundingErrors, OfIntegersAreNone) {
   const Expr x = parameter({10, 10});
-  RoundingErrors errors =
-      testing::on_trial_data(make_function({x}, call("argmax", {x}, {{"axis", int64_t{1}}})));
+  RoundingErrors errors = testing::on_trial_data(
+      make_function({x}, rounded_call("argmax", {x}, {{"axis", int64_t{1}}})));
   Tensor other = errors.expected()[0].clone();
   EXPECT_TRUE(errors.compare(0, other, {}).value().within);
   ++other.data<int64_t>()[3];
@@ -292,7 +297,7 @@ TEST(RoundingErrors, OfIntegersAreNone) {
 // One element is compared with the very number that it is: which is larger is up to rounding.
 TEST(RoundingErrors, DecideWhatLiesOnAJump) {
   const Expr x = parameter({100});
-  const Expr power = call("exp", {x});
+  const Expr power = rounded_call("exp", {x});
   const float middle =
       testing::on_trial_data(make_function({x}, power)).expected()[0].data<float>()[42];
   const auto with_change = [&](const Expr& result, int64_t i) {
@@ -306,10 +311,10 @@ TEST(RoundingErrors, DecideWhatLiesOnAJump) {
     }
     return errors.compare(0, changed, {}).value().within;
   };
-  const Expr larger = call("greater", {power, number(middle)});
+  const Expr larger = rounded_call("greater", {power, number(middle)});
   EXPECT_TRUE(with_change(larger, 42));
   EXPECT_FALSE(with_change(larger, 41));
-  const Expr chosen = call("where", {larger, number(1), number(4)});
+  const Expr chosen = rounded_call("where", {larger, number(1), number(4)});
   EXPECT_TRUE(with_change(chosen, 42));
   EXPECT_FALSE(with_change(chosen, 41));
 }
@@ -319,10 +324,10 @@ TEST(RoundingErrors, DecideWhatLiesOnAJump) {
 TEST(RoundingErrors, AreAnythingWhereTheFunctionIsChaotic) {
   const Expr x = parameter({500});
   const auto iterated = [&](int times) {
-    Expr y = call("sigmoid", {x});
+    Expr y = rounded_call("sigmoid", {x});
     for (int i = 0; i < times; ++i)
-      y = call("multiply",
-               {call("multiply", {number(3.999f), y}), call("subtract", {number(1), y})});
+      y = rounded_call("multiply", {rounded_call("multiply", {number(3.999f), y}),
+                                    rounded_call("subtract", {number(1), y})});
     return testing::on_trial_data(make_function({x}, y));
   };
   const auto honest = [](const RoundingErrors& errors, int times) {
@@ -346,7 +351,7 @@ TEST(RoundingErrors, OfOneElementAreNotThoseOfOthers) {
   const Expr x = parameter({64, 64});
   Tensor sizes = Tensor::empty(DType::kFloat32, {64, 1});
   for (int64_t i = 0; i < 64; ++i) sizes.data<float>()[i] = i % 2 == 0 ? 1.0f : 3e36f;
-  const Expr wide = call("multiply", {call("add", {x, x}), make_constant(sizes)});
+  const Expr wide = rounded_call("multiply", {rounded_call("add", {x, x}), make_constant(sizes)});
   RoundingErrors errors =
       RoundingErrors::of(make_function({x}, wide), {random_tensor(x->tensor_type(), 3)}).value();
   const Tensor& expected = errors.expected()[0];
@@ -367,8 +372,8 @@ TEST(RoundingErrors, OfTilesAreThoseOfWhatATileReads) {
   // One pixel far larger than all others: Winograd's outputs whose tile reads it err by it.
   const Expr x = parameter({1, 4, 24, 24});
   testing::Weights weights;
-  const Function conv = make_function(
-      {x}, call("nn.conv2d", {x, weights.of({8, 4, 3, 3})}, {{"padding", Ints{1, 1, 1, 1}}}));
+  const Function conv = make_function({x}, rounded_call("nn.conv2d", {x, weights.of({8, 4, 3, 3})},
+                                                        {{"padding", Ints{1, 1, 1, 1}}}));
   Tensor image = random_tensor(x->tensor_type(), 3).clone();
   image.data<float>()[10 * 24 + 10] = 1e5f;  // in the tile of rows and columns 8 to 11
   RoundingErrors errors = RoundingErrors::of(conv, {image}).value();
@@ -393,7 +398,7 @@ TEST(RoundingErrors, OfHalfWidthNumbersAreOfTheirSize) {
   for (const auto& [dtype, unit] :
        {std::pair{DType::kFloat16, 0x1p-11}, std::pair{DType::kBFloat16, 0x1p-8}}) {
     const Expr x = parameter({64, 64}, dtype), y = make_var("y", TensorType{{64, 64}, dtype});
-    const double mean = allowed(make_function({x, y}, call("nn.dense", {x, y})));
+    const double mean = allowed(make_function({x, y}, rounded_call("nn.dense", {x, y})));
     EXPECT_GT(mean, 0.5 * unit) << dtype_name(dtype);
     EXPECT_LT(mean, 5 * unit) << dtype_name(dtype);
   }
@@ -402,7 +407,8 @@ TEST(RoundingErrors, OfHalfWidthNumbersAreOfTheirSize) {
 TEST(RoundingErrors, OfOneNumberAreNotLeftToOneDraw) {
   for (int64_t terms = 1000; terms < 1040; ++terms) {
     const Expr x = parameter({terms});
-    const Function mean = make_function({x}, call("mean", {call("multiply", {x, x})}));
+    const Function mean =
+        make_function({x}, rounded_call("mean", {rounded_call("multiply", {x, x})}));
     EXPECT_GT(allowed(mean), 5e-7) << terms;
     EXPECT_LT(allowed(mean), 3e-5) << terms;
   }
@@ -410,7 +416,7 @@ TEST(RoundingErrors, OfOneNumberAreNotLeftToOneDraw) {
 
 TEST(RoundingErrors, OfBFloat16LeaveSomethingOfTheResult) {
   const Expr x = parameter({8, 8});
-  RoundingErrors relu = testing::on_trial_data(make_function({x}, call("nn.relu", {x})));
+  RoundingErrors relu = testing::on_trial_data(make_function({x}, rounded_call("nn.relu", {x})));
   const auto times = [](RoundingErrors& errors, float factor) {
     Tensor changed = errors.expected()[0].clone();
     for (int64_t i = 0; i < changed.size(); ++i) changed.data<float>()[i] *= factor;
@@ -419,8 +425,8 @@ TEST(RoundingErrors, OfBFloat16LeaveSomethingOfTheResult) {
   EXPECT_TRUE(times(relu, 1 + 0x1p-8f));
   EXPECT_FALSE(times(relu, 1 + 0x1p-4f));
   Expr deep = x;
-  for (int i = 0; i < 1000; ++i) deep = call("add", {deep, number(1)});
-  for (int i = 0; i < 1000; ++i) deep = call("subtract", {deep, number(1)});
+  for (int i = 0; i < 1000; ++i) deep = rounded_call("add", {deep, number(1)});
+  for (int i = 0; i < 1000; ++i) deep = rounded_call("subtract", {deep, number(1)});
   RoundingErrors lost = testing::on_trial_data(make_function({x}, deep));
   EXPECT_FALSE(times(lost, 2));
 }

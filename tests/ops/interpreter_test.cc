@@ -16,7 +16,7 @@ class InterpreterTest : public ::testing::Test {
   void SetUp() override { register_all_ops(); }
 };
 
-Expr call(std::string_view op, std::vector<Expr> args, Attrs attrs = {}) {
+Expr make(std::string_view op, std::vector<Expr> args, Attrs attrs = {}) {
   Result<Expr> result = make_call(op, std::move(args), std::move(attrs));
   if (!result) ADD_FAILURE() << result.status().to_string();
   return *result;
@@ -26,8 +26,8 @@ Expr item(const Expr& tuple, int64_t index) { return *make_tuple_get_item(tuple,
 
 TEST_F(InterpreterTest, SharedNodeIsUsedTwice) {
   Expr x = make_var("x", TensorType{{3}, DType::kFloat32});
-  Expr y = call("nn.relu", {x});
-  Function f = make_function({x}, call("add", {y, y}));
+  Expr y = make("nn.relu", {x});
+  Function f = make_function({x}, make("add", {y, y}));
   auto out = interpret(f, {{Tensor::from<float>({3}, {-1, 2, 3})}});
   ASSERT_TRUE(out.ok()) << out.status().to_string();
   EXPECT_THAT((*out)[0].values<float>(), ElementsAre(0, 4, 6));
@@ -36,7 +36,7 @@ TEST_F(InterpreterTest, SharedNodeIsUsedTwice) {
 TEST_F(InterpreterTest, TuplesOfParametersAndResults) {
   Type leaf(TensorType{{2}, DType::kInt64});
   Expr pair = make_var("pair", Type::tuple({leaf, leaf}));
-  Expr sum = call("add", {item(pair, 0), item(pair, 1)});
+  Expr sum = make("add", {item(pair, 0), item(pair, 1)});
   Function f = make_function({pair}, make_tuple({item(pair, 1), make_tuple({sum})}));
   auto out =
       interpret(f, {{Tensor::from<int64_t>({2}, {1, 2}), Tensor::from<int64_t>({2}, {10, 20})}});
@@ -48,9 +48,9 @@ TEST_F(InterpreterTest, TuplesOfParametersAndResults) {
 
 TEST_F(InterpreterTest, SplitGivesATupleAndConcatenateTakesOne) {
   Expr x = make_var("x", TensorType{{1, 4}, DType::kFloat32});
-  Expr parts = call("split", {x}, {{"indices_or_sections", Ints{1}}, {"axis", int64_t{1}}});
+  Expr parts = make("split", {x}, {{"indices_or_sections", Ints{1}}, {"axis", int64_t{1}}});
   Expr swapped =
-      call("concatenate", {make_tuple({item(parts, 1), item(parts, 0)})}, {{"axis", int64_t{1}}});
+      make("concatenate", {make_tuple({item(parts, 1), item(parts, 0)})}, {{"axis", int64_t{1}}});
   auto out = interpret(make_function({x}, swapped), {{Tensor::from<float>({1, 4}, {1, 2, 3, 4})}});
   ASSERT_TRUE(out.ok()) << out.status().to_string();
   EXPECT_THAT((*out)[0].values<float>(), ElementsAre(2, 3, 4, 1));
@@ -59,7 +59,7 @@ TEST_F(InterpreterTest, SplitGivesATupleAndConcatenateTakesOne) {
 TEST_F(InterpreterTest, CallsOfFunctionLiterals) {
   Type type(TensorType{{2}, DType::kFloat32});
   Expr inner_x = make_var("x", type), x = make_var("x", type);
-  Function square = make_function({inner_x}, call("multiply", {inner_x, inner_x}));
+  Function square = make_function({inner_x}, make("multiply", {inner_x, inner_x}));
   Expr twice = *make_function_call(square, {*make_function_call(square, {x})});
   auto out = interpret(make_function({x}, twice), {{Tensor::from<float>({2}, {2, 3})}});
   ASSERT_TRUE(out.ok()) << out.status().to_string();
@@ -90,7 +90,7 @@ TEST_F(InterpreterTest, ChecksInputsAndReportsWhereACallFailed) {
 
 TEST_F(InterpreterTest, FreeVariableIsAnError) {
   Expr x = make_var("x", TensorType{{2}, DType::kFloat32});
-  EXPECT_EQ(interpret(make_function({}, call("nn.relu", {x})), {}).status().code(),
+  EXPECT_EQ(interpret(make_function({}, make("nn.relu", {x})), {}).status().code(),
             ErrorCode::kBadModel);
 }
 

@@ -28,7 +28,7 @@ namespace {
 constexpr uint64_t kGraphs = 1000;
 
 template <typename Rule, typename... Args>
-PartitionRulePtr make(Args&&... args) {
+PartitionRulePtr make_rule(Args&&... args) {
   return std::make_shared<Rule>(std::forward<Args>(args)...);
 }
 
@@ -65,9 +65,9 @@ std::vector<Subject> subjects() {
     made->merges = merges;
     return made;
   };
-  PartitionRulePtr kinds = make<OpCallByKindPartitionRule>();
+  PartitionRulePtr kinds = make_rule<OpCallByKindPartitionRule>();
   PartitionRulePtr every =
-      make<OpPredicatePartitionRule>("every", [](const CallNode&) { return true; });
+      make_rule<OpPredicatePartitionRule>("every", [](const CallNode&) { return true; });
   CombineConfig fuse;
   fuse.max_call_depth = 5;
   fuse.strict = true;
@@ -77,34 +77,36 @@ std::vector<Subject> subjects() {
   any.maximal = false;
   DFPattern conv = is_op("conv")(wildcard(), is_constant());
   DFPattern diamond = dominator(conv, is_op_up_to(FusionKind::kBroadcast), is_op("add"));
-  PartitionRulePtr patterns = make<UnionPartitionRule>(
+  PartitionRulePtr patterns = make_rule<UnionPartitionRule>(
       "patterns",
       std::vector<PartitionRulePtr>{
-          make<CompositePartitionRule>(
-              "my.conv", make<DFPatternPartitionRule>("my.conv", conv.optional([](DFPattern p) {
+          make_rule<CompositePartitionRule>(
+              "my.conv",
+              make_rule<DFPatternPartitionRule>("my.conv", conv.optional([](DFPattern p) {
                 return is_op("add")(p, wildcard());
               }))),
-          make<CompositePartitionRule>("my.diamond",
-                                       make<DFPatternPartitionRule>("my.diamond", diamond)),
-          make<CompositePartitionRule>(
-              "my.relu", make<DFPatternPartitionRule>("my.relu", is_op("relu")(wildcard())))});
-  PartitionRulePtr fused = make<CombineByPrimitivesPartitionRule>("fuse", kinds, fuse);
+          make_rule<CompositePartitionRule>(
+              "my.diamond", make_rule<DFPatternPartitionRule>("my.diamond", diamond)),
+          make_rule<CompositePartitionRule>(
+              "my.relu", make_rule<DFPatternPartitionRule>("my.relu", is_op("relu")(wildcard())))});
+  PartitionRulePtr fused = make_rule<CombineByPrimitivesPartitionRule>("fuse", kinds, fuse);
   return {
       {spec("kinds", kinds), {1, 1, false}},
       {spec("fuse", fused), {5, 1, false}},
-      {spec("any", make<CombineByPrimitivesPartitionRule>("any", every, any), true),
+      {spec("any", make_rule<CombineByPrimitivesPartitionRule>("any", every, any), true),
        {0, 1, false, 3}},
       {spec("patterns", patterns), {0, 1, false}},
-      {spec("patterned", make<CombineByPrimitivesPartitionRule>("patterned", patterns, any), true),
+      {spec("patterned", make_rule<CombineByPrimitivesPartitionRule>("patterned", patterns, any),
+            true),
        {0, 1, false}},
-      {spec("regions", make<MaxCoalescePartitionRule>("regions", every), true), {0, 0, true}},
-      {spec("siblings", make<HorizontalPartitionRule>("siblings", fused)), {0, 8, false}},
+      {spec("regions", make_rule<MaxCoalescePartitionRule>("regions", every), true), {0, 0, true}},
+      {spec("siblings", make_rule<HorizontalPartitionRule>("siblings", fused)), {0, 8, false}},
       {spec("stacked",
-            make<VerticalPartitionRule>("stacked", fused,
-                                        [](const CallNode&, const CallNode&) { return true; })),
+            make_rule<VerticalPartitionRule>(
+                "stacked", fused, [](const CallNode&, const CallNode&) { return true; })),
        {0, 1, false}},
-      {spec("pairs", make<PairsPartitionRule>(), true), {0, 0, true}},
-      {spec("host", make<HostPartitionRule>()), {1, 1, false}}};
+      {spec("pairs", make_rule<PairsPartitionRule>(), true), {0, 0, true}},
+      {spec("host", make_rule<HostPartitionRule>()), {1, 1, false}}};
 }
 
 std::vector<Tensor> inputs_of(const Function& function) {

@@ -25,7 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-Module parse(const std::string& text) {
+Module parse_module_text(const std::string& text) {
   register_all_ops();
   Result<Module> module = parse_module(text);
   if (!module) {
@@ -44,10 +44,11 @@ Pass replace_main(std::string name, Function by) {
 }
 
 TEST(Pipeline, RunsInOrderAndReports) {
-  Module module = parse(kText);
+  Module module = parse_module_text(kText);
   Result<std::vector<PassRecord>> records = simplification_pipeline().run(module);
   ASSERT_TRUE(records.ok()) << records.status().to_string();
-  EXPECT_TRUE(structural_equal(module, parse("fn (%x: Tensor[(2), float32]) { nn.relu(%x) }")));
+  EXPECT_TRUE(
+      structural_equal(module, parse_module_text("fn (%x: Tensor[(2), float32]) { nn.relu(%x) }")));
   size_t changed = 0;
   for (const PassRecord& record : *records) {
     EXPECT_GE(record.seconds, 0);
@@ -61,7 +62,7 @@ TEST(Pipeline, RunsInOrderAndReports) {
 }
 
 TEST(Pipeline, LeavesPrimitiveFunctionsAsTheyAre) {
-  Module module = parse(
+  Module module = parse_module_text(
       "fn (%x: Tensor[(2), float32]) {\n"
       "  %0 = fn (%a: Tensor[(2), float32], Primitive=1) { nn.relu(multiply(%a, 1f)) };\n"
       "  %0(%x)\n}");
@@ -71,7 +72,7 @@ TEST(Pipeline, LeavesPrimitiveFunctionsAsTheyAre) {
 }
 
 TEST(Pipeline, DisablesPassesByName) {
-  Module module = parse(kText), before = module;
+  Module module = parse_module_text(kText), before = module;
   PipelineOptions options;
   options.disabled = {"simplify"};
   Result<std::vector<PassRecord>> records = simplification_pipeline().run(module, options);
@@ -89,7 +90,7 @@ TEST(Pipeline, DisablesPassesByName) {
 }
 
 TEST(Pipeline, AnErrorNamesThePassAndLeavesTheModule) {
-  Module module = parse(kText), before = module;
+  Module module = parse_module_text(kText), before = module;
   Expr x = var({2}), stranger = var({2});
   Pipeline dangling({replace_main("bad", make_function({x}, stranger))});
   EXPECT_THAT(dangling.run(module).status().to_string(),
@@ -102,8 +103,8 @@ TEST(Pipeline, AnErrorNamesThePassAndLeavesTheModule) {
 TEST(Pipeline, DumpsParseBack) {
   fs::path folder = fs::temp_directory_path() / fmt::format("collage_pipeline_test_{}", ::getpid());
   fs::remove_all(folder);
-  Module module =
-      parse("fn (%x: Tensor[(200), float32]) { add(multiply(%x, 1f), full(2f, shape=[200])) }");
+  Module module = parse_module_text(
+      "fn (%x: Tensor[(200), float32]) { add(multiply(%x, 1f), full(2f, shape=[200])) }");
   Module before = module;
   PipelineOptions options;
   options.dump = folder.string();
@@ -128,7 +129,7 @@ TEST(Pipeline, DumpsParseBack) {
 }
 
 TEST(Pipeline, DropsFunctionsThatMainDoesNotReach) {
-  Module module = parse(
+  Module module = parse_module_text(
       "def @main(%x: float32) -> float32 { @a(%x) }\n"
       "def @a(%x: float32) -> float32 { nn.relu(@b(%x)) }\n"
       "def @b(%x: float32) -> float32 { abs(%x) }\n"
@@ -179,10 +180,10 @@ fn (%x: Tensor[(1, 1, 28, 28), float32]) -> Tensor[(1, 10), float32] {
   expect_same_values(*parsed, module.main());
 }
 
-TEST(Verifier, AcceptsWhatIsLegal) { EXPECT_TRUE(verify(parse(kText)).ok()); }
+TEST(Verifier, AcceptsWhatIsLegal) { EXPECT_TRUE(verify(parse_module_text(kText)).ok()); }
 
 TEST(Verifier, NamesTheRuleThatIsBroken) {
-  Module base = parse(kText);
+  Module base = parse_module_text(kText);
   Expr x = var({2});
   auto error = [](Function function) { return verify(Module(std::move(function))).to_string(); };
   EXPECT_THAT(error(make_function({}, x)), HasSubstr("'variable is bound'"));
@@ -207,7 +208,7 @@ TEST(Verifier, NamesTheRuleThatIsBroken) {
 TEST(Attention, ExpandsToWhatItComputes) {
   for (const char* extra :
        {"scale=0.5f", "%m, scale=1f", "scale=2f, causal=True", "%m, scale=0.25f, causal=True"}) {
-    Module module = parse(
+    Module module = parse_module_text(
         fmt::format("fn (%q: Tensor[(2, 4, 6, 8), float32], %k: Tensor[(2, 4, 6, 8), float32], "
                     "%v: Tensor[(2, 4, 6, 5), float32], %m: Tensor[(6, 6), float32]) {{ "
                     "nn.attention(%q, %k, %v, {}) }}",

@@ -14,9 +14,9 @@
 namespace collage {
 namespace {
 
-class Generator {
+class GraphGenerator {
  public:
-  explicit Generator(uint64_t seed) : seed_(seed), rng_(seed) {}
+  explicit GraphGenerator(uint64_t seed) : seed_(seed), rng_(seed) {}
 
   Function function(int size) {
     std::vector<Expr> params = {make_var("a", real({2, 4, 6})), make_var("b", real({2, 4, 6})),
@@ -172,7 +172,7 @@ TEST(RandomGraphs, ComputeTheSameAfterThePipeline) {
   size_t before = 0, after = 0;
   for (uint64_t seed = 0; seed < 200 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    Function function = Generator(seed).function(4 + static_cast<int>(seed % 20));
+    Function function = GraphGenerator(seed).function(4 + static_cast<int>(seed % 20));
     Module module(function);
     Result<std::vector<PassRecord>> records = simplification_pipeline().run(module);
     ASSERT_TRUE(records.ok()) << records.status().to_string() << to_text(function);

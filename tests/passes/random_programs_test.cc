@@ -18,9 +18,9 @@ namespace {
 using tensor_program::kCallOp;
 
 // Graphs over matrices and blocked matrices: [a, b] in blocks of f columns is [b / f, a, f].
-class Generator {
+class ProgramGenerator {
  public:
-  explicit Generator(uint64_t seed) : seed_(seed), rng_(seed) {}
+  explicit ProgramGenerator(uint64_t seed) : seed_(seed), rng_(seed) {}
 
   Function function(size_t size) {
     const Expr x = make_var("x", TensorType{{4, 24}, DType::kFloat32});
@@ -120,7 +120,7 @@ TEST(RandomPrograms, ComputeTheSameAfterThePipeline) {
   size_t before = 0, after = 0;
   for (uint64_t seed = 0; seed < 150 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    const Function function = Generator(seed).function(3 + seed % 12);
+    const Function function = ProgramGenerator(seed).function(3 + seed % 12);
     Module module(function);
     Result<std::vector<PassRecord>> records = simplification_pipeline().run(module);
     ASSERT_TRUE(records.ok()) << records.status().to_string() << to_text(function);

@@ -10,7 +10,7 @@ namespace collage {
 namespace {
 
 using ::testing::HasSubstr;
-using Verdict = SpeedUp::Verdict;
+using SpeedVerdict = SpeedUp::Verdict;
 
 // Two programs on a machine whose pace changes from turn to turn by up to `pace`, and within a turn
 // by up to `noise`: the second takes `ratio` times the first's time.
@@ -35,20 +35,20 @@ TEST(SpeedUpOverTurns, IsTheMedianOfTheRatiosWithItsInterval) {
   EXPECT_EQ(found.turns, 9U);
   EXPECT_GE(found.interval.low, 1.1);
   EXPECT_LE(found.interval.high, 1.8) << "one disturbed turn decides nothing";
-  EXPECT_EQ(found.verdict, Verdict::kFaster);
-  EXPECT_EQ(speed_up(other, own).verdict, Verdict::kSlower);
+  EXPECT_EQ(found.verdict, SpeedVerdict::kFaster);
+  EXPECT_EQ(speed_up(other, own).verdict, SpeedVerdict::kSlower);
 }
 
 TEST(SpeedUpOverTurns, APaceThatChangesBetweenTurnsDoesNotMatter) {
   const SpeedUp found = simulated(1.1, 0.5, 0.02, 12, 1);
-  EXPECT_EQ(found.verdict, Verdict::kFaster);
+  EXPECT_EQ(found.verdict, SpeedVerdict::kFaster);
   EXPECT_NEAR(found.ratio, 1.1, 0.03);
   EXPECT_LT(found.interval.high - found.interval.low, 0.06);
 }
 
 TEST(SpeedUpOverTurns, OneThatMovedTooMuchIsNotDecided) {
   const SpeedUp found = simulated(1.02, 0.1, 0.3, 12, 2);
-  EXPECT_EQ(found.verdict, Verdict::kMoved);
+  EXPECT_EQ(found.verdict, SpeedVerdict::kMoved);
   EXPECT_LE(found.interval.low, 1);
   EXPECT_GE(found.interval.high, 1);
   EXPECT_THAT(to_text(found), HasSubstr("not decided, the machine moved too much"));
@@ -56,18 +56,18 @@ TEST(SpeedUpOverTurns, OneThatMovedTooMuchIsNotDecided) {
 
 TEST(SpeedUpOverTurns, AlikeIsWithinTwoPercent) {
   const SpeedUp found = simulated(1, 0.3, 0.005, 12, 3);
-  EXPECT_EQ(found.verdict, Verdict::kAlike);
+  EXPECT_EQ(found.verdict, SpeedVerdict::kAlike);
   EXPECT_THAT(to_text(found), HasSubstr("alike within 2%"));
 }
 
 TEST(SpeedUpOverTurns, FewTurnsDecideNothing) {
   for (size_t turns = 1; turns < 6; ++turns) {
     const SpeedUp found = speed_up(std::vector<double>(turns, 1), std::vector<double>(turns, 2));
-    EXPECT_EQ(found.verdict, Verdict::kTooFewTurns) << turns;
+    EXPECT_EQ(found.verdict, SpeedVerdict::kTooFewTurns) << turns;
     EXPECT_THAT(to_text(found), HasSubstr("6 turns are needed"));
   }
   EXPECT_EQ(speed_up(std::vector<double>(6, 1), std::vector<double>(6, 2)).verdict,
-            Verdict::kFaster);
+            SpeedVerdict::kFaster);
 }
 
 // Of many comparisons the share whose interval holds the truth is what the interval claims.

@@ -13,7 +13,7 @@ using simulated::Memory;
 using simulated::Queue;
 
 const VirtualDevice kDevice{"late", 0, ""};
-constexpr size_t kBytes = 32;
+constexpr size_t kDeviceBytes = 32;
 const TensorType kType{{8}, DType::kFloat32};
 
 std::shared_ptr<Queue> queue() {
@@ -31,8 +31,8 @@ class Doubling : public Kernel {
   Status run(const KernelArgs& args) override {
     queue()->add([this, from = args.inputs[0], to = args.outputs[0]]() -> Status {
       if (!works_) return internal_error("the device is on fire");
-      const auto* in = static_cast<const float*>(memory_.contents(from, kBytes));
-      auto* out = static_cast<float*>(memory_.contents(to, kBytes));
+      const auto* in = static_cast<const float*>(memory_.contents(from, kDeviceBytes));
+      auto* out = static_cast<float*>(memory_.contents(to, kDeviceBytes));
       if (in == nullptr || out == nullptr) return internal_error("beside its memory");
       for (size_t i = 0; i < 8; ++i) out[i] = 2 * in[i];
       return {};
@@ -49,8 +49,8 @@ class Moving : public Kernel {
  public:
   Moving(Memory& memory, bool up) : memory_(memory), up_(up) {}
   Status run(const KernelArgs& args) override {
-    return up_ ? memory_.write(args.outputs[0], args.inputs[0], kBytes)
-               : memory_.read(args.outputs[0], args.inputs[0], kBytes);
+    return up_ ? memory_.write(args.outputs[0], args.inputs[0], kDeviceBytes)
+               : memory_.read(args.outputs[0], args.inputs[0], kDeviceBytes);
   }
 
  private:
@@ -67,7 +67,7 @@ std::shared_ptr<Plan> round_trip(Memory& memory, bool works = true) {
     Buffer b;
     b.place = place;
     b.offset = offset;
-    b.bytes = kBytes;
+    b.bytes = kDeviceBytes;
     b.type = kType;
     b.encoding.device = device;
     plan->buffers.push_back(b);
@@ -80,7 +80,7 @@ std::shared_ptr<Plan> round_trip(Memory& memory, bool works = true) {
   plan->steps.push_back(
       {"b", "late", std::make_shared<Doubling>(memory, works), {2}, {3}, 0, kDevice});
   plan->steps.push_back({"down", "", std::make_shared<Moving>(memory, false), {3}, {4}});
-  plan->device_arenas = {{kDevice, 1024 + kBytes}};
+  plan->device_arenas = {{kDevice, 1024 + kDeviceBytes}};
   return plan;
 }
 

@@ -17,12 +17,12 @@ namespace {
 
 using testing::in_child;
 
-constexpr int kTeam = 3;
+constexpr int kForkTeam = 3;
 
 // How many calls a region has.
 int calls_of_region() {
   std::atomic<int> calls{0};
-  const Status status = run_with_team(kTeam, [&] {
+  const Status status = run_with_team(kForkTeam, [&] {
 #pragma omp parallel
     ++calls;
     return Status();
@@ -31,20 +31,20 @@ int calls_of_region() {
 }
 
 TEST(Fork, ChildrenHaveTeamsOfTheirOwn) {
-  EXPECT_EQ(calls_of_region(), kTeam);
+  EXPECT_EQ(calls_of_region(), kForkTeam);
   EXPECT_EQ(in_child([] {
               for (int run = 0; run < 50; ++run)
-                if (calls_of_region() != kTeam) return 1;
-              return in_child([] { return calls_of_region() == kTeam ? 0 : 2; });
+                if (calls_of_region() != kForkTeam) return 1;
+              return in_child([] { return calls_of_region() == kForkTeam ? 0 : 2; });
             }),
             0);
-  EXPECT_EQ(calls_of_region(), kTeam);
+  EXPECT_EQ(calls_of_region(), kForkTeam);
 }
 
 TEST(Fork, MayHappenWithinARun) {
-  const Status status = run_with_team(kTeam, [&]() -> Status {
-    EXPECT_EQ(in_child([] { return calls_of_region() == kTeam ? 0 : 1; }), 0);
-    EXPECT_EQ(calls_of_region(), kTeam);
+  const Status status = run_with_team(kForkTeam, [&]() -> Status {
+    EXPECT_EQ(in_child([] { return calls_of_region() == kForkTeam ? 0 : 1; }), 0);
+    EXPECT_EQ(calls_of_region(), kForkTeam);
     return {};
   });
   EXPECT_TRUE(status.ok());
@@ -53,10 +53,10 @@ TEST(Fork, MayHappenWithinARun) {
 TEST(Fork, MayHappenWhileOthersRun) {
   std::atomic<bool> stop{false};
   std::thread other([&] {
-    while (!stop) EXPECT_EQ(calls_of_region(), kTeam);
+    while (!stop) EXPECT_EQ(calls_of_region(), kForkTeam);
   });
   for (int fork = 0; fork < 20; ++fork)
-    EXPECT_EQ(in_child([] { return calls_of_region() == kTeam ? 0 : 1; }), 0);
+    EXPECT_EQ(in_child([] { return calls_of_region() == kForkTeam ? 0 : 1; }), 0);
   stop = true;
   other.join();
 }

@@ -12,7 +12,7 @@
 namespace collage {
 namespace {
 
-class Npy : public testing::Test {
+class Npy : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() / ("npy_test" + std::to_string(getpid()));

@@ -9,8 +9,6 @@
 namespace collage {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 const std::vector<std::string> kLayouts = {"", "A2a", "A4a"};
 // Two devices, three memory scopes in all, and layouts.
 const std::vector<std::string> kPlaces = {"", "A2a", "@gpu", "A2a@gpu", "@gpu/scratch"};

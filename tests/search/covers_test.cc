@@ -7,8 +7,6 @@
 namespace collage {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 TEST(Search, PicksTheCheaperOfFusedAndSeparate) {
   Fixture f("x; a = conv(x, c1); b = relu(a); return b");
   f.add("t", {"a"}, 5);

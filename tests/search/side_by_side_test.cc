@@ -19,7 +19,7 @@ TEST(DeviceSteps, TakeTheLongestWay) {
   steps[3] = {{2}, {}, kGpu, {}, 1};
   steps[4] = {{0}, {}, {}, {}, 2};
   steps[5] = {{3, 4}, {}, {}, {}, 1};
-  EXPECT_THAT(overlapped_order(steps), testing::ElementsAre(1, 2, 0, 4, 3, 5));
+  EXPECT_THAT(overlapped_order(steps), ::testing::ElementsAre(1, 2, 0, 4, 3, 5));
   EXPECT_DOUBLE_EQ(overlapped_seconds(steps), 1 + 6 + 1 + 1);  // the gpu is done before the host
   steps[2].seconds = 8;
   EXPECT_DOUBLE_EQ(overlapped_seconds(steps), 1 + 8 + 1 + 1);  // the host waits for it
@@ -33,7 +33,7 @@ TEST(DeviceSteps, ADeviceDoesOneThingAfterTheOther) {
 }
 
 // Two chains of two operators that are added. The host takes 4 for each, the other device `gpu`.
-class SideBySide : public testing::Test {
+class SideBySide : public ::testing::Test {
  protected:
   explicit SideBySide(double gpu = 5) : f(kChains) {
     for (const char* node : {"a", "b", "d", "e"}) {

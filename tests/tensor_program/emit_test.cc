@@ -307,7 +307,7 @@ const std::set<std::string> kRefused = [] {
   return std::set<std::string>(std::istream_iterator<std::string>(names), {});
 }();
 
-class EveryOperator : public testing::TestWithParam<std::string> {};
+class EveryOperator : public ::testing::TestWithParam<std::string> {};
 
 std::vector<std::string> operators() {
   std::set<std::string> names;
@@ -339,7 +339,7 @@ TEST_P(EveryOperator, ComputesWhatItsReferenceDoes) {
   if (emitted == 0) GTEST_SKIP() << "no case of the operator is emitted, as it is known";
 }
 
-INSTANTIATE_TEST_SUITE_P(Operators, EveryOperator, testing::ValuesIn(operators()),
+INSTANTIATE_TEST_SUITE_P(Operators, EveryOperator, ::testing::ValuesIn(operators()),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '.', '_');

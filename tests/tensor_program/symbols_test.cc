@@ -7,30 +7,13 @@
 #include "tensor_program/emit.h"
 #include "tensor_program/evaluate.h"
 #include "tensor_program/generalise.h"
+#include "tensor_program/parsing.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
 namespace {
 
 using ::testing::HasSubstr;
-
-Program parsed(const std::string& text) {
-  auto program = parse_program(text);
-  EXPECT_TRUE(program.ok()) << program.status().to_string();
-  return program.ok() ? std::move(program).value() : Program();
-}
-
-void expect_round_trip(const std::string& text) {
-  const Program program = parsed(text);
-  EXPECT_EQ(program.to_string(), text);
-  EXPECT_TRUE(equal(program, parsed(program.to_string())));
-}
-
-std::string refusal(const std::string& text) {
-  auto program = parse_program(text);
-  EXPECT_FALSE(program.ok()) << program->to_string();
-  return program.ok() ? "" : program.status().to_string();
-}
 
 TEST(Symbols, TextOfExtentsAndFactors) {
   expect_round_trip(R"(program (n = 211, m = 5) {

@@ -5,27 +5,13 @@
 
 #include "tensor_program/evaluate.h"
 #include "tensor_program/in_place.h"
+#include "tensor_program/parsing.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
 namespace {
 
 using ::testing::HasSubstr;
-
-void expect_round_trip(const std::string& text) {
-  auto program = parse_program(text);
-  ASSERT_TRUE(program.ok()) << program.status().to_string();
-  EXPECT_EQ(program->to_string(), text);
-  auto again = parse_program(program->to_string());
-  ASSERT_TRUE(again.ok()) << again.status().to_string();
-  EXPECT_TRUE(equal(*program, *again));
-}
-
-std::string refusal(const std::string& text) {
-  auto program = parse_program(text);
-  EXPECT_FALSE(program.ok()) << program->to_string();
-  return program.ok() ? "" : program.status().to_string();
-}
 
 TEST(ProgramText, AScheduledProductOverAPackedMatrix) {
   expect_round_trip(R"(program {

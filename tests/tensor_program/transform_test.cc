@@ -10,6 +10,7 @@
 #include "ops/registry.h"
 #include "tensor_program/emit.h"
 #include "tensor_program/evaluate.h"
+#include "tensor_program/parsing.h"
 #include "tensor_program/program_text.h"
 #include "tensor_program/simplify.h"
 
@@ -17,12 +18,6 @@ namespace collage::tensor_program {
 namespace {
 
 using ::testing::HasSubstr;
-
-Program parsed(const std::string& text) {
-  auto program = parse_program(text);
-  EXPECT_TRUE(program.ok()) << program.status().to_string();
-  return program.ok() ? std::move(program).value() : Program();
-}
 
 Tensor counted(Shape shape, int first) {
   Tensor tensor = Tensor::empty(DType::kFloat32, std::move(shape));

@@ -45,7 +45,7 @@ size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-class Modules : public testing::Test {
+class Modules : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() /

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr int kThreads = 2;
 
-struct Offer {
+struct SavedOffer {
   const Backend& backend;
   Target target;
   bool lowered;
@@ -24,9 +24,9 @@ struct Offer {
 // Of every variant that both backends offer for the function.
 std::vector<SavedKernel> saved_kernels(const Function& function) {
   const CompileOptions options{kThreads, ""};
-  const Offer offers[] = {{amx_backend(), {"amx", {}, {}}, false},
-                          {amx_backend(), {"amx", {{"parts", "3"}}, {}}, false},
-                          {vnni_backend(), {"vnni", {}, {}}, true}};
+  const SavedOffer offers[] = {{amx_backend(), {"amx", {}, {}}, false},
+                               {amx_backend(), {"amx", {{"parts", "3"}}, {}}, false},
+                               {vnni_backend(), {"vnni", {}, {}}, true}};
   std::vector<SavedKernel> all;
   for (const auto& [backend, target, lowered] : offers) {
     const auto variants = lowered ? backend.lowered_variants(function, target, options)

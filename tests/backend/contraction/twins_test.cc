@@ -11,19 +11,19 @@ namespace {
 
 constexpr int kTwins = 3, kRuns = 4;
 
-struct Offer {
+struct TwinOffer {
   const Backend& backend;
   Target target;
   bool lowered;
 };
 
-std::vector<Offer> offers() {
+std::vector<TwinOffer> offers() {
   return {{amx_backend(), {"amx", {}, {}}, false},
           {amx_backend(), {"amx", {}, {}}, true},
           {vnni_backend(), {"vnni", {}, {}}, true}};
 }
 
-Result<std::vector<Variant>> variants_of(const Offer& offer, const Function& function,
+Result<std::vector<Variant>> variants_of(const TwinOffer& offer, const Function& function,
                                          const CompileOptions& options) {
   return offer.lowered ? offer.backend.lowered_variants(function, offer.target, options)
                        : offer.backend.variants(function, offer.target, options);
@@ -73,7 +73,7 @@ void check_twins(Kernel& kernel, const Function& function, const Variant& varian
 // Every variant that is offered, on one thread and on two; how many there were.
 size_t check_all(const Function& function) {
   size_t checked = 0;
-  for (const Offer& offer : offers())
+  for (const TwinOffer& offer : offers())
     for (const int threads : {1, 2}) {
       const CompileOptions options{threads, ""};
       const auto variants = variants_of(offer, function, options);

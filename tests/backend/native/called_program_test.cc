@@ -12,7 +12,7 @@
 namespace collage::native {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(CalledProgram, WithTheScheduleItBrings) {
   const Expr a = var("a", {24, 40}), b = var("b", {40, 64});
@@ -275,7 +275,7 @@ TEST(CalledProgram, IsACandidateOfItsOwn) {
   for (const CandidatePartition& candidate : all_candidates(graph, spec))
     if (candidate.sub_graph.ops_label(graph).find("tensor_program") != std::string::npos)
       with_program.push_back(candidate.sub_graph.ops_label(graph));
-  EXPECT_THAT(with_program, testing::Contains("tensor_program"));
+  EXPECT_THAT(with_program, ::testing::Contains("tensor_program"));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ TEST(RegisterTile, OfConvolutions) {
   }
 }
 
-class ConvolutionTest : public testing::TestWithParam<ConvCase> {};
+class ConvolutionTest : public ::testing::TestWithParam<ConvCase> {};
 
 TEST_P(ConvolutionTest, MatchesTheReference) {
   const ConvCase& c = GetParam();
@@ -82,7 +82,7 @@ TEST_P(ConvolutionTest, WithBiasResidualAndActivation) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, ConvolutionTest,
-    testing::Values(
+    ::testing::Values(
         ConvCase{"odd", {1, 33, 13, 11}, 47, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 1},
         ConvCase{"stride", {2, 32, 15, 15}, 64, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 1},
         ConvCase{"pointwise", {1, 48, 7, 7}, 40, {1, 1}, {1, 1}, {0, 0, 0, 0}, {1, 1}, 1},

@@ -35,7 +35,7 @@ Status multiply(std::span<const DLTensor> inputs, const DLTensor& to, bool trans
   return {};
 }
 
-class ExternalStage : public testing::Test {
+class ExternalStage : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto type = [](std::span<const TensorType>) -> Result<TensorType> {

@@ -14,9 +14,9 @@
 namespace collage::native {
 namespace {
 
-using testing::Contains;
-using testing::ContainsRegex;
-using testing::HasSubstr;
+using ::testing::Contains;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
 
 std::string product_text(int64_t m, int64_t k, int64_t n) {
   return fmt::format(
@@ -204,7 +204,7 @@ TEST(FusedPrograms, AreCandidatesWithTheirNeighbours) {
   EXPECT_THAT(fused, Contains("exp+tensor_program"));
   EXPECT_THAT(fused, Contains("tensor_program+tanh"));
   EXPECT_THAT(fused, Contains("exp+tensor_program+tensor_program+tanh"));
-  EXPECT_THAT(candidates(f, false), testing::ElementsAre("exp", "tanh", "tensor_program"));
+  EXPECT_THAT(candidates(f, false), ::testing::ElementsAre("exp", "tanh", "tensor_program"));
 }
 
 }  // namespace

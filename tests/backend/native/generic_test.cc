@@ -295,8 +295,8 @@ TEST(Generic, IndicesOutOfRangeAreErrors) {
       void* const outputs[] = {result.data()};
       const Status status = kernel->run({inputs, outputs, nullptr});
       EXPECT_EQ(status.code(), ErrorCode::kBadModel) << status.to_string();
-      EXPECT_THAT(status.message(), testing::HasSubstr("is out of range for extent 4"));
-      EXPECT_THAT(result, testing::Each(7.0f));
+      EXPECT_THAT(status.message(), ::testing::HasSubstr("is out of range for extent 4"));
+      EXPECT_THAT(result, ::testing::Each(7.0f));
     }
   }
 }

@@ -12,7 +12,6 @@
 namespace collage::native {
 namespace {
 
-using Halide::Expr;
 using Halide::Var;
 namespace ir = Halide::Internal;
 
@@ -23,7 +22,7 @@ class CountMaxima : public ir::IRMutator {
 
  protected:
   using ir::IRMutator::visit;
-  Expr visit(const ir::Call* op) override {
+  Halide::Expr visit(const ir::Call* op) override {
     if (limit_of(op)) lanes_->push_back(op->type.lanes());
     return ir::IRMutator::visit(op);
   }
@@ -39,7 +38,7 @@ std::vector<int> lanes_of_maxima(int count, const std::function<int(int)>& order
   data.for_each_element(
       [&](int x, int y) { data(x, y) = static_cast<float>((x * 37 + y * 11) % 64); });
   Var row("row");
-  Expr largest = data(order(0), row);
+  Halide::Expr largest = data(order(0), row);
   for (int i = 1; i < count; ++i) largest = larger(largest, data(order(i), row));
   Halide::Func result("result");
   result(row) = largest;

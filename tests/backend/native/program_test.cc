@@ -11,7 +11,7 @@
 namespace collage::native {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 tensor_program::Program program_of(const Function& function) {
   const KernelGroup group = analyse_group(function).value();

@@ -52,11 +52,11 @@ TEST(Rule, EachPrefixAndEachTailOfAnAnchorsChainIsOffered) {
   const Expr x = var("x", {1, 16, 8, 8}), r = var("r", {1, 16, 8, 8});
   const Expr y = call("nn.bias_add", {conv(x, 16), weights({16})});
   EXPECT_THAT(labels(function({x}, call("nn.relu", {y}))),
-              testing::UnorderedElementsAre("nn.conv2d", "nn.conv2d+nn.bias_add",
-                                            "nn.conv2d+nn.bias_add+nn.relu", "nn.bias_add",
-                                            "nn.relu", "nn.bias_add+nn.relu"));
+              ::testing::UnorderedElementsAre("nn.conv2d", "nn.conv2d+nn.bias_add",
+                                              "nn.conv2d+nn.bias_add+nn.relu", "nn.bias_add",
+                                              "nn.relu", "nn.bias_add+nn.relu"));
   EXPECT_THAT(labels(function({x, r}, call("nn.relu", {call("add", {y, r})}))),
-              testing::UnorderedElementsAre(
+              ::testing::UnorderedElementsAre(
                   "nn.conv2d", "nn.conv2d+nn.bias_add", "nn.conv2d+nn.bias_add+add",
                   "nn.conv2d+nn.bias_add+add+nn.relu", "nn.bias_add", "add", "nn.relu",
                   "nn.bias_add+add", "nn.bias_add+add+nn.relu", "add+nn.relu"));
@@ -70,21 +70,21 @@ TEST(Rule, ChainsBetweenBytesAreOffered) {
   // What another toolchain's product of bytes leaves; native itself wants constant weights.
   const Expr chain = call("qnn.quantize", {call("nn.relu", {y}), one, zero});
   EXPECT_THAT(labels(function({x}, chain)),
-              testing::IsSupersetOf({"nn.relu+qnn.quantize", "nn.relu", "qnn.quantize"}));
+              ::testing::IsSupersetOf({"nn.relu+qnn.quantize", "nn.relu", "qnn.quantize"}));
   // And what it adds to a chain, before it is said what its bytes stand for and after.
   const Expr r = var("r", {1, 16, 6, 6}, DType::kUInt8);
   const Expr kept = make_constant(Tensor::zeros(DType::kInt8, {16, 16, 3, 3}));
   const Expr z = call("qnn.conv2d", {x, kept, one, zero, one, zero});
   const Expr sum = call("add", {z, call("qnn.dequantize", {r, one, zero})});
   EXPECT_THAT(labels(function({x, r}, call("qnn.quantize", {sum, one, zero}))),
-              testing::IsSupersetOf({"qnn.conv2d+add", "qnn.conv2d+qnn.dequantize+add",
-                                     "qnn.conv2d+add+qnn.quantize",
-                                     "qnn.conv2d+qnn.dequantize+add+qnn.quantize"}));
+              ::testing::IsSupersetOf({"qnn.conv2d+add", "qnn.conv2d+qnn.dequantize+add",
+                                       "qnn.conv2d+add+qnn.quantize",
+                                       "qnn.conv2d+qnn.dequantize+add+qnn.quantize"}));
   const Expr real = call("qnn.dequantize", {x, one, zero});
   const Expr pool = call("nn.avg_pool2d", {real}, {{"pool_size", Ints{2, 2}}});
-  EXPECT_THAT(labels(function({x}, pool)), testing::Contains("qnn.dequantize+nn.avg_pool2d"));
+  EXPECT_THAT(labels(function({x}, pool)), ::testing::Contains("qnn.dequantize+nn.avg_pool2d"));
   EXPECT_THAT(labels(function({x}, call("qnn.quantize", {pool, one, zero}))),
-              testing::Contains("qnn.dequantize+nn.avg_pool2d+qnn.quantize"));
+              ::testing::Contains("qnn.dequantize+nn.avg_pool2d+qnn.quantize"));
 }
 
 TEST(Rule, WhatFollowsAnAnchorOfOthersIsOfferedToo) {
@@ -92,17 +92,17 @@ TEST(Rule, WhatFollowsAnAnchorOfOthersIsOfferedToo) {
   const Expr y = call("nn.conv2d", {x, w}, {{"padding", Ints{1, 1, 1, 1}}});
   const Expr chain = call("nn.relu", {call("tanh", {call("exp", {y})})});
   EXPECT_THAT(labels(function({x, w}, chain)),
-              testing::UnorderedElementsAreArray(parts_of_chain({"exp", "tanh", "nn.relu"})));
+              ::testing::UnorderedElementsAreArray(parts_of_chain({"exp", "tanh", "nn.relu"})));
   // However the chain goes on.
   EXPECT_THAT(labels(function({x, w}, call("nn.softmax", {chain}))),
-              testing::IsSupersetOf(parts_of_chain({"exp", "tanh", "nn.relu"})));
+              ::testing::IsSupersetOf(parts_of_chain({"exp", "tanh", "nn.relu"})));
 }
 
 TEST(Rule, AGroupAroundAReductionIsCutToo) {
   const Expr x = var("x", {4, 64}), r = var("r", {4, 64});
   const Expr y = call("nn.softmax", {call("exp", {x})});
   EXPECT_THAT(labels(function({x, r}, call("nn.relu", {call("multiply", {y, r})}))),
-              testing::UnorderedElementsAreArray(
+              ::testing::UnorderedElementsAreArray(
                   parts_of_chain({"exp", "nn.softmax", "multiply", "nn.relu"})));
 }
 
@@ -110,9 +110,9 @@ TEST(Rule, ACutLeavesTheOtherBranchInTheKernel) {
   const Expr x = var("x", {4, 64}), y = var("y", {4, 64});
   const Expr a = call("tanh", {call("exp", {x})}), b = call("nn.relu", {call("abs", {y})});
   const auto found = labels(function({x, y}, call("add", {a, b})));
-  EXPECT_THAT(found, testing::IsSupersetOf({"exp+tanh+abs+nn.relu+add", "exp+tanh", "abs+nn.relu",
-                                            "tanh+add", "tanh+abs+nn.relu+add", "nn.relu+add",
-                                            "exp+tanh+nn.relu+add", "exp+tanh+add"}));
+  EXPECT_THAT(found, ::testing::IsSupersetOf({"exp+tanh+abs+nn.relu+add", "exp+tanh", "abs+nn.relu",
+                                              "tanh+add", "tanh+abs+nn.relu+add", "nn.relu+add",
+                                              "exp+tanh+nn.relu+add", "exp+tanh+add"}));
 }
 
 TEST(Rule, OffersAreInProportionToTheGraphAndSayWhereALimitEndsThem) {
@@ -147,17 +147,17 @@ TEST(Rule, WithoutASearchEpiloguesStayWithTheirAnchors) {
   std::vector<std::string> kernels;
   for (const CandidatePartition& kernel : partition_lightly(graph, candidates(graph)))
     kernels.push_back(kernel.sub_graph.ops_label(graph));
-  EXPECT_THAT(kernels, testing::UnorderedElementsAre("nn.conv2d+nn.bias_add",
-                                                     "nn.conv2d+nn.bias_add+add+nn.relu"));
+  EXPECT_THAT(kernels, ::testing::UnorderedElementsAre("nn.conv2d+nn.bias_add",
+                                                       "nn.conv2d+nn.bias_add+add+nn.relu"));
 }
 
 TEST(Rule, AValueUsedTwiceEndsTheChain) {
   const Expr x = var("x", {1, 16, 8, 8});
   const Expr y = conv(x, 16);
   const auto found = labels(function({x}, call("add", {call("nn.relu", {y}), call("tanh", {y})})));
-  EXPECT_THAT(found, testing::Contains("nn.conv2d"));
-  EXPECT_THAT(found, testing::Contains("nn.relu+tanh+add"));
-  EXPECT_THAT(found, testing::Not(testing::Contains("nn.conv2d+nn.relu")));
+  EXPECT_THAT(found, ::testing::Contains("nn.conv2d"));
+  EXPECT_THAT(found, ::testing::Contains("nn.relu+tanh+add"));
+  EXPECT_THAT(found, ::testing::Not(::testing::Contains("nn.conv2d+nn.relu")));
 }
 
 TEST(Rule, TwoAnchorsNeverMeet) {
@@ -171,10 +171,10 @@ TEST(Rule, UnknownOperatorsAreLeftOut) {
   const Expr x = var("x", {4, 6}), i = var("i", {3}, DType::kInt64);
   EXPECT_THAT(labels(function({x, i}, call("gather_nd",
                                            {x, call("expand_dims", {i}, {{"axis", int64_t{1}}})}))),
-              testing::Not(testing::Contains(testing::HasSubstr("gather_nd"))));
+              ::testing::Not(::testing::Contains(::testing::HasSubstr("gather_nd"))));
 }
 
-class CacheTest : public testing::Test {
+class CacheTest : public ::testing::Test {
  protected:
   CacheTest()
       : folder_(std::filesystem::temp_directory_path() /

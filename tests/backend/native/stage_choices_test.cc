@@ -12,8 +12,8 @@
 namespace collage::native {
 namespace {
 
-using testing::Contains;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::Not;
 
 TEST(StageChoices, OneTextOfEach) {
   for (const char* text :
@@ -44,7 +44,7 @@ std::vector<std::string> decided_of(const Function& f) {
 TEST(StageChoices, FollowFromTheStructure) {
   const Expr x = var("x", {8, 24});
   EXPECT_THAT(decided_of(function({x}, call("tanh", {x}))),
-              testing::ElementsAre("tasks", "vectors", "lines"));
+              ::testing::ElementsAre("tasks", "vectors", "lines"));
   EXPECT_THAT(decided_of(function({x}, call("nn.softmax", {x}))), Contains("rows"));
   EXPECT_THAT(decided_of(function({x}, call("mean", {x}, {{"axis", Ints{0}}}))), Contains("steps"));
   const Expr w = var("w", {24, 16});

@@ -46,10 +46,12 @@ void check_lengths(const std::function<Function(int64_t)>& function_of, int64_t 
 }
 
 TEST(Symbolic, SoftmaxOfAnyRows) {
-  check_lengths([](int64_t n) {
-    const Expr x = var("x", {3, n, n});
-    return function({x}, call("nn.softmax", {x}, {{"axis", int64_t{-1}}}));
-  }, 2);  // rows of one element have a kernel of their own, which keeps NaN
+  check_lengths(
+      [](int64_t n) {
+        const Expr x = var("x", {3, n, n});
+        return function({x}, call("nn.softmax", {x}, {{"axis", int64_t{-1}}}));
+      },
+      2);  // rows of one element have a kernel of their own, which keeps NaN
 }
 
 TEST(Symbolic, LayerNorm) {
@@ -166,7 +168,7 @@ TEST(Symbolic, StandsBesideTheOthersOrAlone) {
   const Function tiled = function({x}, call("nn.matmul", {x, weights({40, 32})}));
   const Names tiles = names(tiled, "only");
   EXPECT_EQ(tiles.size(), 2);
-  for (const std::string& tile : tiles) EXPECT_THAT(tile, testing::StartsWith("symbolic m"));
+  for (const std::string& tile : tiles) EXPECT_THAT(tile, ::testing::StartsWith("symbolic m"));
   Names both = names(tiled, "");
   both.insert(both.end(), tiles.begin(), tiles.end());
   EXPECT_EQ(names(tiled, "on"), both);

@@ -66,7 +66,7 @@ int winograd_variants(const Function& function) {
   return count;
 }
 
-class WinogradTest : public testing::TestWithParam<WinogradCase> {};
+class WinogradTest : public ::testing::TestWithParam<WinogradCase> {};
 
 TEST_P(WinogradTest, MatchesTheReference) {
   const WinogradCase& c = GetParam();
@@ -87,25 +87,25 @@ TEST_P(WinogradTest, WithBiasResidualAndActivation) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, WinogradTest,
-    testing::Values(WinogradCase{"even", {1, 32, 16, 16}, 32, {1, 1, 1, 1}},
-                    WinogradCase{"odd", {1, 16, 13, 11}, 48, {1, 1, 1, 1}},
-                    WinogradCase{"ragged_channels", {1, 33, 9, 10}, 47, {1, 1, 1, 1}},
-                    WinogradCase{"batch", {2, 32, 7, 7}, 64, {1, 1, 1, 1}},
-                    WinogradCase{"asymmetric", {1, 16, 12, 15}, 16, {0, 2, 1, 0}},
-                    WinogradCase{"wide_padding", {2, 16, 5, 6}, 32, {2, 2, 2, 2}},
-                    WinogradCase{"unpadded", {1, 16, 11, 14}, 32, {0, 0, 0, 0}},
-                    WinogradCase{"one_pixel", {1, 16, 1, 1}, 16, {1, 1, 1, 1}},
-                    WinogradCase{"one_row", {1, 32, 1, 30}, 16, {1, 1, 1, 1}},
-                    WinogradCase{"wide", {1, 16, 6, 61}, 16, {1, 1, 1, 1}},
-                    WinogradCase{"tall", {1, 16, 53, 5}, 32, {1, 1, 1, 1}},
-                    WinogradCase{"many_channels", {1, 144, 14, 14}, 80, {1, 1, 1, 1}},
-                    WinogradCase{"long_strips", {1, 128, 45, 46}, 64, {1, 1, 1, 1}},
-                    WinogradCase{"heavy_weights", {1, 176, 15, 14}, 176, {1, 1, 1, 1}},
-                    WinogradCase{"volume", {1, 16, 3, 9, 10}, 32, {1, 1, 1, 1, 1, 1}},
-                    WinogradCase{"flat_volume", {2, 32, 1, 7, 7}, 32, {1, 1, 1, 1, 1, 1}},
-                    WinogradCase{"two_slices", {1, 16, 2, 8, 8}, 16, {1, 1, 1, 1, 1, 1}},
-                    WinogradCase{"deep_padding", {1, 16, 2, 6, 5}, 16, {2, 1, 1, 2, 1, 1}},
-                    WinogradCase{"unpadded_volume", {1, 16, 4, 6, 6}, 16, {0, 0, 0, 0, 0, 0}}),
+    ::testing::Values(WinogradCase{"even", {1, 32, 16, 16}, 32, {1, 1, 1, 1}},
+                      WinogradCase{"odd", {1, 16, 13, 11}, 48, {1, 1, 1, 1}},
+                      WinogradCase{"ragged_channels", {1, 33, 9, 10}, 47, {1, 1, 1, 1}},
+                      WinogradCase{"batch", {2, 32, 7, 7}, 64, {1, 1, 1, 1}},
+                      WinogradCase{"asymmetric", {1, 16, 12, 15}, 16, {0, 2, 1, 0}},
+                      WinogradCase{"wide_padding", {2, 16, 5, 6}, 32, {2, 2, 2, 2}},
+                      WinogradCase{"unpadded", {1, 16, 11, 14}, 32, {0, 0, 0, 0}},
+                      WinogradCase{"one_pixel", {1, 16, 1, 1}, 16, {1, 1, 1, 1}},
+                      WinogradCase{"one_row", {1, 32, 1, 30}, 16, {1, 1, 1, 1}},
+                      WinogradCase{"wide", {1, 16, 6, 61}, 16, {1, 1, 1, 1}},
+                      WinogradCase{"tall", {1, 16, 53, 5}, 32, {1, 1, 1, 1}},
+                      WinogradCase{"many_channels", {1, 144, 14, 14}, 80, {1, 1, 1, 1}},
+                      WinogradCase{"long_strips", {1, 128, 45, 46}, 64, {1, 1, 1, 1}},
+                      WinogradCase{"heavy_weights", {1, 176, 15, 14}, 176, {1, 1, 1, 1}},
+                      WinogradCase{"volume", {1, 16, 3, 9, 10}, 32, {1, 1, 1, 1, 1, 1}},
+                      WinogradCase{"flat_volume", {2, 32, 1, 7, 7}, 32, {1, 1, 1, 1, 1, 1}},
+                      WinogradCase{"two_slices", {1, 16, 2, 8, 8}, 16, {1, 1, 1, 1, 1, 1}},
+                      WinogradCase{"deep_padding", {1, 16, 2, 6, 5}, 16, {2, 1, 1, 2, 1, 1}},
+                      WinogradCase{"unpadded_volume", {1, 16, 4, 6, 6}, 16, {0, 0, 0, 0, 0, 0}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(WinogradRefusals, OtherConvolutionsHaveNoSuchVariant) {

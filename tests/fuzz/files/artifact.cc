@@ -54,7 +54,7 @@ Parts parts_of(SavedPlans saved) {
 }
 
 // The tiny plan's, and those of kernels of libraries.
-const std::vector<Parts>& seeds() {
+const std::vector<Parts>& artifact_seeds() {
   static const std::vector<Parts> made = [] {
     std::vector<Parts> result = {parts_of(testing::saved_tiny_plan())};
     for (SavedPlans& saved : saved_library_plans()) result.push_back(parts_of(std::move(saved)));
@@ -66,7 +66,8 @@ const std::vector<Parts>& seeds() {
 const std::vector<std::string>& files() {
   static const std::vector<std::string> made = [] {
     std::vector<std::string> result;
-    for (const Parts& parts : seeds()) result.push_back(written(parts.entries, parts.manifest));
+    for (const Parts& parts : artifact_seeds())
+      result.push_back(written(parts.entries, parts.manifest));
     return result;
   }();
   return made;
@@ -82,7 +83,7 @@ std::string changed_plan(json plan, Random& random) {
 
 // With another plan, other weights or another manifest, and checksums and a seal that fit.
 std::string rewritten(Random& random) {
-  Parts changed = random.pick(seeds());
+  Parts changed = random.pick(artifact_seeds());
   ZipEntry& entry = changed.entries[random.below(changed.entries.size())];
   const std::string text(entry.content.text());
   if (entry.name == kPlanEntry || entry.name.starts_with("objects/")) {

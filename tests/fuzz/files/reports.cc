@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 // A small one, and one of everything that a run reports.
-const std::vector<json>& seeds() {
+const std::vector<json>& report_seeds() {
   static const std::vector<json> reports = {collage::testing::sample_report(), measured().report};
   return reports;
 }
@@ -34,7 +34,7 @@ Outcome run_report(const std::string& input) {
     return parse_json(input).is_null() ? Outcome::kNoSyntax : Outcome::kRefused;
   }
   const json& report = *read;
-  for (const json& other : seeds()) {
+  for (const json& other : report_seeds()) {
     for (const auto& compared : {diff_reports(report, other), diff_reports(other, report)})
       if (compared.ok()) {
         EXPECT_FALSE(to_text(*compared).empty());
@@ -57,9 +57,10 @@ Outcome run_report(const std::string& input) {
 
 FuzzTarget reports() {
   std::vector<std::string> texts;
-  for (const json& report : seeds()) texts.push_back(report.dump());
+  for (const json& report : report_seeds()) texts.push_back(report.dump());
   return {"reports", texts,
-          [](Random& random) { return changed_json(random.pick(seeds()), random); }, run_report};
+          [](Random& random) { return changed_json(random.pick(report_seeds()), random); },
+          run_report};
 }
 
 }  // namespace collage::fuzz

@@ -68,7 +68,7 @@ std::string with_external_data() {
   return model.SerializeAsString();
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> model_seeds() {
   std::vector<std::filesystem::path> folders;
   for (const auto& folder : std::filesystem::directory_iterator(kSuite))
     folders.push_back(folder.path());
@@ -111,7 +111,7 @@ Outcome run_model(const std::string& input) {
 
 FuzzTarget importer() {
   register_all_ops();
-  const std::vector<std::string> models = seeds();
+  const std::vector<std::string> models = model_seeds();
   return {"importer", models,
           [models](Random& random) { return with_other_fields(random.pick(models), random); },
           run_model};

@@ -51,7 +51,7 @@ ParseOptions options() {
   return options;
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> relay_seeds() {
   std::vector<std::string> texts{kPrograms};
   std::vector<std::filesystem::path> files;
   for (const char* folder : {"/passes/cases", "/compiler/partition_cases"})
@@ -117,7 +117,7 @@ Outcome run_relay(const std::string& input) {
 FuzzTarget relay() {
   register_all_ops();
   if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
-  const std::vector<std::string> texts = seeds();
+  const std::vector<std::string> texts = relay_seeds();
   return {"relay", texts,
           [mutator = TextMutator(texts)](Random& random) { return mutator.make(random); },
           run_relay};

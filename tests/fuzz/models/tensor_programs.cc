@@ -14,7 +14,7 @@ namespace {
 
 using tensor_program::Program;
 
-const std::vector<std::string>& seeds() {
+const std::vector<std::string>& program_seeds() {
   static const std::vector<std::string> texts = {
       R"(program {
   param A: float32[8, 16];
@@ -149,8 +149,8 @@ Outcome run_program(const std::string& input) {
 }  // namespace
 
 FuzzTarget tensor_programs() {
-  return {"tensor_programs", seeds(),
-          [mutator = TextMutator(seeds())](Random& random) { return mutator.make(random); },
+  return {"tensor_programs", program_seeds(),
+          [mutator = TextMutator(program_seeds())](Random& random) { return mutator.make(random); },
           run_program};
 }
 
