@@ -8,8 +8,8 @@
 #include "dynamic/foreign.h"
 #include "dynamic/host/host_operators.h"
 #include "dynamic/loops.h"
-#include "frontend/onnx/control_flow.h"
 #include "frontend/onnx/graph_order.h"
+#include "frontend/onnx/staged/control_flow.h"
 
 namespace collage {
 

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "bucketing/tensor_conditions.h"
 #include "dynamic/stage_program.h"
-#include "frontend/onnx/stages.h"
+#include "frontend/onnx/staged/stages.h"
 
 namespace collage {
 

@@ -6,9 +6,9 @@
 
 #include "base/interrupt.h"
 #include "dynamic/host/slices.h"
-#include "frontend/onnx/control_flow.h"
 #include "frontend/onnx/node_context.h"
-#include "frontend/onnx/scan_layout.h"
+#include "frontend/onnx/staged/control_flow.h"
+#include "frontend/onnx/staged/scan_layout.h"
 #include "frontend/onnx/tensor_data.h"
 #include "ops/strided.h"
 

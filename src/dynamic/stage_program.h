@@ -1,5 +1,5 @@
-// A stage of a model (frontend/onnx/stages.h) made ready to run: compiled, or interpreted where it
-// is too little work for that, as loop conditions and the arithmetic of shapes are.
+// A stage of a model (frontend/onnx/staged/stages.h) made ready to run: compiled, or interpreted
+// where it is too little work for that, as loop conditions and the arithmetic of shapes are.
 #pragma once
 
 #include <collage/collage.h>
@@ -14,7 +14,7 @@
 #include "base/progress.h"
 #include "base/result.h"
 #include "dynamic/saved_stages.h"
-#include "frontend/onnx/stages.h"
+#include "frontend/onnx/staged/stages.h"
 #include "runtime/plan.h"
 
 namespace collage {

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "bucketing/states.h"
-#include "frontend/onnx/stages.h"
+#include "frontend/onnx/staged/stages.h"
 
 namespace collage {
 

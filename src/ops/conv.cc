@@ -64,7 +64,7 @@ Result<Type> infer_conv(Types args, const Attrs& attrs, int64_t spatial) {
   return tensor_result(std::move(shape), data.dtype);
 }
 
-Result<Type> infer_transpose(Types args, const Attrs& attrs, int64_t spatial) {
+Result<Type> infer_conv_transpose(Types args, const Attrs& attrs, int64_t spatial) {
   TensorType data = TRY(tensor_arg(args, 0)), weight = TRY(tensor_arg(args, 1));
   Channels channels = TRY(check_channels(data, weight, attrs, spatial, true));
   Window window = TRY(make_window(attrs, {weight.shape.begin() + 2, weight.shape.end()}));
@@ -210,7 +210,7 @@ OpDef conv_op(size_t spatial, bool transposed) {
   op.kind = FusionKind::kAnchor;
   op.infer_type = [spatial, transposed](Types args, const Attrs& attrs) {
     auto n = static_cast<int64_t>(spatial);
-    return transposed ? infer_transpose(args, attrs, n) : infer_conv(args, attrs, n);
+    return transposed ? infer_conv_transpose(args, attrs, n) : infer_conv(args, attrs, n);
   };
   op.reference = with_halves(
       [transposed](std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {

@@ -8,7 +8,7 @@ namespace collage {
 
 namespace {
 
-Status copy_bytes(std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) {
+Status copy_elements(std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) {
   if (inputs[0].bytes() > 0) std::memcpy(outputs[0].raw(), inputs[0].raw(), inputs[0].bytes());
   return {};
 }
@@ -65,7 +65,7 @@ Result<Type> infer_batch_flatten(Types args, const Attrs&) {
 
 void view(std::string name, std::vector<AttrSpec> attrs, TypeRule infer_type) {
   OpDef op = make_op(std::move(name), 1, std::move(attrs), FusionKind::kInjective,
-                     std::move(infer_type), copy_bytes, no_work);
+                     std::move(infer_type), copy_elements, no_work);
   op.is_view = true;
   register_op(std::move(op));
 }

@@ -20,7 +20,7 @@ ExternalRegistry& externals() {
 }
 
 template <typename Predicate>
-const ExternalFunction* find_if(const Predicate& predicate) {
+const ExternalFunction* find_external_if(const Predicate& predicate) {
   std::lock_guard lock(externals().mutex);
   for (const auto& [label, function] : externals().by_label)
     if (predicate(function)) return &function;
@@ -61,11 +61,12 @@ const ExternalFunction* find_external(std::string_view label) {
 }
 
 const ExternalFunction* find_external_node(std::string_view node) {
-  return find_if([&](const ExternalFunction& function) { return function.onnx == node; });
+  return find_external_if([&](const ExternalFunction& function) { return function.onnx == node; });
 }
 
 bool has_local_functions() {
-  return find_if([](const ExternalFunction& function) { return function.is_local; }) != nullptr;
+  return find_external_if([](const ExternalFunction& function) { return function.is_local; }) !=
+         nullptr;
 }
 
 std::vector<std::string> external_labels() {

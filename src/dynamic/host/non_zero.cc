@@ -1,4 +1,4 @@
-#include "frontend/onnx/non_zero.h"
+#include "frontend/onnx/staged/non_zero.h"
 
 #include "dynamic/host/kernels.h"
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "frontend/onnx/control_flow.h"
-#include "frontend/onnx/converters.h"
 #include "frontend/onnx/graph_order.h"
 #include "frontend/onnx/model_file.h"
-#include "frontend/onnx/subgraphs.h"
+#include "frontend/onnx/operators/converters.h"
+#include "frontend/onnx/staged/control_flow.h"
+#include "frontend/onnx/staged/subgraphs.h"
 
 namespace collage::frontend {
 

@@ -1,0 +1,129 @@
+#include "frontend/onnx/microsoft/attention.h"
+
+#include <limits>
+
+namespace collage::frontend {
+
+namespace {
+
+// Whether position j of the keys lies from `begin` on and before `end`, each null or one a batch.
+Result<Expr> between(NodeContext& node, const Expr& begin, const Expr& end, const Heads& heads) {
+  Expr key = TRY(positions(node, heads.num_keys(), 0, {1, 1, 1, heads.num_keys()}));
+  Expr allowed;
+  auto require = [&](const Expr& bound, const char* compare) -> Status {
+    if (bound == nullptr) return {};
+    Expr limit = TRY(node.reshape(TRY(node.cast(bound, DType::kInt64)), {heads.batch(), 1, 1, 1}));
+    Expr holds = TRY(node.call(compare, {key, limit}));
+    allowed = allowed == nullptr ? holds : TRY(node.call("logical_and", {allowed, holds}));
+    return {};
+  };
+  TRY(require(end, "less"));
+  TRY(require(begin, "greater_equal"));
+  return allowed;
+}
+
+// As an additive mask of (queries, keys), for what the operator's own flag cannot say.
+Result<Expr> causal_mask(NodeContext& node, const Heads& heads, const Causality& causality) {
+  Expr key = TRY(positions(node, heads.num_keys(), 0, {1, heads.num_keys()}));
+  Expr query = TRY(positions(node, heads.num_queries(), 0, {heads.num_queries(), 1}));
+  Expr allowed = TRY(node.call("less_equal", {key, query}));
+  if (causality.window > 0) {
+    Expr first =
+        TRY(positions(node, heads.num_queries(), 1 - causality.window, {heads.num_queries(), 1}));
+    Expr recent = TRY(node.call("greater_equal", {key, first}));
+    allowed = TRY(node.call("logical_and", {allowed, recent}));
+  }
+  return additive_mask(node, allowed, dtype_of(heads.queries),
+                       -std::numeric_limits<double>::infinity());
+}
+
+}  // namespace
+
+Result<Expr> integer_mask(NodeContext& node, const Expr& mask, const Heads& heads, double filter) {
+  const Shape shape = shape_of(mask);
+  const int64_t batch = heads.batch(), keys = heads.num_keys();
+  Expr allowed;
+  if (shape == Shape{batch, keys} || shape == Shape{batch, heads.num_queries(), keys}) {
+    allowed = TRY(node.call("greater", {mask, TRY(node.scalar_like(mask, 0))}));
+    allowed = TRY(node.reshape(allowed, {batch, 1, shape.size() == 3 ? shape[1] : 1, keys}));
+  } else if (shape == Shape{batch, 1} || shape == Shape{1, 1}) {
+    return Expr();  // the same for all keys
+  } else if (shape == Shape{batch}) {
+    allowed = TRY(between(node, nullptr, mask, heads));
+  } else if (shape == Shape{2 * batch}) {
+    Expr halves = TRY(
+        node.call("split", {mask}, {{"indices_or_sections", Ints{batch}}, {"axis", int64_t{0}}}));
+    allowed = TRY(between(node, node.item(halves, 1), node.item(halves, 0), heads));
+  } else {
+    return unsupported("a mask of shape {} over {} batches and {} keys", shape_to_string(shape),
+                       batch, keys);
+  }
+  return additive_mask(node, allowed, dtype_of(heads.queries), filter);
+}
+
+Status check_attention_bias(const Expr& bias, const Heads& heads) {
+  const Shape& shape = shape_of(bias);
+  const Shape full = {heads.batch(), shape_of(heads.queries)[1], heads.num_queries(),
+                      heads.num_keys()};
+  bool fits = shape.size() == 4;
+  for (size_t i = 0; fits && i < 4; ++i) fits = shape[i] == full[i] || (i < 2 && shape[i] == 1);
+  if (!fits)
+    return bad_model("attention_bias of shape {} for scores of shape {}", shape_to_string(shape),
+                     shape_to_string(full));
+  return {};
+}
+
+Result<Expr> sum_of(NodeContext& node, const Expr& a, const Expr& b) {
+  if (a == nullptr) return b;
+  if (b == nullptr) return a;
+  return node.call("add", {a, b});
+}
+
+Result<double> read_scale(NodeContext& node, const Heads& heads) {
+  const double given = TRY(node.real("scale", 0.0));
+  return given == 0 ? usual_scale(shape_of(heads.queries)[3]) : given;
+}
+
+Result<Expr> attend(NodeContext& node, const Heads& heads, Expr mask, Causality causality,
+                    double scale, double cap) {
+  const bool by_flag = causality.causal && causality.window == 0 && cap == 0 &&
+                       heads.num_queries() == heads.num_keys();
+  if (causality.causal && !by_flag)
+    mask = TRY(sum_of(node, mask, TRY(causal_mask(node, heads, causality))));
+  Expr result;
+  if (cap == 0) {
+    std::vector<Expr> args = {heads.queries, heads.keys, heads.values};
+    if (mask != nullptr) args.push_back(mask);
+    result =
+        TRY(node.call("nn.attention", std::move(args), {{"scale", scale}, {"causal", by_flag}}));
+  } else {
+    Expr scores = TRY(node.call("nn.matmul", {heads.queries, heads.keys}, {{"transpose_b", true}}));
+    scores = TRY(node.call("multiply", {scores, TRY(node.scalar_like(scores, scale))}));
+    scores = TRY(sum_of(node, TRY(capped(node, scores, cap)), mask));
+    Expr weights = TRY(node.call("nn.softmax", {scores}, {{"axis", int64_t{-1}}}));
+    result = TRY(node.call("nn.matmul", {weights, heads.values}));
+  }
+  return merge_heads(node, result);
+}
+
+Result<Expr> cache_rows_from(NodeContext& node, const Expr& cache, const Expr& first,
+                             int64_t length) {
+  Expr start = TRY(node.reshape(TRY(node.cast(first, DType::kInt64)), {1}));
+  Expr rows = TRY(node.call("add", {TRY(positions(node, length, 0, {length})), start}));
+  Expr taken = TRY(node.call("take", {cache, rows}, {{"axis", int64_t{0}}}));
+  return node.reshape(taken, {1, length, shape_of(cache)[1]});
+}
+
+Result<Expr> beside_heads(NodeContext& node, const Expr& factors, size_t axis) {
+  Shape shape = shape_of(factors);
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
+  return node.reshape(factors, std::move(shape));
+}
+
+Status refuse_input(const NodeContext& node, size_t input, const char* what) {
+  if (node.has(input) && num_elements(node.shape(input)) > 0)
+    return unsupported("input {}: {}", input, what);
+  return {};
+}
+
+}  // namespace collage::frontend

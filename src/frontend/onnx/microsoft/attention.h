@@ -1,0 +1,54 @@
+// What the attention operators of com.microsoft share: masks of integers, causality, caches of
+// cosines and sines, and what is refused.
+#pragma once
+
+#include "frontend/onnx/operators/attention_parts.h"
+#include "frontend/onnx/operators/converters.h"
+
+namespace collage::frontend {
+
+// (batch, heads, length, size) each; heads of keys and values are as many as those of queries.
+struct Heads {
+  Expr queries, keys, values;
+
+  int64_t batch() const { return shape_of(queries)[0]; }
+  int64_t num_queries() const { return shape_of(queries)[2]; }
+  int64_t num_keys() const { return shape_of(keys)[2]; }
+};
+
+// An integer mask as something to add to scores, `filter` where keys are hidden; null where it
+// hides nothing. Its shape says what it holds: (batch, keys) or (batch, queries, keys), 0 for
+// hidden keys; (batch) the number of keys; (2·batch) their ends, then their beginnings.
+Result<Expr> integer_mask(NodeContext& node, const Expr& mask, const Heads& heads, double filter);
+
+// A bias with 1 or all of the batches and heads for every query and key.
+Status check_attention_bias(const Expr& bias, const Heads& heads);
+
+// a + b, where either may be null.
+Result<Expr> sum_of(NodeContext& node, const Expr& a, const Expr& b);
+
+// Attribute "scale", or the usual one where it is 0 or absent.
+Result<double> read_scale(NodeContext& node, const Heads& heads);
+
+// Which keys a query sees, of as many positions: those up to its own, `window` of them (0: all).
+struct Causality {
+  bool causal = false;
+  int64_t window = 0;
+};
+
+// softmax(cap(scale · q · kᵀ) + mask) · v as (batch, length, heads·size). The mask may be null, the
+// cap 0 for none.
+Result<Expr> attend(NodeContext& node, const Heads& heads, Expr mask, Causality causality,
+                    double scale, double cap = 0);
+
+// `length` rows of a cache (positions, size / 2) from position `first`, one integer, on, as
+// (1, length, size / 2).
+Result<Expr> cache_rows_from(NodeContext& node, const Expr& cache, const Expr& first,
+                             int64_t length);
+// A dimension of 1 in the place of heads.
+Result<Expr> beside_heads(NodeContext& node, const Expr& factors, size_t axis);
+
+// Refuses an input that is there and holds anything.
+Status refuse_input(const NodeContext& node, size_t input, const char* what);
+
+}  // namespace collage::frontend

@@ -1,0 +1,225 @@
+// Reading and writing by index, sorting, running sums and products.
+#include <algorithm>
+#include <numeric>
+
+#include "frontend/onnx/limits.h"
+#include "frontend/onnx/operators/converters.h"
+#include "frontend/onnx/staged/non_zero.h"
+
+namespace collage::frontend {
+
+namespace {
+
+Converter by_axis(const char* op) {
+  return single([op](NodeContext& node) -> Result<Expr> {
+    const int64_t axis = TRY(normal_axis(TRY(node.integer("axis", 0)), node.rank(0)));
+    return node.call(op, {node.in(0), node.in(1)}, {{"axis", axis}});
+  });
+}
+
+Result<Expr> convert_gather_nd(NodeContext& node) {
+  return node.call("gather_nd", {node.in(0), node.in(1)},
+                   {{"batch_dims", TRY(node.integer("batch_dims", 0))}});
+}
+
+// ONNX calls the plain overwrite "none".
+Result<std::string> read_reduction(const NodeContext& node) {
+  const std::string reduction = TRY(node.text("reduction", "none"));
+  if (reduction == "none") return std::string("update");
+  for (const char* known : {"add", "mul", "min", "max"})
+    if (reduction == known) return reduction;
+  return bad_model("reduction '{}' is unknown", reduction);
+}
+
+Result<Expr> convert_scatter_elements(NodeContext& node) {
+  const int64_t axis = TRY(normal_axis(TRY(node.integer("axis", 0)), node.rank(0)));
+  return node.call("scatter_elements", {node.in(0), node.in(1), node.in(2)},
+                   {{"axis", axis}, {"reduction", TRY(read_reduction(node))}});
+}
+
+Result<Expr> convert_scatter_nd(NodeContext& node) {
+  return node.call("scatter_nd", {node.in(0), node.in(1), node.in(2)},
+                   {{"mode", TRY(read_reduction(node))}});
+}
+
+Result<Expr> convert_one_hot(NodeContext& node) {
+  Tensor depth = TRY(node.constant(1, "depth"));
+  if (depth.size() != 1) return bad_model("depth is no single value");
+  const double count = depth.element_as_double(0);
+  if (!(count >= 1 && count <= static_cast<double>(kMaxDimension)))
+    return bad_model("depth is {}", count);
+  if (num_elements(node.shape(2)) != 2)
+    return bad_model("values of shape {}, not two", shape_to_string(node.shape(2)));
+  const int64_t axis = TRY(normal_axis(TRY(node.integer("axis", -1)), node.rank(0) + 1));
+  Expr values = TRY(node.reshape(node.in(2), {2}));
+  Expr pair =
+      TRY(node.call("split", {values}, {{"indices_or_sections", Ints{1}}, {"axis", int64_t{0}}}));
+  Expr off = TRY(node.reshape(node.item(pair, 0), {}));
+  Expr on = TRY(node.reshape(node.item(pair, 1), {}));
+  return node.call("one_hot", {node.in(0), on, off},
+                   {{"depth", static_cast<int64_t>(count)}, {"axis", axis}});
+}
+
+Result<Outputs> convert_top_k(NodeContext& node) {
+  const int64_t axis = TRY(normal_axis(TRY(node.integer("axis", -1)), node.rank(0)));
+  int64_t k = 0;
+  if (node.opset() < 10) {
+    k = TRY(node.integer("k"));
+  } else {
+    if (!node.has(1)) return bad_model("k is missing");
+    const Ints values = TRY(node.constant_ints(1, "k"));
+    if (values.size() != 1) return bad_model("k has {} values", values.size());
+    k = values[0];
+  }
+  const int64_t extent = node.shape(0)[static_cast<size_t>(axis)];
+  if (k < 0 || k > extent) return bad_model("k is {}, axis {} has {} elements", k, axis, extent);
+  Expr both = TRY(node.call("topk", {node.in(0)},
+                            {{"k", k},
+                             {"axis", axis},
+                             {"largest", TRY(node.flag("largest", true))},
+                             {"sorted", TRY(node.flag("sorted", true))}}));
+  return Outputs{node.item(both, 0), node.item(both, 1)};
+}
+
+// Of a running sum or product.
+Result<int64_t> running_axis(NodeContext& node) {
+  const Ints axes = TRY(node.constant_ints(1, "axis"));
+  if (axes.size() != 1) return bad_model("axis has {} values", axes.size());
+  return normal_axis(axes[0], node.rank(0));
+}
+
+Result<Expr> convert_cumsum(NodeContext& node) {
+  return node.call("cumsum", {node.in(0)},
+                   {{"axis", TRY(running_axis(node))},
+                    {"exclusive", TRY(node.flag("exclusive", false))},
+                    {"reverse", TRY(node.flag("reverse", false))}});
+}
+
+// The data moved by some places along an axis, with ones behind it.
+Result<Expr> moved(NodeContext& node, const Expr& data, size_t axis, int64_t by, bool backwards) {
+  const int64_t extent = shape_of(data)[axis];
+  Expr kept = TRY(node.call("strided_slice", {data},
+                            {{"begin", Ints{backwards ? by : 0}},
+                             {"end", Ints{backwards ? extent : extent - by}},
+                             {"axes", Ints{static_cast<int64_t>(axis)}}}));
+  IntLists widths(shape_of(data).size(), Ints{0, 0});
+  widths[axis] = backwards ? Ints{0, by} : Ints{by, 0};
+  return node.call("nn.pad", {kept, TRY(node.scalar_like(data, 1))},
+                   {{"pad_width", widths}, {"pad_mode", std::string("constant")}});
+}
+
+// By doubling: each step multiplies products of some elements with those of as many before them.
+Result<Expr> convert_cumprod(NodeContext& node) {
+  const auto axis = static_cast<size_t>(TRY(running_axis(node)));
+  const bool backwards = TRY(node.flag("reverse", false));
+  const int64_t extent = node.shape(0)[axis];
+  Expr result = node.in(0);
+  if (TRY(node.flag("exclusive", false)) && extent > 0)
+    result = TRY(moved(node, result, axis, 1, backwards));
+  for (int64_t by = 1; by < extent; by *= 2)
+    result = TRY(node.call("multiply", {result, TRY(moved(node, result, axis, by, backwards))}));
+  return result;
+}
+
+// Writes each batch's update to its cache from the batch's own position on, along `axis`, which
+// goes behind the batch for that; "circular" goes on at the cache's beginning.
+Result<Expr> convert_tensor_scatter(NodeContext& node) {
+  const std::string mode = TRY(node.text("mode", "linear"));
+  if (mode != "linear" && mode != "circular") return bad_model("mode '{}' is unknown", mode);
+  const int64_t axis = TRY(normal_axis(TRY(node.integer("axis", -2)), node.rank(0)));
+  if (axis == 0 || node.rank(1) != node.rank(0))
+    return bad_model("axis {}, a cache of shape {} and an update of shape {}", axis,
+                     shape_to_string(node.shape(0)), shape_to_string(node.shape(1)));
+  Ints there = {0, axis}, back = {0};
+  for (int64_t i = 1; i < node.rank(0); ++i) {
+    if (i != axis) there.push_back(i);
+    back.push_back(i == axis ? 1 : i < axis ? i + 1 : i);
+  }
+  const int64_t batch = node.shape(1)[0], length = node.shape(1)[static_cast<size_t>(axis)];
+  if (batch > kMaxFoldedIntegers || length > kMaxFoldedIntegers)
+    return unsupported("an update of shape {}", shape_to_string(node.shape(1)));
+  auto iota = [&](int64_t count, Shape shape) {
+    std::vector<int64_t> values(static_cast<size_t>(count));
+    std::iota(values.begin(), values.end(), 0);
+    return node.reshape(node.constant_of(Tensor::from<int64_t>({count}, values)), std::move(shape));
+  };
+  Expr places = TRY(node.broadcast_to(TRY(iota(length, {1, length})), {batch, length}));
+  if (node.has(2)) {
+    Expr first = TRY(node.cast(node.in(2), DType::kInt64));
+    places = TRY(node.call("add", {places, TRY(node.reshape(first, {batch, 1}))}));
+  }
+  if (mode == "circular") {
+    const auto extent = static_cast<double>(node.shape(0)[static_cast<size_t>(axis)]);
+    places = TRY(node.call("floor_mod", {places, TRY(node.scalar_like(places, extent))}));
+  }
+  Expr batches = TRY(node.broadcast_to(TRY(iota(batch, {batch, 1})), {batch, length}));
+  Expr indices = TRY(node.call("stack", {make_tuple({batches, places})}, {{"axis", int64_t{-1}}}));
+  Expr result = TRY(node.call(
+      "scatter_nd",
+      {TRY(node.transpose(node.in(0), there)), indices, TRY(node.transpose(node.in(1), there))},
+      {{"mode", std::string("update")}}));
+  return node.transpose(result, back);
+}
+
+Result<Expr> convert_trilu(NodeContext& node) {
+  if (node.rank(0) < 2) return bad_model("data of rank {}, at least 2 is needed", node.rank(0));
+  int64_t k = 0;
+  if (node.has(1)) {
+    const Ints values = TRY(node.constant_ints(1, "k"));
+    if (values.size() != 1) return bad_model("k has {} values", values.size());
+    k = std::clamp(values[0], -kMaxDimension, kMaxDimension);
+  }
+  return node.call("trilu", {node.in(0)}, {{"k", k}, {"upper", TRY(node.flag("upper", true))}});
+}
+
+// How many there are decides the shape, so only a constant will do.
+Result<Expr> convert_non_zero(NodeContext& node) {
+  Tensor data = TRY(node.constant(0, "the data"));
+  if (data.size() > kMaxFoldedIntegers) return unsupported("{} elements", data.size());
+  return node.constant_of(TRY(find_non_zero(data)));
+}
+
+// Selects slices by a constant condition.
+Result<Expr> convert_compress(NodeContext& node) {
+  Tensor condition = TRY(node.constant(1, "the condition"));
+  Expr data = node.in(0);
+  int64_t axis = 0;
+  if (node.has_attr("axis")) {
+    axis = TRY(normal_axis(TRY(node.integer("axis")), node.rank(0)));
+  } else {
+    data = TRY(node.reshape(data, {num_elements(node.shape(0))}));
+  }
+  const int64_t extent = shape_of(data)[static_cast<size_t>(axis)];
+  if (condition.rank() != 1 || condition.size() > extent)
+    return bad_model("a condition of shape {} for {} elements", shape_to_string(condition.shape()),
+                     extent);
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < condition.size(); ++i)
+    if (condition.element_as_int64(i) != 0) chosen.push_back(i);
+  Expr indices =
+      node.constant_of(Tensor::from<int64_t>({static_cast<int64_t>(chosen.size())}, chosen));
+  return node.call("take", {data, indices}, {{"axis", axis}});
+}
+
+}  // namespace
+
+ConverterRows index_converters() {
+  return {
+      {"Compress", 2, 2, single(convert_compress)},
+      {"CumProd", 2, 2, single(convert_cumprod)},
+      {"CumSum", 2, 2, single(convert_cumsum)},
+      {"Gather", 2, 2, by_axis("take")},
+      {"GatherElements", 2, 2, by_axis("gather")},
+      {"GatherND", 2, 2, single(convert_gather_nd)},
+      {"NonZero", 1, 1, single(convert_non_zero)},
+      {"OneHot", 3, 3, single(convert_one_hot)},
+      {"Scatter", 3, 3, single(convert_scatter_elements)},
+      {"ScatterElements", 3, 3, single(convert_scatter_elements)},
+      {"ScatterND", 3, 3, single(convert_scatter_nd)},
+      {"TensorScatter", 2, 3, single(convert_tensor_scatter)},
+      {"TopK", 1, 2, convert_top_k},
+      {"Trilu", 1, 2, single(convert_trilu)},
+  };
+}
+
+}  // namespace collage::frontend

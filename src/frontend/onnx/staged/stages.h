@@ -1,0 +1,119 @@
+// A model imported in stages, for models whose shapes are not all known before they run. A stage is
+// what can be imported from the shapes of the tensors that exist; the model is run that far, by
+// whoever compiled the stage, and what could not be imported (the late nodes) has more to go by
+// then:
+//
+//   RemainingGraph rest = model->whole();
+//   ImportedStage stage = TRY(model->import(rest, tensors));   // tensors: the model's inputs
+//   … run stage.module, add its results to the tensors …
+//   … run those of stage.late that the host runs (NonZero, Loop) …
+//   rest.nodes = the other late nodes; and again
+#pragma once
+
+#include <onnx/onnx-ml.pb.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/result.h"
+#include "frontend/onnx/graph_importer.h"
+#include "frontend/onnx/importer.h"
+#include "frontend/onnx/staged/subgraphs.h"
+#include "ir/module.h"
+
+namespace collage::frontend {
+
+using TensorsByName = std::map<std::string, Tensor>;
+
+struct RemainingGraph {
+  std::vector<FlatNode> nodes;             // inputs first
+  std::vector<std::string> outputs;        // values that are wanted in the end
+  std::set<std::string> by_value;          // tensors whose contents decide shapes
+  TensorsByName constants;                 // values that are the same in every run
+  std::vector<std::string> reads() const;  // by nodes and as outputs, sorted
+};
+
+struct ImportedStage {
+  std::optional<Module> module;                // none: no node could be imported
+  std::vector<std::string> inputs, outputs;    // of @main
+  std::map<std::string, std::string> aliases;  // results that are an input under another name
+  TensorsByName constants;                     // results that are the same in every run
+  std::set<std::string> reads;                 // tensors that decided what was imported
+  std::vector<LateNode> late;                  // in order
+};
+
+struct StagedModelOptions {
+  // What the file would hold, where there is none: an artifact holds it (dynamic/saved_stages.h).
+  std::string_view content;
+  std::shared_ptr<const void> owner;              // of `content`
+  uint64_t max_bytes = 0;                         // as in ImportOptions
+  TensorsByName constants;                        // inputs fixed to a value
+  std::vector<std::filesystem::path> data_roots;  // as in ImportOptions
+  // Nodes that the host runs, although there may be a converter.
+  std::function<bool(const ::onnx::NodeProto& node)> runs_on_host;
+};
+
+class StagedModel {
+ public:
+  static Result<std::shared_ptr<StagedModel>> open(const std::filesystem::path& file,
+                                                   StagedModelOptions options);
+
+  const std::vector<ModelInput>& inputs() const { return inputs_; }
+  const std::vector<ModelInput>& outputs() const { return outputs_; }
+  const RemainingGraph& whole() const { return whole_; }
+  bool runs_on_host(const ::onnx::NodeProto& node) const {
+    return options_.runs_on_host != nullptr && options_.runs_on_host(node);
+  }
+
+  // What `rest` computes as far as `tensors` tell: shapes of all, contents of those by value.
+  // kUnsupported for nodes that cannot be imported whatever is known, all of them listed.
+  Result<ImportedStage> import(const RemainingGraph& rest, const TensorsByName& tensors);
+  // The graph inside an attribute of a node; its initializers are constants of it.
+  Result<RemainingGraph> graph_inside(const FlatNode& node, const std::string& attribute,
+                                      std::vector<std::string>& inputs);
+  bool has_initializer(const std::string& name) const { return names_.count(name) != 0; }
+  // kBadModel where it was forgotten and the file has changed since.
+  Result<Tensor> initializer(const std::string& name);
+  // The model as one file of ONNX, external data included. kBadModel as above; kUnsupported where
+  // that is larger than such a file may be.
+  Result<std::string> content();
+  // Gives the memory of initializers back; they are read again when somebody asks. What was made of
+  // them stays.
+  void forget_initializers();
+
+ private:
+  StagedModel(std::filesystem::path file, StagedModelOptions options)
+      : file_(std::move(file)),
+        options_(std::move(options)),
+        data_(file_.parent_path(), options_.data_roots) {}
+  Status read();
+  Result<std::unique_ptr<::onnx::ModelProto>> read_message() const;
+  // … again, for what was forgotten.
+  Result<std::unique_ptr<::onnx::ModelProto>> read_message_again() const;
+  Status changed() const;
+  Status read_initializers(::onnx::GraphProto& graph);
+
+  const std::filesystem::path file_;
+  std::filesystem::file_time_type written_;  // the file, when it was read
+
+  StagedModelOptions options_;
+  TensorData data_;
+  std::unique_ptr<::onnx::ModelProto> model_;
+  std::optional<Inlining> inlining_;       // of `model_`
+  std::unordered_set<std::string> names_;  // of initializers that nodes read, and of constants
+  std::unordered_map<std::string, Tensor> initializers_, constants_;
+  std::map<std::string, int32_t> types_;  // of initializers and inputs, as the model has them
+  std::vector<ModelInput> inputs_, outputs_;
+  RemainingGraph whole_;
+};
+
+}  // namespace collage::frontend
