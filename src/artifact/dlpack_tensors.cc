@@ -48,8 +48,8 @@ Result<Tensor> borrow_dlpack(const DLTensor& given, const TensorType& type,
     return bad_model("{}: it has no data", what);
   if (is_dense(given, shape)) return Tensor::borrow(type.dtype, shape, data_of(given));
   Tensor copy = TRY(Tensor::allocate(type.dtype, shape));
-  copy_strided(shape, dtype_size(type.dtype), data_of(given), 0, strides_of(given, shape),
-               copy.raw(), 0, dense_strides(shape));
+  copy_strided(shape, dtype_size(type.dtype), {data_of(given), 0, strides_of(given, shape)},
+               {copy.raw(), 0, dense_strides(shape)});
   return copy;
 }
 
@@ -63,8 +63,8 @@ TensorMemory memory_of(const DLTensor& tensor) {
 
 void copy_to_dlpack(const Tensor& from, const DLTensor& to) {
   const Shape& shape = from.shape();
-  copy_strided(shape, dtype_size(from.dtype()), from.raw(), 0, dense_strides(shape), data_of(to), 0,
-               strides_of(to, shape));
+  copy_strided(shape, dtype_size(from.dtype()), {from.raw(), 0, dense_strides(shape)},
+               {data_of(to), 0, strides_of(to, shape)});
 }
 
 }  // namespace collage

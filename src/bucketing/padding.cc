@@ -214,8 +214,8 @@ Result<Tensor> cut_tensor(const Tensor& tensor, const PaddedShape& shape) {
 
 void write_part(const Tensor& part, Tensor& whole, size_t axis, int64_t offset) {
   const Ints strides = dense_strides(whole.shape());
-  copy_strided(part.shape(), dtype_size(part.dtype()), part.raw(), 0, dense_strides(part.shape()),
-               whole.raw(), offset * strides[axis], strides);
+  copy_strided(part.shape(), dtype_size(part.dtype()), {part.raw(), 0, dense_strides(part.shape())},
+               {whole.raw(), offset * strides[axis], strides});
 }
 
 }  // namespace collage

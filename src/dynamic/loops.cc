@@ -51,9 +51,9 @@ Result<Tensor> stack(const std::vector<Tensor>& parts, int64_t axis, bool backwa
       return bad_model("iterations give {} and {} for '{}'", shape_to_string(parts[0].shape()),
                        shape_to_string(parts[i].shape()), declared.name());
     const size_t at = backwards ? parts.size() - 1 - i : i;
-    copy_strided(parts[i].shape(), dtype_size(result.dtype()), parts[i].raw(), 0,
-                 dense_strides(parts[i].shape()), result.raw(), static_cast<int64_t>(at) * step,
-                 strides);
+    copy_strided(parts[i].shape(), dtype_size(result.dtype()),
+                 {parts[i].raw(), 0, dense_strides(parts[i].shape())},
+                 {result.raw(), static_cast<int64_t>(at) * step, strides});
   }
   return result;
 }

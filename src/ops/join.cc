@@ -27,8 +27,8 @@ Status run_concatenate(std::span<const Tensor> inputs, const Attrs& attrs,
   auto axis = static_cast<size_t>(normal_axis(attrs.integer("axis"), outputs[0].rank()));
   int64_t at = 0;
   for (const Tensor& in : inputs) {
-    copy_strided(in.shape(), dtype_size(in.dtype()), in.raw(), 0, dense_strides(in.shape()),
-                 outputs[0].raw(), at * strides[axis], strides);
+    copy_strided(in.shape(), dtype_size(in.dtype()), {in.raw(), 0, dense_strides(in.shape())},
+                 {outputs[0].raw(), at * strides[axis], strides});
     at += in.shape()[axis];
   }
   return {};
@@ -52,9 +52,9 @@ Status run_stack(std::span<const Tensor> inputs, const Attrs& attrs, std::span<T
   const int64_t step = strides[static_cast<size_t>(axis)];
   strides.erase(strides.begin() + axis);
   for (size_t i = 0; i < inputs.size(); ++i)
-    copy_strided(inputs[i].shape(), dtype_size(inputs[i].dtype()), inputs[i].raw(), 0,
-                 dense_strides(inputs[i].shape()), outputs[0].raw(), static_cast<int64_t>(i) * step,
-                 strides);
+    copy_strided(inputs[i].shape(), dtype_size(inputs[i].dtype()),
+                 {inputs[i].raw(), 0, dense_strides(inputs[i].shape())},
+                 {outputs[0].raw(), static_cast<int64_t>(i) * step, strides});
   return {};
 }
 

@@ -38,22 +38,24 @@ Result<Type> infer_trailing(Types args, const Attrs& attrs) {
   return Type(data);
 }
 
-// y = (x - mean) / sqrt(variance + epsilon) over `count` elements. scale(i), shift(i) by position.
+// y = (x - mean) / sqrt(variance + epsilon) over the elements of x. scale(i), shift(i) by position.
 template <typename T, typename Scale, typename Shift>
-void normalise_row(const T* x, T* y, int64_t count, double epsilon, bool centre, Scale scale,
+void normalise_row(std::span<const T> x, T* y, double epsilon, bool centre, Scale scale,
                    Shift shift) {
+  const auto count = static_cast<int64_t>(x.size());
   double mean = 0, square = 0;
   if (centre) {
-    for (int64_t i = 0; i < count; ++i) mean += static_cast<double>(x[i]);
+    for (int64_t i = 0; i < count; ++i) mean += static_cast<double>(x[static_cast<size_t>(i)]);
     mean /= static_cast<double>(count);
   }
   for (int64_t i = 0; i < count; ++i) {
-    const double d = static_cast<double>(x[i]) - mean;
+    const double d = static_cast<double>(x[static_cast<size_t>(i)]) - mean;
     square += d * d;
   }
   const double factor = 1.0 / std::sqrt(square / static_cast<double>(count) + epsilon);
   for (int64_t i = 0; i < count; ++i)
-    y[i] = static_cast<T>((static_cast<double>(x[i]) - mean) * factor * scale(i) + shift(i));
+    y[i] = static_cast<T>(
+        (static_cast<double>(x[static_cast<size_t>(i)]) - mean) * factor * scale(i) + shift(i));
 }
 
 Status run_trailing(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
@@ -68,8 +70,9 @@ Status run_trailing(std::span<const Tensor> inputs, const Attrs& attrs, std::spa
     const T* beta = layer ? inputs[2].data<T>() : nullptr;
 #pragma omp parallel for schedule(static) if (in.size() > 4096)
     for (int64_t row = 0; row < rows; ++row)
-      normalise_row(
-          in.data<T>() + row * count, outputs[0].data<T>() + row * count, count, epsilon, layer,
+      normalise_row<T>(
+          {in.data<T>() + row * count, static_cast<size_t>(count)},
+          outputs[0].data<T>() + row * count, epsilon, layer,
           [&](int64_t i) { return static_cast<double>(gamma[i]); },
           [&](int64_t i) { return layer ? static_cast<double>(beta[i]) : 0.0; });
   });
@@ -106,8 +109,9 @@ Status run_group_norm(std::span<const Tensor> inputs, const Attrs& attrs,
 #pragma omp parallel for schedule(static) if (in.size() > 4096)
     for (int64_t row = 0; row < in.shape()[0] * groups; ++row) {
       const int64_t first = row % groups * per_group;
-      normalise_row(
-          in.data<T>() + row * count, outputs[0].data<T>() + row * count, count, epsilon, true,
+      normalise_row<T>(
+          {in.data<T>() + row * count, static_cast<size_t>(count)},
+          outputs[0].data<T>() + row * count, epsilon, true,
           [&](int64_t i) { return static_cast<double>(gamma[first + i / pixels]); },
           [&](int64_t i) { return static_cast<double>(beta[first + i / pixels]); });
     }

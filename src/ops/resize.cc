@@ -15,8 +15,15 @@ namespace collage {
 
 namespace {
 
-double source_coordinate(const Attrs& attrs, size_t dim, size_t spatial, int64_t input,
-                         int64_t output, double scale, int64_t at) {
+struct Scaling {
+  int64_t input, output;  // extents
+  double scale;
+};
+
+// Where element `at` of the output lies in the input, along spatial dimension `dim` of `spatial`.
+double source_coordinate(const Attrs& attrs, size_t dim, size_t spatial, const Scaling& scaling,
+                         int64_t at) {
+  const auto [input, output, scale] = scaling;
   const std::string& mode = attrs.string("coordinate_transformation_mode");
   const auto x = static_cast<double>(at), in = static_cast<double>(input);
   const auto out = static_cast<double>(output);
@@ -234,7 +241,7 @@ ResizeAxis resize_axis(const Attrs& attrs, size_t dim, size_t spatial, int64_t i
   const bool crop = attrs.string("coordinate_transformation_mode") == "tf_crop_and_resize";
   ResizeAxis axis(static_cast<size_t>(output));
   for (int64_t i = 0; i < output; ++i) {
-    const double x = source_coordinate(attrs, dim, spatial, input, output, scale, i);
+    const double x = source_coordinate(attrs, dim, spatial, {input, output, scale}, i);
     if (crop && (x < 0 || x > static_cast<double>(input - 1))) continue;
     axis[static_cast<size_t>(i)] = taps_at(attrs, input, scale, x);
   }

@@ -133,10 +133,17 @@ double largest_of(const T* image, int64_t width, std::span<const Reading> rows,
   return most;
 }
 
+struct Region {
+  Axis rows, columns;
+  int64_t width;  // of the image
+  const Ints& size;
+  bool largest;  // else the mean
+};
+
 // One channel of one region.
 template <typename T>
-void pool_region(const T* image, int64_t width, const Axis& rows, const Axis& columns,
-                 const Ints& size, bool largest, T* to) {
+void pool_region(const T* image, const Region& region, T* to) {
+  const auto& [rows, columns, width, size, largest] = region;
   const int64_t cells = rows.cells * columns.cells;
   const auto count = static_cast<double>(std::max<int64_t>(cells, 1));
   for (int64_t i = 0; i < size[0]; ++i)
@@ -161,14 +168,14 @@ Status run_roi_align(std::span<const Tensor> inputs, const Attrs& attrs,
     for (size_t region = 0; region < batches.size(); ++region) {
       const T* corners = rois.data<T>() + 4 * region;
       auto corner = [&](size_t i) { return static_cast<double>(corners[i]); };
-      const Axis columns = TRY(axis_of(corner(0), corner(2), attrs, size[1], width));
-      const Axis rows = TRY(axis_of(corner(1), corner(3), attrs, size[0], height));
+      const Region pooled{TRY(axis_of(corner(1), corner(3), attrs, size[0], height)),
+                          TRY(axis_of(corner(0), corner(2), attrs, size[1], width)), width, size,
+                          largest};
       const T* image = data.data<T>() + batches[region] * channels * height * width;
       T* to = outputs[0].data<T>() + static_cast<int64_t>(region) * channels * size[0] * size[1];
 #pragma omp parallel for schedule(static)
       for (int64_t channel = 0; channel < channels; ++channel)
-        pool_region(image + channel * height * width, width, rows, columns, size, largest,
-                    to + channel * size[0] * size[1]);
+        pool_region(image + channel * height * width, pooled, to + channel * size[0] * size[1]);
     }
     return {};
   });

@@ -62,16 +62,16 @@ Ints broadcast_strides(const Shape& shape, const Shape& to) {
   return strides;
 }
 
-void copy_strided(const Shape& extents, size_t element_bytes, const void* from, int64_t from_offset,
-                  const Ints& from_strides, void* to, int64_t to_offset, const Ints& to_strides) {
+void copy_strided(const Shape& extents, size_t element_bytes, const Strided<const void>& from,
+                  const Strided<void>& to) {
   if (num_elements(extents) == 0) return;
-  const Loop loop = collapse(extents, from_strides, to_strides);
+  const Loop loop = collapse(extents, from.strides, to.strides);
   const size_t last = loop.extents.size() - 1;
   const int64_t count = loop.extents[last];
   const int64_t rows = num_elements(loop.extents) / count;
   dispatch_size(element_bytes, [&]<typename T>(Tag<T>) {
-    const T* source = static_cast<const T*>(from) + from_offset;
-    T* target = static_cast<T*>(to) + to_offset;
+    const T* source = static_cast<const T*>(from.data) + from.offset;
+    T* target = static_cast<T*>(to.data) + to.offset;
 #pragma omp parallel for schedule(static) if (rows > 1 && rows * count > 16384)
     for (int64_t row = 0; row < rows; ++row) {
       int64_t rest = row, f = 0, t = 0;

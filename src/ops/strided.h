@@ -15,16 +15,23 @@ Ints dense_strides(const Shape& shape);
 // to.
 Ints broadcast_strides(const Shape& shape, const Shape& to);
 
-// For every index of `extents`: to[to_offset + index·to_strides] = from[from_offset +
-// index·from_strides].
-void copy_strided(const Shape& extents, size_t element_bytes, const void* from, int64_t from_offset,
-                  const Ints& from_strides, void* to, int64_t to_offset, const Ints& to_strides);
+// An array of which index i lies `offset` + i·`strides` elements behind `data`.
+template <typename Data>
+struct Strided {
+  Data* data;
+  int64_t offset;
+  const Ints& strides;
+};
+
+// to[index] = from[index] for every index of `extents`.
+void copy_strided(const Shape& extents, size_t element_bytes, const Strided<const void>& from,
+                  const Strided<void>& to);
 
 // Fills a dense tensor from a strided source.
 inline void gather_strided(Tensor& to, const void* from, int64_t from_offset, const Shape& extents,
                            const Ints& from_strides) {
-  copy_strided(extents, dtype_size(to.dtype()), from, from_offset, from_strides, to.raw(), 0,
-               dense_strides(extents));
+  copy_strided(extents, dtype_size(to.dtype()), {from, from_offset, from_strides},
+               {to.raw(), 0, dense_strides(extents)});
 }
 
 }  // namespace collage

@@ -82,9 +82,16 @@ Term conv(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return finished(e, call, stage, at, at.logical[1]);
 }
 
-/// Matrix `i` of a batched operand at the coordinates of the result's batch.
-Term matrix(Emitter& e, const CallNode& call, size_t i, bool transposed,
-            const std::vector<Term>& batch, Term row, Term column, const Term& channel = {}) {
+/// An element of a matrix, at the coordinates of the result's batch.
+struct Place {
+  std::vector<Term> batch;
+  Term row, column;
+};
+
+/// Argument `i`, matrices in a batch, at that place.
+Term matrix(Emitter& e, const CallNode& call, size_t i, bool transposed, Place place,
+            const Term& channel = {}) {
+  auto& [batch, row, column] = place;
   const Shape& shape = arg_shape(call, i);
   Coords at;
   const size_t dims = shape.size() - 2, skip = batch.size() - dims;
@@ -110,8 +117,8 @@ Term product(Emitter& e, const CallNode& call, size_t, const Coords& at) {
           return left * factor(e, call, 1, {{o.back(), r[0]}, {}, {}}, o.back());
         }
         const std::vector<Term> batch(o.begin(), o.end() - 2);
-        const Term left = matrix(e, call, 0, transpose_a, batch, o[o.size() - 2], r[0]);
-        return left * matrix(e, call, 1, transpose_b, batch, r[0], o.back(), o.back());
+        const Term left = matrix(e, call, 0, transpose_a, {batch, o[o.size() - 2], r[0]});
+        return left * matrix(e, call, 1, transpose_b, {batch, r[0], o.back()}, o.back());
       });
   return finished(e, call, stage, at, at.logical.back());
 }
@@ -127,8 +134,8 @@ Term attention(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   };
   const std::string products = e.sum_stage(
       call, 0, scores, {keys.back()}, [&](const std::vector<Term>& o, const std::vector<Term>& r) {
-        const Term q = matrix(e, call, 0, false, batch_of(o), o[rank - 2], r[0]);
-        return q * matrix(e, call, 1, false, batch_of(o), o[rank - 1], r[0]);
+        const Term q = matrix(e, call, 0, false, {batch_of(o), o[rank - 2], r[0]});
+        return q * matrix(e, call, 1, false, {batch_of(o), o[rank - 1], r[0]});
       });
   const auto score = [&](const Coords& c) {
     Term value = read(products, c) * static_cast<float>(call.attrs.real("scale"));
@@ -150,7 +157,7 @@ Term attention(Emitter& e, const CallNode& call, size_t, const Coords& at) {
         std::vector<Term> c = o;
         c.back() = r[0];
         return weight({std::move(c), {}, {}}) *
-               matrix(e, call, 2, false, batch_of(o), r[0], o.back());
+               matrix(e, call, 2, false, {batch_of(o), r[0], o.back()});
       });
   return read(sums, at) / Emitter::read_kept(total, last, at);
 }

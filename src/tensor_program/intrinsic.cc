@@ -177,9 +177,11 @@ const Intrinsic* find_intrinsic(std::string_view name) {
   return nullptr;
 }
 
-Status check_tensorised(const Program& program, const Stage& stage, const Update& update,
-                        const std::string& lane, const std::string& term,
-                        const Intrinsic& intrinsic, int64_t lanes) {
+Status check_tensorised(const Program& program, const Stage& stage, const Primitive& step,
+                        const Intrinsic& intrinsic) {
+  const Update& update = stage.updates[static_cast<size_t>(step.update)];
+  const std::string &lane = step.names[0], &term = step.names[1];
+  const int64_t lanes = step.number;
   const auto wrong = [&](std::string_view why) {
     return bad_model("{} is no {}: {}", stage.name, intrinsic.name, why);
   };

@@ -48,10 +48,10 @@ struct Intrinsic {
 const std::vector<Intrinsic>& intrinsics();
 const Intrinsic* find_intrinsic(std::string_view name);  ///< null when there is none
 
-/// Why `lanes` points of the loop over `lane` and all of the loop over `term` are no such
-/// instruction. Both loops are axes, of the stage and of the update.
-Status check_tensorised(const Program& program, const Stage& stage, const Update& update,
-                        const std::string& lane, const std::string& term,
-                        const Intrinsic& intrinsic, int64_t lanes);
+/// Why the update that the step (kTensorise) names is no such instruction: as many points of the
+/// loop over its first name as its number says, and all of the loop over its second. Both loops
+/// are axes, of the stage and of the update.
+Status check_tensorised(const Program& program, const Stage& stage, const Primitive& step,
+                        const Intrinsic& intrinsic);
 
 }  // namespace collage::tensor_program

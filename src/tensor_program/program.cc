@@ -177,8 +177,7 @@ class Verifier {
     const Intrinsic* intrinsic = find_intrinsic(step.names[2]);
     if (intrinsic == nullptr) return wrong("there is no intrinsic {}", step.names[2]);
     if (step.update < 0) return wrong("{}.tensorise is for updates", step.stage);
-    return check_tensorised(program_, stage, stage.updates[static_cast<size_t>(step.update)],
-                            step.names[0], step.names[1], *intrinsic, step.number);
+    return check_tensorised(program_, stage, step, *intrinsic);
   }
 
   const Program& program_;

@@ -29,14 +29,19 @@ Status checked(const std::string& sum, const std::string& step,
 const std::string kSum = "sum(k:32, r:2) int32(A[i, k * 2 + r]) * int32(B[j / 16, k, j % 16, r])";
 const std::string kStep = "update(0).tensorise(j, r, dot_int16x2, 8)";
 
+/// The first update of the stage by lanes of eight.
+Primitive tensorise(const Stage& stage, const std::string& intrinsic) {
+  return {stage.name, 0, PrimitiveKind::kTensorise, {"j", "r", intrinsic}, 8};
+}
+
 TEST(Intrinsic, IsWhatItsProgramComputes) {
   for (const Intrinsic& intrinsic : intrinsics()) {
     EXPECT_EQ(find_intrinsic(intrinsic.name), &intrinsic);
     EXPECT_TRUE(check_accesses(intrinsic.program).ok());
     EXPECT_EQ(intrinsic.program.buffers.size(), 2 * intrinsic.products());
     // It is itself, of as many lanes as it was declared with, where elements may have any value.
-    EXPECT_EQ(check_tensorised(intrinsic.program, intrinsic.stage(), intrinsic.update(), "j", "r",
-                               intrinsic, 8)
+    EXPECT_EQ(check_tensorised(intrinsic.program, intrinsic.stage(),
+                               tensorise(intrinsic.stage(), intrinsic.name), intrinsic)
                   .ok(),
               !intrinsic.lanes_bound.has_value())
         << intrinsic.name;
@@ -76,7 +81,7 @@ TEST(Intrinsic, OfTwoProducts) {
   Program program = parse_program(text).value();
   const auto checked = [&](const std::string& name) {
     const Stage& stage = program.stages[0];
-    return check_tensorised(program, stage, stage.updates[0], "j", "r", *find_intrinsic(name), 8);
+    return check_tensorised(program, stage, tensorise(stage, name), *find_intrinsic(name));
   };
   EXPECT_THAT(checked("dot_uint8x4_twice").message(), HasSubstr("something else"))
       << "of any values";

@@ -32,8 +32,9 @@ class ProductKernel : public Kernel {
   Status run(const KernelArgs& args) override {
     auto* c = static_cast<float*>(args.outputs[0]);
     if (p_.addend)
-      copy_strided(p_.result, sizeof(float), data(*p_.addend, constants_[2], args), 0,
-                   addend_strides_, c, 0, dense_strides(p_.result));
+      copy_strided(p_.result, sizeof(float),
+                   {data(*p_.addend, constants_[2], args), 0, addend_strides_},
+                   {c, 0, dense_strides(p_.result)});
     const float *a = data(p_.a, constants_[0], args), *b = data(p_.b, constants_[1], args);
     const size_t count = p_.batch(), matrix = static_cast<size_t>(p_.m) * static_cast<size_t>(p_.n);
     const auto one = [&](size_t i) {

@@ -55,8 +55,8 @@ Result<std::shared_ptr<const void>> kept(const Operand& operand, bool flip) {
     const size_t rank = extents.size();
     std::swap(strides[rank - 1], strides[rank - 2]);
     std::swap(extents[rank - 1], extents[rank - 2]);
-    copy_strided(extents, sizeof(float), operand.constant.raw(), 0, strides, copy.get(), 0,
-                 dense_strides(extents));
+    copy_strided(extents, sizeof(float), {operand.constant.raw(), 0, strides},
+                 {copy.get(), 0, dense_strides(extents)});
   } else {
     std::memcpy(copy.get(), operand.constant.raw(), operand.bytes());
   }

@@ -115,8 +115,13 @@ struct Scores {
   Expr raw, capped, biased, probabilities;
 };
 
+struct ScoreLimits {
+  double scale, cap;  // no cap: 0
+};
+
 Result<Scores> write_out_scores(NodeContext& node, const Expr& q, const Expr& k, const Bias& bias,
-                                const Expr& mask, double scale, double cap) {
+                                const Expr& mask, const ScoreLimits& limits) {
+  const auto [scale, cap] = limits;
   Scores scores;
   Expr product = TRY(node.call("nn.matmul", {q, k}, {{"transpose_b", true}}));
   scores.raw = TRY(node.call("multiply", {product, TRY(node.scalar_like(product, scale))}));
@@ -155,7 +160,7 @@ Result<Outputs> convert_attention(NodeContext& node) {
   Expr result;
   Scores scores;
   if (cap != 0 || node.wants(3)) {
-    scores = TRY(write_out_scores(node, q, k, bias, mask, scale, cap));
+    scores = TRY(write_out_scores(node, q, k, bias, mask, {scale, cap}));
     result = TRY(node.call("nn.matmul", {scores.probabilities, v}));
   } else {
     std::vector<Expr> args = {q, k, v};
