@@ -1,7 +1,7 @@
 """Schedules that a search found, against the best of the handful that is measured in any case: kernels without a template, as the ten benchmark models have
 them.
 
-    python bench/schedule_search.py [NAME...] [--threads N] [--duration 2] [--patience 10] [--json FILE]
+    python bench/schedule_search.py [NAME...] [--threads N] [--duration 2] [--json FILE]
 
 Each kernel is a model of its own, compiled twice with --effort max: with the search, and with `native -schedules=listed`. Every turn gives both a block of
 runs, in an order that alternates; ratios are medians of those turn by turn.
@@ -66,7 +66,7 @@ def compiled(name, folder, options):
         file.write(text(*KERNELS[name]))
     return {
         way: collage.load(path).compile(
-            targets=targets, exclude=["reference"], threads=options.threads, effort="max", patience=options.patience, database=os.path.join(folder, "costs.db")
+            targets=targets, exclude=["reference"], threads=options.threads, effort="max", database=os.path.join(folder, "costs.db")
         )
         for way, targets in WAYS.items()
     }
@@ -97,7 +97,6 @@ def main():
     parser.add_argument("names", nargs="*", default=[], metavar="NAME", help=", ".join(KERNELS))
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--duration", type=float, default=2, help="seconds of runs a contender")
-    parser.add_argument("--patience", type=float, default=10, help="seconds to wait at most for moments in which nobody else uses the machine")
     parser.add_argument("--json", help="write the figures here")
     options = parser.parse_args()
     results, wrong = [], []

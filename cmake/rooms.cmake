@@ -118,6 +118,6 @@ function(collage_tool)
   endforeach()
   set_target_properties(collage PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   target_link_libraries(collage PRIVATE collage_options collage_lib $<COMPILE_ONLY:collage_emit> CLI11::CLI11
-                                        tomlplusplus::tomlplusplus fmt::fmt spdlog::spdlog OpenMP::OpenMP_CXX)
+                                        fmt::fmt spdlog::spdlog OpenMP::OpenMP_CXX)
   target_include_directories(collage PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tools)
 endfunction()

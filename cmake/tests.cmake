@@ -183,10 +183,8 @@ add_dependencies(collage_fuzz_programs collage_onnx_description)
 target_link_libraries(collage_fuzz_programs INTERFACE collage_compiler)
 target_sources(collage_fuzz_programs INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend_onnx/model_builder.cc)
 add_library(collage_fuzz_files INTERFACE)
-target_link_libraries(collage_fuzz_files INTERFACE collage_report CLI11::CLI11 tomlplusplus::tomlplusplus)
-target_include_directories(collage_fuzz_files INTERFACE ${PROJECT_SOURCE_DIR}/tools)
-target_sources(collage_fuzz_files INTERFACE ${PROJECT_SOURCE_DIR}/tools/collage/settings.cc
-                                            ${PROJECT_SOURCE_DIR}/tests/report/sample_report.cc
+target_link_libraries(collage_fuzz_files INTERFACE collage_report)
+target_sources(collage_fuzz_files INTERFACE ${PROJECT_SOURCE_DIR}/tests/report/sample_report.cc
                                             ${PROJECT_SOURCE_DIR}/tests/artifact/tiny_plan.cc)
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.cc)

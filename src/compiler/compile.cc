@@ -35,8 +35,6 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   Decision decision = TRY(decide(candidates, *context));
   context->end_phase("covers");
   TRY(measure_in_situ(decision, *context));
-  if (options.search == SearchMethod::kEvolutionary && !context->light)
-    decision = TRY(refined(std::move(decision), candidates, *context));
   if (options.max_error > 0 && !interrupted())
     decision = TRY(lowered(std::move(decision), candidates, *context));
   warn_of_silent_outputs(decision, *context);

@@ -192,7 +192,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
 
 // The program of the single-backend cover that a report names (best_single_backend), from what the
 // compilation of that report measured; none where the search alone does not give it again (it was
-// lowered, or bred).
+// lowered).
 Result<std::optional<Executor>> compile_alone(const Model& model, const ProgramOptions& options,
                                               const std::string& backend);
 

@@ -50,7 +50,6 @@ CostOptions cost_options(const ProgramOptions& options, const CompileOptions& co
   CostOptions costs;
   costs.compile = compile;
   costs.effort = options.effort;
-  costs.patience = options.patience;
   costs.frozen = options.frozen_costs || light;
   costs.cache = cache;
   costs.worker_command = std::move(worker);
@@ -129,7 +128,7 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& program
                           graph.function(), names_of(model.outputs())}),
       choosing(choose_options(model)),
       dumps_(std::move(dumps)) {
-  gate.allow(options.patience);
+  gate.allow(seconds_for_quiet(options.effort));
   if (options.cost_model != nullptr) given.emplace(*options.cost_model, costs);
   lowering_.compile = compile;
   lowering_.input_names = names_of(model.inputs());

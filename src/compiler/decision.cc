@@ -14,7 +14,6 @@
 #include "precision/precision.h"
 #include "select/culprits.h"
 #include "select/in_situ_ratio.h"
-#include "select/refine_cover.h"
 #include "select/remeasure.h"
 #include "select/schedule_tuning.h"
 #include "tensor_program/external_call.h"
@@ -264,7 +263,7 @@ void allow_checking(CompileContext& context) {
 }  // namespace
 
 VariantDemands demands_of(const ProgramOptions& options) {
-  return {options.strict_accuracy, options.deterministic,
+  return {options.strict_accuracy,
           options.weight_forms ? std::make_shared<WeightDemands>(options.weight_forms) : nullptr};
 }
 
@@ -279,22 +278,6 @@ Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
   allow_checking(context);
   if (!by_cost) return decide_lightly(candidates, context);
   return choose_right(std::move(*by_cost), candidates, context);
-}
-
-Result<Decision> refined(Decision decision, const Candidates& candidates, CompileContext& context) {
-  if (candidates.compatible.size() > 1)
-    return usage_error("--search evolutionary knows no targets that must not meet");
-  CoverSearch& found = decision.found;
-  DemandedCosts demanded =
-      demanded_costs(context.estimator(), found.candidates, decision.demands, context);
-  decision.chosen = TRY(refine_cover(
-      context.graph, demanded, context.options.effort,
-      [&](const std::vector<NamedCover>& covers) -> Result<ChosenCover> {
-        return require(TRY(choose(covers, found.candidates, context)));
-      },
-      std::move(decision.chosen), found));
-  context.end_phase("refinement");
-  return decision;
 }
 
 Result<Decision> lowered(Decision decision, const Candidates& candidates, CompileContext& context) {

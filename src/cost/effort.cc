@@ -19,4 +19,6 @@ Result<Effort> parse_effort(std::string_view name) {
   return usage_error("effort '{}': it is fast, default or max", name);
 }
 
+double seconds_for_quiet(Effort effort) { return effort == Effort::kFast ? 0 : 10; }
+
 }  // namespace collage

@@ -113,7 +113,6 @@ MeasureTask MeasuredCosts::function_task(const std::string& text) const {
   task.cache = options_.cache;
   task.effort = options_.effort;
   task.usual = usual_;
-  task.patience = options_.patience;
   return task;
 }
 

@@ -21,7 +21,6 @@ struct CostOptions {
   CompileOptions compile;
   std::vector<std::string> worker_command;
   Effort effort = Effort::kDefault;
-  double patience = 0;  // seconds for quiet moments (noise_gate.h)
   bool frozen = false;  // a miss is an error (kFrozenCosts)
   WorkerLimits limits = WorkerLimits::from_environment();
   CacheState cache = CacheState::kStreaming;

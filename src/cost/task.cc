@@ -264,8 +264,7 @@ json to_json(const MeasureTask& task) {
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder},
                  {"caches", static_cast<int>(task.cache)},
-                 {"usual", to_json(task.usual)},
-                 {"patience", task.patience}};
+                 {"usual", to_json(task.usual)}};
   for (const auto& [target, variants] : task.named)
     for (const Variant& variant : variants) result["named"][target].push_back(to_json(variant));
   if (task.only_named) result["only_named"] = true;
@@ -299,7 +298,6 @@ Result<MeasureTask> task_from_json(const json& j) {
   constexpr auto kLast = static_cast<int64_t>(CacheState::kStreaming);
   task.cache = static_cast<CacheState>(TRY(fields.integer("caches", 0, kLast)));
   task.usual = TRY(core_state_from_json(*TRY(fields.object("usual"))));
-  task.patience = TRY(fields.number("patience", kSeconds));
   if (task.is_conversion()) {
     task.type.shape = TRY(list_from<int64_t>(*TRY(fields.array("shape")), extent_from));
     TRY(checked_num_elements(task.type.shape));

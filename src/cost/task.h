@@ -90,8 +90,7 @@ struct MeasureTask {
   CompileOptions options;
   CacheState cache = CacheState::kStreaming;  // what to time in
   Effort effort = Effort::kDefault;
-  CoreState usual = {};  // what is known of the cores in quiet moments (noise_gate.h),
-  double patience = 0;   // and the seconds that a worker may wait for these
+  CoreState usual = {};  // what is known of the cores in quiet moments (noise_gate.h)
   bool is_conversion() const { return function_text.empty(); }
   bool excludes(const std::string& subject) const {
     return skip.count(subject) != 0 || (!only.empty() && only != subject);

@@ -129,14 +129,14 @@ void leave_out(const Function& function, TargetCosts& costs, const VariantDemand
     if (demands.strict_accuracy && !row.variant.keeps_nan())
       row.cost = Invalid{row.variant.loses_nan ? "left out by strict accuracy: it may lose NaN"
                                                : "left out by strict accuracy: it may spread NaN"};
-    if (demands.deterministic && !row.repeatable)
+    if (demands.strict_accuracy && !row.repeatable)
       row.cost = Invalid{"its results differ in bits from run to run"};
   }
   if (demands.weights != nullptr) demands.weights->leave_out(function, costs);
 }
 
 void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& demands) {
-  if (!demands.strict_accuracy && !demands.deterministic && demands.weights == nullptr) return;
+  if (!demands.strict_accuracy && demands.weights == nullptr) return;
   if (demands.weights != nullptr) demands.weights->decide(candidates);
   // Candidates that share costs still do, where the same is asked of their weights.
   std::map<std::pair<const TargetCosts*, std::string>, std::shared_ptr<const TargetCosts>> left;

@@ -54,8 +54,9 @@ void change_costs(const std::vector<CostedCandidate>& given,
 
 // What the user demands of variants beside being right. Others become Invalid.
 struct VariantDemands {
-  bool strict_accuracy = false;                 // no algorithms with larger rounding errors
-  bool deterministic = false;                   // none that gave other bits when it was run again
+  // No algorithms with larger rounding errors, none that may lose or spread NaN, and none that gave
+  // other bits when it was run again.
+  bool strict_accuracy = false;
   std::shared_ptr<WeightDemands> weights = {};  // none that keep weights as other programs cannot
 };
 void leave_out(const Function& function, TargetCosts& costs, const VariantDemands& demands);

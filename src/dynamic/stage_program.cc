@@ -35,7 +35,6 @@ ImportedModel imported_model(const frontend::ImportedStage& stage) {
 ProgramOptions unmeasured(ProgramOptions options, const std::string& target) {
   options.targets = {target};
   options.config.clear();
-  options.search = SearchMethod::kDijkstra;
   options.effort = std::min(options.effort, Effort::kDefault);
   options.always_measure = false;
   options.max_error = 0;

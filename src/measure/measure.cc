@@ -51,7 +51,7 @@ class Survivors {
   Survivors(const MeasureTask& task, const MeasureHooks& hooks, NoiseGate& gate, ThreadTeam& team)
       : task_(task), hooks_(hooks), gate_(gate), team_(team) {
     gate.know(task.usual);
-    gate.allow(task.patience);
+    gate.allow(seconds_for_quiet(task.effort));
   }
 
   // `row` receives the cost. Those of one subject are rivals.

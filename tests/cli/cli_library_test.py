@@ -22,7 +22,7 @@ import checks
 import command
 import tiny_models
 
-FLAGS = ("--threads", "2", "--progress", "none")
+FLAGS = ("--threads", "2")
 FUNCTIONS = {"create", "run", "free", "error", "input", "output"}
 PROGRAM = """#[version = "0.0.5"]
 program @twice {

@@ -34,7 +34,7 @@ def run_with(prefix, arguments, folder, **options):
 
 def small_model(folder):
     onnx.save(tiny_models.small_net(), os.path.join(folder, "net.onnx"))
-    return ["run", "net.onnx", "--targets", "native", "--effort", "fast", "--progress", "none", "--db", "costs.db", "--json", "report.json"]
+    return ["run", "net.onnx", "--targets", "native", "--effort", "fast", "--db", "costs.db", "--json", "report.json"]
 
 
 def report_of(folder):

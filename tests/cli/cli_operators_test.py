@@ -58,7 +58,7 @@ def check_interpreted(bench):
     x = generator.standard_normal((6, 16)).astype(np.float32)
     np.save(bench.path("x.npy"), x)
     result = command.run(["run", name, "--plugin", PLUGIN, "--targets", "native", "--effort", "fast", "--inputs", "x=x.npy", "--save-outputs", "out",
-                          "--progress", "none"], bench.folder, cache=bench.cache)
+                          ], bench.folder, cache=bench.cache)
     assert result.returncode == 0, result
     gain, w = tiny_models.weights(16), tiny_models.weights(16, 24, seed=1)
     b = x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 0.25) * gain @ w
@@ -91,11 +91,11 @@ def check_refused(bench):
     }
     for name, (made, words) in cases.items():
         bench.save(name, made)
-        result = command.run(["run", name, "--plugin", PLUGIN, "--progress", "none"], bench.folder, cache=bench.cache)
+        result = command.run(["run", name, "--plugin", PLUGIN], bench.folder, cache=bench.cache)
         assert result.returncode == 3 and words in result.stderr and result.stderr.count("\n") == 1, (name, result)
     # Without the plugin the node means nothing.
     bench.save("layer.onnx", layer())
-    result = command.run(["run", "layer.onnx", "--progress", "none"], bench.folder, cache=bench.cache)
+    result = command.run(["run", "layer.onnx"], bench.folder, cache=bench.cache)
     assert result.returncode == 4 and "com.example::SwiGlu" in result.stderr, result
 
 

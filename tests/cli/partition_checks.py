@@ -133,7 +133,7 @@ def check_targets_of_one_kind(bench):
 
 
 def check_devices(bench):
-    """Devices are planned where --devices declares them: by on_device in the text, and by --place for nodes of a model."""
+    """Devices are planned where --devices declares them: by on_device in the text, and by --pin for nodes of a model."""
     tiny_models.write(bench.folder, "placed.relay", """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 4), float32]) {
   exp(on_device(nn.relu(%x), device="gpu:1"))
@@ -143,7 +143,7 @@ def @main(%x: Tensor[(1, 4), float32]) {
     assert printed.count("device_copy(") == 1 and 'device_copy(%0, from="gpu:1", to="cpu:0")' in printed, printed
     assert "def @collage_gpu_1_nn_relu(" in printed and "on_device" not in printed, printed
     name = bench.save("net.onnx", tiny_models.small_net())
-    printed = bench.run("partition", name, "--devices", "cpu:0,little=cpu:1", "--place", "soft=little")
+    printed = bench.run("partition", name, "--devices", "cpu:0,little=cpu:1", "--pin", "soft=little")
     assert "def @collage_cpu_1_" in printed and printed.count('device_copy(') == 1, printed  # what it reads is there too
 
 

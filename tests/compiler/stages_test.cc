@@ -38,7 +38,7 @@ class Stages : public testing::GivenModel {
   Stages() : GivenModel(kStagesModel) {}
   void SetUp() override {
     GivenModel::SetUp();
-    options_.patience = 0;
+    options_.effort = Effort::kFast;
     model_.emplace(model_of(given_));
     Result<Candidates> candidates = find_candidates(given_, options_);
     ASSERT_TRUE(candidates.ok()) << candidates.status().to_string();

@@ -37,7 +37,6 @@ FuzzTarget programs();         // ONNX models, to compiled programs and their re
 FuzzTarget relay();            // Relay text, to simplified modules
 FuzzTarget tensor_programs();  // their text, to what they compute
 FuzzTarget partition_config();
-FuzzTarget settings();   // collage.toml
 FuzzTarget database();   // rows, to the costs they stand for
 FuzzTarget reports();    // JSON reports, to every view of them
 FuzzTarget artifacts();  // files of programs, to their results

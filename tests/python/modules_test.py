@@ -190,7 +190,7 @@ def check_function_as_model(folder):
         assert [info.name for info in model.inputs] == ["x"] and model.inputs[0].shape == (rows, 16)
         operations, size = model.work()
         assert operations == 2 * rows * 16 * 32 + rows * 32 and size == 4 * (rows * 16 + 16 * 32 + rows * 32), (operations, size)
-        program = model.compile(targets="native", effort="fast", patience=0, database=os.path.join(folder, "costs.db"), shared_weights=shared)
+        program = model.compile(targets="native", effort="fast", database=os.path.join(folder, "costs.db"), shared_weights=shared)
         np.testing.assert_allclose(program(INPUT[:rows]), np.maximum(INPUT[:rows] @ WEIGHT.T, 0), rtol=1e-4, atol=1e-5)
 
 

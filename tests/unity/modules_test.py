@@ -23,7 +23,7 @@ def verify(folder, text, *flags):
     path, report = os.path.join(folder, "module.relay"), os.path.join(folder, "report.json")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
-    done = command.run(["verify", path, "--threads", "2", "--progress", "none", "--json", report, *flags], folder, cache=os.path.join(folder, "cache"))
+    done = command.run(["verify", path, "--threads", "2", "--json", report, *flags], folder, cache=os.path.join(folder, "cache"))
     assert done.returncode == 0, f"{flags} gave {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     with open(report, encoding="utf-8") as file:
         return json.load(file)

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 
 #include "artifact.h"
 #include "base/files.h"
@@ -177,33 +176,20 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
   add_target_flags(command, options);
   command.add_option("--db", options.database, "the cost database (default: in the cache folder)");
   command.add_flag("--frozen-costs", options.frozen_costs, "fail instead of measuring");
-  command
-      .add_option(
-          "--patience", options.patience,
-          "seconds to wait at most for moments in which nobody else uses the machine, beside "
-          "as long as measuring takes")
-      ->check(positive_number(true));
   command.add_option("--effort", options.effort, "of measuring: how much care it takes")
       ->check(CLI::IsMember({"fast", "default", "max"}));
   command
-      .add_option("--search", options.search,
-                  "evolutionary also times covers bred from the fastest ones")
-      ->check(CLI::IsMember({"dijkstra", "evolutionary"}));
-  command
       .add_option("--accuracy", options.accuracy,
-                  "strict leaves out algorithms with larger rounding errors")
+                  "strict leaves out algorithms with larger rounding errors, and kernels that "
+                  "may lose NaN or give other bits when run again")
       ->check(CLI::IsMember({"default", "strict"}));
-  command.add_flag("--deterministic", options.deterministic,
-                   "leave out kernels that give other bits when run again");
-  command.add_option("--progress", options.progress, "on stderr")
-      ->check(CLI::IsMember({"auto", "plain", "none"}));
 }
 
 void add_input_options(CLI::App& command, SharedOptions& options) {
-  command.add_option("--inputs", options.inputs, "NAME=FILE.npy (default: seeded random)")
+  command
+      .add_option("--inputs", options.inputs,
+                  "NAME=FILE.npy (default: random, the same in every run)")
       ->allow_extra_args(false);
-  command.add_option("--seed", options.seed, "of random inputs")
-      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int32_t>::max() + int64_t{0}));
   command.add_option("--json", options.json, "write the report here");
 }
 
@@ -263,11 +249,8 @@ Result<ProgramOptions> program_options(const SharedOptions& options) {
   program.threads = options.threads;
   program.database = options.database;
   program.effort = TRY(parse_effort(options.effort));
-  program.patience = options.patience;
-  if (options.search == "evolutionary") program.search = SearchMethod::kEvolutionary;
   program.frozen_costs = options.frozen_costs;
   program.always_measure = options.always_measure;
-  program.deterministic = options.deterministic;
   program.strict_accuracy = options.accuracy == "strict";
   program.max_error = options.max_error;
   return program;
@@ -292,7 +275,7 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
                         const std::vector<Tensor>& inputs) {
   ProgramOptions program = TRY(program_options(options));
   if (!options.inputs.empty() && !inputs.empty()) program.check_inputs = {inputs};
-  ProgressLine progress(options.progress);
+  ProgressLine progress;
   InterruptScope interrupts;
   const Stopwatch watch;
   Result<Program> result = compile_model(model, program, &progress);
@@ -305,8 +288,7 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
 }
 
 Result<std::vector<Tensor>> make_inputs(const Model& model, const SharedOptions& options) {
-  std::vector<Tensor> tensors =
-      TRY(synthetic_inputs(model.impl().module.main(), static_cast<uint64_t>(options.seed) + 1));
+  std::vector<Tensor> tensors = TRY(synthetic_inputs(model.impl().module.main(), kInputSeed));
   const std::vector<TensorInfo>& infos = model.inputs();
   for (const std::string& text : options.inputs) {
     auto [index, file] = TRY(split_input(text, infos));

@@ -97,7 +97,7 @@ Status verify(const VerifyOptions& options) {
           "they compute",
           options.model);
     if (!expectation.runtime.empty())
-      return usage_error("{}: --against wants the model's own file", options.model);
+      return usage_error("{}: --compare wants the model's own file", options.model);
     if (std::optional<StagedProgram> staged = TRY(staged_artifact(options)))
       return verify_staged(*staged, options, expectation);
     artifact.emplace(TRY(open_artifact(options, EmbeddedWeights::kRead)));
@@ -190,7 +190,7 @@ Command add_verify(CLI::App& app) {
       command->add_option("--expect", options->expectation.folder,
                           "a folder of expected outputs, 0_NAME.npy …, instead of the reference");
   command
-      ->add_option("--against", options->expectation.runtime,
+      ->add_option("--compare", options->expectation.runtime,
                    "onnxruntime, openvino: what this runtime makes of the model's file, which it "
                    "imports itself, instead of the reference")
       ->check(CLI::IsMember({"onnxruntime", "openvino"}))

@@ -124,7 +124,6 @@ Outcome run_rows(const std::string& input) {
   }
   PruneOptions prune;
   prune.stale = prune.refused = true;
-  prune.unused_days = 1;
   (void)prune_costs(*database, prune);
   return sound ? Outcome::kAccepted : Outcome::kRefused;
 }
