@@ -113,7 +113,7 @@ def check_constraints(bench):
 def check_targets_of_one_kind(bench):
     """Two targets of one backend that differ in an option are two targets, whichever flag names them."""
     name = bench.save("net.onnx", tiny_models.small_net())
-    both = ["native", "native -external=on"]
+    both = ["native", "native -symbolic=only"]
     flags = ("--targets", ",".join(both + ["reference"]))
     report, _ = bench.report("run", name, *flags)
     assert report["targets"] == both + ["reference"], report["targets"]
@@ -127,7 +127,7 @@ def check_targets_of_one_kind(bench):
     report, _ = bench.report("run", name, *flags, "--exclude", both[1])
     assert report["targets"] == ["native", "reference"], report["targets"]
     tiny_models.write(bench.folder, "two.json", """{"targets": [
-        {"name": "native"}, {"name": "calling", "compiler": "native", "options": {"external": "on"}}]}""")
+        {"name": "native"}, {"name": "calling", "compiler": "native", "options": {"symbolic": "only"}}]}""")
     report, _ = bench.report("run", name, "--config", "two.json")
     assert report["targets"] == both + ["reference"], report["targets"]
 

@@ -89,7 +89,7 @@ TEST(Targets, OfAConfigurationHaveItsOptionsAndDevices) {
   };
   const auto specs = targets("gpu");
   ASSERT_TRUE(specs.ok()) << specs.status().to_string();
-  EXPECT_EQ(specs->at(0)->target.to_string(), "native -external=on");
+  EXPECT_EQ(specs->at(0)->target.to_string(), "native -symbolic=only");
   EXPECT_EQ(specs->at(1)->target.to_string(), "devices -device=gpu");
   const auto unknown = targets("npu");
   ASSERT_FALSE(unknown.ok());
@@ -174,7 +174,7 @@ TEST(Targets, ThoseThatOnlyLowerNeedLeave) {
 TEST(Targets, AreNamedByAsMuchOfTheirTextAsIsGiven) {
   register_rounding();
   const auto specs = select_targets(
-      {"native", "native -external=on", "devices -device=gpu:1 -memory_scope=shared"}, {});
+      {"native", "native -symbolic=only", "devices -device=gpu:1 -memory_scope=shared"}, {});
   ASSERT_TRUE(specs.ok()) << specs.status().to_string();
   std::vector<std::string> texts;
   for (const PartitionSpecPtr& spec : *specs) texts.push_back(spec->target.to_string());
@@ -188,12 +188,12 @@ TEST(Targets, AreNamedByAsMuchOfTheirTextAsIsGiven) {
   };
   const std::string devices = "devices -device=gpu:1 -memory_scope=shared; ";
   EXPECT_EQ(left("native"), devices + "reference; ");
-  EXPECT_EQ(left("native -external=on"), devices + "native; reference; ");
-  EXPECT_EQ(left("native -external=off"), devices + "native; native -external=on; reference; ");
-  EXPECT_EQ(left("devices -device=gpu:1"), "native; native -external=on; reference; ");
-  EXPECT_EQ(left("devices -device=gpu"), devices + "native; native -external=on; reference; ");
+  EXPECT_EQ(left("native -symbolic=only"), devices + "native; reference; ");
+  EXPECT_EQ(left("native -symbolic=off"), devices + "native; native -symbolic=only; reference; ");
+  EXPECT_EQ(left("devices -device=gpu:1"), "native; native -symbolic=only; reference; ");
+  EXPECT_EQ(left("devices -device=gpu"), devices + "native; native -symbolic=only; reference; ");
   EXPECT_EQ(left("devices -device=gpu:1:nn.relu"),
-            devices + "native; native -external=on; reference; ");
+            devices + "native; native -symbolic=only; reference; ");
 
   const Expr call =
       make_call("nn.relu", {make_var("x", TensorType{{1}, DType::kFloat32})}, {}, "b=c").value();
@@ -207,14 +207,14 @@ TEST(Targets, AreNamedByAsMuchOfTheirTextAsIsGiven) {
         all += spec->target.to_string() + "; ";
     return all;
   };
-  EXPECT_EQ(pinned("b=c=native"), "native; native -external=on; ");
-  EXPECT_EQ(pinned("b=.*=native -external=on"), "native -external=on; ");
+  EXPECT_EQ(pinned("b=c=native"), "native; native -symbolic=only; ");
+  EXPECT_EQ(pinned("b=.*=native -symbolic=only"), "native -symbolic=only; ");
   EXPECT_EQ(pinned(".*=devices -memory_scope=shared"), devices);
-  const auto absent = TargetConstraints::parse({}, {".*=native -external=off"});
+  const auto absent = TargetConstraints::parse({}, {".*=native -symbolic=off"});
   ASSERT_TRUE(absent.ok());
   EXPECT_EQ(
       absent->check_pins(*specs).message(),
-      "--pin .*=native -external=off: native -external=off is not among the targets in use: " +
+      "--pin .*=native -symbolic=off: native -symbolic=off is not among the targets in use: " +
           texts[0] + ", " + texts[1] + ", " + texts[2] + ", " + texts[3]);
 }
 

@@ -38,7 +38,7 @@ def check_of(name, sizes):
     def check(folder):
         text = modules.text(name, sizes)
         fused = verify(folder, text, "--targets", "native")
-        parts = verify(folder, text, "--targets", "native -fuse-programs=off")
+        parts = verify(folder, text, "--config", modules.parts_config(folder))
         assert len(kernels_of(fused)) < len(kernels_of(parts)), f"{kernels_of(fused)} and {kernels_of(parts)}"
         for program in re.findall(r"^program @(\w+)", text, re.MULTILINE):
             assert [program] in kernels_of(parts) and [program] not in kernels_of(fused), (program, kernels_of(fused))

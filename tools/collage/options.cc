@@ -128,7 +128,12 @@ void add_compile_options(CLI::App& command, SharedOptions& options) {
 
 void add_target_flags(CLI::App& command, SharedOptions& options) {
   command
-      .add_option("--targets", options.targets, "backends to use, comma separated (default: all)")
+      .add_option(
+          "--targets", options.targets,
+          "backends to use, comma separated (default: all), perhaps with options: 'amx -parts=3' "
+          "(sums "
+          "of six products), 'native -symbolic=only' (kernels that serve all shapes), 'opencl "
+          "-device=opencl:1'")
       ->delimiter(',');
   command.add_option("--devices", options.devices,
                      "cpu:0,gpu:0: the devices to use, in order of preference");

@@ -184,6 +184,7 @@ Command add_verify(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("verify", "run against the reference and report the largest errors");
   add_compile_options(*command, *options);
+  add_config_option(*command, *options);
   add_input_options(*command, *options);
   add_output_option(*command, *options);
   CLI::Option* expect =

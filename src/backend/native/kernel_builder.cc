@@ -6,7 +6,6 @@
 #include "backend/native/called_program.h"
 #include "backend/native/conv_template.h"
 #include "backend/native/conv_weights.h"
-#include "backend/native/external_product.h"
 #include "backend/native/generic_schedule.h"
 #include "backend/native/horizontal_reductions.h"
 #include "backend/native/integer_products.h"
@@ -274,14 +273,6 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
                  threads);
     }
     if (!group.row_stages) schedule_stages_first(draft.emitter);
-    finish(built, draft, result_funcs(draft));
-    return built;
-  }
-
-  if (variant.name.starts_with(kExternal)) {
-    TRY(add_external_product(draft.emitter, group, variant.name.substr(kExternal.size()), threads));
-    const Shape& shape = group.results[0]->tensor_type().shape;
-    built.result_extents.push_back({shape.rbegin(), shape.rend()});
     finish(built, draft, result_funcs(draft));
     return built;
   }

@@ -17,9 +17,6 @@
 
 namespace collage::native {
 
-/// Starts the names of variants that call a library.
-inline const std::string kExternal = "extern ";
-
 /// The variant of a call of a tensor program alone, as it stands.
 inline const std::string kProgram = "program";
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "backend/native/called_program.h"
-#include "backend/native/external_product.h"
 #include "backend/native/integer_products.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/real_products.h"
@@ -104,7 +103,7 @@ std::vector<Variant> matmul_variants(const Function& function, const MatmulProbl
   return variants;
 }
 
-Result<std::vector<Variant>> all_variants(const Function& function, int threads, bool external) {
+Result<std::vector<Variant>> all_variants(const Function& function, int threads) {
   const KernelGroup group = TRY(analyse_group(function));
   if (group.kind == KernelGroup::Kind::kConv || group.kind == KernelGroup::Kind::kDepthwise) {
     std::vector<Variant> variants = conv_variants(function, group, threads);
@@ -115,14 +114,7 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads,
   if (group.kind == KernelGroup::Kind::kMatmul) {
     const Variant plain = Variant::plain("", function);
     const KernelGroup collapsed = TRY(analyse_group(collapsed_for(function, plain)));
-    std::vector<Variant> products =
-        matmul_variants(function, matmul_problem(collapsed), threads, false);
-    for (const std::string& label :
-         external ? external_products(collapsed) : std::vector<std::string>()) {
-      products.push_back(plain);
-      products.back().name = kExternal + label;
-    }
-    return products;
+    return matmul_variants(function, matmul_problem(collapsed), threads, false);
   }
   std::vector<Variant> variants;
   if (group.kind == KernelGroup::Kind::kAttention) {
@@ -182,8 +174,8 @@ Result<Function> flattened_for(const Function& function, const Variant& variant)
   return quantised ? inline_calls(function) : flattened(function);
 }
 
-Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external) {
-  if (!computes_stages(function)) return all_variants(function, threads, external);
+Result<std::vector<Variant>> kernel_variants(const Function& function, int threads) {
+  if (!computes_stages(function)) return all_variants(function, threads);
   std::vector<Variant> variants;
   const bool alone = TRY(called_program(function)).has_value();
   const Result<tensor_program::Program> stages = emitted_stages(function);

@@ -104,39 +104,31 @@ class NativeBackend : public Backend {
   }
   int priority() const override { return 30; }
 
-  // `native -fuse-programs=off` computes each call of a tensor program by itself.
-  PartitionRulePtr partition_rule(const Target& target) const override {
-    return make_native_rule("native", check_call, option(target, "fuse-programs") != "off");
-  }
+  PartitionRulePtr partition_rule(const Target&) const override { return make_native_rule(); }
 
-  // `native -external=on` offers products with a library's function as a stage, too: none of them
-  // has won yet, and each is measured. `native -symbolic=on` offers code that serves all shapes of
-  // the function (symbolic_kernel.h), `native -symbolic=only` that alone, where there is some.
+  // `native -symbolic=only` offers code that serves all shapes of the function (symbolic_kernel.h)
+  // alone, where there is some.
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
     const Function quantised = TRY(inline_calls(function));
     const Function flat = TRY(with_real_products(quantised));
     return guarded("native", [&]() -> Result<std::vector<Variant>> {
-      const std::string option_symbolic = option(target, "symbolic");
-      std::vector<Variant> symbolic;
-      if (option_symbolic == "on" || option_symbolic == "only")
-        symbolic = symbolic_variants(flat, options.threads);
-      if (option_symbolic == "only" && !symbolic.empty()) return symbolic;
+      if (is_symbolic(target)) {
+        std::vector<Variant> symbolic = symbolic_variants(flat, options.threads);
+        if (!symbolic.empty()) return symbolic;
+      }
       // Where nothing is measured the first one is taken.
       std::vector<Variant> variants = dot_variants(quantised, options.threads);
-      std::vector<Variant> others =
-          TRY(kernel_variants(flat, options.threads, option(target, "external") == "on"));
+      std::vector<Variant> others = TRY(kernel_variants(flat, options.threads));
       std::move(others.begin(), others.end(), std::back_inserter(variants));
-      std::move(symbolic.begin(), symbolic.end(), std::back_inserter(variants));
       return variants;
     });
   }
 
-  // `native -schedules=listed` has no others than `variants` lists, nor has `-symbolic=only`.
+  // `native -symbolic=only` has no others than `variants` lists.
   Result<ScheduleSpace> schedule_space(const Function& function, const Target& target,
                                        const CompileOptions& options) const override {
-    if (option(target, "schedules") == "listed" || option(target, "symbolic") == "only")
-      return ScheduleSpace();
+    if (is_symbolic(target)) return ScheduleSpace();
     const Function flat = TRY(flattened(function));
     return guarded("native", [&] { return kernel_schedules(flat, options.threads); });
   }
@@ -186,9 +178,9 @@ class NativeBackend : public Backend {
   }
 
  private:
-  static std::string option(const Target& target, const std::string& name) {
-    const auto found = target.options.find(name);
-    return found == target.options.end() ? "" : found->second;
+  static bool is_symbolic(const Target& target) {
+    const auto found = target.options.find("symbolic");
+    return found != target.options.end() && found->second == "only";
   }
 
   Result<std::unique_ptr<Kernel>> load(BuiltKernel& built, const std::string& text,
