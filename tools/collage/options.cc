@@ -103,13 +103,12 @@ Result<std::string> read_key(const std::string& flag, const std::string& file) {
   return text;
 }
 
-CLI::Validator positive_number(bool or_zero) {
+CLI::Validator positive_number() {
   return CLI::Validator(
-      [or_zero](std::string& text) {
+      [](std::string& text) {
         double value = 0;
-        const bool number = CLI::detail::lexical_cast(text, value) && value < 1e9;
-        if (number && (value > 0 || (or_zero && value == 0))) return std::string();
-        return text + (or_zero ? " is not 0 or a number above" : " is not a number above 0");
+        const bool number = CLI::detail::lexical_cast(text, value) && value > 0 && value < 1e9;
+        return number ? std::string() : text + " is not a number above 0";
       },
       "NUMBER", "positive");
 }
@@ -131,9 +130,8 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
       .add_option(
           "--targets", options.targets,
           "backends to use, comma separated (default: all), perhaps with options: 'amx -parts=3' "
-          "(sums "
-          "of six products), 'native -symbolic=only' (kernels that serve all shapes), 'opencl "
-          "-device=opencl:1'")
+          "(sums of six products), 'native -symbolic=only' (kernels that serve all shapes), "
+          "'opencl -device=opencl:1'")
       ->delimiter(',');
   command.add_option("--devices", options.devices,
                      "cpu:0,gpu:0: the devices to use, in order of preference");

@@ -40,9 +40,8 @@ void add_output_option(CLI::App& command, SharedOptions& options);
 // `--config`, of the commands that partition.
 void add_config_option(CLI::App& command, SharedOptions& options);
 
-// Refuses numbers that are not positive (nor zero, where that will do), in words that a person
-// wants to read.
-CLI::Validator positive_number(bool or_zero = false);
+// Refuses numbers that are not positive, in words that a person wants to read.
+CLI::Validator positive_number();
 
 // The text of a file that holds a key.
 Result<std::string> read_key(const std::string& flag, const std::string& file);
