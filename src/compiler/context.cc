@@ -100,12 +100,7 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
   std::unique_ptr<CompileContext> context(
       new CompileContext(model, options, candidates, progress, std::move(compile),
                          std::move(database), std::move(worker), std::move(dumps)));
-  PrintOptions as_text;
-  as_text.constants = PrintOptions::Constants::kShapeOnly;
-  if (context->dumps_.wants("graph")) {
-    const Module graph = TRY(tensor_program::named_programs(Module(context->graph.function())));
-    TRY(context->write_dump("graph.relay", to_text(graph, as_text)));
-  }
+  TRY(context->dump_module("graph", Module(context->graph.function())));
   TRY(context->dump("candidates", candidates));
   return context;
 }
@@ -183,6 +178,14 @@ Result<ConversionRow> CompileContext::conversion(const TensorType& type, const E
 CostEstimator& CompileContext::estimator() {
   if (given) return *given;
   return costs;
+}
+
+Status CompileContext::dump_module(const std::string& stage, const Module& module) {
+  if (!dumps_.wants(stage)) return {};
+  PrintOptions as_text;
+  as_text.constants = PrintOptions::Constants::kShapeOnly;
+  return write_dump(stage + ".relay",
+                    to_text(TRY(tensor_program::named_programs(module)), as_text));
 }
 
 Status CompileContext::dump_plan(const Plan& plan) {

@@ -167,12 +167,10 @@ Result<CoverChoice> choose(const std::vector<NamedCover>& covers,
                            const std::vector<CostedCandidate>& candidates,
                            CompileContext& context) {
   context.gate.know(context.costs.usual());
-  CoverChoice choice = TRY(choose_cover(
+  return choose_cover(
       covers, candidates,
       [&](const NamedCover& cover) { return context.lower_cover(cover, candidates); },
-      context.checks, *context.database, context.choosing, context.progress));
-  if (choice.chosen) TRY(context.dump("choice", *choice.chosen));
-  return choice;
+      context.checks, *context.database, context.choosing, context.progress);
 }
 
 bool has_relaxed(const CostedCandidate& candidate) {

@@ -229,7 +229,7 @@ def check_history(folder):
     model.compile(**options)
     assert sum(task.unknown for task in passes.extract_tasks(model, **options)) < before
     partitioned = passes.apply_history_best(**options)(model)
-    assert 'Compiler="onednn"' in partitioned.text(values=False)
+    assert 'Target="onednn"' in partitioned.text(values=False)
     expect_right(folder, partitioned, "onednn")
 
 
