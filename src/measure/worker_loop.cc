@@ -75,7 +75,7 @@ std::vector<Result<std::vector<TargetCosts>>> answers_to(const json& message,
     if (!task) return {task.status()};
     tasks.push_back(std::move(task).value());
   }
-  if (tasks.size() == 1 && tasks[0].is_conversion())
+  if (tasks.size() == 1 && tasks[0].function() == nullptr)
     return {measure_conversion(tasks[0], hooks, gate)};
   return measure_functions(tasks, hooks, gate);
 }

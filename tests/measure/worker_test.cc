@@ -25,7 +25,7 @@ class WorkerOfAnotherBuild : public ::testing::Test {
     testing::register_host();
     folder_ = fs::temp_directory_path() / ("collage_worker_" + std::to_string(::getpid()));
     fs::create_directories(folder_);
-    task_.function_text = canonical_text(testing::unary("tanh", {2, 3}));
+    task_.request = TimeRequest{{canonical_text(testing::unary("tanh", {2, 3}))}};
     task_.targets = {"reference"};
   }
   void TearDown() override { fs::remove_all(folder_); }
