@@ -14,7 +14,7 @@
 #include "cost/analytic.h"
 #include "cover/light_cover.h"
 #include "ir/text_printer.h"
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
 #include "tensor_program/module_programs.h"

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "cost/task.h"
+#include "measure/task.h"
 #include "runtime/saved_fields.h"
 
 namespace collage {

@@ -7,11 +7,11 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "cost/analytic.h"
-#include "cost/blocks.h"
-#include "cost/fault.h"
 #include "ir/text_printer.h"
 #include "ir/work.h"
-#include "machine/noise_gate.h"
+#include "measure/blocks.h"
+#include "measure/fault.h"
+#include "measure/noise_gate.h"
 #include "tensor_program/external_call.h"
 
 namespace collage {

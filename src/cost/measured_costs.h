@@ -13,7 +13,7 @@
 #include "cost/estimator.h"
 #include "cost/row_values.h"
 #include "cost/scaled_bounds.h"
-#include "cost/worker.h"
+#include "measure/worker.h"
 
 namespace collage {
 

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "backend/offer.h"
-#include "cost/fault.h"
 #include "measure/compile_ahead.h"
+#include "measure/fault.h"
 #include "measure/guarded_call.h"
 #include "measure/reference_cache.h"
 #include "measure/staged_kernel.h"

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "backend/compile_kernel.h"
-#include "cost/task.h"
 #include "measure/guarded_buffer.h"
 #include "measure/reference_cache.h"
+#include "measure/task.h"
 
 namespace collage {
 

@@ -1,10 +1,10 @@
-#include "cost/task.h"
+#include "measure/task.h"
 
 #include <algorithm>
 #include <array>
 
-#include "cost/blocks.h"
-#include "cost/fault.h"
+#include "measure/blocks.h"
+#include "measure/fault.h"
 #include "runtime/saved_fields.h"
 
 namespace collage {

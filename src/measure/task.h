@@ -21,9 +21,9 @@
 
 #include "backend/backend.h"
 #include "base/json_fields.h"
-#include "cost/cost.h"
-#include "cost/effort.h"
-#include "machine/probe.h"
+#include "measure/cost.h"
+#include "measure/effort.h"
+#include "measure/probe.h"
 
 namespace collage {
 

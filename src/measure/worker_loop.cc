@@ -13,11 +13,11 @@
 #include <system_error>
 
 #include "base/files.h"
-#include "cost/build_identity.h"
-#include "cost/fault.h"
-#include "cost/worker_channel.h"
+#include "measure/build_identity.h"
+#include "measure/fault.h"
 #include "measure/guarded_buffer.h"
 #include "measure/measure.h"
+#include "measure/worker_channel.h"
 
 namespace collage {
 

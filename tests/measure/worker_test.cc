@@ -1,6 +1,6 @@
 // Compiler and worker are two programs: one of another build is refused, in a line that says how
 // they differ, and never answers anything.
-#include "cost/worker.h"
+#include "measure/worker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cost/build_identity.h"
+#include "measure/build_identity.h"
 #include "measure/planted_kernel.h"
 
 namespace collage {
