@@ -24,7 +24,7 @@ list(JOIN COLLAGE_KERNELS "|" COLLAGE_KERNEL_NAMES)
 # Hashes of sources (cmake/fingerprints.cmake). Of each backend's, those of its kernels among them: a part of its version,
 # hence of the keys of measured costs and of cached objects. Of all that measures and judges kernels, and of all that makes,
 # runs and judges programs: parts of the keys of what they find (src/cost/cost_keys.h).
-set(COLLAGE_JUDGES base runtime ir ops tensor_program partition kernels/memory kernels/reference machine verify cost measure)
+set(COLLAGE_JUDGES base runtime ir ops tensor_program partition kernels/memory kernels/reference verify cost measure)
 set(fingerprints "")
 set(fingerprinted "")
 

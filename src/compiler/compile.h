@@ -153,8 +153,7 @@ struct CompileReport {
   std::vector<ReportedPlan> plans;  // the single-backend covers
   std::vector<ReportedEdge> edges;
   std::vector<ReportedSlot> arena;
-  Module partitioned;
-  Module stated;  // compiles again to the same kernels (partition/stated_kernels.h)
+  Module partitioned;  // compiles again to the same kernels (partition/stated_kernels.h)
   // Of the timed single-backend covers, the fastest; empty name when none was.
   std::string best_single_backend;
   double best_single_seconds = 0;

@@ -14,7 +14,7 @@
 #include "cost/analytic.h"
 #include "cover/light_cover.h"
 #include "ir/text_printer.h"
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
 #include "tensor_program/module_programs.h"
@@ -99,12 +99,7 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
   std::unique_ptr<CompileContext> context(
       new CompileContext(model, options, candidates, progress, std::move(compile),
                          std::move(database), std::move(worker), std::move(dumps)));
-  PrintOptions as_text;
-  as_text.constants = PrintOptions::Constants::kShapeOnly;
-  if (context->dumps_.wants("graph")) {
-    const Module graph = TRY(tensor_program::named_programs(Module(context->graph.function())));
-    TRY(context->write_dump("graph.relay", to_text(graph, as_text)));
-  }
+  TRY(context->dump_module("graph", Module(context->graph.function())));
   TRY(context->dump("candidates", candidates));
   return context;
 }
@@ -182,6 +177,14 @@ Result<ConversionRow> CompileContext::conversion(const TensorType& type, const E
 CostEstimator& CompileContext::estimator() {
   if (given) return *given;
   return costs;
+}
+
+Status CompileContext::dump_module(const std::string& stage, const Module& module) {
+  if (!dumps_.wants(stage)) return {};
+  PrintOptions as_text;
+  as_text.constants = PrintOptions::Constants::kShapeOnly;
+  return write_dump(stage + ".relay",
+                    to_text(TRY(tensor_program::named_programs(module)), as_text));
 }
 
 Status CompileContext::dump_plan(const Plan& plan) {

@@ -85,7 +85,7 @@ Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
   CoverSearch found =
       TRY(covers_by(costs, context.estimator(), demands, candidates, context, asking));
   if (!context.costs.is_frozen() && !context.given) {
-    FrozenCosts frozen(context.costs);
+    KnownCosts frozen(context.costs, Missing::kRefuse);
     CoverSearch again = TRY(covers_by(costs, frozen, demands, candidates, context, asking));
     again.counts += found.counts;
     again.search_seconds += found.search_seconds;
@@ -104,7 +104,7 @@ Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
 Result<bool> all_is_known(const ModelCosts& costs, const Candidates& candidates,
                           CompileContext& context) {
   if (!costs.missing.ok()) return false;
-  KnownCosts known(context.costs);
+  KnownCosts known(context.costs, Missing::kEstimate);
   const Result<CoverSearch> found = find_compatible_covers(
       *candidates.graph, costs.candidates, known, candidates.specs, candidates.compatible);
   // What nobody measured is in no cover, a variant that is stated, say: there may be none.
@@ -166,12 +166,10 @@ Result<CoverChoice> choose(const std::vector<NamedCover>& covers,
                            const std::vector<CostedCandidate>& candidates,
                            CompileContext& context) {
   context.gate.know(context.costs.usual());
-  CoverChoice choice = TRY(choose_cover(
+  return choose_cover(
       covers, candidates,
       [&](const NamedCover& cover) { return context.lower_cover(cover, candidates); },
-      context.checks, *context.database, context.choosing, context.progress));
-  if (choice.chosen) TRY(context.dump("choice", *choice.chosen));
-  return choice;
+      context.checks, *context.database, context.choosing, context.progress);
 }
 
 bool has_relaxed(const CostedCandidate& candidate) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "cost/cost.h"
+#include "measure/cost.h"
 
 namespace collage {
 

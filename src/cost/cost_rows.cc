@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "backend/compile_kernel.h"
-#include "cost/fault.h"
 #include "cost/measured_costs.h"
 #include "ir/text_printer.h"
+#include "measure/fault.h"
 #include "tensor_program/external_call.h"
 
 namespace collage {

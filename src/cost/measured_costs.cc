@@ -7,11 +7,11 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "cost/analytic.h"
-#include "cost/blocks.h"
-#include "cost/fault.h"
 #include "ir/text_printer.h"
 #include "ir/work.h"
-#include "machine/noise_gate.h"
+#include "measure/blocks.h"
+#include "measure/fault.h"
+#include "measure/noise_gate.h"
 #include "tensor_program/external_call.h"
 
 namespace collage {
@@ -65,7 +65,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
                                                            const std::string& text) {
   add_quarantine(task, text);
   std::unique_lock<std::mutex> turn;
-  if (!task.until_right && !task.list_only) turn = turn_to_measure();  // else nothing is timed
+  if (task.times()) turn = turn_to_measure();
   // Recorded at once: a run that is ended by hand because something hangs does not hang again.
   return worker_.measure(std::move(task), [&](const std::string& subject, const Invalid& how) {
     put_in_quarantine(text, subject, how);
@@ -106,9 +106,10 @@ double MeasuredCosts::seconds_per_measurement() {
       .value_or(kGuess);
 }
 
-MeasureTask MeasuredCosts::function_task(const std::string& text) const {
+MeasureTask MeasuredCosts::task_of(Request request, std::vector<std::string> targets) const {
   MeasureTask task;
-  task.function_text = text;
+  task.request = std::move(request);
+  task.targets = std::move(targets);
   task.options = options_.compile;
   task.cache = options_.cache;
   task.effort = options_.effort;
@@ -124,10 +125,11 @@ Worker::Answers MeasuredCosts::run_worker(std::vector<MeasureTask> tasks) {
     std::vector<MeasureTask> together;
     double bytes = 0;
     for (size_t i = first; i < tasks.size() && together.size() < kMostTogether; ++i) {
-      bytes += tasks[i].bytes * kVariants * static_cast<double>(tasks[i].targets.size());
+      bytes += std::get<TimeRequest>(tasks[i].request).bytes * kVariants *
+               static_cast<double>(tasks[i].targets.size());
       if (!together.empty() && bytes > kMostBytes) break;
       together.push_back(tasks[i]);
-      add_quarantine(together.back(), together.back().function_text);
+      add_quarantine(together.back(), together.back().function()->text);
     }
     Result<std::optional<Worker::Answers>> all = std::optional<Worker::Answers>();
     if (together.size() > 1) {
@@ -140,7 +142,7 @@ Worker::Answers MeasuredCosts::run_worker(std::vector<MeasureTask> tasks) {
       } else if (*all) {
         answers.push_back(std::move((**all)[i]));
       } else {
-        answers.push_back(run_worker(tasks[first + i], tasks[first + i].function_text));
+        answers.push_back(run_worker(tasks[first + i], tasks[first + i].function()->text));
       }
     }
     first += together.size();
@@ -161,9 +163,11 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
   std::vector<std::pair<size_t, std::vector<size_t>>> missing;  // of each task: question, targets
   for (size_t q = 0; q < questions.size(); ++q) {
     const auto& [function, targets] = questions[q];
-    MeasureTask task = function_task(canonical_text(function));
-    task.lowered = precision == Precision::kLowered;
-    task.bytes = function_bytes(function);
+    TimeRequest request;
+    request.text = canonical_text(function);
+    request.lowered = precision == Precision::kLowered;
+    request.bytes = function_bytes(function);
+    std::vector<std::string> asked;
     result[q].resize(targets.size());
     if (tensor_program::is_local(function)) {
       for (size_t i = 0; i < targets.size(); ++i)
@@ -172,23 +176,23 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
     }
     std::vector<size_t> unknown;
     for (size_t i = 0; i < targets.size(); ++i) {
-      if (std::optional<TargetCosts> known = find_function(task.function_text, targets[i],
-                                                           options_.frozen, precision, &function)) {
+      if (std::optional<TargetCosts> known =
+              find_function(request.text, targets[i], options_.frozen, precision, &function)) {
         result[q][i] = std::move(*known);
-        bounds_.learn(function, task.function_text, result[q][i]);
+        bounds_.learn(function, request.text, result[q][i]);
         ++counts_.cached;
         continue;
       }
       if (options_.frozen) {
-        result[q][i] = TRY(frozen_answer(function, task.function_text, targets[i], precision));
+        result[q][i] = TRY(frozen_answer(function, request.text, targets[i], precision));
         continue;
       }
       unknown.push_back(i);
-      task.targets.push_back(targets[i].to_string());
-      add_searched(task, targets[i]);
+      asked.push_back(targets[i].to_string());
+      add_searched(request, targets[i]);
     }
     if (unknown.empty()) continue;
-    tasks.push_back(std::move(task));
+    tasks.push_back(task_of(std::move(request), std::move(asked)));
     missing.emplace_back(q, std::move(unknown));
   }
   const Stopwatch watch;
@@ -213,7 +217,7 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
       ++counts_.measured;
       counts_.disturbed += entry.conditions.disturbed;
       learn_usual(entry.conditions);
-      const std::string& text = tasks[m].function_text;
+      const std::string& text = tasks[m].function()->text;
       measured_now_.insert(context_of(target, precision) + text);
       put_costs("function", text, target, precision, entry);
       bounds_.learn(questions[q].function, text, entry);
@@ -252,10 +256,8 @@ Result<TargetCosts> MeasuredCosts::offer(const Function& function, const std::st
   if (std::optional<TargetCosts> known = find_offer(text, target, &function))
     return std::move(*known);
   if (options_.frozen) return frozen_miss(text, target);
-  MeasureTask task = function_task(text);
-  task.list_only = true;
-  task.targets = {target.to_string()};
-  std::optional<std::vector<TargetCosts>> listed = TRY(ask(std::move(task), text));
+  std::optional<std::vector<TargetCosts>> listed =
+      TRY(ask(task_of(ListRequest{{text}}, {target.to_string()}), text));
   if (!listed) return not_measured(function, target);
   put_costs("trial", text, target, Precision::kFull, listed->at(0));
   return std::move(listed->at(0));
@@ -285,15 +287,12 @@ Result<std::vector<std::optional<Cost>>> MeasuredCosts::add_blocks(
   std::vector<size_t> asked;  // of each task: which of the kernels
   for (size_t k = 0; k < kernels.size(); ++k) {
     const auto& [function, target, variant] = kernels[k];
-    MeasureTask task = function_task(canonical_text(function));
+    const std::string text = canonical_text(function), name = target.to_string();
     const Precision precision = precision_of(variant);
-    if (measured_now_.count(context_of(target, precision) + task.function_text) == 0) continue;
-    task.targets = {target.to_string()};
-    task.named[task.targets[0]] = {variant};
-    task.only_named = true;
-    task.lowered = variant.lowered;
-    task.bytes = function_bytes(function);
-    tasks.push_back(std::move(task));
+    if (measured_now_.count(context_of(target, precision) + text) == 0) continue;
+    tasks.push_back(task_of(
+        TimeRequest{{text, {{name, {variant}}}, true, variant.lowered}, function_bytes(function)},
+        {name}));
     asked.push_back(k);
   }
   const Worker::Answers answers = run_worker(tasks);
@@ -301,7 +300,8 @@ Result<std::vector<std::optional<Cost>>> MeasuredCosts::add_blocks(
     if (answers[i].status().code() == ErrorCode::kUnavailable && !interrupted())
       return answers[i].status();
     if (answers[i].ok())
-      result[asked[i]] = add_to_row(kernels[asked[i]], tasks[i].function_text, answers[i]->at(0));
+      result[asked[i]] =
+          add_to_row(kernels[asked[i]], tasks[i].function()->text, answers[i]->at(0));
   }
   return result;
 }

@@ -13,7 +13,7 @@
 #include "cost/estimator.h"
 #include "cost/row_values.h"
 #include "cost/scaled_bounds.h"
-#include "cost/worker.h"
+#include "measure/worker.h"
 
 namespace collage {
 
@@ -173,9 +173,9 @@ class MeasuredCosts : public CostEstimator {
   // Of what is not known where nothing is measured: the host stands in for others all the same.
   Result<TargetCosts> frozen_answer(const Function& function, const std::string& text,
                                     const Target& target, Precision precision) const;
-  MeasureTask function_task(const std::string& text) const;  // without targets
-  // What a schedule search found for that target of the task.
-  void add_searched(MeasureTask& task, const Target& target);
+  MeasureTask task_of(Request request, std::vector<std::string> targets) const;
+  // Names what a schedule search found for that target.
+  void add_searched(FunctionRequest& request, const Target& target);
   // Keeps what a worker saw of the cores in quiet moments, if that is news.
   void learn_usual(const Conditions& conditions);
   // Subjects of that text that killed a worker are not run again.

@@ -19,10 +19,8 @@ Result<std::optional<TargetCosts>> MeasuredCosts::time_variants(
     Effort effort) {
   if (interrupted() || variants.empty()) return std::optional<TargetCosts>();
   const std::string text = canonical_text(function);
-  MeasureTask task = function_task(text);
-  task.targets = {target.to_string()};
-  task.named[task.targets[0]] = variants;
-  task.only_named = true;
+  const std::string name = target.to_string();
+  MeasureTask task = task_of(TimeRequest{{text, {{name, variants}}, true}}, {name});
   task.effort = effort;
   std::optional<std::vector<TargetCosts>> answer = TRY(ask(std::move(task), text));
   if (!answer) return std::optional<TargetCosts>();
@@ -30,13 +28,13 @@ Result<std::optional<TargetCosts>> MeasuredCosts::time_variants(
   return std::optional(std::move(answer->at(0)));
 }
 
-void MeasuredCosts::add_searched(MeasureTask& task, const Target& target) {
-  if (task.lowered) return;
+void MeasuredCosts::add_searched(FunctionRequest& request, const Target& target) {
+  if (request.lowered) return;
   const std::optional<TargetCosts> searched =
-      find_costs(kSearched, task.function_text, target, Precision::kFull);
+      find_costs(kSearched, request.text, target, Precision::kFull);
   if (!searched) return;
   for (const MeasuredVariant& row : searched->variants)
-    task.named[target.to_string()].push_back(row.variant);
+    request.named[target.to_string()].push_back(row.variant);
 }
 
 bool MeasuredCosts::were_schedules_searched(const Function& function, const Target& target) {

@@ -38,13 +38,12 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
     ++counts_.cached;
     return std::move(*known);
   }
-  MeasureTask task = function_task(text);
-  task.targets = {target.to_string()};
-  task.until_right = true;
+  TryFirstRequest request{{text}};
   if (wanted != nullptr && known) {
-    task.named[task.targets[0]] = {*wanted};
-    task.only_named = true;
+    request.named[target.to_string()] = {*wanted};
+    request.only_named = true;
   }
+  MeasureTask task = task_of(std::move(request), {target.to_string()});
   if (wanted != nullptr && !known)
     task.only = MeasuredVariant{*wanted, {}}.subject(target.to_string());
   std::optional<std::vector<TargetCosts>> answer = TRY(ask(std::move(task), text));
@@ -88,9 +87,7 @@ void MeasuredCosts::try_ahead(const std::vector<Trial>& trials,
     if (find_function(text, trial.target, true, Precision::kFull) ||
         find_costs("trial", text, trial.target, Precision::kFull))
       continue;
-    MeasureTask task = function_task(text);
-    task.targets = {trial.target.to_string()};
-    task.until_right = true;
+    MeasureTask task = task_of(TryFirstRequest{{text}}, {trial.target.to_string()});
     add_quarantine(task, text);
     pending.push_back({std::move(text), &trial, std::move(task)});
   }

@@ -26,7 +26,7 @@ Result<Function> with_own_constants(const Function& function) {
 Result<std::unique_ptr<Kernel>> compile_to_time(const Function& function, const Variant& variant,
                                                 const Target& target, const MeasureTask& task) {
   const ConstantsApart apart;
-  const bool turns = task.cache == CacheState::kStreaming && !task.until_right;
+  const bool turns = task.cache == CacheState::kStreaming && task.times();
   return compile_kernel(*find_backend(target.kind),
                         turns ? TRY(with_own_constants(function)) : function, variant, target,
                         task.options);

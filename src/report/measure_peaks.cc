@@ -12,7 +12,7 @@
 #include "backend/backend.h"
 #include "base/cache_sizes.h"
 #include "base/stopwatch.h"
-#include "machine/peak_loops.h"
+#include "measure/peak_loops.h"
 #include "report/roofline.h"
 #include "runtime/huge_pages.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/progress.h"
 #include "cover/cover_search.h"
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "select/cover_checks.h"
 #include "select/memory_limits.h"
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "cost/blocks.h"
 #include "cover/cover_problem.h"
+#include "measure/blocks.h"
 
 namespace collage {
 

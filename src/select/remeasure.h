@@ -1,6 +1,6 @@
 // Remeasurement of costs that decide. Timing is noisy, and a search picks the luckiest of many
 // figures: three kernels beat the one that does their work because a neighbour disturbed that one
-// for a second. So figures of which a cover depends get blocks at other moments (cost/blocks.h)
+// for a second. So figures of which a cover depends get blocks at other moments (measure/blocks.h)
 // until two agree, and the covers are found anew.
 #pragma once
 

@@ -47,10 +47,7 @@ TEST_P(BackendsGate, AcceptsTheirKernels) {
   for (const auto& [op, function] : smallest_cases()) {
     const auto variants = backend->variants(function, target, options);
     if (!variants.ok() || variants->empty()) continue;
-    MeasureTask task;
-    task.function_text = canonical_text(function);
-    task.options = options;
-    Result<Subject> subject = Subject::of_function(task);
+    Result<Subject> subject = Subject::of_function(canonical_text(function), options);
     ASSERT_TRUE(subject.ok()) << op << ": " << subject.status().to_string();
     auto kernel = compile_kernel(*backend, subject->function(), variants->front(), target, options);
     if (!kernel.ok()) continue;
@@ -86,10 +83,7 @@ TEST(ConvolutionsGate, AcceptsEveryVariantWithOutliers) {
       {x}, make_call("nn.conv2d", {x, weights}, {{"padding", Ints{1, 1, 1, 1}}}).value());
   const CompileOptions options{2, ""};
   ThreadTeam team(2);
-  MeasureTask task;
-  task.function_text = canonical_text(function);
-  task.options = options;
-  Subject subject = Subject::of_function(task).value();
+  Subject subject = Subject::of_function(canonical_text(function), options).value();
   int in_tiles = 0;
   for (const char* name : {"native", "onednn"}) {
     Backend* backend = find_backend(name);

@@ -5,9 +5,9 @@
 
 #include "backend/fingerprint.h"
 #include "compiler/fault_backend.h"
-#include "cost/blocks.h"
 #include "cost/measured_costs.h"
 #include "ir/text_printer.h"
+#include "measure/blocks.h"
 
 namespace collage {
 namespace {

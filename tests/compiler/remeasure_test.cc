@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cost/blocks.h"
 #include "ir/expr.h"
+#include "measure/blocks.h"
 #include "targets/backends.h"
 
 namespace collage {

@@ -13,8 +13,8 @@
 #include "backend/fingerprint.h"
 #include "base/hash.h"
 #include "cost/database_tools.h"
-#include "cost/task.h"
 #include "measure/planted_kernel.h"
+#include "measure/task.h"
 
 namespace collage {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cost/task.h"
 #include "ir/op.h"
+#include "measure/task.h"
 #include "networks.h"
 #include "ops/random_inputs.h"
 #include "ops/registry.h"

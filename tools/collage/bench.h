@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "dynamic_model.h"
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "options.h"
 #include "report/report.h"
 #include "rivals.h"

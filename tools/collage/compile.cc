@@ -111,7 +111,7 @@ Status compile_to_file(CompileOptionsOfTool options) {
     TRY(write_library(options.output, *program.impl().plan, facts.threads,
                       model.impl().path.filename().string()));
   } else if (options.emit == "module") {
-    TRY(save_module(program.impl().report.stated, options.output));
+    TRY(save_module(program.impl().report.partitioned, options.output));
   } else {
     TRY(save_program(program, model, report, options.output, key));
   }

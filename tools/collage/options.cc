@@ -15,7 +15,7 @@
 #include "base/output_file.h"
 #include "base/percent.h"
 #include "base/stopwatch.h"
-#include "cost/effort.h"
+#include "measure/effort.h"
 #include "progress_line.h"
 #include "report/host_share.h"
 #include "runtime/npy.h"

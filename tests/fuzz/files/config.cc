@@ -8,10 +8,11 @@
 #include <sstream>
 
 #include "case_file.h"
-#include "cost/task.h"
+#include "measure/task.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/mutate_json.h"
 #include "fuzz/mutate_text.h"
+#include "measure/task.h"
 #include "targets/backends.h"
 #include "targets/targets.h"
 #include "test_paths.h"

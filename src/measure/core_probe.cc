@@ -1,4 +1,4 @@
-#include "machine/core_probe.h"
+#include "measure/core_probe.h"
 
 #include <algorithm>
 #include <limits>

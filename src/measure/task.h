@@ -1,8 +1,7 @@
 // What travels between the compiler and a measuring worker, as lines of JSON.
 //
-//   to the worker     [MeasureTask]: each a function (canonical text, large constants by shape
-//                     only) and the targets to try, all of them timed together; or one of a tensor
-//                     type and two encodings to convert between
+//   to the worker     [MeasureTask]: requests about functions, all of them timed together; or one
+//                     about a conversion
 //   from the worker   {"begin": subject}     what it is about to touch: who is to blame if it dies
 //                     {"timing": [subject]}  it times these together; which one at the moment is
 //                                            in the memory it shares with the compiler (worker.h)
@@ -17,13 +16,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "backend/backend.h"
 #include "base/json_fields.h"
-#include "cost/cost.h"
-#include "cost/effort.h"
-#include "machine/probe.h"
+#include "measure/cost.h"
+#include "measure/effort.h"
+#include "measure/probe.h"
 
 namespace collage {
 
@@ -69,29 +69,45 @@ const MeasuredVariant* fastest_variant(const TargetCosts& costs, Counts&& counts
   return fastest;
 }
 
+// The requests. Of a function, large constants of whose text are there by shape alone:
+struct FunctionRequest {
+  std::string text;  // canonical
+  // By target: variants that it may not list, as a schedule search finds them, to be tried too, or
+  // alone.
+  std::map<std::string, std::vector<Variant>> named = {};
+  bool only_named = false;
+  bool lowered = false;  // the backends' lowered variants, instead of the others
+};
+// Names the variants that there are; compiles nothing.
+struct ListRequest : FunctionRequest {};
+// Tries the variants of each target in their order until one is right; times nothing.
+struct TryFirstRequest : FunctionRequest {};
+// Tries all variants, and times together those that are right.
+struct TimeRequest : FunctionRequest {
+  double bytes = 0;  // of the function's tensors; the worker does not need to know
+};
+// A tensor's change of encoding: times every target's or, where nothing is timed, tries the targets
+// until one is right.
+struct ConvertRequest {
+  TensorType type;
+  Encoding from, to;
+  bool timed = true;
+};
+
+using Request = std::variant<TimeRequest, ListRequest, TryFirstRequest, ConvertRequest>;
+
 struct MeasureTask {
-  std::string function_text;            // empty for a conversion
+  Request request;
   std::vector<std::string> targets;     // text form; for a conversion: backends' names
   std::map<std::string, Invalid> skip;  // subjects that killed a worker before, and how
   std::string only;                     // not empty: no variant but this subject is tried
-  // By target: variants that it may not list, as a schedule search finds them, to be tried too, or
-  // alone.
-  std::map<std::string, std::vector<Variant>> named;
-  bool only_named = false;
-  // Nothing is timed: of each target the variants are tried in their order until one is right; of a
-  // conversion, the targets.
-  bool until_right = false;
-  double bytes = 0;        // of the function's tensors; the worker does not need to know
-  bool list_only = false;  // nothing is compiled either: which variants there are
-  bool lowered = false;    // the backends' lowered variants, instead of the others
-  // Conversion only.
-  TensorType type;
-  Encoding from, to;
   CompileOptions options;
   CacheState cache = CacheState::kStreaming;  // what to time in
   Effort effort = Effort::kDefault;
   CoreState usual = {};  // what is known of the cores in quiet moments (noise_gate.h)
-  bool is_conversion() const { return function_text.empty(); }
+
+  const FunctionRequest* function() const;  // null for a conversion
+  bool times() const;                       // else variants are tried at most
   bool excludes(const std::string& subject) const {
     return skip.count(subject) != 0 || (!only.empty() && only != subject);
   }

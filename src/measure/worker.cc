@@ -1,4 +1,4 @@
-#include "cost/worker.h"
+#include "measure/worker.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -22,9 +22,9 @@
 #include "base/log.h"
 #include "base/machine_limits.h"
 #include "base/stopwatch.h"
-#include "cost/build_identity.h"
-#include "cost/fault.h"
-#include "cost/own_time.h"
+#include "measure/build_identity.h"
+#include "measure/fault.h"
+#include "measure/own_time.h"
 
 extern char** environ;
 

@@ -1,4 +1,4 @@
-#include "cost/fault.h"
+#include "measure/fault.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "cost/task.h"
-#include "cost/worker_channel.h"
+#include "measure/task.h"
+#include "measure/worker_channel.h"
 
 namespace collage {
 

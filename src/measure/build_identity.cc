@@ -1,4 +1,4 @@
-#include "cost/build_identity.h"
+#include "measure/build_identity.h"
 
 #include "backend/backend.h"
 #include "backend/fingerprint.h"

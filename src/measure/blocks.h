@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/statistics.h"
-#include "cost/cost.h"
+#include "measure/cost.h"
 
 namespace collage {
 

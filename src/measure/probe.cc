@@ -1,4 +1,4 @@
-#include "machine/probe.h"
+#include "measure/probe.h"
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -14,7 +14,7 @@
 
 #include "base/cache_sizes.h"
 #include "base/statistics.h"
-#include "machine/peak_loops.h"
+#include "measure/peak_loops.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {

@@ -1,4 +1,4 @@
-#include "cost/effort.h"
+#include "measure/effort.h"
 
 namespace collage {
 

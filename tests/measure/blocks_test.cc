@@ -1,12 +1,12 @@
 // Figures from blocks of samples: which blocks count, what they say together, and how surely.
-#include "cost/blocks.h"
+#include "measure/blocks.h"
 
 #include <gmock/gmock.h>
 
 #include <random>
 
 #include "base/json.h"
-#include "cost/task.h"
+#include "measure/task.h"
 
 namespace collage {
 namespace {

@@ -1,4 +1,4 @@
-#include "machine/peak_loops.h"
+#include "measure/peak_loops.h"
 
 #include <cpuid.h>
 #include <immintrin.h>
@@ -16,7 +16,7 @@ constexpr int kSums512 = 24, kSums256 = 12, kSums128 = 12;
 // Every loop over the sums below is unrolled whole: an array that is indexed in a loop lies in
 // memory, and each multiply-add would load and store. The compiler learns of no sum that it equals
 // another, or it would compute one of them, nor that it grows by a constant.
-// tests/machine/peak_loops_test.py looks.
+// tests/measure/peak_loops_test.py looks.
 
 __attribute__((target("avx512f"))) float multiply_add_512(int rounds) {
   __m512 sums[kSums512];

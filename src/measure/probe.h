@@ -10,7 +10,7 @@
 #include <deque>
 
 #include "base/stopwatch.h"
-#include "machine/core_probe.h"
+#include "measure/core_probe.h"
 #include "runtime/thread_team.h"
 
 namespace collage {

@@ -1,5 +1,5 @@
 // Whose fault a failure is: the kernel's, which is kept, or the machine's, which is not.
-#include "cost/fault.h"
+#include "measure/fault.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 #include <functional>
 
-#include "cost/own_time.h"
-#include "cost/task.h"
+#include "measure/own_time.h"
+#include "measure/task.h"
 
 namespace collage {
 namespace {

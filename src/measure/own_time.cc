@@ -1,4 +1,4 @@
-#include "cost/own_time.h"
+#include "measure/own_time.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 
 #include <algorithm>
 #include <chrono>

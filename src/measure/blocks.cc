@@ -1,4 +1,4 @@
-#include "cost/blocks.h"
+#include "measure/blocks.h"
 
 #include <algorithm>
 #include <cmath>

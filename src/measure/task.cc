@@ -1,10 +1,10 @@
-#include "cost/task.h"
+#include "measure/task.h"
 
 #include <algorithm>
 #include <array>
 
-#include "cost/blocks.h"
-#include "cost/fault.h"
+#include "measure/blocks.h"
+#include "measure/fault.h"
 #include "runtime/saved_fields.h"
 
 namespace collage {
@@ -250,61 +250,103 @@ Result<TargetCosts> target_costs_from_json(const json& j) {
   return costs;
 }
 
+const FunctionRequest* MeasureTask::function() const {
+  return std::visit(
+      [](const auto& of) -> const FunctionRequest* {
+        if constexpr (std::is_base_of_v<FunctionRequest, std::decay_t<decltype(of)>>) return &of;
+        return nullptr;
+      },
+      request);
+}
+
+bool MeasureTask::times() const {
+  const auto* conversion = std::get_if<ConvertRequest>(&request);
+  return conversion != nullptr ? conversion->timed : std::holds_alternative<TimeRequest>(request);
+}
+
+namespace {
+
+constexpr std::array<const char*, 4> kRequests = {"time", "list", "try", "convert"};  // by index
+
+json to_json(const FunctionRequest& request) {
+  json result = {{"function", request.text},
+                 {"only_named", request.only_named},
+                 {"lowered", request.lowered},
+                 {"named", json::object()}};
+  for (const auto& [target, variants] : request.named)
+    for (const Variant& variant : variants)
+      result["named"][target].push_back(collage::to_json(variant));
+  return result;
+}
+
+json to_json(const ConvertRequest& request) {
+  return {{"shape", request.type.shape},
+          {"dtype", dtype_name(request.type.dtype)},
+          {"from", collage::to_json(request.from)},
+          {"to", collage::to_json(request.to)},
+          {"timed", request.timed}};
+}
+
+Status read(const JsonFields& fields, FunctionRequest& request) {
+  request.text = TRY(fields.text("function"));
+  for (const auto& [target, variants] : TRY(fields.object("named"))->items())
+    request.named[target] = TRY(list_from<Variant>(variants, variant_from_json));
+  request.only_named = TRY(fields.flag("only_named"));
+  request.lowered = TRY(fields.flag("lowered"));
+  return {};
+}
+
+Status read(const JsonFields& fields, ConvertRequest& request) {
+  request.type.shape = TRY(list_from<int64_t>(*TRY(fields.array("shape")), extent_from));
+  TRY(checked_num_elements(request.type.shape));
+  request.type.dtype = TRY(parse_dtype(TRY(fields.text("dtype"))));
+  request.from = TRY(encoding_from(*TRY(fields.object("from"))));
+  request.to = TRY(encoding_from(*TRY(fields.object("to"))));
+  request.timed = TRY(fields.flag("timed"));
+  return {};
+}
+
+Result<Request> request_named(const std::string& name) {
+  static const std::array<Request, kRequests.size()> all = {TimeRequest(), ListRequest(),
+                                                            TryFirstRequest(), ConvertRequest()};
+  for (const Request& one : all)
+    if (name == kRequests[one.index()]) return one;
+  return internal_error("'request' is '{}'", name);
+}
+
+}  // namespace
+
 json to_json(const MeasureTask& task) {
   json skip = json::object();
   for (const auto& [subject, invalid] : task.skip) skip[subject] = to_json(invalid);
-  json result = {{"function", task.function_text},
+  json result = std::visit([](const auto& request) { return to_json(request); }, task.request);
+  result.update({{"request", kRequests[task.request.index()]},
                  {"targets", task.targets},
                  {"skip", skip},
                  {"only", task.only},
-                 {"until_right", task.until_right},
-                 {"list_only", task.list_only},
-                 {"lowered", task.lowered},
                  {"effort", effort_name(task.effort)},
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder},
                  {"caches", static_cast<int>(task.cache)},
-                 {"usual", to_json(task.usual)}};
-  for (const auto& [target, variants] : task.named)
-    for (const Variant& variant : variants) result["named"][target].push_back(to_json(variant));
-  if (task.only_named) result["only_named"] = true;
-  if (task.is_conversion()) {
-    result["shape"] = task.type.shape;
-    result["dtype"] = dtype_name(task.type.dtype);
-    result["from"] = to_json(task.from);
-    result["to"] = to_json(task.to);
-  }
+                 {"usual", to_json(task.usual)}});
   return result;
 }
 
 Result<MeasureTask> task_from_json(const json& j) {
   const JsonFields fields(j);
   MeasureTask task;
-  task.function_text = TRY(fields.text("function"));
+  task.request = TRY(request_named(TRY(fields.text("request"))));
+  TRY(std::visit([&](auto& request) { return read(fields, request); }, task.request));
   task.targets = TRY(list_from<std::string>(*TRY(fields.array("targets")), text_from));
   for (const auto& [subject, how] : TRY(fields.object("skip"))->items())
     task.skip[subject] = TRY(invalid_from_json(how));
   task.only = TRY(fields.text("only"));
-  if (fields.has("named"))
-    for (const auto& [target, variants] : TRY(fields.object("named"))->items())
-      task.named[target] = TRY(list_from<Variant>(variants, variant_from_json));
-  task.only_named = TRY(fields.flag("only_named", false));
-  task.until_right = TRY(fields.flag("until_right"));
-  task.list_only = TRY(fields.flag("list_only"));
-  task.lowered = TRY(fields.flag("lowered"));
   task.effort = TRY(parse_effort(TRY(fields.text("effort"))));
   task.options.threads = static_cast<int>(TRY(fields.integer("threads", 0, 1 << 16)));
   task.options.cache_folder = TRY(fields.text("cache"));
   constexpr auto kLast = static_cast<int64_t>(CacheState::kStreaming);
   task.cache = static_cast<CacheState>(TRY(fields.integer("caches", 0, kLast)));
   task.usual = TRY(core_state_from_json(*TRY(fields.object("usual"))));
-  if (task.is_conversion()) {
-    task.type.shape = TRY(list_from<int64_t>(*TRY(fields.array("shape")), extent_from));
-    TRY(checked_num_elements(task.type.shape));
-    task.type.dtype = TRY(parse_dtype(TRY(fields.text("dtype"))));
-    task.from = TRY(encoding_from(*TRY(fields.object("from"))));
-    task.to = TRY(encoding_from(*TRY(fields.object("to"))));
-  }
   return task;
 }
 

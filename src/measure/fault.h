@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "cost/cost.h"
+#include "measure/cost.h"
 
 namespace collage {
 

@@ -1,6 +1,6 @@
 // Compiler and worker are two programs: one of another build is refused, in a line that says how
 // they differ, and never answers anything.
-#include "cost/worker.h"
+#include "measure/worker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cost/build_identity.h"
+#include "measure/build_identity.h"
 #include "measure/planted_kernel.h"
 
 namespace collage {
@@ -25,7 +25,7 @@ class WorkerOfAnotherBuild : public ::testing::Test {
     testing::register_host();
     folder_ = fs::temp_directory_path() / ("collage_worker_" + std::to_string(::getpid()));
     fs::create_directories(folder_);
-    task_.function_text = canonical_text(testing::unary("tanh", {2, 3}));
+    task_.request = TimeRequest{{canonical_text(testing::unary("tanh", {2, 3}))}};
     task_.targets = {"reference"};
   }
   void TearDown() override { fs::remove_all(folder_); }

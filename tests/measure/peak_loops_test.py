@@ -1,6 +1,6 @@
 """The loops that a machine's peaks are measured with do what they say, as compiled: nothing is timed here.
 
-    python tests/machine/peak_loops_test.py
+    python tests/measure/peak_loops_test.py
 
 Compiles them as the build does, with each compiler that is installed, and reads the machine code. A loop of arithmetic has no operand in
 memory, and sums enough that no instruction waits for its last result; a loop over a buffer touches nothing but the buffer. Prints
@@ -71,7 +71,7 @@ def loops_of(function, instruction):
 
 def compiled(folder, compiler):
     """The functions of all files with such loops."""
-    return {name: function for source in ("machine/peak_loops.cc", "backend/amx/peak.cc")
+    return {name: function for source in ("measure/peak_loops.cc", "backend/amx/peak.cc")
             for name, function in functions(folder, compiler, source).items()}
 
 

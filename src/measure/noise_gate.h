@@ -7,8 +7,8 @@
 #include <deque>
 #include <mutex>
 
-#include "machine/core_probe.h"
-#include "machine/probe.h"
+#include "measure/core_probe.h"
+#include "measure/probe.h"
 #include "runtime/thread_team.h"
 
 namespace collage {
