@@ -43,7 +43,7 @@ class AmxBackend : public Backend {
 
   PartitionRulePtr partition_rule(const Target&) const override {
     return std::make_shared<UnionPartitionRule>(
-        name(), std::vector<PartitionRulePtr>{contraction::make_contraction_rule(name(), true),
+        name(), std::vector<PartitionRulePtr>{contraction::make_contraction_rule(name()),
                                               make_attention_rule()});
   }
 

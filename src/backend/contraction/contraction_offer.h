@@ -14,9 +14,8 @@
 
 namespace collage::contraction {
 
-/// Convolutions, and products where those are wanted too, with what follows them, each alone and
-/// siblings together.
-PartitionRulePtr make_contraction_rule(const std::string& name, bool products);
+/// Convolutions and products with what follows them, each alone and siblings together.
+PartitionRulePtr make_contraction_rule(const std::string& name);
 
 /// A variant whose tensors have plain layouts.
 Variant plain_variant(std::string name, const Parts& parts, const Function& function);
