@@ -75,7 +75,7 @@ Result<ConversionRow> MeasuredCosts::ask_for_conversion(const std::string& kind,
   task.until_right = kind == "trial";
   const std::set<std::string>& converters = options_.converters;
   for (Backend* backend : all_backends())
-    if (converters.empty() || backend->is_host() || converters.contains(backend->name()))
+    if (converters.empty() || backend->traits().is_host || converters.contains(backend->name()))
       task.targets.push_back(backend->name());
   const bool timed = !task.until_right;
   const std::optional<std::vector<TargetCosts>> answer = TRY(ask(std::move(task), text));

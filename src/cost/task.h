@@ -83,11 +83,10 @@ struct MeasureTask {
   bool until_right = false;
   double bytes = 0;        // of the function's tensors; the worker does not need to know
   bool list_only = false;  // nothing is compiled either: which variants there are
-  bool lowered = false;    // the backends' lowered variants, instead of the others
   // Conversion only.
   TensorType type;
   Encoding from, to;
-  CompileOptions options;
+  CompileOptions options;                     // RoundingLimit::kAny: of variants that need it alone
   CacheState cache = CacheState::kStreaming;  // what to time in
   Effort effort = Effort::kDefault;
   CoreState usual = {};  // what is known of the cores in quiet moments (noise_gate.h),

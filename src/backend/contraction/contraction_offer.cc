@@ -105,35 +105,37 @@ PartitionRulePtr make_contraction_rule(const std::string& name) {
 
 Variant plain_variant(std::string name, const Parts& parts, const Function& function) {
   Variant variant = Variant::plain(std::move(name), function);
-  variant.relaxed = parts.left == 2;
-  variant.lowered = parts.left == 1;
   // What is left of an infinity beside its first part is NaN.
   variant.spreads_nan = parts.left > 1;
   if (parts.left < 3)
     variant.rounding = parts.left == 2 ? rounding::kBFloat16Pairs : rounding::kBFloat16Factors;
+  variant.work = {.multiplications = static_cast<double>(parts.products()),
+                  .unit = "bfloat16",
+                  .constants = parts.left == 1 ? 0.5 : 1};
   return variant;
 }
 
 Result<std::vector<Variant>> contraction_variants(const Function& function, const Function& flat,
-                                                  std::span<const Parts> offered, int threads) {
+                                                  const Parts& parts, int threads) {
   const Contraction c = TRY(read(flat));
   std::vector<Variant> list;
-  for (const Parts& parts : offered)
-    for (const Schedule& schedule : schedules(c, parts, threads))
-      list.push_back(variant_of(c, schedule, function));
+  for (const Schedule& schedule : schedules(c, parts, threads)) {
+    list.push_back(variant_of(c, schedule, function));
+    list.back().schedule = std::to_string(list.size() - 1);
+  }
   return list;
 }
 
 Result<std::unique_ptr<Kernel>> compile_contraction(const Function& function, const Function& flat,
-                                                    const Variant& variant,
-                                                    std::span<const Parts> offered,
+                                                    const Variant& variant, const Parts& parts,
+                                                    std::string_view schedule,
                                                     const MicroKernel& micro_kernel, int threads) {
   Contraction c = TRY(read(flat));
-  for (const Parts& parts : offered)
-    for (const Schedule& schedule : schedules(c, parts, threads))
-      if (variant == variant_of(c, schedule, function))
-        return make_contraction_kernel(std::move(c), schedule, micro_kernel, threads);
-  return unsupported("no variant {}", variant.to_string());
+  const std::vector<Schedule> list = schedules(c, parts, threads);
+  const std::optional<size_t> position = position_in(schedule, list.size());
+  if (!position || !(variant == variant_of(c, list[*position], function)))
+    return unsupported("no variant {}", variant.to_string());
+  return make_contraction_kernel(std::move(c), list[*position], micro_kernel, threads);
 }
 
 }  // namespace collage::contraction

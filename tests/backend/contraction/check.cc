@@ -36,6 +36,13 @@ const Backend& amx_backend() {
   return *instance;
 }
 
+Result<std::vector<Variant>> variants_of(const Backend& backend, const Function& function,
+                                         const Target& target, CompileOptions options,
+                                         bool lowered) {
+  if (lowered) options.rounding = RoundingLimit::kAny;
+  return variants_to_cost(backend, function, target, options);
+}
+
 int trials(int all) { return contraction::matrix_unit().ok() ? all : all / 5; }
 
 namespace {
@@ -55,13 +62,13 @@ void check_offers(const std::vector<Offer>& offers, const Function& function,
     for (const auto& [backend, target, lowered, tolerance] : offers) {
       SCOPED_TRACE(target.to_string() + " on " + std::to_string(threads) + " threads");
       const CompileOptions options{threads, ""};
-      auto variants = lowered ? backend.lowered_variants(function, target, options)
-                              : backend.variants(function, target, options);
+      auto variants = variants_of(backend, function, target, options, lowered);
       ASSERT_TRUE(variants.ok()) << variants.status().to_string();
       EXPECT_FALSE(variants->empty());
       for (const Variant& variant : *variants) {
-        EXPECT_EQ(variant.lowered, lowered);
-        EXPECT_EQ(variant.relaxed, !lowered && target.options.empty());
+        EXPECT_EQ(variant.rounding.limit(), lowered                  ? RoundingLimit::kAny
+                                            : target.options.empty() ? RoundingLimit::kDefault
+                                                                     : RoundingLimit::kStrict);
         check_variant(backend, target, options, function, variant, inputs, expected, tolerance);
       }
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/check.h"
+#include "backend/offer.h"
 
 namespace collage::testing {
 
@@ -14,6 +15,11 @@ namespace collage::testing {
 // a software model of them (software/).
 const Backend& amx_backend();
 const Backend& amx_in_software();
+
+// The variants that round as by default, or those that need RoundingLimit::kAny.
+Result<std::vector<Variant>> variants_of(const Backend& backend, const Function& function,
+                                         const Target& target, CompileOptions options,
+                                         bool lowered);
 
 // How many random shapes to try of `all`: a fifth in software, which takes a hundred times as long.
 int trials(int all);

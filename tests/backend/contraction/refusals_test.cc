@@ -43,7 +43,8 @@ TEST(Refusals, NameTheBackend) {
   for (const auto& [reason, function] : refused_functions()) {
     SCOPED_TRACE(reason);
     EXPECT_EQ(text_of(amx_backend().variants(function, amx, {2, ""})), "amx: " + reason);
-    EXPECT_EQ(text_of(amx_backend().lowered_variants(function, amx, {2, ""})), "amx: " + reason);
+    EXPECT_EQ(text_of(amx_backend().variants(function, amx, {2, "", RoundingLimit::kAny})),
+              "amx: " + reason);
     const Variant variant = Variant::plain("none", function);
     EXPECT_EQ(text_of(amx_backend().compile(function, variant, amx, {2, ""})), "amx: " + reason);
   }

@@ -25,11 +25,10 @@ struct SavedOffer {
 std::vector<SavedKernel> saved_kernels(const Function& function) {
   const CompileOptions options{kThreads, ""};
   const SavedOffer offers[] = {{amx_backend(), {"amx", {}, {}}, false},
-                          {amx_backend(), {"amx", {{"parts", "3"}}, {}}, false}};
+                               {amx_backend(), {"amx", {{"parts", "3"}}, {}}, false}};
   std::vector<SavedKernel> all;
   for (const auto& [backend, target, lowered] : offers) {
-    const auto variants = lowered ? backend.lowered_variants(function, target, options)
-                                  : backend.variants(function, target, options);
+    const auto variants = variants_of(backend, function, target, options, lowered);
     EXPECT_TRUE(variants.ok()) << variants.status().to_string();
     if (!variants.ok()) continue;
     for (const Variant& variant : *variants) {

@@ -184,8 +184,7 @@ void compare_with_the_processor(const std::vector<Pair>& pairs) {
   for (const Pair& pair : pairs) {
     size_t compared = 0;
     for (const Function& function : every_kernel()) {
-      auto variants = pair.lowered ? pair.real.lowered_variants(function, pair.target, {2, ""})
-                                   : pair.real.variants(function, pair.target, {2, ""});
+      auto variants = variants_of(pair.real, function, pair.target, {2, ""}, pair.lowered);
       if (!variants.ok()) continue;  // of some numbers of parts
       for (const Variant& variant : *variants) {
         expect_equal_bits(pair, function, variant);

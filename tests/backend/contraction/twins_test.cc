@@ -21,12 +21,6 @@ std::vector<TwinOffer> offers() {
   return {{amx_backend(), {"amx", {}, {}}, false}, {amx_backend(), {"amx", {}, {}}, true}};
 }
 
-Result<std::vector<Variant>> variants_of(const TwinOffer& offer, const Function& function,
-                                         const CompileOptions& options) {
-  return offer.lowered ? offer.backend.lowered_variants(function, offer.target, options)
-                       : offer.backend.variants(function, offer.target, options);
-}
-
 std::vector<Tensor> inputs_of(const Function& function, uint64_t seed) {
   std::vector<Tensor> inputs;
   for (const Expr& param : function->params)
@@ -74,7 +68,8 @@ size_t check_all(const Function& function) {
   for (const TwinOffer& offer : offers())
     for (const int threads : {1, 2}) {
       const CompileOptions options{threads, ""};
-      const auto variants = variants_of(offer, function, options);
+      const auto variants =
+          variants_of(offer.backend, function, offer.target, options, offer.lowered);
       EXPECT_TRUE(variants.ok()) << variants.status().to_string();
       if (!variants.ok()) continue;
       for (const Variant& variant : *variants) {
