@@ -17,7 +17,6 @@ set(COLLAGE_BACKEND_ROOMS_native tensor_program)
 set(COLLAGE_BACKEND_ROOMS_opencl tensor_program backend/native kernels/native backend/gemm kernels/gemm)
 set(COLLAGE_BACKEND_ROOMS_blas backend/gemm kernels/gemm)
 set(COLLAGE_BACKEND_ROOMS_amx backend/contraction kernels/contraction)
-set(COLLAGE_BACKEND_ROOMS_vnni backend/contraction kernels/contraction)
 
 list(JOIN COLLAGE_KERNELS "|" COLLAGE_KERNEL_NAMES)
 
@@ -48,7 +47,7 @@ target_link_libraries(collage_backends INTERFACE collage_backend)
 
 file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR}/src/backend
      ${PROJECT_SOURCE_DIR}/src/backend/*)
-set(names reference native opencl onednn openvino amx vnni blas memory ${folders})
+set(names reference native opencl onednn openvino amx blas memory ${folders})
 list(FILTER names EXCLUDE REGEX "[.]")
 list(REMOVE_DUPLICATES names)
 list(REMOVE_ITEM names ${COLLAGE_BACKEND_SHARED})

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backend/compile_kernel.h"
+#include "backend/backend.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -80,8 +80,8 @@ Result<std::shared_ptr<Kernel>> KernelCache::compile(const Function& function,
                                           choice.target.to_string() + choice.variant.to_string()];
   if (std::shared_ptr<Kernel> kernel = known.lock()) return kernel;
   std::shared_ptr<Kernel> kernel = TRY(without_exceptions([&] {
-    return compile_kernel(*find_backend(choice.target.kind), function, choice.variant,
-                          choice.target, options);
+    return find_backend(choice.target.kind)
+        ->compile(function, choice.variant, choice.target, options);
   }));
   known = kernel;
   return kernel;

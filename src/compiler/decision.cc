@@ -147,7 +147,7 @@ Result<std::optional<Searched>> search_and_remeasure(const Candidates& candidate
   for (int round = 0; round < most_remeasurements(context); ++round) {
     const bool changed =
         TRY(remeasure(searched.found.covers, searched.found.candidates, searched.costs.candidates,
-                      context.costs, MeasuredCosts::Precision::kFull, context.progress));
+                      context.costs, RoundingLimit::kDefault, context.progress));
     context.end_phase("costs");
     if (!changed) break;
     searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
@@ -176,7 +176,8 @@ bool has_relaxed(const CostedCandidate& candidate) {
   return candidate.costs != nullptr &&
          std::any_of(candidate.costs->variants.begin(), candidate.costs->variants.end(),
                      [](const MeasuredVariant& row) {
-                       return row.variant.relaxed && measured(row.cost) != nullptr;
+                       return row.variant.rounding.limit() == RoundingLimit::kDefault &&
+                              measured(row.cost) != nullptr;
                      });
 }
 
@@ -297,7 +298,7 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
       [&](const NamedCover& cover, std::vector<CostedCandidate>& costed) -> Result<bool> {
         if (most_remeasurements(context) == 0) return false;
         return remeasure({cover}, with_costs_of({cover}, costed), costed, context.costs,
-                         MeasuredCosts::Precision::kLowered, context.progress);
+                         RoundingLimit::kAny, context.progress);
       },
       [&](const NamedCover& cover) { return context.lower_cover(cover, found.candidates); },
       context.checks, *context.database, context.choosing, context.progress));

@@ -72,7 +72,7 @@ Result<ConversionRow> MeasuredCosts::ask_for_conversion(const std::string& kind,
   std::vector<std::string> backends;
   const std::set<std::string>& converters = options_.converters;
   for (Backend* backend : all_backends())
-    if (converters.empty() || backend->is_host() || converters.contains(backend->name()))
+    if (converters.empty() || backend->traits().is_host || converters.contains(backend->name()))
       backends.push_back(backend->name());
   const std::optional<std::vector<TargetCosts>> answer =
       TRY(ask(task_of(ConvertRequest{type, from, to, timed}, std::move(backends)), text));

@@ -94,10 +94,10 @@ bool is_stale(const CostRow& row) {
   if (!is_judged_here(lines)) return true;
   if (row.kind == "quarantine" || is_of_function(row, parse_json(row.value))) {
     const Backend* backend = find_backend(lines[0].substr(0, lines[0].find(' ')));
-    return backend == nullptr || backend->version() != lines[1];
+    return backend == nullptr || backend->traits().version != lines[1];
   }
   for (Backend* backend : all_backends())
-    if (std::find(lines.begin(), lines.end(), backend->name() + " " + backend->version()) ==
+    if (std::find(lines.begin(), lines.end(), backend->name() + " " + backend->traits().version) ==
         lines.end())
       return true;
   return false;

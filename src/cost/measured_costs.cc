@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "backend/compile_kernel.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/stopwatch.h"
@@ -29,8 +28,9 @@ TargetCosts refused(const std::string& target, const Status& why) {
   return entry;
 }
 
-MeasuredCosts::Precision precision_of(const Variant& variant) {
-  return variant.lowered ? MeasuredCosts::Precision::kLowered : MeasuredCosts::Precision::kFull;
+// Of the rows that the variant is among.
+RoundingLimit rounding_of(const Variant& variant) {
+  return variant.lowered() ? RoundingLimit::kAny : RoundingLimit::kDefault;
 }
 
 }  // namespace
@@ -152,12 +152,12 @@ Worker::Answers MeasuredCosts::run_worker(std::vector<MeasureTask> tasks) {
 
 Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& function,
                                                                const std::vector<Target>& targets,
-                                                               Precision precision) {
-  return std::move(TRY(function_costs({{function, targets}}, precision)).at(0));
+                                                               RoundingLimit rounding) {
+  return std::move(TRY(function_costs({{function, targets}}, rounding)).at(0));
 }
 
 Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
-    const std::vector<FunctionQuestion>& questions, Precision precision) {
+    const std::vector<FunctionQuestion>& questions, RoundingLimit rounding) {
   std::vector<std::vector<TargetCosts>> result(questions.size());
   std::vector<MeasureTask> tasks;
   std::vector<std::pair<size_t, std::vector<size_t>>> missing;  // of each task: question, targets
@@ -165,34 +165,34 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
     const auto& [function, targets] = questions[q];
     TimeRequest request;
     request.text = canonical_text(function);
-    request.lowered = precision == Precision::kLowered;
     request.bytes = function_bytes(function);
     std::vector<std::string> asked;
     result[q].resize(targets.size());
     if (tensor_program::is_local(function)) {
       for (size_t i = 0; i < targets.size(); ++i)
-        result[q][i] = TRY(listed_here(function, targets[i], precision));
+        result[q][i] = TRY(listed_here(function, targets[i], rounding));
       continue;
     }
     std::vector<size_t> unknown;
     for (size_t i = 0; i < targets.size(); ++i) {
       if (std::optional<TargetCosts> known =
-              find_function(request.text, targets[i], options_.frozen, precision, &function)) {
+              find_function(request.text, targets[i], options_.frozen, rounding, &function)) {
         result[q][i] = std::move(*known);
         bounds_.learn(function, request.text, result[q][i]);
         ++counts_.cached;
         continue;
       }
       if (options_.frozen) {
-        result[q][i] = TRY(frozen_answer(function, request.text, targets[i], precision));
+        result[q][i] = TRY(frozen_answer(function, request.text, targets[i], rounding));
         continue;
       }
       unknown.push_back(i);
       asked.push_back(targets[i].to_string());
-      add_searched(request, targets[i]);
+      if (rounding != RoundingLimit::kAny) add_searched(request, targets[i]);
     }
     if (unknown.empty()) continue;
     tasks.push_back(task_of(std::move(request), std::move(asked)));
+    tasks.back().options.rounding = rounding;
     missing.emplace_back(q, std::move(unknown));
   }
   const Stopwatch watch;
@@ -218,8 +218,8 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
       counts_.disturbed += entry.conditions.disturbed;
       learn_usual(entry.conditions);
       const std::string& text = tasks[m].function()->text;
-      measured_now_.insert(context_of(target, precision) + text);
-      put_costs("function", text, target, precision, entry);
+      measured_now_.insert(context_of(target, rounding) + text);
+      put_costs("function", text, target, rounding, entry);
       bounds_.learn(questions[q].function, text, entry);
     }
   }
@@ -252,14 +252,15 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::offers(
 
 Result<TargetCosts> MeasuredCosts::offer(const Function& function, const std::string& text,
                                          const Target& target) {
-  if (tensor_program::is_local(function)) return listed_here(function, target, Precision::kFull);
+  if (tensor_program::is_local(function))
+    return listed_here(function, target, RoundingLimit::kDefault);
   if (std::optional<TargetCosts> known = find_offer(text, target, &function))
     return std::move(*known);
   if (options_.frozen) return frozen_miss(text, target);
   std::optional<std::vector<TargetCosts>> listed =
       TRY(ask(task_of(ListRequest{{text}}, {target.to_string()}), text));
   if (!listed) return not_measured(function, target);
-  put_costs("trial", text, target, Precision::kFull, listed->at(0));
+  put_costs("trial", text, target, RoundingLimit::kDefault, listed->at(0));
   return std::move(listed->at(0));
 }
 
@@ -288,11 +289,11 @@ Result<std::vector<std::optional<Cost>>> MeasuredCosts::add_blocks(
   for (size_t k = 0; k < kernels.size(); ++k) {
     const auto& [function, target, variant] = kernels[k];
     const std::string text = canonical_text(function), name = target.to_string();
-    const Precision precision = precision_of(variant);
-    if (measured_now_.count(context_of(target, precision) + text) == 0) continue;
-    tasks.push_back(task_of(
-        TimeRequest{{text, {{name, {variant}}}, true, variant.lowered}, function_bytes(function)},
-        {name}));
+    const RoundingLimit rounding = rounding_of(variant);
+    if (measured_now_.count(context_of(target, rounding) + text) == 0) continue;
+    tasks.push_back(
+        task_of(TimeRequest{{text, {{name, {variant}}}, true}, function_bytes(function)}, {name}));
+    tasks.back().options.rounding = rounding;
     asked.push_back(k);
   }
   const Worker::Answers answers = run_worker(tasks);
@@ -308,9 +309,9 @@ Result<std::vector<std::optional<Cost>>> MeasuredCosts::add_blocks(
 
 std::optional<Cost> MeasuredCosts::add_to_row(const KernelQuestion& kernel, const std::string& text,
                                               TargetCosts answer) {
-  const Precision precision = precision_of(kernel.used);
+  const RoundingLimit rounding = rounding_of(kernel.used);
   std::optional<TargetCosts> known =
-      find_costs("function", text, kernel.target, precision, &kernel.function);
+      find_costs("function", text, kernel.target, rounding, &kernel.function);
   if (!known) return std::nullopt;
   auto cost_in = [&](TargetCosts& costs) -> Cost* {
     for (MeasuredVariant& row : costs.variants)
@@ -331,7 +332,7 @@ std::optional<Cost> MeasuredCosts::add_to_row(const KernelQuestion& kernel, cons
   } else {
     return std::nullopt;
   }
-  put_costs("function", text, kernel.target, precision, *known);
+  put_costs("function", text, kernel.target, rounding, *known);
   bounds_.learn(kernel.function, text, *known);
   return *cost;
 }
@@ -362,7 +363,7 @@ double MeasuredCosts::kernel_estimate(const Function& function, const TargetCost
   if (const double elsewhere = costs.variants[variant].elsewhere; elsewhere > 0) return elsewhere;
   const Result<Target> target = Target::parse(costs.target);
   const Backend* backend = target ? find_backend(target->kind) : nullptr;
-  if (backend == nullptr || backend->is_host()) return analytic_seconds(function);
+  if (backend == nullptr || backend->traits().is_host) return analytic_seconds(function);
   return bounds_.least(function, *target);
 }
 

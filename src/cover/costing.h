@@ -28,10 +28,9 @@ struct CostedCandidate {
 };
 
 // With every cost measured, but the host's, which are not asked for. `progress` may be null.
-Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
-                                                     std::vector<CandidatePartition> candidates,
-                                                     MeasuredCosts& costs, Progress* progress,
-                                                     MeasuredCosts::Precision precision = {});
+Result<std::vector<CostedCandidate>> cost_candidates(
+    const DataflowGraph& graph, std::vector<CandidatePartition> candidates, MeasuredCosts& costs,
+    Progress* progress, RoundingLimit rounding = RoundingLimit::kDefault);
 
 // Where `applies(given[c])`, `candidates[c]` gets the costs of `given[c]`, which must have some, as
 // `change(given[c], costs)` leaves a copy of them. Candidates that shared costs still do. `given`

@@ -153,7 +153,7 @@ Status add_covers_of_backends(const DataflowGraph& graph,
     const Reach reach = reach_of(graph, candidates, target);
     const auto all = [&] { return problem.problem(); };
     const auto regions = [&] { return problem.with_maximal_regions(target); };
-    const bool by_regions = find_backend(target.kind)->prefers_maximal_regions();
+    const bool by_regions = find_backend(target.kind)->traits().prefers_maximal_regions;
     // The host's costs for all the rest would be measured in vain.
     if (reach.flops >= kSingleBackendWork) TRY(add_single(name, target, all));
     if (reach.flops >= kSingleBackendWork && by_regions)
@@ -272,7 +272,7 @@ std::string cover_text(const NamedCover& cover, const std::vector<CostedCandidat
 
 bool is_lowered(const NamedCover& cover) {
   return std::any_of(cover.kernels.begin(), cover.kernels.end(),
-                     [](const CoverKernel& kernel) { return kernel.row().variant.lowered; });
+                     [](const CoverKernel& kernel) { return kernel.row().variant.lowered(); });
 }
 
 }  // namespace collage

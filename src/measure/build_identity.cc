@@ -11,7 +11,7 @@ using nlohmann::json;
 
 json build_identity() {
   json backends = json::object();
-  for (Backend* backend : all_backends()) backends[backend->name()] = backend->version();
+  for (Backend* backend : all_backends()) backends[backend->name()] = backend->traits().version;
   return {{"version", COLLAGE_VERSION}, {"judges", judges_fingerprint()}, {"backends", backends}};
 }
 

@@ -191,7 +191,7 @@ class Measurement {
     row.variant.loses_nan |= trial->loses_nan;
     row.variant.spreads_nan |= trial->spreads_nan;
     row.tried = true;
-    if (row.variant.lowered) row.error = trial->agreement.error;
+    if (row.variant.lowered()) row.error = trial->agreement.error;
     if (task_.times()) survivors_.add(std::move(name), row, subject_, std::move(trial).value());
   }
 
@@ -226,8 +226,7 @@ Result<std::vector<TargetCosts>> list_variants(const Function& function, const M
     const auto named = request.named.find(text);
     Result<std::vector<Variant>> variants = guarded(hooks, [&]() -> Result<std::vector<Variant>> {
       if (request.only_named) return std::vector<Variant>();
-      return offered_variants(*backend, request.lowered ? Offer::kLowered : Offer::kFull, function,
-                              target, task.options);
+      return variants_to_cost(*backend, function, target, task.options);
     });
     if (!variants) {
       entry.refusal = variants.status().to_string();

@@ -54,12 +54,12 @@ Result<std::shared_ptr<GuardedBuffer>> Subject::input(size_t index, const Encodi
 }
 
 bool Subject::knows_ends(const Variant& variant) const {
-  return results_ != nullptr && results_->at_ends && !variant.lowered;
+  return results_ != nullptr && results_->at_ends && !variant.lowered();
 }
 
 Result<Difference> Subject::compare(size_t output, const Tensor& actual, const Variant& variant,
                                     TrialInputs inputs) const {
-  const Rounding rounding = variant.effective_rounding();
+  const Rounding rounding = variant.rounding;
   if (inputs == TrialInputs::kEnds)
     return results_->at_ends->compare_at_ends(output, actual, rounding);
   if (results_ != nullptr) return results_->errors.compare(output, actual, rounding);

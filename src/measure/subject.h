@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "backend/compile_kernel.h"
+#include "backend/backend.h"
 #include "measure/guarded_buffer.h"
 #include "measure/reference_cache.h"
 #include "measure/task.h"

@@ -58,9 +58,13 @@ json to_json(const Variant& v) {
   json inputs = json::array(), outputs = json::array();
   for (const Encoding& e : v.inputs) inputs.push_back(to_json(e));
   for (const Encoding& e : v.outputs) outputs.push_back(to_json(e));
-  json result = {
-      {"name", v.name}, {"inputs", inputs}, {"outputs", outputs}, {"relaxed", v.relaxed}};
-  if (v.lowered) result["lowered"] = true;
+  json result = {{"name", v.name}, {"inputs", inputs}, {"outputs", outputs}};
+  if (!v.schedule.empty()) result["schedule"] = v.schedule;
+  if (!(v.work == Work()))
+    result["work"] = {{"multiplications", v.work.multiplications},
+                      {"unit", v.work.unit},
+                      {"constants", v.work.constants},
+                      {"in_place", v.work.in_place}};
   if (v.loses_nan) result["loses_nan"] = true;
   if (v.spreads_nan) result["spreads_nan"] = true;
   if (v.weights != kPlainWeights) result["weights"] = v.weights;
@@ -85,6 +89,17 @@ Result<Rounding> rounding_from_json(const json& j) {
   return rounding;
 }
 
+Result<Work> work_from_json(const json& j) {
+  constexpr JsonFields::Range kTimes{0x1p-10, 0x1p10}, kPart{0, 1};
+  const JsonFields fields(j);
+  Work work;
+  work.multiplications = TRY(fields.number("multiplications", kTimes));
+  work.unit = TRY(fields.text("unit"));
+  work.constants = TRY(fields.number("constants", kPart));
+  work.in_place = TRY(fields.flag("in_place"));
+  return work;
+}
+
 }  // namespace
 
 Result<Variant> variant_from_json(const json& j) {
@@ -92,8 +107,8 @@ Result<Variant> variant_from_json(const json& j) {
   Variant v;
   v.name = TRY(fields.text("name"));
   v.inputs = TRY(list_from<Encoding>(*TRY(fields.array("inputs")), encoding_from));
-  v.relaxed = TRY(fields.flag("relaxed", false));
-  v.lowered = TRY(fields.flag("lowered", false));
+  v.schedule = TRY(fields.text("schedule", ""));
+  if (fields.has("work")) v.work = TRY(work_from_json(*TRY(fields.object("work"))));
   v.loses_nan = TRY(fields.flag("loses_nan", false));
   v.spreads_nan = TRY(fields.flag("spreads_nan", false));
   v.weights = TRY(fields.text("weights", kPlainWeights));
@@ -271,7 +286,6 @@ constexpr std::array<const char*, 4> kRequests = {"time", "list", "try", "conver
 json to_json(const FunctionRequest& request) {
   json result = {{"function", request.text},
                  {"only_named", request.only_named},
-                 {"lowered", request.lowered},
                  {"named", json::object()}};
   for (const auto& [target, variants] : request.named)
     for (const Variant& variant : variants)
@@ -292,7 +306,6 @@ Status read(const JsonFields& fields, FunctionRequest& request) {
   for (const auto& [target, variants] : TRY(fields.object("named"))->items())
     request.named[target] = TRY(list_from<Variant>(variants, variant_from_json));
   request.only_named = TRY(fields.flag("only_named"));
-  request.lowered = TRY(fields.flag("lowered"));
   return {};
 }
 
@@ -324,6 +337,7 @@ json to_json(const MeasureTask& task) {
                  {"targets", task.targets},
                  {"skip", skip},
                  {"only", task.only},
+                 {"rounding", static_cast<int>(task.options.rounding)},
                  {"effort", effort_name(task.effort)},
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder},
@@ -341,6 +355,8 @@ Result<MeasureTask> task_from_json(const json& j) {
   for (const auto& [subject, how] : TRY(fields.object("skip"))->items())
     task.skip[subject] = TRY(invalid_from_json(how));
   task.only = TRY(fields.text("only"));
+  constexpr auto kMost = static_cast<int64_t>(RoundingLimit::kAny);
+  task.options.rounding = static_cast<RoundingLimit>(TRY(fields.integer("rounding", 0, kMost)));
   task.effort = TRY(parse_effort(TRY(fields.text("effort"))));
   task.options.threads = static_cast<int>(TRY(fields.integer("threads", 0, 1 << 16)));
   task.options.cache_folder = TRY(fields.text("cache"));

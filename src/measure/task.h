@@ -76,7 +76,6 @@ struct FunctionRequest {
   // alone.
   std::map<std::string, std::vector<Variant>> named = {};
   bool only_named = false;
-  bool lowered = false;  // the backends' lowered variants, instead of the others
 };
 // Names the variants that there are; compiles nothing.
 struct ListRequest : FunctionRequest {};
@@ -101,7 +100,7 @@ struct MeasureTask {
   std::vector<std::string> targets;     // text form; for a conversion: backends' names
   std::map<std::string, Invalid> skip;  // subjects that killed a worker before, and how
   std::string only;                     // not empty: no variant but this subject is tried
-  CompileOptions options;
+  CompileOptions options;  // RoundingLimit::kAny: of variants that need it alone
   CacheState cache = CacheState::kStreaming;  // what to time in
   Effort effort = Effort::kDefault;
   CoreState usual = {};  // what is known of the cores in quiet moments (noise_gate.h)

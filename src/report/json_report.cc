@@ -368,7 +368,7 @@ json verification_json(const RunFacts::Verification& verification) {
 
 json report_json(const Model& model, const CompileReport& report, const RunFacts& facts) {
   json versions = json::object();
-  for (Backend* backend : all_backends()) versions[backend->name()] = backend->version();
+  for (Backend* backend : all_backends()) versions[backend->name()] = backend->traits().version;
   const Roofs roofs =
       facts.peaks ? Roofs{&*facts.peaks, model_constant_bytes(report.kernels)} : Roofs{};
   json result = {

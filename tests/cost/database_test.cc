@@ -36,7 +36,8 @@ class Database : public ::testing::Test {
     return nlohmann::json{{"faulty|bad", reason}}.dump();
   }
   static std::string context(const std::string& version = "") {
-    return "reference\n" + (version.empty() ? find_backend("reference")->version() : version) +
+    return "reference\n" +
+           (version.empty() ? find_backend("reference")->traits().version : version) +
            "\nthis machine\njudged by " + judges_fingerprint();
   }
   // A row as measuring writes it.

@@ -74,8 +74,7 @@ Status partition_by_mock_costs(const SharedOptions& options, const PartitionConf
 Status partition_lightly(const SharedOptions& options, const std::vector<PartitionSpecPtr>& specs,
                          const TargetConstraints& constraints) {
   Model model = TRY(load(options));
-  Module module = TRY(rewritten_for(specs, model.impl().module));
-  ListedPartition partition = TRY(partition_without_costs(module, specs, constraints));
+  ListedPartition partition = TRY(partition_without_costs(model.impl().module, specs, constraints));
   TRY(print_module(partition.module));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};

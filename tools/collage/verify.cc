@@ -24,7 +24,7 @@ Status check_layerwise(const Program& program, const std::vector<Tensor>& inputs
   std::map<std::string, StepMeaning> kernels;
   std::map<std::string, std::string> nodes;
   for (const ReportedKernel& kernel : program.impl().report.kernels) {
-    kernels[kernel.name] = {kernel.function, kernel.variant.effective_rounding()};
+    kernels[kernel.name] = {kernel.function, kernel.variant.rounding};
     for (const ReportedKernel::OpRef& op : kernel.ops)
       nodes[kernel.name] += " " + (op.onnx_node.empty() ? op.op : op.onnx_node);
   }

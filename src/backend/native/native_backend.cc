@@ -90,10 +90,16 @@ std::map<int, int64_t> indexed_parameters(const Function& function) {
 
 class NativeBackend : public Backend {
  public:
-  std::string name() const override { return "native"; }
-  std::string version() const override {
-    return fmt::format("halide-{}+{}", halide_version(), source_fingerprint("native"));
-  }
+  NativeBackend()
+      : Backend("native", [] {
+          return BackendTraits{
+              .version =
+                  fmt::format("halide-{}+{}", halide_version(), source_fingerprint("native")),
+              .priority = 30,
+              .lowers = true,
+              .spreads_nan =
+                  "Winograd, convolutions of small groups, products of integers, attention"};
+        }) {}
   // Without it much is slower, which nobody should have to find out.
   Status available() const override {
     Status status = linking_available();
@@ -102,7 +108,6 @@ class NativeBackend : public Backend {
       std::call_once(told, [&] { log::warn("native is left out: {}", status.message()); });
     return status;
   }
-  int priority() const override { return 30; }
 
   PartitionRulePtr partition_rule(const Target&) const override { return make_native_rule(); }
 
@@ -121,6 +126,12 @@ class NativeBackend : public Backend {
       std::vector<Variant> variants = dot_variants(quantised, options.threads);
       std::vector<Variant> others = TRY(kernel_variants(flat, options.threads));
       std::move(others.begin(), others.end(), std::back_inserter(variants));
+      if (options.rounding == RoundingLimit::kAny) {
+        // Products of quantised tensors are of integers without rounding.
+        const bool integers = multiplies_integers_faster() && !has_integer_product(quantised);
+        others = TRY(lowered_kernel_variants(flat, options.threads, integers));
+        std::move(others.begin(), others.end(), std::back_inserter(variants));
+      }
       return variants;
     });
   }
@@ -131,20 +142,6 @@ class NativeBackend : public Backend {
     if (is_symbolic(target)) return ScheduleSpace();
     const Function flat = TRY(flattened(function));
     return guarded("native", [&] { return kernel_schedules(flat, options.threads); });
-  }
-
-  bool lowers() const override { return true; }
-  std::string spreads_nan() const override {
-    return "Winograd, convolutions of small groups, products of integers, attention";
-  }
-  Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
-                                                const CompileOptions& options) const override {
-    const Function given = TRY(inline_calls(function));
-    const Function flat = TRY(with_real_products(given));
-    // Products of quantised tensors are of integers without rounding.
-    const bool integers = multiplies_integers_faster() && !has_integer_product(given);
-    return guarded("native",
-                   [&] { return lowered_kernel_variants(flat, options.threads, integers); });
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
@@ -185,7 +182,7 @@ class NativeBackend : public Backend {
 
   Result<std::unique_ptr<Kernel>> load(BuiltKernel& built, const std::string& text,
                                        const CompileOptions& options, bool strict = false) const {
-    const std::string key = fmt::format("{}\n{}\n{} threads\n{}", version(),
+    const std::string key = fmt::format("{}\n{}\n{} threads\n{}", traits().version,
                                         kernel_target().to_string(), options.threads, text);
     auto code = TRY(CodeCache(options.cache_folder).get(key, [&]() -> Result<BuiltPipeline> {
       BuiltPipeline pipeline{built.pipeline, {}, false, built.checked, strict};
