@@ -209,7 +209,6 @@ json to_json(const CoverSearch& covers) {
   json result = to_json(covers.candidates);
   result["lower_bound_seconds"] = covers.lower_bound_seconds;
   result["exact"] = covers.exact;
-  result["states"] = covers.states;
   result["covers"] = json::array();
   for (const NamedCover& cover : covers.covers) result["covers"].push_back(to_json(cover));
   return result;
@@ -271,7 +270,6 @@ Result<CoverSearch> covers_from_json(const json& j, const DataflowGraph& graph,
   result.candidates = TRY(costed_from_json(j, graph, specs));
   result.lower_bound_seconds = TRY(fields.number("lower_bound_seconds", kSeconds));
   result.exact = TRY(fields.flag("exact"));
-  result.states = static_cast<size_t>(TRY(fields.integer("states", 0, kMost)));
   for (const json& entry : *TRY(fields.array("covers")))
     result.covers.push_back(TRY(cover_from_json(entry, graph, result.candidates)));
   return result;

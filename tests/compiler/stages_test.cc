@@ -155,7 +155,6 @@ TEST_F(Stages, ADumpThatDoesNotFitIsAnError) {
                  {"costs", json::array()},
                  {"lower_bound_seconds", 0},
                  {"exact", true},
-                 {"states", 1},
                  {"covers", json::array()}};
   EXPECT_TRUE(covers_from_json(covers, graph, candidates_.specs).ok());
   covers["covers"].push_back({{"name", "cover 1"},
