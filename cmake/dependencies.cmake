@@ -64,13 +64,13 @@ function(collage_vendor_library name)
 endfunction()
 
 # collage_cbc: the solvers of linear (Clp) and integer programs (Cbc); Debian ships no CMake package for them.
-find_path(CBC_INCLUDE_DIR Cbc_C_Interface.h PATH_SUFFIXES coin REQUIRED)
+find_path(COIN_INCLUDE_DIR Cbc_C_Interface.h PATH_SUFFIXES coin REQUIRED)
 find_library(CLP_LIBRARY Clp REQUIRED)
 find_library(CBC_LIBRARY Cbc REQUIRED)
 find_library(CBC_SOLVER_LIBRARY CbcSolver REQUIRED)
 collage_vendor_library(cbc ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY} ${CLP_LIBRARY})
 add_library(collage_cbc INTERFACE)
-target_include_directories(collage_cbc SYSTEM INTERFACE ${CBC_INCLUDE_DIR})
+target_include_directories(collage_cbc SYSTEM INTERFACE ${COIN_INCLUDE_DIR})
 add_dependencies(collage_cbc collage_vendor_cbc)
 
 # Vendor libraries. Each one found becomes a target; a backend that asks for a missing one is left out of the build.

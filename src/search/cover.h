@@ -53,7 +53,8 @@ struct SearchCounts {
 struct SearchResult {
   // Cheapest first; they differ in a kernel's nodes or target. Beside the best one they are, within
   // 15%, the best without one of its targets and the best with fewer kernels (what predictions may
-  // be wrong about as a whole), then the next best ones.
+  // be wrong about as a whole), then the next best ones, each with a change
+  // of its own.
   std::vector<Cover> covers;
   double lower_bound = 0;  // no cover costs less
   bool exact = false;      // the first cover is proven to be a cheapest one

@@ -1,7 +1,6 @@
 #include "search/cover_program.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "base/stopwatch.h"
@@ -10,7 +9,6 @@ namespace collage::search {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kMissing = -2, kGiven = -1;  // in place of the arc that makes a form
 
 }  // namespace
@@ -141,8 +139,7 @@ std::vector<uint32_t> CoverProgram::kernels_of(const Cover& cover) const {
   return kernels;
 }
 
-void CoverProgram::exclude(const Cover& cover) {
-  const std::vector<uint32_t> kernels = kernels_of(cover);
+void CoverProgram::exclude(const std::vector<uint32_t>& kernels) {
   Row row{{}, -kUnbounded, static_cast<double>(kernels.size()) - 1};
   for (size_t c = 0; c < compact_.columns.size(); ++c)
     if (std::binary_search(kernels.begin(), kernels.end(), compact_.columns[c].kernel))

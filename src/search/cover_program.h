@@ -40,8 +40,8 @@ class CoverProgram {
 
   // The cheapest cover, as far as the limits allow.
   Result<CoverSolution> solve(const SolverLimits& limits, const Variation& variation = {});
-  // No later solution has the same kernels, by their nodes and targets.
-  void exclude(const Cover& cover);
+  // No later solution has all of these kernels (kernels_of).
+  void exclude(const std::vector<uint32_t>& kernels);
   // Identifies the kernels of a cover by their nodes and targets.
   std::vector<uint32_t> kernels_of(const Cover& cover) const;
 

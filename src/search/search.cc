@@ -16,7 +16,7 @@ using search::CoverSolution;
 using search::SolverLimits;
 using search::Variation;
 
-constexpr SolverLimits kAlternativeLimits = {100, 2};
+constexpr SolverLimits kAlternativeLimits = {100, 10};
 // Seconds added to each kernel and conversion. Costs that were measured minutes apart differ by
 // noise, which now and then makes two kernels look cheaper than the one that fuses them: by a
 // little, or, where somebody disturbed that one, by a lot.
@@ -86,13 +86,17 @@ class Searcher {
     }
     std::sort(others.begin(), others.end(), cheaper);
     if (others.size() >= options_.top_k) others.resize(options_.top_k - 1);
-    for (const Cover& cover : others) program_.exclude(cover);
-    program_.exclude(result_.covers[0]);
-    while (others.size() + 1 < options_.top_k) {
+    // Each of the next best ones differs from the best in a kernel in which those before it do not.
+    std::vector<uint32_t> kept = program_.kernels_of(result_.covers[0]);
+    while (others.size() + 1 < options_.top_k && !kept.empty()) {
+      program_.exclude(kept);
       Result<CoverSolution> found = solve(kAlternativeLimits, {});
       if (!is_worth_timing(found)) break;
-      program_.exclude(found->cover);
-      others.push_back(std::move(found->cover));
+      const std::vector<uint32_t> kernels = program_.kernels_of(found->cover);
+      std::erase_if(kept, [&](uint32_t kernel) {
+        return !std::binary_search(kernels.begin(), kernels.end(), kernel);
+      });
+      if (seen.insert(kernels).second) others.push_back(std::move(found->cover));
     }
     std::sort(others.begin(), others.end(), cheaper);
     for (Cover& cover : others) result_.covers.push_back(std::move(cover));
