@@ -62,13 +62,15 @@ function(collage_vendor_library name)
   set(COLLAGE_VENDOR_MODULES ${COLLAGE_VENDOR_MODULES} collage_vendor_${name} PARENT_SCOPE)
 endfunction()
 
-# collage_clp: the linear-programming solver; Debian ships no CMake package for it.
-find_path(CLP_INCLUDE_DIR Clp_C_Interface.h PATH_SUFFIXES coin REQUIRED)
+# collage_cbc: the solvers of linear (Clp) and integer programs (Cbc); Debian ships no CMake package for them.
+find_path(COIN_INCLUDE_DIR Cbc_C_Interface.h PATH_SUFFIXES coin REQUIRED)
 find_library(CLP_LIBRARY Clp REQUIRED)
-collage_vendor_library(clp ${CLP_LIBRARY})
-add_library(collage_clp INTERFACE)
-target_include_directories(collage_clp SYSTEM INTERFACE ${CLP_INCLUDE_DIR})
-add_dependencies(collage_clp collage_vendor_clp)
+find_library(CBC_LIBRARY Cbc REQUIRED)
+find_library(CBC_SOLVER_LIBRARY CbcSolver REQUIRED)
+collage_vendor_library(cbc ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY} ${CLP_LIBRARY})
+add_library(collage_cbc INTERFACE)
+target_include_directories(collage_cbc SYSTEM INTERFACE ${COIN_INCLUDE_DIR})
+add_dependencies(collage_cbc collage_vendor_cbc)
 
 # Vendor libraries. Each one found becomes a target; a backend that asks for a missing one is left out of the build.
 set(HalideHelpers_DIR ${COLLAGE_SITE_PACKAGES}/halide/lib64/cmake/HalideHelpers)

@@ -15,11 +15,8 @@ find_path(RAPIDCHECK_INCLUDE_DIR rapidcheck.h REQUIRED)
 find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
 
 # What the tests of one room need beside, as collage_test_<room>.
-find_path(CBC_INCLUDE_DIR coin/Cbc_C_Interface.h REQUIRED)
-find_library(CBC_LIBRARY Cbc REQUIRED)
-find_library(CBC_SOLVER_LIBRARY CbcSolver REQUIRED)
 add_library(collage_test_compiler INTERFACE)
-target_include_directories(collage_test_compiler SYSTEM INTERFACE ${CBC_INCLUDE_DIR})
+target_include_directories(collage_test_compiler SYSTEM INTERFACE ${COIN_INCLUDE_DIR})
 # Programs are saved with their reports; dynamic ones are made of models built as for the importer.
 target_sources(collage_test_compiler INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend_onnx/model_builder.cc)
 target_link_libraries(collage_test_compiler INTERFACE collage_report collage_dynamic ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY})

@@ -137,7 +137,7 @@ struct CompileReport {
   double gap = 0;         // what it may be too dear by, as a part of it
   bool light = false;     // nothing was searched or measured (light_cover.h)
   SearchCounts searches;
-  size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
+  size_t candidates = 0, pruned = 0, functions = 0;
   size_t truncated = 0;  // of the candidates: those that limits of their rules cut short
   CostCounts estimates;
   std::map<std::string, double>

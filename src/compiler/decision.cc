@@ -238,7 +238,6 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
     CoverSearch found;
     found.candidates = std::move(cover.candidates);
     found.covers.push_back(std::move(cover.cover));
-    found.states = cover.states;
     context.end_phase("search");
     CoverChoice choice = TRY(choose(found.covers, found.candidates, context));
     const bool lacks_memory = choice.code == ErrorCode::kUnavailable;

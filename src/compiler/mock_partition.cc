@@ -197,7 +197,6 @@ class MockPartitioner {
     search.lower_bound_seconds =
         std::min(kUnit * found.lower_bound, search.covers[0].predicted_seconds);
     search.exact = found.exact;
-    search.states = found.states;
     search.counts = found.counts;
     return search;
   }
@@ -255,7 +254,6 @@ CompileReport report_of(const MockPartition& partition, const PartitionConfig& c
   report.predicted_seconds = report.isolated_seconds = chosen.predicted_seconds;
   report.lower_bound_seconds = search.lower_bound_seconds;
   report.exact = search.exact;
-  report.search_states = search.states;
   report.searches = search.counts;
   report.candidates = partition.candidates;
   report.truncated = partition.truncated;

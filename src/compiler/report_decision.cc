@@ -54,7 +54,6 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
   report.light = decision.light;
   report.lower_bound_seconds = found.lower_bound_seconds;
   report.exact = found.exact;
-  report.search_states = found.states;
   report.searches = found.counts;
   if (!decision.light) report.gap = found.gap();
   report.covers = decision.chosen.timed;

@@ -102,7 +102,6 @@ json to_json(const CoverSearch& covers) {
   json result = to_json(covers.candidates);
   result["lower_bound_seconds"] = covers.lower_bound_seconds;
   result["exact"] = covers.exact;
-  result["states"] = covers.states;
   result["covers"] = json::array();
   for (const NamedCover& cover : covers.covers) result["covers"].push_back(to_json(cover));
   return result;

@@ -184,7 +184,6 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
       TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
   found.lower_bound_seconds = result.lower_bound;
   found.exact = result.exact;
-  found.states = result.states;
   for (const Cover& cover : result.covers)
     found.covers.push_back(
         named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
@@ -222,7 +221,6 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
     all.lower_bound_seconds = first ? found.lower_bound_seconds
                                     : std::min(all.lower_bound_seconds, found.lower_bound_seconds);
     all.exact = (first || all.exact) && found.exact;
-    all.states += found.states;
     all.search_seconds += found.search_seconds;
     all.counts += found.counts;
     for (NamedCover& cover : found.covers)

@@ -197,7 +197,6 @@ class LightSearch : private CostEstimator {
       if (all_usable) return found.status();
       return false;
     }
-    result_.states += found->states;
     result_.cover = named_cover(problem, "light", false, found->covers.at(0));
     bool measured_all = true;
     for (CoverKernel& kernel : result_.cover.kernels) {

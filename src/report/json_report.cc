@@ -218,7 +218,7 @@ json search_json(const CompileReport& report) {
       {"functions", report.functions},
       {"searches", report.searches.searches},
       {"from_linear_program", report.searches.from_linear_program},
-      {"states", report.search_states},
+      {"branches", report.searches.branches},
       {"exact", report.exact},
       {"gap", report.gap},
       {"light", report.light},

@@ -22,7 +22,7 @@ import command
 import tiny_models
 
 BUILD = os.path.dirname(command.COLLAGE)
-NO_COMPILER = r"Halide|protobuf|Clp|CoinUtils|sqlite|openvino|dnnl|openblas|libcollage\.so"
+NO_COMPILER = r"Halide|protobuf|Clp|Cbc|CoinUtils|sqlite|openvino|dnnl|openblas|libcollage\.so"
 
 
 def call(*arguments, **options):
